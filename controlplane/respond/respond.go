@@ -1,0 +1,121 @@
+// Package respond is the one adapter between handlers and HTTP: a handler
+// returns an error, and respond turns it into the envelope of the spec, its
+// status and its headers. Every service of Sluice answers through it.
+package respond
+
+import (
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strconv"
+
+	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/filters/decision"
+)
+
+// RequestIDHeader carries the id of a request, on the way in and out.
+const RequestIDHeader = "X-Request-ID"
+
+// Adapter turns handlers that return errors into http.Handlers.
+type Adapter struct {
+	// DocsBase is the public address under which /docs/errors is served,
+	// without a trailing slash; empty: relative links.
+	DocsBase string
+	// Log receives failures of ours, with their cause; nil: slog.Default.
+	Log *slog.Logger
+}
+
+// HandlerFunc is a handler that may fail. It must not have written anything
+// when it returns an error.
+type HandlerFunc func(w http.ResponseWriter, r *http.Request) error
+
+// Handle adapts h.
+func (a Adapter) Handle(h HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if err := h(w, r); err != nil {
+			a.Error(w, r, err)
+		}
+	}
+}
+
+type envelope struct {
+	Error body `json:"error"`
+}
+
+type body struct {
+	Code    decision.Code     `json:"code"`
+	Message string            `json:"message"`
+	Details []decision.Detail `json:"details,omitempty"`
+	Request string            `json:"request_id"`
+	Docs    string            `json:"documentation_url"`
+}
+
+// Error writes err as the envelope. The text of an error that is not a
+// controlplane.Error goes to the log only.
+func (a Adapter) Error(w http.ResponseWriter, r *http.Request, err error) {
+	e, ok := errors.AsType[*controlplane.Error](err)
+	if !ok {
+		e = &controlplane.Error{Code: decision.Internal, Cause: err}
+	}
+	info := decision.Lookup(e.Code)
+	if info.Status >= 500 && info.Code != decision.NotImplemented {
+		a.log().ErrorContext(r.Context(), "request failed", "method", r.Method, "path", r.URL.Path,
+			"request_id", RequestID(r), "code", e.Code, "cause", err)
+	}
+	message := e.Message
+	if message == "" {
+		message = info.Message
+	}
+	if e.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(e.RetryAfter))
+	}
+	id := RequestID(r)
+	if id != "" {
+		w.Header().Set(RequestIDHeader, id)
+	}
+	status := info.Status
+	if status == 0 {
+		status = http.StatusInternalServerError
+	}
+	JSON(w, status, envelope{body{info.Code, message, e.Details, id, decision.DocsURL(a.DocsBase, info.Code)}})
+}
+
+// NotFound and MethodNotAllowed suit a router's fallbacks.
+func (a Adapter) NotFound(w http.ResponseWriter, r *http.Request) {
+	a.Error(w, r, &controlplane.Error{Code: decision.NotFound})
+}
+
+// MethodNotAllowed answers 405; the router has set Allow where it knows it.
+func (a Adapter) MethodNotAllowed(w http.ResponseWriter, r *http.Request) {
+	a.Error(w, r, &controlplane.Error{Code: decision.MethodRefused})
+}
+
+func (a Adapter) log() *slog.Logger {
+	if a.Log != nil {
+		return a.Log
+	}
+	return slog.Default()
+}
+
+// RequestID returns the id that the edge gave the request, cut to a sane
+// length; empty when the request did not come through an edge.
+func RequestID(r *http.Request) string {
+	id := r.Header.Get(RequestIDHeader)
+	if len(id) > 128 {
+		id = id[:128]
+	}
+	return id
+}
+
+// JSON writes v with status. Values that cannot be encoded are programming
+// errors; they are logged, and the body is cut short.
+func JSON(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		slog.Error("write response", "cause", err)
+	}
+}

@@ -1,0 +1,80 @@
+// Package decision is the vocabulary that the filters, the control plane and
+// the runtime share: error codes with their statuses, and the outcome of a
+// check. It imports the standard library only and compiles under TinyGo.
+package decision
+
+// Code names one kind of failure. It is the `code` of the error envelope
+// (spec, "Errors"), so a published code never changes its meaning.
+type Code string
+
+// The codes of the platform. Those in capitals are the spec's; the others are
+// ours, for conditions whose code the spec does not show.
+const (
+	Stream001    Code = "STREAM_001"
+	Stream002    Code = "STREAM_002"
+	Stream003    Code = "STREAM_003"
+	Stream004    Code = "STREAM_004"
+	Stream005    Code = "STREAM_005"
+	Transcode001 Code = "TRANSCODE_001"
+	Transcode002 Code = "TRANSCODE_002"
+	Transcode003 Code = "TRANSCODE_003"
+	TokenExpired Code = "AUTH_001"
+	ScopeMissing Code = "AUTH_002"
+	AddrRefused  Code = "AUTH_003"
+	Unpaid       Code = "BILLING_001"
+	QuotaUsed    Code = "BILLING_002"
+	PlanTooLow   Code = "BILLING_003"
+	Storage001   Code = "STORAGE_001"
+	Storage002   Code = "STORAGE_002"
+	Webhook001   Code = "WEBHOOK_001"
+	Webhook002   Code = "WEBHOOK_002"
+
+	RouteNotMapped  Code = "ROUTE_NOT_MAPPED"
+	InvalidRequest  Code = "invalid_request"
+	RateLimited     Code = "rate_limit_exceeded"
+	AuthRequired    Code = "authentication_required"
+	InvalidKey      Code = "invalid_api_key"
+	InvalidToken    Code = "invalid_token"
+	PaymentRequired Code = "payment_required"
+	NotFound        Code = "not_found"
+	MethodRefused   Code = "method_not_allowed"
+	Conflict        Code = "conflict"
+	Precondition    Code = "precondition_failed"
+	TooLarge        Code = "request_too_large"
+	MediaType       Code = "unsupported_media_type"
+	HeadersTooLarge Code = "headers_too_large"
+	Timeout         Code = "request_timeout"
+	EdgeNotReady    Code = "edge_not_ready"
+	Unavailable     Code = "service_unavailable"
+	BadGateway      Code = "bad_gateway"
+	GatewayTimeout  Code = "gateway_timeout"
+	NotImplemented  Code = "not_implemented"
+	Internal        Code = "internal"
+)
+
+// Info says what a code means: the HTTP status that goes with it, one sentence
+// for the caller, and what the caller can do about it.
+type Info struct {
+	Code    Code
+	Status  int // 0: the condition has no HTTP response of its own
+	Message string
+	Remedy  string
+}
+
+// Lookup returns the table's row for c. An unknown code gets the row of
+// Internal, so that a slip never sends an undocumented status.
+func Lookup(c Code) Info {
+	for i := range table {
+		if table[i].Code == c {
+			return table[i]
+		}
+	}
+	return table[len(table)-1]
+}
+
+// All returns every row, in the order in which the documentation lists them.
+func All() []Info { return append([]Info(nil), table[:]...) }
+
+// DocsURL is the page that documents c, as the envelope's documentation_url;
+// base is the public address of the gateway without a trailing slash.
+func DocsURL(base string, c Code) string { return base + "/docs/errors/" + string(c) }

@@ -1,0 +1,131 @@
+// Package identity is the header by which an edge tells a product who calls.
+//
+// The edge puts one header, Header, on every request that it lets pass with a
+// credential, in place of whatever the client sent under that name. Its value
+// is
+//
+//	v1;a=<account>;k=<credential>;p=<plan>;s=<scopes>;e=<unix seconds>;m=<hex HMAC-SHA256>
+//
+// where the MAC covers everything before ";m=". Scopes are names joined by
+// commas. A value lives for at most Lifetime, so one that leaks is soon worth
+// nothing; the edge signs a new one well before the old one ends.
+package identity
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"strconv"
+	"strings"
+)
+
+// Header is the name of the identity header, in lower case as on HTTP/2.
+const Header = "x-sluice-identity"
+
+// Lifetime is how long a signed value is accepted, in seconds.
+const Lifetime = 60
+
+// maxLen bounds a value before it is looked at: 128 scopes of 40 bytes fit.
+const maxLen = 8192
+
+// Caller is who calls: the account, its plan, and the credential used.
+type Caller struct {
+	Account string   // acct_…; empty for a paying agent without an account
+	Key     string   // key_…, sess_… or pay_…: the credential, never its secret
+	Plan    string   // name of the plan
+	Scopes  []string // as granted, wildcards included
+}
+
+// Errors of Verify.
+var (
+	ErrMalformed = errors.New("identity header is malformed")
+	ErrSignature = errors.New("identity header is not signed by an edge of ours")
+	ErrExpired   = errors.New("identity header has expired")
+)
+
+// Sign returns the header value for c, valid until now+Lifetime; now is in
+// unix seconds. Names in c must not contain ';' or ','.
+func Sign(secret []byte, c Caller, now int64) string {
+	b := make([]byte, 0, 256)
+	b = append(b, "v1;a="...)
+	b = append(b, c.Account...)
+	b = append(b, ";k="...)
+	b = append(b, c.Key...)
+	b = append(b, ";p="...)
+	b = append(b, c.Plan...)
+	b = append(b, ";s="...)
+	for i, s := range c.Scopes {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, s...)
+	}
+	b = append(b, ";e="...)
+	b = strconv.AppendInt(b, now+Lifetime, 10)
+	sum := mac(secret, b)
+	b = append(b, ";m="...)
+	return string(hex.AppendEncode(b, sum))
+}
+
+// Verify returns the caller that value names if one of secrets signed it and
+// it has not expired. Several secrets let them be rotated without a gap.
+func Verify(secrets [][]byte, value string, now int64) (Caller, error) {
+	if len(value) > maxLen {
+		return Caller{}, ErrMalformed
+	}
+	signed, sum, ok := strings.Cut(value, ";m=")
+	want, err := hex.DecodeString(sum)
+	if !ok || err != nil || len(want) != sha256.Size {
+		return Caller{}, ErrMalformed
+	}
+	if !signedByAny(secrets, []byte(signed), want) {
+		return Caller{}, ErrSignature
+	}
+	return parse(signed, now)
+}
+
+func signedByAny(secrets [][]byte, signed, want []byte) bool {
+	found := false
+	for _, s := range secrets {
+		if len(s) > 0 && hmac.Equal(mac(s, signed), want) {
+			found = true
+		}
+	}
+	return found
+}
+
+func parse(signed string, now int64) (Caller, error) {
+	rest, ok := strings.CutPrefix(signed, "v1;")
+	if !ok {
+		return Caller{}, ErrMalformed
+	}
+	fields := strings.Split(rest, ";")
+	keys := [...]string{"a=", "k=", "p=", "s=", "e="}
+	if len(fields) != len(keys) {
+		return Caller{}, ErrMalformed
+	}
+	for i, k := range keys {
+		if fields[i], ok = strings.CutPrefix(fields[i], k); !ok {
+			return Caller{}, ErrMalformed
+		}
+	}
+	until, err := strconv.ParseInt(fields[4], 10, 64)
+	if err != nil {
+		return Caller{}, ErrMalformed
+	}
+	if now >= until {
+		return Caller{}, ErrExpired
+	}
+	c := Caller{Account: fields[0], Key: fields[1], Plan: fields[2]}
+	if fields[3] != "" {
+		c.Scopes = strings.Split(fields[3], ",")
+	}
+	return c, nil
+}
+
+func mac(secret, msg []byte) []byte {
+	h := hmac.New(sha256.New, secret)
+	h.Write(msg)
+	return h.Sum(nil)
+}

@@ -1,0 +1,148 @@
+// Package migrations holds the schema: pairs of NNNN_verb_noun.up.sql and
+// .down.sql, applied in order after the tables of River, the job queue.
+package migrations
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+
+	"github.com/golang-migrate/migrate/v4"
+	"github.com/golang-migrate/migrate/v4/database/pgx/v5" // registers the pgx5 scheme
+	"github.com/golang-migrate/migrate/v4/source"
+	"github.com/golang-migrate/migrate/v4/source/iofs"
+	pgxv5 "github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"github.com/riverqueue/river/rivermigrate"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+//go:embed *.sql
+var files embed.FS
+
+// ErrNewer says that the database was migrated by a newer version of Sluice.
+var ErrNewer = errors.New("the database is from a newer version of sluice: run that version, or restore a backup")
+
+// lockKey serialises migrators: River's migrator takes no lock of its own.
+const lockKey = 0x51_1ce0
+
+// Up brings the database at databaseURL to the newest schema. It may run in
+// several processes at once; one does the work. It returns ErrNewer when the
+// database knows migrations that this binary does not.
+func Up(ctx context.Context, databaseURL string) error {
+	return run(ctx, databaseURL, func(m *migrate.Migrate) error {
+		if err := refuseNewer(m); err != nil {
+			return err
+		}
+		if err := river(ctx, databaseURL, rivermigrate.DirectionUp, nil); err != nil {
+			return err
+		}
+		return m.Up()
+	})
+}
+
+// Down removes everything that Up made, data included.
+func Down(ctx context.Context, databaseURL string) error {
+	return run(ctx, databaseURL, func(m *migrate.Migrate) error {
+		if err := m.Down(); err != nil && !errors.Is(err, migrate.ErrNoChange) {
+			return err
+		}
+		return river(ctx, databaseURL, rivermigrate.DirectionDown, &rivermigrate.MigrateOpts{TargetVersion: -1})
+	})
+}
+
+func run(ctx context.Context, databaseURL string, f func(*migrate.Migrate) error) error {
+	conn, err := pgxv5.Connect(ctx, databaseURL)
+	if err != nil {
+		return fmt.Errorf("connect to the database: %w", err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx)) // which also gives the lock back
+	if _, err := conn.Exec(ctx, `SELECT pg_advisory_lock($1)`, lockKey); err != nil {
+		return fmt.Errorf("wait for other migrators: %w", err)
+	}
+	m, err := open(databaseURL)
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	if err := f(m); err != nil && !errors.Is(err, migrate.ErrNoChange) {
+		return fmt.Errorf("migrate: %w", err)
+	}
+	return nil
+}
+
+func open(databaseURL string) (*migrate.Migrate, error) {
+	src, err := iofs.New(files, ".")
+	if err != nil {
+		return nil, err
+	}
+	u, err := url.Parse(databaseURL)
+	if err != nil {
+		return nil, errors.New("SLUICE_DATABASE_URL is not a URL") // the cause would show the password
+	}
+	u.Scheme = "pgx5"
+	db, err := (&pgx.Postgres{}).Open(u.String())
+	if err != nil {
+		return nil, err
+	}
+	return migrate.NewWithInstance("iofs", src, "pgx5", db)
+}
+
+func refuseNewer(m *migrate.Migrate) error {
+	have, dirty, err := m.Version()
+	if errors.Is(err, migrate.ErrNilVersion) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if dirty {
+		return fmt.Errorf("migration %d was cut short: restore a backup, or repair by hand and clear schema_migrations.dirty", have)
+	}
+	newest, err := Newest()
+	if err == nil && have > newest {
+		return fmt.Errorf("%w (it is at %d, this binary knows %d)", ErrNewer, have, newest)
+	}
+	return err
+}
+
+// Newest is the number of the last migration in this binary.
+func Newest() (uint, error) {
+	src, err := iofs.New(files, ".")
+	if err != nil {
+		return 0, err
+	}
+	return newest(src)
+}
+
+func newest(src source.Driver) (uint, error) {
+	v, err := src.First()
+	for err == nil {
+		var next uint
+		if next, err = src.Next(v); err == nil {
+			v = next
+		}
+	}
+	if errors.Is(err, os.ErrNotExist) {
+		err = nil
+	}
+	return v, err
+}
+
+func river(ctx context.Context, databaseURL string, d rivermigrate.Direction, opts *rivermigrate.MigrateOpts) error {
+	pool, err := pgxpool.New(ctx, databaseURL)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	m, err := rivermigrate.New(riverpgxv5.New(pool), nil)
+	if err != nil {
+		return err
+	}
+	_, err = m.Migrate(ctx, d, opts)
+	return err
+}
