@@ -1,0 +1,75 @@
+package pgserver
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// prepare makes the data folder on first use and returns the password. An
+// interrupted initdb leaves nothing: it works beside the final place.
+func (h home) prepare(ctx context.Context, bin string) (string, error) {
+	passwordFile := h.state + ".password"
+	if _, err := os.Stat(filepath.Join(h.data(), "PG_VERSION")); err == nil {
+		password, err := os.ReadFile(passwordFile)
+		if err != nil {
+			return "", fmt.Errorf("the password of the data in %s is lost (%w): remove that folder to begin anew", h.link, err)
+		}
+		return strings.TrimSpace(string(password)), h.matches(bin)
+	}
+	password := rand.Text()
+	if err := os.WriteFile(passwordFile, []byte(password+"\n"), 0o600); err != nil {
+		return "", err
+	}
+	return password, h.initdb(ctx, bin, password)
+}
+
+func (h home) initdb(ctx context.Context, bin, password string) error {
+	fresh := filepath.Join(h.base, "initdb")
+	if err := os.RemoveAll(fresh); err != nil {
+		return err
+	}
+	pwfile := filepath.Join(h.base, "initdb.password")
+	if err := os.WriteFile(pwfile, []byte(password+"\n"), 0o600); err != nil {
+		return err
+	}
+	defer os.Remove(pwfile)
+	if err := h.own(pwfile); err != nil {
+		return err
+	}
+	args := []string{"-D", fresh, "-U", superuser, "--pwfile=" + pwfile, "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C.UTF-8"}
+	if h.ephemeral {
+		args = append(args, "--no-sync")
+	}
+	cmd := h.command(exec.CommandContext(ctx, filepath.Join(bin, "initdb"), args...))
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("initdb in %s: %w: %s", h.base, err, lastLine(out))
+	}
+	return os.Rename(fresh, h.data())
+}
+
+// matches refuses a data folder of another major version, which postgres would
+// refuse with a longer text.
+func (h home) matches(bin string) error {
+	version, err := os.ReadFile(filepath.Join(h.data(), "PG_VERSION"))
+	if err != nil {
+		return err
+	}
+	if got, want := strings.TrimSpace(string(version)), major(bin); got != fmt.Sprint(want) {
+		return fmt.Errorf("the data in %s was made by PostgreSQL %s, the server here is %d: install version %s or remove that folder", h.link, got, want, got)
+	}
+	return nil
+}
+
+// lastLine returns the last line of out that says something.
+func lastLine(out []byte) string {
+	lines := bytes.Split(bytes.TrimSpace(out), []byte("\n"))
+	return string(lines[len(lines)-1])
+}
