@@ -1,0 +1,115 @@
+// Package policy is what an edge must know about routes, plans and scopes. The
+// control plane compiles it from the config document, encodes it, and pushes it
+// as the configuration of the edge filter; the filter parses it once per push
+// and then only looks things up.
+package policy
+
+import (
+	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/filters/keytable"
+)
+
+// Auth is the set of ways in which a route lets callers in.
+type Auth uint8
+
+// The ways in. A route with none of them lets nobody in.
+const (
+	AuthNone    Auth = 1 << iota // anybody, without a credential
+	AuthKey                      // an API key, checked at the edge
+	AuthSession                  // a session token, checked by the product behind
+)
+
+// Policy is everything that decisions need besides the caller's own record.
+type Policy struct {
+	Version   uint64   // of the config document
+	DocsBase  string   // public address of the gateway, for documentation links
+	Anonymous uint32   // requests a minute of one client address without a valid credential
+	Classes   []string // rate classes; a class is its index
+	Plans     []Plan
+	Scopes    []Scope
+	Routes    []Route
+
+	byRoute map[string]int
+	byPlan  map[uint16]int
+}
+
+// Plan is what an account has bought.
+type Plan struct {
+	Number uint16 // as in the records of keys
+	Name   string
+	Limits []Limit // by class; all plans name every class
+}
+
+// Limit bounds the requests of one account in one class.
+type Limit struct {
+	PerMinute uint32
+	Burst     uint32 // requests above PerMinute that a short burst may use; 0: none
+}
+
+// Scope is the name of a scope bit, for the identity header.
+type Scope struct {
+	Bit  uint8
+	Name string
+}
+
+// Route is the policy of one route, found by the name that Envoy gives it.
+type Route struct {
+	Name    string
+	Product string
+	Auth    Auth
+	Class   uint8           // index into Classes
+	Scope   string          // the scope needed, for the error's details; empty: none
+	Grants  keytable.Scopes // bits that grant it: the scope's, its resource's wildcard, the admin's
+	Deny    decision.Code   // not empty: nobody gets through, with this code
+}
+
+// Route returns the policy of the route with the given name; ok is false when
+// the edge has none, and the request must then be refused.
+func (p *Policy) Route(name string) (r *Route, ok bool) {
+	i, ok := p.byRoute[name]
+	if !ok {
+		return nil, false
+	}
+	return &p.Routes[i], true
+}
+
+// Plan returns the plan with the given number; ok is false when there is none.
+func (p *Policy) Plan(number uint16) (*Plan, bool) {
+	i, ok := p.byPlan[number]
+	if !ok {
+		return nil, false
+	}
+	return &p.Plans[i], true
+}
+
+// ScopeNames returns the names of the scopes in s, in the order of their bits.
+func (p *Policy) ScopeNames(s keytable.Scopes) []string {
+	var names []string
+	for _, sc := range p.Scopes {
+		if s.Has(int(sc.Bit)) {
+			names = append(names, sc.Name)
+		}
+	}
+	return names
+}
+
+// index fills the look-up tables; it reports whether the policy is consistent.
+func (p *Policy) index() bool {
+	p.byRoute = make(map[string]int, len(p.Routes))
+	p.byPlan = make(map[uint16]int, len(p.Plans))
+	for i := range p.Routes {
+		r := &p.Routes[i]
+		if _, twice := p.byRoute[r.Name]; twice || r.Name == "" || int(r.Class) >= len(p.Classes) {
+			return false
+		}
+		p.byRoute[r.Name] = i
+	}
+	for i := range p.Plans {
+		pl := &p.Plans[i]
+		if _, twice := p.byPlan[pl.Number]; twice || len(pl.Limits) != len(p.Classes) {
+			return false
+		}
+		p.byPlan[pl.Number] = i
+	}
+	return true
+}

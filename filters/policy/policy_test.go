@@ -1,0 +1,106 @@
+package policy
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+
+	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/filters/keytable"
+)
+
+func sample() *Policy {
+	return &Policy{
+		Version: 42, DocsBase: "http://gw", Anonymous: 60,
+		Classes: []string{"default", "events"},
+		Plans:   []Plan{{Number: 40009, Name: "pro", Limits: []Limit{{600, 100}, {5000, 0}}}, {Number: 1, Name: "local", Limits: []Limit{{1e6, 0}, {5000, 0}}}},
+		Scopes:  []Scope{{0, "*"}, {1, "streams:*"}, {2, "streams:read"}},
+		Routes: []Route{
+			{Name: "streams.list", Product: "media", Auth: AuthKey, Scope: "streams:read", Grants: keytable.Scopes{}.With(0).With(1).With(2)},
+			{Name: "sessions", Product: "api", Auth: AuthSession | AuthNone, Class: 1},
+			{Name: "unmapped", Deny: decision.RouteNotMapped},
+		},
+	}
+}
+
+func TestParseReadsWhatEncodeWrote(t *testing.T) {
+	t.Parallel()
+	want := sample()
+	got := Parse(want.Encode())
+	if got == nil || !want.index() || !reflect.DeepEqual(got, want) {
+		t.Fatalf("got %+v", got)
+	}
+}
+
+func TestLookUps(t *testing.T) {
+	t.Parallel()
+	p := Parse(sample().Encode())
+	if r, ok := p.Route("unmapped"); !ok || r.Deny != decision.RouteNotMapped {
+		t.Error("unmapped")
+	}
+	if _, ok := p.Route("streams"); ok {
+		t.Error("a route that is not there was found")
+	}
+	if pl, ok := p.Plan(40009); !ok || pl.Limits[1].PerMinute != 5000 {
+		t.Error("plan 40009")
+	}
+	if _, ok := p.Plan(0); ok {
+		t.Error("plan 0 was found")
+	}
+	if names := p.ScopeNames(keytable.Scopes{}.With(2).With(0).With(99)); fmt.Sprint(names) != "[* streams:read]" {
+		t.Errorf("%v", names)
+	}
+}
+
+func TestInconsistentPolicyIsRefused(t *testing.T) {
+	t.Parallel()
+	cases := map[string]func(*Policy){
+		"a route twice":          func(p *Policy) { p.Routes[1].Name = p.Routes[0].Name },
+		"a route without a name": func(p *Policy) { p.Routes[1].Name = "" },
+		"a class not defined":    func(p *Policy) { p.Routes[1].Class = 2 },
+		"a plan twice":           func(p *Policy) { p.Plans[1].Number = 40009 },
+		"a plan without a class": func(p *Policy) { p.Plans[1].Limits = p.Plans[1].Limits[:1] },
+	}
+	for name, change := range cases {
+		p := sample()
+		change(p)
+		if Parse(p.Encode()) != nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
+func TestCutOrPaddedPolicyIsRefused(t *testing.T) {
+	t.Parallel()
+	b := sample().Encode()
+	for n := range b {
+		if Parse(b[:n]) != nil {
+			t.Fatalf("cut to %d of %d bytes: accepted", n, len(b))
+		}
+	}
+	if Parse(append(b, 0)) != nil {
+		t.Fatal("padded: accepted")
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add(sample().Encode())
+	f.Fuzz(func(t *testing.T, b []byte) {
+		p := Parse(b)
+		if p != nil && !reflect.DeepEqual(Parse(p.Encode()), p) {
+			t.Fatal("a parsed policy does not survive its encoding")
+		}
+	})
+}
+
+func BenchmarkParse2000Routes(b *testing.B) {
+	p := sample()
+	for i := range 2000 {
+		p.Routes = append(p.Routes, Route{Name: fmt.Sprintf("route.%d", i), Product: "media", Auth: AuthKey, Scope: "streams:read"})
+	}
+	raw := p.Encode()
+	b.SetBytes(int64(len(raw)))
+	for b.Loop() {
+		Parse(raw)
+	}
+}
