@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"syscall"
+
+	"sluice.dev/sluice/deploy/local/lockfile"
 )
 
 // farHomes is where data goes that the server's user could not reach in place.
@@ -20,7 +22,7 @@ type home struct {
 	base      string // the real folder; the account owns it
 	link      string // the folder as the caller named it: base, or a link to it
 	state     string // password and port: beside link, owned by the caller
-	lock      *os.File
+	lock      *lockfile.Lock
 	ephemeral bool
 }
 
@@ -45,8 +47,10 @@ func openHome(cfg Config) (home, error) {
 	if err := os.MkdirAll(filepath.Dir(link), 0o755); err != nil {
 		return home{}, err
 	}
-	lock, err := takeLock(link + ".lock")
-	if err != nil {
+	lock, err := lockfile.TryTake(link + ".lock")
+	if held := new(lockfile.HeldError); errors.As(err, &held) {
+		return home{}, fmt.Errorf("the data in %s is in use by the running process %d: stop that first", link, held.PID)
+	} else if err != nil {
 		return home{}, err
 	}
 	h := home{account: acc, link: link, state: link, lock: lock}
@@ -122,7 +126,7 @@ func (h home) command(cmd *exec.Cmd) *exec.Cmd {
 // close releases the lock and removes what is ephemeral.
 func (h home) close() {
 	if h.lock != nil {
-		_ = h.lock.Close()
+		h.lock.Release()
 	}
 	if h.ephemeral {
 		_ = os.RemoveAll(h.base)
