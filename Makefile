@@ -1,0 +1,77 @@
+# `make help` lists the targets. Everything that is made goes to .sluice/.
+
+SHELL       := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS   += --no-print-directory
+.DEFAULT_GOAL := help
+
+GO       ?= go
+BIN      := .sluice/bin
+OUT      := $(CURDIR)/.sluice
+FUZZTIME ?= 10s
+# Packages to test, for instance: make test PKG=./controlplane/...
+PKG      ?= ./...
+
+# The one place where the versions of Go tools stand; TinyGo's and Envoy's are in
+# deploy/local/tools/TINYGO_VERSION and envoy/VERSION.
+GOLANGCI_VERSION := v2.15.0
+GOLANGCI         := .sluice/tools/golangci-lint-$(GOLANGCI_VERSION)
+
+# What tests of the whole need to know; they start everything themselves.
+TEST_ENV = SLUICE_BIN=$(OUT)/bin/sluice SLUICE_WASM_DIR=$(OUT)/wasm SLUICE_ENVOY="$$($(BIN)/provision envoy)"
+
+.PHONY: help up test check bench filters fuzz tools generate lint clean build helpers race
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+up: filters build ## set up and run everything in the foreground; Ctrl-C stops it
+	@exec $(BIN)/sluice up
+
+test: filters build ## run all tests: unit, filters, Postgres, real-Envoy end to end
+	@$(TEST_ENV) $(BIN)/withpg $(GO) test -timeout 15m $(PKG)
+
+check: lint generate test race ## format, lint, generate, test, and fail on a dirty tree
+	@test -z "$$(git status --porcelain)" || { echo "check: the tree is dirty:" >&2; git status --short >&2; exit 1; }
+
+race: filters build
+	@$(TEST_ENV) $(BIN)/withpg $(GO) test -race -timeout 20m ./filters/... ./controlplane/...
+
+bench: filters build ## measure side by side with plain Envoy, in one run
+	@$(TEST_ENV) $(BIN)/withpg $(GO) run ./bench
+
+filters: helpers ## build the WASM filters into .sluice/wasm
+	@$(BIN)/provision filters
+
+fuzz: ## run each fuzz target for FUZZTIME (10s)
+	@grep -roE '^func Fuzz[A-Za-z0-9_]*' --include='*_test.go' . | sed 's/:func /:/' | \
+	while IFS=: read -r file target; do \
+	  echo "fuzz: $$target in $$(dirname "$$file")"; \
+	  $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) "$$(dirname "$$file")" </dev/null; \
+	done
+
+tools: helpers ## fetch or build TinyGo and Envoy into .sluice/tools
+	@$(BIN)/provision tools
+
+generate: ## rewrite generated files
+	@$(GO) generate ./...
+
+lint: $(GOLANGCI) ## check format, vet and lint
+	@unformatted="$$(gofmt -l $$(git ls-files '*.go'))"; test -z "$$unformatted" || { echo "lint: run gofmt -w on: $$unformatted" >&2; exit 1; }
+	@$(GO) vet ./...
+	@$(GOLANGCI) run
+
+clean: ## remove built files; data, tools and logs stay
+	@rm -rf $(BIN) .sluice/wasm
+
+build: helpers
+	@$(GO) build -buildvcs=false -o $(BIN)/ ./cmd/sluice
+
+helpers:
+	@mkdir -p $(BIN)
+	@$(GO) build -buildvcs=false -o $(BIN)/ ./deploy/local/provision ./deploy/local/withpg
+
+$(GOLANGCI):
+	@echo "lint: building golangci-lint $(GOLANGCI_VERSION) (some minutes, once)"
+	@mkdir -p $(@D) && GOFLAGS=-buildvcs=false GOBIN=$(OUT)/tools/tmp-golangci $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+	@mv $(OUT)/tools/tmp-golangci/golangci-lint $@ && rmdir $(OUT)/tools/tmp-golangci
