@@ -130,7 +130,11 @@ func (s *scanner) key() bool {
 
 func (s *scanner) str() bool {
 	s.i++
-	for s.i < len(s.b) {
+	for {
+		s.i = plain(s.b, s.i)
+		if s.i >= len(s.b) {
+			return s.fail(IssueEnd)
+		}
 		switch c := s.b[s.i]; {
 		case c == '"':
 			s.i++
@@ -141,8 +145,6 @@ func (s *scanner) str() bool {
 			}
 		case c < 0x20:
 			return s.fail(IssueControl)
-		case c < utf8.RuneSelf:
-			s.i++
 		default:
 			r, n := utf8.DecodeRune(s.b[s.i:])
 			if r == utf8.RuneError && n == 1 {
@@ -151,7 +153,15 @@ func (s *scanner) str() bool {
 			s.i += n
 		}
 	}
-	return s.fail(IssueEnd)
+}
+
+// plain returns the index of the first byte at or behind i that is not an ASCII
+// character which stands for itself in a string.
+func plain(b []byte, i int) int {
+	for i < len(b) && b[i] >= 0x20 && b[i] < utf8.RuneSelf && b[i] != '"' && b[i] != '\\' {
+		i++
+	}
+	return i
 }
 
 func (s *scanner) escape() bool {

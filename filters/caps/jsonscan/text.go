@@ -52,13 +52,22 @@ func Fold(raw []byte, name string) bool {
 // spells word when case is ignored; ok is false if there is none. word must be
 // in lower case ASCII.
 func Find(raw []byte, from int, word string) (at, end int, ok bool) {
-	for i := from; i < len(raw); {
+	for i := candidate(raw, from, word[0]); i < len(raw); i = candidate(raw, i, word[0]) {
 		if end := match(raw, i, word, lower); end >= 0 {
 			return i, end, true
 		}
 		_, i = Rune(raw, i)
 	}
 	return 0, 0, false
+}
+
+// candidate returns the index of the first character at or behind i that may
+// fold to c: as it is, in upper case, in an escape or beyond ASCII.
+func candidate(raw []byte, i int, c byte) int {
+	for i < len(raw) && raw[i]|0x20 != c && raw[i] != c && raw[i] != '\\' && raw[i] < utf8.RuneSelf {
+		i++
+	}
+	return i
 }
 
 // Append decodes raw and appends it to dst as UTF-8. A surrogate that stands

@@ -1,5 +1,7 @@
 package jsonscan
 
+import "bytes"
+
 // Kind tells the six kinds of JSON value apart by their first byte.
 type Kind byte
 
@@ -34,8 +36,11 @@ func (v Value) Text(b []byte) []byte { return b[v.From+1 : v.To-1] }
 
 // Root returns the place of the document's value.
 func Root(b []byte) Value {
-	i := Space(b, 0)
-	return Value{i, end(b, i)}
+	to := len(b)
+	for Space(b, to-1) == len(b) {
+		to--
+	}
+	return Value{Space(b, 0), to}
 }
 
 // Member is one member of an object or element of an array.
@@ -110,13 +115,18 @@ func end(b []byte, i int) int {
 	return i
 }
 
+// endString looks for a quote that an even number of backslashes precedes.
 func endString(b []byte, i int) int {
-	for i++; b[i] != '"'; i++ {
-		if b[i] == '\\' {
-			i++
+	for i++; ; i++ {
+		i += bytes.IndexByte(b[i:], '"')
+		slash := i
+		for b[slash-1] == '\\' {
+			slash--
+		}
+		if (i-slash)%2 == 0 {
+			return i + 1
 		}
 	}
-	return i + 1
 }
 
 // endContainer counts brackets of both shapes alike: the text is known to pair
