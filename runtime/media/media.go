@@ -1,0 +1,77 @@
+// Package media is the reference product: a small live media platform, stored in
+// Postgres, that the gateway fronts out of the box. It is replaceable: it knows
+// the platform by the signed identity header and by the event emitter it is
+// given, and the platform knows it by its routes.
+package media
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/controlplane/identity"
+	"sluice.dev/sluice/controlplane/postgres"
+	"sluice.dev/sluice/controlplane/respond"
+	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/runtime/media/plans"
+	"sluice.dev/sluice/runtime/media/streams"
+)
+
+// Config is what the product needs of its surroundings.
+type Config struct {
+	DB       postgres.DB          // required
+	Events   controlplane.Emitter // required: where stream.started and the like go
+	Identity identity.Verifier    // its zero value refuses every request
+	Respond  respond.Adapter
+	Plans    plans.Table // nil: plans.Default
+	// Endpoints are the public addresses of the media engine and of playback.
+	// Empty addresses fall back to those of a local engine that is not there.
+	Endpoints streams.Endpoints
+	Now       func() time.Time // nil: time.Now
+}
+
+// New returns the product's handler: /health for anyone, the rest for callers
+// whom an edge has identified.
+func New(c Config) http.Handler {
+	c.fill()
+	r := chi.NewRouter()
+	r.NotFound(c.Respond.NotFound)
+	r.MethodNotAllowed(c.Respond.MethodNotAllowed)
+	r.Get("/health", c.Respond.Handle(c.health))
+	r.Group(func(r chi.Router) {
+		r.Use(c.Identity.Require(c.Respond))
+		streams.Service{DB: c.DB, Events: c.Events, Plans: c.Plans, Endpoints: c.Endpoints, Now: c.Now}.Routes(r, c.Respond)
+	})
+	return r
+}
+
+func (c *Config) fill() {
+	if c.Plans == nil {
+		c.Plans = plans.Default
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	e := &c.Endpoints
+	fallback(&e.RTMP, "rtmp://127.0.0.1:1935/live")
+	fallback(&e.SRT, "srt://127.0.0.1:8890")
+	fallback(&e.WebRTC, "http://127.0.0.1:8889/live")
+	fallback(&e.Playback, "http://127.0.0.1:8080/v1/playback")
+}
+
+func fallback(s *string, value string) {
+	if *s == "" {
+		*s = value
+	}
+}
+
+// health answers 200 when the database answers, else 503.
+func (c *Config) health(w http.ResponseWriter, r *http.Request) error {
+	var one int
+	if err := c.DB.QueryRow(r.Context(), `SELECT 1`).Scan(&one); err != nil {
+		return &controlplane.Error{Code: decision.Unavailable, RetryAfter: 1, Cause: err}
+	}
+	respond.JSON(w, http.StatusOK, map[string]any{"status": "ok", "ingest_available": c.Endpoints.Available})
+	return nil
+}

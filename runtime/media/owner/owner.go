@@ -1,0 +1,32 @@
+// Package owner tells whose rows a request may see. It is all that the media
+// product knows of the platform in front of it: the signed identity header.
+package owner
+
+import (
+	"context"
+
+	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/controlplane/identity"
+	"sluice.dev/sluice/filters/decision"
+)
+
+// Owner is who owns rows, and the plan that bounds them.
+type Owner struct {
+	ID      string // the account or, for a paying agent without one, its credential
+	Account string // empty for a paying agent: nobody can subscribe to its events
+	Plan    string
+}
+
+// From returns the owner behind ctx. It fails with authentication_required when
+// the caller names neither an account nor a credential.
+func From(ctx context.Context) (Owner, error) {
+	c, _ := identity.From(ctx)
+	o := Owner{ID: c.Account, Account: c.Account, Plan: c.Plan}
+	if o.ID == "" {
+		o.ID = c.Key
+	}
+	if o.ID == "" {
+		return Owner{}, &controlplane.Error{Code: decision.AuthRequired}
+	}
+	return o, nil
+}

@@ -1,0 +1,113 @@
+package streams
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/runtime/media/form"
+	"sluice.dev/sluice/runtime/media/ident"
+	"sluice.dev/sluice/runtime/media/owner"
+)
+
+// Command is the body of POST …/streams/{id}/actions.
+type Command struct {
+	Action   Action    `json:"action"`
+	Settings *Settings `json:"settings"`
+}
+
+// Outcome is what a command has done.
+type Outcome struct {
+	StreamID string `json:"stream_id"`
+	Action   string `json:"action"` // in the past tense: started, …
+	Status   Status `json:"status"`
+	Changed  bool   `json:"changed"` // false: the stream was there already
+	Message  string `json:"message"`
+}
+
+// Act carries out a command and emits stream.started or stream.ended in the same
+// transaction. A command that is repeated succeeds again and changes nothing.
+// It fails with conflict when the action makes no sense in the stream's state,
+// and with STREAM_003 when the plan allows no further stream on air.
+func (v Service) Act(ctx context.Context, o owner.Owner, id string, c Command) (Outcome, error) {
+	limits := v.Plans.Of(o.Plan)
+	var before Status
+	s, err := v.change(ctx, o, id, "", func(tx pgx.Tx, s *Stream) error {
+		before = s.Status
+		var f form.Form
+		f.OneOf("action", string(c.Action), Actions)
+		if c.Settings != nil {
+			c.Settings.Apply(&f, s, limits)
+		}
+		if err := f.Err(); err != nil {
+			return err
+		}
+		return v.move(ctx, tx, o, s, c.Action)
+	})
+	if err != nil {
+		return Outcome{}, err
+	}
+	out := Outcome{StreamID: s.ID, Action: c.Action.Past(), Status: s.Status, Changed: s.Status != before}
+	out.Message = "Stream " + out.Action
+	if !out.Changed {
+		out.Message = "Stream was " + string(s.Status) + " already"
+	}
+	return out, nil
+}
+
+// move takes s to its next state, with all that belongs to it.
+func (v Service) move(ctx context.Context, tx pgx.Tx, o owner.Owner, s *Stream, a Action) error {
+	before := s.Status
+	next, ok := Next(before, a)
+	if !ok {
+		return controlplane.Errorf(decision.Conflict, "A stream that is %s cannot be %s.", before, a.Past())
+	}
+	s.Status = next
+	if err := update(ctx, tx, s, v.now()); err != nil {
+		return err
+	}
+	switch {
+	case next.OnAir() && !before.OnAir():
+		return v.begin(ctx, tx, o, *s)
+	case before.OnAir() && !next.OnAir():
+		return v.finish(ctx, tx, o, *s)
+	}
+	return nil
+}
+
+// begin opens a session. s is on air already, so the count includes it.
+func (v Service) begin(ctx context.Context, tx pgx.Tx, o owner.Owner, s Stream) error {
+	most := v.Plans.Of(o.Plan).ConcurrentStreams
+	if n, err := countOnAir(ctx, tx, o.ID); err != nil {
+		return err
+	} else if most > 0 && n > most {
+		return &controlplane.Error{Code: decision.Stream003, RetryAfter: 60}
+	}
+	session := Session{ID: ident.New("sess"), Owner: o.ID, StreamID: s.ID, StartedAt: v.now()}
+	if err := openSession(ctx, tx, session); err != nil {
+		return err
+	}
+	return v.emit(ctx, tx, o, s, "stream.started", map[string]any{
+		"title": s.Title, "protocol": s.Protocol, "ingest_endpoint": v.Endpoints.endpoint(s)})
+}
+
+// finish closes the open session.
+func (v Service) finish(ctx context.Context, tx pgx.Tx, o owner.Owner, s Stream) error {
+	session, err := closeSession(ctx, tx, s.ID, v.now())
+	if err != nil {
+		return err
+	}
+	return v.emit(ctx, tx, o, s, "stream.ended", map[string]any{
+		"duration":      int(session.EndedAt.Sub(session.StartedAt).Seconds()),
+		"total_viewers": session.TotalViewers, "peak_viewers": session.PeakViewers, "recording_id": nil})
+}
+
+// emit tells the account. A paying agent has none: nobody could have subscribed.
+func (v Service) emit(ctx context.Context, tx pgx.Tx, o owner.Owner, s Stream, kind string, data map[string]any) error {
+	if o.Account == "" {
+		return nil
+	}
+	return v.Events.EmitTx(ctx, tx, controlplane.Event{
+		Account: o.Account, Type: kind, StreamID: s.ID, Time: v.now(), Data: data})
+}
