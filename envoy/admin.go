@@ -1,0 +1,106 @@
+package envoy
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// maxAdminBody bounds what is read of an answer of the admin interface.
+const maxAdminBody = 4 << 20
+
+// admin speaks to one Envoy's admin interface.
+type admin struct {
+	base   string // http://host:port
+	client *http.Client
+}
+
+func newAdmin(addr string) admin {
+	return admin{base: "http://" + addr, client: &http.Client{Timeout: 2 * time.Second}}
+}
+
+func (a admin) call(ctx context.Context, method, path string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, method, a.base+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := a.client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAdminBody))
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("envoy admin %s: status %d", path, resp.StatusCode)
+	}
+	return body, err
+}
+
+// listening reports whether Envoy accepts connections on all ports. Listeners
+// are listed as soon as they are known; they accept once the workers have started.
+func (a admin) listening(ctx context.Context, ports []int) bool {
+	stats, err := a.call(ctx, http.MethodGet, "/stats?filter="+url.QueryEscape(`^listener_manager\.workers_started$`))
+	if err != nil || sumStats(string(stats), "") != 1 {
+		return false
+	}
+	listed, err := a.call(ctx, http.MethodGet, "/listeners?format=json")
+	return err == nil && listsPorts(listed, ports)
+}
+
+// listsPorts reports whether the answer of /listeners?format=json has a listener
+// on each port.
+func listsPorts(answer []byte, ports []int) bool {
+	var list struct {
+		Statuses []struct {
+			Address struct {
+				Socket struct {
+					Port int `json:"port_value"`
+				} `json:"socket_address"`
+			} `json:"local_address"`
+		} `json:"listener_statuses"`
+	}
+	if json.Unmarshal(answer, &list) != nil {
+		return false
+	}
+	have := map[int]bool{}
+	for _, s := range list.Statuses {
+		have[s.Address.Socket.Port] = true
+	}
+	for _, port := range ports {
+		if !have[port] {
+			return false
+		}
+	}
+	return true
+}
+
+// activeRequests counts the requests in flight, those to the admin interface
+// left out. An error counts as none: who does not answer has nothing to finish.
+func (a admin) activeRequests(ctx context.Context) int {
+	stats, err := a.call(ctx, http.MethodGet, "/stats?filter="+url.QueryEscape(`^http\..*\.downstream_rq_active$`))
+	if err != nil {
+		return 0
+	}
+	return sumStats(string(stats), "http.admin.")
+}
+
+// sumStats adds up the lines "name: value" whose name does not begin with skip;
+// an empty skip skips none.
+func sumStats(text, skip string) int {
+	sum := 0
+	for _, line := range strings.Split(text, "\n") {
+		name, value, ok := strings.Cut(line, ": ")
+		if !ok || (skip != "" && strings.HasPrefix(name, skip)) {
+			continue
+		}
+		n, _ := strconv.Atoi(strings.TrimSpace(value))
+		sum += n
+	}
+	return sum
+}

@@ -1,0 +1,196 @@
+package envoy
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"sluice.dev/sluice/envoy/bindcheck"
+	"sluice.dev/sluice/envoy/child"
+	"sluice.dev/sluice/envoy/doorman"
+)
+
+// EdgeConfig says which Envoy to run and how.
+type EdgeConfig struct {
+	// Bootstrap is the edge's own part of the configuration. An empty Boot is
+	// drawn at random for each start of Envoy, an empty AdminAddr is a free port
+	// of 127.0.0.1, and zero MaxConnections is 50,000 or half of the open files
+	// that the system allows, whichever is less.
+	Bootstrap Config
+	// Binary is Envoy, see Find.
+	Binary string
+	// Dir becomes Envoy's working folder: it holds wasm/keysync.wasm, and every
+	// other filter that the control plane names by a relative path.
+	Dir string
+	// StateDir gets the bootstrap file, which is a secret. Empty: Dir.
+	StateDir string
+	// Concurrency is the number of worker threads. Zero: one for each CPU.
+	Concurrency int
+	// LogLevel is Envoy's. Empty: "warning".
+	LogLevel string
+	// Output receives Envoy's own log lines. Nil: standard error.
+	Output io.Writer
+	// Logger receives this package's. Nil: slog.Default().
+	Logger *slog.Logger
+	// DrainTime bounds how long requests in flight may take after the end was
+	// asked for. Zero: 5 s.
+	DrainTime time.Duration
+	// DocsBase is the gateway's public address without a trailing slash, for the
+	// links in error envelopes. Empty: http://GatewayAddr.
+	DocsBase string
+	// Now tells the time. Nil: time.Now.
+	Now func() time.Time
+}
+
+// Edge is one Envoy and its doorman.
+type Edge struct {
+	cfg   EdgeConfig
+	admin admin
+	ports []int
+	door  *doorman.Doorman // nil while Envoy listens
+	proc  *child.Process   // nil while no Envoy runs
+	ready chan struct{}
+}
+
+// NewEdge checks the configuration and the addresses, and posts the doorman: from
+// here on clients are answered 503. Run or Close must follow. If an address is in
+// use, the error is one line that names it, its holder and the variable that
+// moves it, and nothing has been started.
+func NewEdge(cfg EdgeConfig) (*Edge, error) {
+	if err := cfg.fill(); err != nil {
+		return nil, err
+	}
+	e := &Edge{cfg: cfg, admin: newAdmin(cfg.Bootstrap.AdminAddr), ready: make(chan struct{})}
+	for _, check := range []struct{ addr, variable string }{
+		{cfg.Bootstrap.GatewayAddr, "SLUICE_GATEWAY_ADDR"},
+		{cfg.Bootstrap.RuntimeAddr, "SLUICE_RUNTIME_ADDR"},
+		{cfg.Bootstrap.AdminAddr, ""},
+	} {
+		if err := bindcheck.Free(check.addr, check.variable); err != nil {
+			return nil, err
+		}
+	}
+	for _, addr := range e.addrs() {
+		_, port, err := splitAddr(addr)
+		if err != nil {
+			return nil, err
+		}
+		e.ports = append(e.ports, port)
+	}
+	return e, e.openDoor()
+}
+
+// fill sets defaults and renders the bootstrap once, to learn of mistakes early.
+func (c *EdgeConfig) fill() error {
+	if c.Bootstrap.AdminAddr == "" {
+		addr, err := freeAddr()
+		if err != nil {
+			return err
+		}
+		c.Bootstrap.AdminAddr = addr
+	}
+	limit, err := raiseOpenFiles()
+	if err != nil {
+		return err
+	}
+	c.Bootstrap.MaxConnections = cmp.Or(c.Bootstrap.MaxConnections, min(50_000, limit/2))
+	c.StateDir = cmp.Or(c.StateDir, c.Dir)
+	c.Concurrency = cmp.Or(c.Concurrency, runtime.NumCPU())
+	c.LogLevel = cmp.Or(c.LogLevel, "warning")
+	c.DrainTime = cmp.Or(c.DrainTime, 5*time.Second)
+	c.DocsBase = cmp.Or(c.DocsBase, "http://"+c.Bootstrap.GatewayAddr)
+	if c.Output == nil {
+		c.Output = os.Stderr
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if !executable(c.Binary) {
+		return fmt.Errorf("%s is no program that can be run: %w", c.Binary, ErrNotFound)
+	}
+	if keysync := filepath.Join(c.Dir, "wasm", "keysync.wasm"); !isFile(keysync) {
+		return fmt.Errorf("%s is missing: run `make filters`", keysync)
+	}
+	_, err = Render(c.Bootstrap)
+	return err
+}
+
+// Ready is closed when Envoy listens on both addresses for the first time.
+func (e *Edge) Ready() <-chan struct{} { return e.ready }
+
+// AdminURL is the base address of Envoy's admin interface.
+func (e *Edge) AdminURL() string { return e.admin.base }
+
+// Close gives the addresses up. It is for an Edge that was never run.
+func (e *Edge) Close() error { return e.closeDoor() }
+
+func (e *Edge) addrs() []string {
+	return []string{e.cfg.Bootstrap.GatewayAddr, e.cfg.Bootstrap.RuntimeAddr}
+}
+
+func (e *Edge) openDoor() (err error) {
+	if e.door == nil {
+		e.door, err = doorman.Open(e.addrs(), e.cfg.DocsBase, e.cfg.Now)
+	}
+	return err
+}
+
+// closeDoor lets the requests that the doorman has read be answered.
+func (e *Edge) closeDoor() error {
+	if e.door == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	door := e.door
+	e.door = nil
+	if err := door.Close(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return nil
+}
+
+// writeBootstrap renders the bootstrap for one start and returns its file.
+func (e *Edge) writeBootstrap() (string, error) {
+	cfg := e.cfg.Bootstrap
+	cfg.Boot = cmp.Or(cfg.Boot, rand.Text())
+	text, err := Render(cfg)
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(e.cfg.StateDir, 0o700); err != nil {
+		return "", err
+	}
+	name, err := filepath.Abs(filepath.Join(e.cfg.StateDir, "bootstrap.yaml"))
+	if err != nil {
+		return "", err
+	}
+	return name, os.WriteFile(name, text, 0o600)
+}
+
+func isFile(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// freeAddr returns a loopback address that nobody listens on.
+func freeAddr() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	return l.Addr().String(), nil
+}

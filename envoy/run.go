@@ -1,0 +1,144 @@
+package envoy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
+	"syscall"
+	"time"
+
+	"sluice.dev/sluice/envoy/child"
+)
+
+const (
+	pollEvery    = 20 * time.Millisecond  // of the admin interface, while starting and draining
+	firstBackoff = 200 * time.Millisecond // before the first restart of an Envoy that died
+	maxBackoff   = 5 * time.Second
+	settled      = 30 * time.Second // an Envoy that lived this long starts the backoff anew
+	killAfter    = 5 * time.Second  // between SIGTERM and SIGKILL
+)
+
+// Run starts Envoy and restarts it when it dies, with the doorman in its place
+// meanwhile. When ctx ends it drains: requests in flight are finished within
+// DrainTime, then Envoy is stopped. It returns nil after that, and an error only
+// if Envoy could not be started at all.
+func (e *Edge) Run(ctx context.Context) error {
+	backoff := firstBackoff
+	for {
+		began := e.cfg.Now()
+		err := e.runOnce(ctx)
+		if ctx.Err() != nil || err == nil {
+			return errors.Join(err, e.closeDoor())
+		}
+		if e.proc == nil {
+			return errors.Join(err, e.closeDoor())
+		}
+		if e.cfg.Now().Sub(began) > settled {
+			backoff = firstBackoff
+		}
+		e.cfg.Logger.Error("envoy ended, restarting it", "cause", err, "in", backoff.String())
+		if err := e.openDoor(); err != nil {
+			return err
+		}
+		if !pause(ctx, backoff) {
+			return e.closeDoor()
+		}
+		backoff = min(2*backoff, maxBackoff)
+	}
+}
+
+// runOnce runs one Envoy to its end: nil if that was asked for.
+func (e *Edge) runOnce(ctx context.Context) error {
+	e.proc = nil
+	if err := e.launch(); err != nil {
+		return err
+	}
+	for tick := time.NewTicker(pollEvery); ; {
+		select {
+		case <-ctx.Done():
+			tick.Stop()
+			return e.drain()
+		case <-e.proc.Done():
+			tick.Stop()
+			return errors.Join(errors.New("envoy ended by itself"), e.proc.Err())
+		case <-tick.C:
+			if e.admin.listening(ctx, e.ports) {
+				tick.Stop()
+				e.announce()
+			}
+		}
+	}
+}
+
+// launch starts the process.
+func (e *Edge) launch() error {
+	bootstrap, err := e.writeBootstrap()
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(e.cfg.Binary, e.args(bootstrap)...)
+	cmd.Dir = e.cfg.Dir
+	cmd.Env = append(os.Environ(), "TZ=UTC")
+	cmd.Stdout, cmd.Stderr = e.cfg.Output, e.cfg.Output
+	proc, err := child.Start(cmd, syscall.SIGKILL)
+	if err != nil {
+		return fmt.Errorf("start %s: %w", e.cfg.Binary, err)
+	}
+	e.proc = proc
+	return nil
+}
+
+func (e *Edge) args(bootstrap string) []string {
+	return []string{
+		"-c", bootstrap,
+		"--concurrency", strconv.Itoa(e.cfg.Concurrency),
+		"--log-level", e.cfg.LogLevel,
+		"--log-format", "%Y-%m-%dT%T.%eZ %l %n: %v",
+		"--disable-hot-restart",
+		"--drain-time-s", strconv.Itoa(max(1, int(e.cfg.DrainTime/time.Second))),
+		"--drain-strategy", "immediate",
+	}
+}
+
+// announce takes the doorman away from the addresses that Envoy now serves.
+func (e *Edge) announce() {
+	if err := e.closeDoor(); err != nil {
+		e.cfg.Logger.Warn("doorman did not leave in order", "error", err)
+	}
+	select {
+	case <-e.ready:
+	default:
+		close(e.ready)
+	}
+	e.cfg.Logger.Info("edge is serving", "gateway", e.cfg.Bootstrap.GatewayAddr, "runtime", e.cfg.Bootstrap.RuntimeAddr)
+}
+
+// drain lets requests in flight finish, then stops Envoy.
+func (e *Edge) drain() error {
+	if err := e.closeDoor(); err != nil {
+		e.cfg.Logger.Warn("doorman did not leave in order", "error", err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), e.cfg.DrainTime)
+	defer cancel()
+	if _, err := e.admin.call(ctx, http.MethodPost, "/drain_listeners?graceful"); err == nil {
+		for e.admin.activeRequests(ctx) > 0 && pause(ctx, pollEvery) {
+		}
+	}
+	return e.proc.Stop(syscall.SIGTERM, killAfter)
+}
+
+// pause waits for d; false if ctx ended first.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

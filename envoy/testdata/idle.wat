@@ -1,0 +1,7 @@
+;; The smallest program that Envoy loads as a proxy-wasm plugin: it does nothing.
+;; idle.wasm is made of it by: wasm-as idle.wat -o idle.wasm
+(module
+  (memory (export "memory") 1)
+  (func (export "_initialize"))
+  (func (export "proxy_abi_version_0_2_1"))
+  (func (export "proxy_on_memory_allocate") (param i32) (result i32) (i32.const 1024)))
