@@ -84,7 +84,7 @@ func Apply(dst, body []byte, opts Options) ([]byte, Report, *Problem) {
 		return dst, Report{}, &Problem{Code: decision.InvalidRequest, Details: r.bad}
 	}
 	r.report.Changed = len(r.edits) > 0
-	return r.edits.apply(dst, body), r.report, nil
+	return r.edits.Apply(dst, body), r.report, nil
 }
 
 func (o Options) withDefaults() Options {

@@ -52,7 +52,7 @@ func (r *request) includeUsage(v jsonscan.Value) {
 		}
 	}
 	if !found {
-		r.edits.add(v.From+1, v.From+1, `"`+word+`":true`+comma)
+		r.edits.Add(v.From+1, v.From+1, `"`+word+`":true`+comma)
 	}
 }
 

@@ -37,7 +37,7 @@ type request struct {
 	body   []byte
 	opts   Options
 	report Report
-	edits  edits
+	edits  jsonscan.Edits
 	bad    []decision.Detail
 	last   [names]jsonscan.Member // the occurrence that counts
 	seen   [names]bool
@@ -54,26 +54,32 @@ func (r *request) read() {
 		r.refuse("body", "is not an object", "a JSON object")
 		return
 	}
-	tail := r.top(root)
+	end := r.top(root)
 	if len(r.bad) > 0 {
 		return
 	}
 	r.readModel()
 	r.readMessages()
-	tail.text = r.readStream(tail.text)
-	tail.text = r.readLimits(tail.text)
+	end.text = r.readStream(end.text)
+	end.text = r.readLimits(end.text)
 	r.readTools()
-	if tail.text != "" || tail.to > tail.from {
-		r.edits = append(r.edits, tail)
+	if end.text != "" || end.to > end.from {
+		r.edits.Add(end.from, end.to, end.text)
 	}
 }
 
+// tail is the edit at the end of the object.
+type tail struct {
+	from, to int
+	text     string
+}
+
 // top walks the members once. It removes those that must not reach the
-// provider and returns the edit at the end of the object, where members that
-// are missing go: from behind the last member that is kept, over those removed
-// behind it.
-func (r *request) top(root jsonscan.Value) edit {
-	tail := edit{from: root.From + 1, to: root.From + 1}
+// provider and returns the tail, where members that are missing go: from behind
+// the last member that is kept, over those removed behind it. One is always
+// kept, or the request is refused for want of a model.
+func (r *request) top(root jsonscan.Value) tail {
+	end := tail{from: root.From + 1, to: root.From + 1}
 	for w := jsonscan.Members(r.body, root); w.Step(); {
 		if len(r.edits) > maxRemoved {
 			r.refuse("body", "repeats the same members too often", "each member once")
@@ -82,7 +88,7 @@ func (r *request) top(root jsonscan.Value) edit {
 		n, exact := lookup(w.Name)
 		if n != other && (!exact || r.strips(n)) {
 			r.remove(w.Member)
-			tail.to = w.To
+			end.to = w.To
 			continue
 		}
 		if n != other {
@@ -91,16 +97,16 @@ func (r *request) top(root jsonscan.Value) edit {
 			}
 			r.last[n], r.seen[n] = w.Member, true
 		}
-		tail.from, tail.to = w.To, w.To
+		end.from, end.to = w.To, w.To
 	}
-	return tail
+	return end
 }
 
 // remove takes out a member with the comma behind it. The last one has none:
 // then it is the tail's edit that covers it.
 func (r *request) remove(m jsonscan.Member) {
 	if m.Next >= 0 {
-		r.edits.add(m.Start, m.Next, "")
+		r.edits.Add(m.Start, m.Next, "")
 	}
 }
 
@@ -134,7 +140,7 @@ func (r *request) value(n name) (jsonscan.Value, bool) {
 
 func (r *request) replace(v jsonscan.Value, text string) {
 	if string(r.body[v.From:v.To]) != text {
-		r.edits.add(v.From, v.To, text)
+		r.edits.Add(v.From, v.To, text)
 	}
 }
 

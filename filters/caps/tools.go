@@ -55,7 +55,7 @@ func (r *request) cutFunction(function jsonscan.Value) {
 func (r *request) cut(v jsonscan.Value) {
 	text := v.Text(r.body)
 	if n := jsonscan.Cut(text, DescriptionLimit); n < len(text) {
-		r.edits.add(v.From+1+n, v.To-1, "")
+		r.edits.Add(v.From+1+n, v.To-1, "")
 		r.report.Descriptions++
 	}
 }
