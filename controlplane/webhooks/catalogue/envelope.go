@@ -1,0 +1,47 @@
+package catalogue
+
+import "encoding/json"
+
+// The envelope is the same for all types (spec, "Event names and payloads"),
+// with the event's id added: what receivers deduplicate by.
+
+type object = map[string]any
+
+func (r raw) schema() json.RawMessage {
+	properties := object{
+		"id":        object{"type": "string", "description": "Id of the event: the same on each attempt."},
+		"event":     object{"const": r.Name},
+		"timestamp": object{"type": "string", "format": "date-time", "description": "When it happened, UTC."},
+		"data":      r.Data,
+	}
+	required := []string{"id", "event", "timestamp", "data"}
+	if r.HasStream {
+		properties["stream_id"] = object{"type": "string"}
+	}
+	if r.HasRecording {
+		properties["recording_id"] = object{"type": "string"}
+	}
+	return mustJSON(object{
+		"$schema": "https://json-schema.org/draft/2020-12/schema", "title": r.Name, "description": r.Description,
+		"type": "object", "properties": properties, "required": required,
+	})
+}
+
+func (r raw) example() json.RawMessage {
+	body := object{"id": "evt_01", "event": r.Name, "timestamp": "2026-03-01T12:00:00Z", "data": r.Example}
+	if r.HasStream {
+		body["stream_id"] = "strm_01"
+	}
+	if r.HasRecording {
+		body["recording_id"] = "rec_01"
+	}
+	return mustJSON(body)
+}
+
+func mustJSON(v any) json.RawMessage {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
