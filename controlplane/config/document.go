@@ -1,0 +1,125 @@
+// Package config is the declarative configuration of the platform: which
+// products there are, which routes lead to them, what a route demands of its
+// caller, and what plans allow. A Document is what people write; this package
+// reads it, finds every fault in it before anything is published, compiles it
+// into the policy that edges decide by, and keeps every version in Postgres.
+//
+// Package xds turns the same Document into Envoy's resources.
+package config
+
+import "time"
+
+// Document is a whole configuration. docs/config.md explains it for users.
+type Document struct {
+	// AccessLog says which requests edges log: "all", "failures" (status 400 and
+	// above) or "off". Empty: failures.
+	AccessLog string `json:"access_log,omitempty"`
+	// AnonymousPerMinute bounds the requests of one client address without a
+	// valid credential. 0: 600.
+	AnonymousPerMinute uint32    `json:"anonymous_per_minute,omitempty"`
+	Classes            []Class   `json:"classes"`
+	Plans              []Plan    `json:"plans"`
+	Scopes             []string  `json:"scopes"` // every scope that routes may ask for
+	Products           []Product `json:"products"`
+	Routes             []Route   `json:"routes"`
+}
+
+// Class is a group of routes that share one rate limit of an account.
+type Class struct {
+	Name      string `json:"name"`
+	PerMinute uint32 `json:"per_minute"`      // for plans that do not say otherwise
+	Burst     uint32 `json:"burst,omitempty"` // requests above PerMinute in a short burst
+}
+
+// Plan is what an account has bought: its limits by name of class.
+type Plan struct {
+	Name   string           `json:"name"`
+	Limits map[string]Limit `json:"limits,omitempty"`
+}
+
+// Limit bounds one account in one class.
+type Limit struct {
+	PerMinute uint32 `json:"per_minute"`
+	Burst     uint32 `json:"burst,omitempty"`
+}
+
+// Product is a service behind the gateway. Zero values mean the defaults given.
+type Product struct {
+	Name           string     `json:"name"`
+	Upstreams      []Upstream `json:"upstreams"`
+	ConnectTimeout Duration   `json:"connect_timeout,omitempty"` // 1s
+	IdleTimeout    Duration   `json:"idle_timeout,omitempty"`    // of a pooled connection: 50s
+	MaxConnections uint32     `json:"max_connections,omitempty"` // of one edge: 4096
+	MaxRequests    uint32     `json:"max_requests,omitempty"`    // of one edge, at once: 16384
+	Retries        *uint32    `json:"retries,omitempty"`         // 2; only when the product cannot have seen the request, or the methods are safe
+	HealthPath     string     `json:"health_path,omitempty"`     // empty: no active health checks
+}
+
+// Upstream is one address of a product.
+type Upstream struct {
+	// Address is host:port, or ${name} for an address that the control plane
+	// is started with.
+	Address string `json:"address"`
+	Weight  uint32 `json:"weight,omitempty"` // 0: 1
+}
+
+// The listeners of an edge.
+const (
+	Gateway = "gateway"
+	Runtime = "runtime"
+)
+
+// Route maps methods and a path to a product, or answers at the edge.
+type Route struct {
+	Name     string   `json:"name"`
+	Listener string   `json:"listener,omitempty"` // empty: gateway
+	Methods  []string `json:"methods,omitempty"`  // none: all
+	// Path is literal (/v1/streams), has variables for whole segments
+	// (/v1/streams/{id}), or ends in /* for everything below.
+	Path    string   `json:"path"`
+	Product string   `json:"product,omitempty"`
+	Respond *Respond `json:"respond,omitempty"` // instead of Product
+	// Auth lists who gets in: "key", "session" (checked by the product) and
+	// "none" (anybody).
+	Auth  []string `json:"auth"`
+	Scope string   `json:"scope,omitempty"` // needed of the caller; empty: none
+	Class string   `json:"class,omitempty"` // empty: the first class
+	// ForwardCredentials lets the Authorization header go on to the product.
+	ForwardCredentials bool `json:"forward_credentials,omitempty"`
+	// Streaming gives the route an idle timeout in place of a total one.
+	Streaming bool     `json:"streaming,omitempty"`
+	Timeout   Duration `json:"timeout,omitempty"` // 30s; when streaming, of silence: 5m
+	// BodyLimit is how many bytes of a body the edge may hold for a filter that
+	// must see all of it; larger bodies on such a route get 413. 0: 64 KiB.
+	BodyLimit uint64 `json:"body_limit,omitempty"`
+	// ChatCaps applies the limits of chat requests to the body.
+	ChatCaps bool `json:"chat_caps,omitempty"`
+}
+
+// Respond is an answer that the edge gives by itself.
+type Respond struct {
+	Status      uint32 `json:"status"`
+	Body        string `json:"body,omitempty"`
+	ContentType string `json:"content_type,omitempty"` // empty: application/json
+}
+
+// Duration is a time such as "1500ms", "30s" or "5m", as text.
+type Duration string
+
+// Or returns the duration, or def when it is empty or not valid; Validate has
+// refused the latter.
+func (d Duration) Or(def time.Duration) time.Duration {
+	v, err := time.ParseDuration(string(d))
+	if err != nil {
+		return def
+	}
+	return v
+}
+
+// ListenerName returns the listener that r belongs to.
+func (r Route) ListenerName() string {
+	if r.Listener == "" {
+		return Gateway
+	}
+	return r.Listener
+}

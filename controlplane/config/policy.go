@@ -1,0 +1,141 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/filters/policy"
+)
+
+// The routes that every listener ends with, for what no other route matches.
+const (
+	Unmapped = "unmapped" // below /v1/ on the gateway
+	Absent   = "absent"   // anywhere else
+)
+
+// AdminScope grants everything.
+const AdminScope = "*"
+
+const defaultAnonymousPerMinute = 600
+
+// Numbers are the numbers that edges' key records use in place of names. They
+// belong to the database, since a number must never change its meaning.
+type Numbers struct {
+	Scopes map[string]int    // bit of each scope, wildcards included
+	Plans  map[string]uint16 // number of each plan
+}
+
+// ScopeNames returns every scope that d's policy needs a bit for, sorted: the
+// document's own, the wildcard of each resource, and the admin's.
+func (d Document) ScopeNames() []string {
+	names := []string{AdminScope}
+	for _, s := range d.Scopes {
+		resource, _, _ := strings.Cut(s, ":")
+		names = append(names, s, resource+":*")
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// PlanNames returns the names of d's plans in the order of the document.
+func (d Document) PlanNames() []string {
+	names := make([]string, len(d.Plans))
+	for i, p := range d.Plans {
+		names[i] = p.Name
+	}
+	return names
+}
+
+// Policy compiles d, which Validate must have passed, for edges. It fails when
+// n lacks a number, or the result is more than an edge takes.
+func (d Document) Policy(version uint64, docsBase string, n Numbers) (*policy.Policy, error) {
+	p := &policy.Policy{Version: version, DocsBase: docsBase, Anonymous: d.AnonymousLimit()}
+	for _, c := range d.Classes {
+		p.Classes = append(p.Classes, c.Name)
+	}
+	for _, pl := range d.Plans {
+		number, ok := n.Plans[pl.Name]
+		if !ok {
+			return nil, fmt.Errorf("plan %s has no number", pl.Name)
+		}
+		p.Plans = append(p.Plans, policy.Plan{Number: number, Name: pl.Name, Limits: d.limits(pl)})
+	}
+	for _, name := range slices.SortedFunc(maps.Keys(n.Scopes), func(a, b string) int { return n.Scopes[a] - n.Scopes[b] }) {
+		p.Scopes = append(p.Scopes, policy.Scope{Bit: uint8(n.Scopes[name]), Name: name})
+	}
+	for _, r := range d.Routes {
+		pr, err := d.routePolicy(r, n)
+		if err != nil {
+			return nil, err
+		}
+		p.Routes = append(p.Routes, pr)
+	}
+	p.Routes = append(p.Routes,
+		policy.Route{Name: Unmapped, Deny: decision.RouteNotMapped},
+		policy.Route{Name: Absent, Deny: decision.NotFound})
+	return p, fits(p)
+}
+
+// fits checks p as an edge will: with its own reader.
+func fits(p *policy.Policy) error {
+	b := p.Encode()
+	if len(b) > policy.MaxBytes {
+		return controlplane.Errorf(decision.InvalidRequest, "The policy takes %d bytes; an edge takes at most %d.", len(b), policy.MaxBytes)
+	}
+	if policy.Parse(b) == nil {
+		return fmt.Errorf("policy of version %d is not one that an edge accepts", p.Version)
+	}
+	return nil
+}
+
+// AnonymousLimit is the requests a minute of one address without a credential.
+func (d Document) AnonymousLimit() uint32 {
+	if d.AnonymousPerMinute == 0 {
+		return defaultAnonymousPerMinute
+	}
+	return d.AnonymousPerMinute
+}
+
+func (d Document) limits(pl Plan) []policy.Limit {
+	limits := make([]policy.Limit, len(d.Classes))
+	for i, c := range d.Classes {
+		limits[i] = policy.Limit{PerMinute: c.PerMinute, Burst: c.Burst}
+		if l, ok := pl.Limits[c.Name]; ok {
+			limits[i] = policy.Limit(l)
+		}
+	}
+	return limits
+}
+
+func (d Document) routePolicy(r Route, n Numbers) (policy.Route, error) {
+	pr := policy.Route{Name: r.Name, Product: r.Product, Scope: r.Scope, Class: d.classIndex(r.Class)}
+	for _, a := range r.Auth {
+		pr.Auth |= authBits[a]
+	}
+	if r.Scope == "" {
+		return pr, nil
+	}
+	resource, _, _ := strings.Cut(r.Scope, ":")
+	for _, name := range []string{r.Scope, resource + ":*", AdminScope} {
+		bit, ok := n.Scopes[name]
+		if !ok {
+			return pr, fmt.Errorf("scope %s has no bit", name)
+		}
+		pr.Grants = pr.Grants.With(bit)
+	}
+	return pr, nil
+}
+
+var authBits = map[string]policy.Auth{"none": policy.AuthNone, "key": policy.AuthKey, "session": policy.AuthSession}
+
+func (d Document) classIndex(name string) uint8 {
+	return uint8(max(0, slices.IndexFunc(d.Classes, func(c Class) bool { return c.Name == name })))
+}
+
+// sorted returns the keys of m in order.
+func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+

@@ -1,0 +1,209 @@
+package config
+
+import (
+	"fmt"
+	"net"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/filters/policy"
+)
+
+// Limits of a document, so that one push stays bounded.
+const (
+	maxProducts = 1000
+	maxClasses  = 64
+	maxPlans    = 1000
+	maxPerMin   = 1 << 30
+)
+
+var (
+	nameForm   = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,99}$`)
+	scopeForm  = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,39}:([a-z][a-z0-9_-]{0,39}|\*)$`)
+	addrForm   = regexp.MustCompile(`^\$\{([a-z][a-z0-9_-]*)\}$`)
+	methodForm = regexp.MustCompile(`^[A-Z]{1,20}$`)
+	reserved   = []string{Unmapped, Absent}
+)
+
+// Validate returns an invalid_request error that lists every fault of d with
+// the path of its field, or nil. A document without faults compiles.
+func (d Document) Validate() error {
+	v := &validator{}
+	v.oneOf("access_log", d.AccessLog, "", "all", "failures", "off")
+	v.limit("anonymous_per_minute", d.AnonymousPerMinute)
+	classes := v.classes(d.Classes)
+	v.plans(d.Plans, classes)
+	scopes := v.scopes(d.Scopes)
+	products := v.products(d.Products)
+	v.routes(d.Routes, classes, scopes, products)
+	return controlplane.Invalid(v.details)
+}
+
+// validator gathers faults.
+type validator struct{ details []decision.Detail }
+
+func (v *validator) add(field, issue, expected string) {
+	v.details = append(v.details, decision.Detail{Field: field, Issue: issue, Expected: expected})
+}
+
+func (v *validator) oneOf(field, value string, allowed ...string) {
+	if !slices.Contains(allowed, value) {
+		v.add(field, "is not a known value", strings.Join(slices.DeleteFunc(allowed, func(s string) bool { return s == "" }), ", "))
+	}
+}
+
+func (v *validator) limit(field string, n uint32) {
+	if n > maxPerMin {
+		v.add(field, "is too large", "at most "+strconv.Itoa(maxPerMin))
+	}
+}
+
+func (v *validator) duration(field string, d Duration) {
+	if d == "" {
+		return
+	}
+	if t, err := time.ParseDuration(string(d)); err != nil || t < time.Millisecond || t > 24*time.Hour {
+		v.add(field, "is not a duration", "1ms to 24h, such as 1500ms, 30s or 5m")
+	}
+}
+
+// name checks a name and that it was not seen before; it notes it in seen.
+func (v *validator) name(field, name string, seen map[string]bool) {
+	switch {
+	case !nameForm.MatchString(name):
+		v.add(field, "is not a name", "1 to 100 of a-z, 0-9, dot, dash and underscore")
+	case seen[name]:
+		v.add(field, "is given twice", "")
+	}
+	seen[name] = true
+}
+
+func (v *validator) atMost(field string, n, most int) {
+	if n > most {
+		v.add(field, "has too many elements", fmt.Sprintf("at most %d", most))
+	}
+}
+
+func (v *validator) classes(list []Class) map[string]bool {
+	seen := map[string]bool{}
+	if len(list) == 0 {
+		v.add("classes", "is empty", "at least one rate class")
+	}
+	v.atMost("classes", len(list), maxClasses)
+	for i, c := range list {
+		f := fmt.Sprintf("classes[%d]", i)
+		v.name(f+".name", c.Name, seen)
+		if c.PerMinute == 0 {
+			v.add(f+".per_minute", "is missing", "a positive integer")
+		}
+		v.limit(f+".per_minute", c.PerMinute)
+		v.limit(f+".burst", c.Burst)
+	}
+	return seen
+}
+
+func (v *validator) plans(list []Plan, classes map[string]bool) {
+	seen := map[string]bool{}
+	v.atMost("plans", len(list), maxPlans)
+	for i, p := range list {
+		f := fmt.Sprintf("plans[%d]", i)
+		v.name(f+".name", p.Name, seen)
+		for _, class := range sorted(p.Limits) {
+			at, l := f+".limits."+class, p.Limits[class]
+			if !classes[class] {
+				v.add(at, "is not a known rate class", "a name from classes")
+			}
+			if l.PerMinute == 0 {
+				v.add(at+".per_minute", "is missing", "a positive integer")
+			}
+			v.limit(at+".per_minute", l.PerMinute)
+			v.limit(at+".burst", l.Burst)
+		}
+	}
+}
+
+func (v *validator) scopes(list []string) map[string]bool {
+	seen := map[string]bool{}
+	for i, s := range list {
+		f := fmt.Sprintf("scopes[%d]", i)
+		if !scopeForm.MatchString(s) || strings.HasSuffix(s, ":*") {
+			v.add(f, "is not a scope", "resource:action; wildcards exist by themselves")
+		} else if seen[s] {
+			v.add(f, "is given twice", "")
+		}
+		seen[s] = true
+	}
+	return seen
+}
+
+func (v *validator) products(list []Product) map[string]bool {
+	seen := map[string]bool{}
+	v.atMost("products", len(list), maxProducts)
+	for i, p := range list {
+		f := fmt.Sprintf("products[%d]", i)
+		v.name(f+".name", p.Name, seen)
+		v.duration(f+".connect_timeout", p.ConnectTimeout)
+		v.duration(f+".idle_timeout", p.IdleTimeout)
+		if p.Retries != nil && *p.Retries > 10 {
+			v.add(f+".retries", "is too large", "at most 10")
+		}
+		if p.HealthPath != "" && !strings.HasPrefix(p.HealthPath, "/") {
+			v.add(f+".health_path", "must begin with /", "")
+		}
+		if len(p.Upstreams) == 0 {
+			v.add(f+".upstreams", "is empty", "at least one address")
+		}
+		for j, u := range p.Upstreams {
+			v.upstream(fmt.Sprintf("%s.upstreams[%d]", f, j), u)
+		}
+	}
+	return seen
+}
+
+func (v *validator) upstream(f string, u Upstream) {
+	if !addrForm.MatchString(u.Address) && !validAddress(u.Address) {
+		v.add(f+".address", "is not an address", "host:port or ${name}")
+	}
+	if u.Weight > 1000 {
+		v.add(f+".weight", "is too large", "at most 1000")
+	}
+}
+
+var hostForm = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$`)
+
+func validAddress(s string) bool {
+	host, port, err := net.SplitHostPort(s)
+	if err != nil || (net.ParseIP(host) == nil && !hostForm.MatchString(host)) {
+		return false
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	return err == nil && n > 0
+}
+
+func (v *validator) routes(list []Route, classes, scopes, products map[string]bool) {
+	seen := map[string]bool{}
+	v.atMost("routes", len(list), policy.MaxRoutes-len(reserved))
+	for i, r := range list {
+		f := fmt.Sprintf("routes[%d]", i)
+		if slices.Contains(reserved, r.Name) {
+			v.add(f+".name", "is reserved for what no route matches", "another name")
+		}
+		v.name(f+".name", r.Name, seen)
+		v.route(f, r)
+		if r.Class != "" && !classes[r.Class] {
+			v.add(f+".class", "is not a known rate class", "a name from classes")
+		}
+		if r.Scope != "" && !scopes[r.Scope] {
+			v.add(f+".scope", "is not a known scope", "a name from scopes")
+		}
+		if r.Product != "" && !products[r.Product] {
+			v.add(f+".product", "is not a known product", "a name from products")
+		}
+	}
+	v.overlaps(list)
+}

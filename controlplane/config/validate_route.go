@@ -1,0 +1,93 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// maxBodyLimit bounds what an edge may hold of one request.
+const maxBodyLimit = 64 << 20
+
+// maxRespondBytes bounds an answer that edges give by themselves; Envoy refuses
+// larger ones.
+const maxRespondBytes = 4096
+
+// route checks what a route says by itself.
+func (v *validator) route(f string, r Route) {
+	v.oneOf(f+".listener", r.Listener, "", Gateway, Runtime)
+	if _, err := ParsePath(r.Path); err != nil {
+		v.add(f+".path", err.Error(), "such as /v1/streams, /v1/streams/{id} or /v1/streams/*")
+	}
+	for i, m := range r.Methods {
+		if !methodForm.MatchString(m) || m == "CONNECT" || slices.Contains(r.Methods[:i], m) {
+			v.add(fmt.Sprintf("%s.methods[%d]", f, i), "is not a method, or is given twice", "such as GET, in capitals")
+		}
+	}
+	v.duration(f+".timeout", r.Timeout)
+	if r.BodyLimit > maxBodyLimit {
+		v.add(f+".body_limit", "is too large", fmt.Sprintf("at most %d bytes", maxBodyLimit))
+	}
+	v.target(f, r)
+	v.auth(f, r)
+}
+
+func (v *validator) target(f string, r Route) {
+	switch {
+	case r.Respond == nil && r.Product == "":
+		v.add(f+".product", "is missing", "a product, or respond")
+	case r.Respond != nil && r.Product != "":
+		v.add(f+".respond", "stands beside product", "one of the two")
+	case r.Respond != nil:
+		if r.Respond.Status < 200 || r.Respond.Status > 599 {
+			v.add(f+".respond.status", "is not a status", "200 to 599")
+		}
+		if len(r.Respond.Body) > maxRespondBytes {
+			v.add(f+".respond.body", "is too large", fmt.Sprintf("at most %d bytes", maxRespondBytes))
+		}
+		if strings.ContainsFunc(r.Respond.ContentType, func(c rune) bool { return c < ' ' || c > '~' }) {
+			v.add(f+".respond.content_type", "is not a header value", "such as application/json")
+		}
+	}
+}
+
+func (v *validator) auth(f string, r Route) {
+	if len(r.Auth) == 0 {
+		v.add(f+".auth", "is empty", "key, session or none")
+	}
+	for i, a := range r.Auth {
+		v.oneOf(fmt.Sprintf("%s.auth[%d]", f, i), a, "key", "session", "none")
+	}
+	has := func(a string) bool { return slices.Contains(r.Auth, a) }
+	if has("session") && !r.ForwardCredentials {
+		v.add(f+".forward_credentials", "is off", "true: the product checks session tokens, so it must get them")
+	}
+	if r.Scope != "" && has("none") {
+		v.add(f+".scope", "is asked of a route that is open to anybody", "no scope, or auth without none")
+	}
+}
+
+// overlaps finds routes of which one can never be reached, because another
+// matches the same paths and methods.
+func (v *validator) overlaps(list []Route) {
+	type spot struct{ listener, method, shape string }
+	taken := map[spot]string{}
+	for i, r := range list {
+		p, err := ParsePath(r.Path)
+		if err != nil {
+			continue
+		}
+		methods := r.Methods
+		if len(methods) == 0 {
+			methods = []string{""} // those that no other route of this path names
+		}
+		for _, m := range methods {
+			at := spot{r.ListenerName(), m, p.Regexp()}
+			if other, ok := taken[at]; ok {
+				v.add(fmt.Sprintf("routes[%d].path", i), fmt.Sprintf("matches the same requests as route %s", other), "another path or method")
+				break
+			}
+			taken[at] = r.Name
+		}
+	}
+}

@@ -1,0 +1,155 @@
+package resources
+
+import (
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	cluster "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	core "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpoint "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	upstreamhttp "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
+	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+	"sluice.dev/sluice/controlplane/config"
+)
+
+const (
+	defaultConnectTimeout = time.Second
+	// Shorter than common keep-alive times of servers, so that a connection is
+	// not used while its other end closes it.
+	defaultUpstreamIdle   = 50 * time.Second
+	defaultMaxConnections = 4096
+	defaultMaxRequests    = 16384
+	bufferLimit           = 64 << 10
+)
+
+// addProduct adds the cluster of a product. Addresses that are all numeric go
+// by EDS, so that a change of them touches nothing else; names are resolved by
+// the edge, which EDS does not allow.
+func (s *Set) addProduct(p config.Product) error {
+	load, numeric, err := s.endpoints(p)
+	if err != nil {
+		return fmt.Errorf("product %s: %w", p.Name, err)
+	}
+	c := newCluster(p)
+	if numeric {
+		c.ClusterDiscoveryType = &cluster.Cluster_Type{Type: cluster.Cluster_EDS}
+		c.EdsClusterConfig = &cluster.Cluster_EdsClusterConfig{EdsConfig: viaADS()}
+		s.Endpoints[p.Name] = load
+	} else {
+		c.ClusterDiscoveryType = &cluster.Cluster_Type{Type: cluster.Cluster_STRICT_DNS}
+		c.DnsLookupFamily = cluster.Cluster_V4_PREFERRED
+		c.RespectDnsTtl = true
+		c.LoadAssignment = load
+	}
+	s.Clusters[p.Name] = c
+	return nil
+}
+
+// endpoints returns the addresses of p and whether all are IP addresses.
+func (s *Set) endpoints(p config.Product) (load *endpoint.ClusterLoadAssignment, numeric bool, err error) {
+	group := &endpoint.LocalityLbEndpoints{}
+	numeric = true
+	for _, u := range p.Upstreams {
+		addr, err := s.resolve(u.Address)
+		if err != nil {
+			return nil, false, err
+		}
+		socket, err := socketAddress(addr)
+		if err != nil {
+			return nil, false, err
+		}
+		numeric = numeric && net.ParseIP(socket.GetSocketAddress().Address) != nil
+		group.LbEndpoints = append(group.LbEndpoints, &endpoint.LbEndpoint{
+			HostIdentifier:      &endpoint.LbEndpoint_Endpoint{Endpoint: &endpoint.Endpoint{Address: socket}},
+			LoadBalancingWeight: u32(max(1, u.Weight)),
+		})
+	}
+	return &endpoint.ClusterLoadAssignment{ClusterName: p.Name, Endpoints: []*endpoint.LocalityLbEndpoints{group}}, numeric, nil
+}
+
+// resolve replaces a ${name} by the address that the control plane was given.
+func (s *Set) resolve(addr string) (string, error) {
+	name, ok := strings.CutPrefix(addr, "${")
+	if !ok {
+		return addr, nil
+	}
+	name = strings.TrimSuffix(name, "}")
+	if addr, ok = s.opts.Addresses[name]; !ok {
+		return "", fmt.Errorf("there is no address of the name %s", name)
+	}
+	return addr, nil
+}
+
+func newCluster(p config.Product) *cluster.Cluster {
+	c := &cluster.Cluster{
+		Name:                          p.Name,
+		ConnectTimeout:                durationpb.New(p.ConnectTimeout.Or(defaultConnectTimeout)),
+		LbPolicy:                      cluster.Cluster_LEAST_REQUEST,
+		PerConnectionBufferLimitBytes: u32(bufferLimit),
+		CircuitBreakers:               breakers(p),
+		OutlierDetection:              outliers(),
+		UpstreamConnectionOptions: &cluster.UpstreamConnectionOptions{TcpKeepalive: &core.TcpKeepalive{
+			KeepaliveProbes: u32(3), KeepaliveTime: u32(30), KeepaliveInterval: u32(5),
+		}},
+		TypedExtensionProtocolOptions: map[string]*anypb.Any{
+			"envoy.extensions.upstreams.http.v3.HttpProtocolOptions": pack(upstreamOptions(p)),
+		},
+	}
+	if p.HealthPath != "" {
+		c.HealthChecks = []*core.HealthCheck{healthCheck(p.HealthPath)}
+	}
+	return c
+}
+
+func upstreamOptions(p config.Product) *upstreamhttp.HttpProtocolOptions {
+	return &upstreamhttp.HttpProtocolOptions{
+		CommonHttpProtocolOptions: &core.HttpProtocolOptions{IdleTimeout: durationpb.New(p.IdleTimeout.Or(defaultUpstreamIdle))},
+		UpstreamProtocolOptions: &upstreamhttp.HttpProtocolOptions_ExplicitHttpConfig_{ExplicitHttpConfig: &upstreamhttp.HttpProtocolOptions_ExplicitHttpConfig{
+			ProtocolConfig: &upstreamhttp.HttpProtocolOptions_ExplicitHttpConfig_HttpProtocolOptions{HttpProtocolOptions: &core.Http1ProtocolOptions{}},
+		}},
+	}
+}
+
+// breakers bound what one edge asks of a product. Envoy's own defaults of 1024
+// are lower than what one edge can carry.
+func breakers(p config.Product) *cluster.CircuitBreakers {
+	connections, requests := p.MaxConnections, p.MaxRequests
+	if connections == 0 {
+		connections = defaultMaxConnections
+	}
+	if requests == 0 {
+		requests = defaultMaxRequests
+	}
+	return &cluster.CircuitBreakers{Thresholds: []*cluster.CircuitBreakers_Thresholds{{
+		MaxConnections: u32(connections), MaxPendingRequests: u32(requests), MaxRequests: u32(requests), MaxRetries: u32(256),
+	}}}
+}
+
+// outliers takes an address out that fails to answer, not one that answers
+// errors: those may be the callers' doing. The last half always stays in.
+func outliers() *cluster.OutlierDetection {
+	return &cluster.OutlierDetection{
+		SplitExternalLocalOriginErrors:         true,
+		ConsecutiveLocalOriginFailure:          u32(5),
+		EnforcingConsecutiveLocalOriginFailure: u32(100),
+		EnforcingSuccessRate:                   u32(0),
+		EnforcingLocalOriginSuccessRate:        u32(0),
+		Interval:                               seconds(2),
+		BaseEjectionTime:                       seconds(5),
+		MaxEjectionTime:                        seconds(60),
+		MaxEjectionPercent:                     u32(50),
+		AlwaysEjectOneHost:                     wrapperspb.Bool(false),
+	}
+}
+
+func healthCheck(path string) *core.HealthCheck {
+	return &core.HealthCheck{
+		Timeout: seconds(1), Interval: seconds(5), NoTrafficInterval: seconds(5),
+		HealthyThreshold: u32(1), UnhealthyThreshold: u32(3),
+		HealthChecker: &core.HealthCheck_HttpHealthCheck_{HttpHealthCheck: &core.HealthCheck_HttpHealthCheck{Path: path}},
+	}
+}

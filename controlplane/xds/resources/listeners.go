@@ -1,0 +1,133 @@
+package resources
+
+import (
+	"time"
+
+	mutation "github.com/envoyproxy/go-control-plane/envoy/config/common/mutation_rules/v3"
+	core "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	listener "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	router "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
+	hcm "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	early "github.com/envoyproxy/go-control-plane/envoy/extensions/http/early_header_mutation/header_mutation/v3"
+	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+	"sluice.dev/sluice/controlplane/config"
+	"sluice.dev/sluice/filters/identity"
+)
+
+// requestTimes bound how long a whole request may take to arrive. Uploads
+// through the runtime are long.
+var requestTimes = map[string]time.Duration{config.Gateway: 5 * time.Minute, config.Runtime: time.Hour}
+
+func (s *Set) listener(name, addr string) (*listener.Listener, error) {
+	address, err := socketAddress(addr)
+	if err != nil {
+		return nil, err
+	}
+	manager, err := s.manager(name)
+	if err != nil {
+		return nil, err
+	}
+	return &listener.Listener{
+		Name:                          name,
+		Address:                       address,
+		EnableReusePort:               wrapperspb.Bool(true),
+		PerConnectionBufferLimitBytes: u32(bufferLimit),
+		FilterChains: []*listener.FilterChain{{Filters: []*listener.Filter{{
+			Name:       "envoy.filters.network.http_connection_manager",
+			ConfigType: &listener.Filter_TypedConfig{TypedConfig: manager},
+		}}}},
+	}, nil
+}
+
+// manager follows Envoy's own list for an edge that the internet can reach.
+func (s *Set) manager(name string) (*anypb.Any, error) {
+	m := &hcm.HttpConnectionManager{
+		StatPrefix: name,
+		RouteSpecifier: &hcm.HttpConnectionManager_Rds{Rds: &hcm.Rds{
+			ConfigSource: viaADS(), RouteConfigName: name,
+		}},
+		HttpFilters: s.chain(),
+		AccessLog:   accessLog(s.doc.AccessLog),
+
+		// Who calls: the peer itself, and nobody counts as internal.
+		UseRemoteAddress:      wrapperspb.Bool(true),
+		InternalAddressConfig: &hcm.HttpConnectionManager_InternalAddressConfig{},
+
+		// What a path means is settled before a route is chosen by it.
+		NormalizePath:                wrapperspb.Bool(true),
+		MergeSlashes:                 true,
+		PathWithEscapedSlashesAction: hcm.HttpConnectionManager_REJECT_REQUEST,
+
+		// Slow and idle peers.
+		RequestHeadersTimeout: seconds(10),
+		RequestTimeout:        durationpb.New(requestTimes[name]),
+		StreamIdleTimeout:     seconds(300),
+		DelayedCloseTimeout:   seconds(1),
+		DrainTimeout:          seconds(5),
+
+		MaxRequestHeadersKb: u32(32),
+		CommonHttpProtocolOptions: &core.HttpProtocolOptions{
+			IdleTimeout:                  seconds(300),
+			HeadersWithUnderscoresAction: core.HttpProtocolOptions_REJECT_REQUEST,
+			MaxHeadersCount:              u32(100),
+		},
+		Http2ProtocolOptions: &core.Http2ProtocolOptions{
+			MaxConcurrentStreams:        u32(100),
+			InitialStreamWindowSize:     u32(64 << 10),
+			InitialConnectionWindowSize: u32(1 << 20),
+		},
+
+		// The request id is ours, and every answer shows it.
+		GenerateRequestId:            wrapperspb.Bool(true),
+		AlwaysSetRequestIdInResponse: true,
+		PreserveExternalRequestId:    false,
+
+		// Nothing in an answer tells what stands in front of the product.
+		ServerHeaderTransformation: hcm.HttpConnectionManager_PASS_THROUGH,
+
+		EarlyHeaderMutationExtensions: []*core.TypedExtensionConfig{dropForgedIdentity()},
+		LocalReplyConfig:              s.localReplies(),
+	}
+	if err := m.ValidateAll(); err != nil {
+		return nil, err
+	}
+	return pack(m), nil
+}
+
+// chain is the order of filters. The edge filter is first: answers of a filter
+// before it would lack the rate-limit headers.
+func (s *Set) chain() []*hcm.HttpFilter {
+	chain := []*hcm.HttpFilter{discovered(EdgeFilter, false)}
+	if s.opts.ChatCaps {
+		chain = append(chain, discovered(ChatCapsFilter, true))
+	}
+	return append(chain, &hcm.HttpFilter{
+		Name: "envoy.filters.http.router",
+		ConfigType: &hcm.HttpFilter_TypedConfig{TypedConfig: pack(&router.Router{
+			SuppressEnvoyHeaders: true,
+			DynamicStats:         wrapperspb.Bool(false), // nobody reads statistics per upstream and status here
+		})},
+	})
+}
+
+// discovered is a filter whose configuration comes by ECDS. There is no
+// default: the listener opens when the configuration is there.
+func discovered(name string, disabled bool) *hcm.HttpFilter {
+	return &hcm.HttpFilter{
+		Name:     name,
+		Disabled: disabled,
+		ConfigType: &hcm.HttpFilter_ConfigDiscovery{ConfigDiscovery: &core.ExtensionConfigSource{
+			ConfigSource: viaADS(), TypeUrls: []string{wasmType},
+		}},
+	}
+}
+
+// dropForgedIdentity removes what a client sends under the name of our identity
+// header, before any filter runs. Variants with underscores never get here.
+func dropForgedIdentity() *core.TypedExtensionConfig {
+	return extension("envoy.http.early_header_mutation.header_mutation", &early.HeaderMutation{
+		Mutations: []*mutation.HeaderMutation{{Action: &mutation.HeaderMutation_Remove{Remove: identity.Header}}},
+	})
+}

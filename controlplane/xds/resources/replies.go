@@ -1,0 +1,113 @@
+package resources
+
+import (
+	"strconv"
+
+	accesslog "github.com/envoyproxy/go-control-plane/envoy/config/accesslog/v3"
+	core "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	cel "github.com/envoyproxy/go-control-plane/envoy/extensions/access_loggers/filters/cel/v3"
+	hcm "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	"google.golang.org/protobuf/types/known/structpb"
+	"sluice.dev/sluice/filters/decision"
+)
+
+// replyCodes says which code goes with a status that Envoy itself answers.
+var replyCodes = []struct {
+	status uint32
+	code   decision.Code
+}{
+	{400, decision.InvalidRequest},
+	{403, decision.RouteNotMapped},
+	{404, decision.NotFound},
+	{405, decision.MethodRefused},
+	{408, decision.Timeout},
+	{413, decision.TooLarge},
+	{426, decision.InvalidRequest}, // HTTP/1.0
+	{429, decision.RateLimited},
+	{431, decision.HeadersTooLarge},
+	{500, decision.Internal},
+	{501, decision.NotImplemented},
+	{502, decision.BadGateway},
+	{503, decision.Unavailable},
+	{504, decision.GatewayTimeout},
+}
+
+// madeByEnvoy is true of answers that Envoy makes itself. The edge filter's own
+// answers pass here too, and already have a content type.
+const madeByEnvoy = `!("content-type" in response.headers)`
+
+// localReplies gives each answer of Envoy itself the error envelope, the
+// request id and the rate-limit headers, like any other answer has.
+func (s *Set) localReplies() *hcm.LocalReplyConfig {
+	c := &hcm.LocalReplyConfig{}
+	for _, rc := range replyCodes {
+		c.Mappers = append(c.Mappers, s.replyMapper(rc.status, rc.code))
+	}
+	return c
+}
+
+func (s *Set) replyMapper(status uint32, code decision.Code) *hcm.ResponseMapper {
+	m := &hcm.ResponseMapper{
+		Filter:       and(statusIs(status), celFilter(madeByEnvoy)),
+		HeadersToAdd: s.replyHeaders(),
+		BodyFormatOverride: &core.SubstitutionFormatString{
+			ContentType: "application/json",
+			Format:      &core.SubstitutionFormatString_JsonFormat{JsonFormat: s.envelope(code)},
+		},
+	}
+	switch status {
+	case 503:
+		m.HeadersToAdd = append(m.HeadersToAdd, setHeader("retry-after", "1"))
+	case 429:
+		m.HeadersToAdd = append(m.HeadersToAdd, setHeader("retry-after", "60"))
+	}
+	return m
+}
+
+// replyHeaders are added where the answer lacks them. The id is the request's
+// own if it got one; a request too broken to be given one is known by a new
+// id. The body then shows the id that the header has: the operator for a new
+// one gives another at each use.
+func (s *Set) replyHeaders() []*core.HeaderValueOption {
+	limit := strconv.FormatUint(uint64(s.doc.AnonymousLimit()), 10)
+	return []*core.HeaderValueOption{
+		setHeader("x-request-id", "%STREAM_ID%"),
+		setHeader("x-request-id", "%UNIQUE_ID%"),
+		setHeader("x-ratelimit-limit", limit),
+		setHeader("x-ratelimit-remaining", limit),
+		setHeader("x-ratelimit-reset", "%START_TIME(%s)%"),
+		setHeader("x-ratelimit-window", "60"),
+	}
+}
+
+func (s *Set) envelope(code decision.Code) *structpb.Struct {
+	return &structpb.Struct{Fields: map[string]*structpb.Value{
+		"error": structpb.NewStructValue(object(map[string]string{
+			"code":              string(code),
+			"message":           decision.Lookup(code).Message,
+			"request_id":        "%RESP(x-request-id)%",
+			"documentation_url": decision.DocsURL(s.opts.DocsBase, code),
+		})),
+	}}
+}
+
+func statusIs(status uint32) *accesslog.AccessLogFilter {
+	return compareStatus(accesslog.ComparisonFilter_EQ, status)
+}
+
+func compareStatus(op accesslog.ComparisonFilter_Op, status uint32) *accesslog.AccessLogFilter {
+	return &accesslog.AccessLogFilter{FilterSpecifier: &accesslog.AccessLogFilter_StatusCodeFilter{StatusCodeFilter: &accesslog.StatusCodeFilter{
+		Comparison: &accesslog.ComparisonFilter{Op: op, Value: &core.RuntimeUInt32{DefaultValue: status, RuntimeKey: "sluice.not_set"}},
+	}}}
+}
+
+func celFilter(expr string) *accesslog.AccessLogFilter {
+	return &accesslog.AccessLogFilter{FilterSpecifier: &accesslog.AccessLogFilter_ExtensionFilter{ExtensionFilter: &accesslog.ExtensionFilter{
+		Name:       "envoy.access_loggers.extension_filters.cel",
+		ConfigType: &accesslog.ExtensionFilter_TypedConfig{TypedConfig: pack(&cel.ExpressionFilter{Expression: expr})},
+	}}}
+}
+
+func and(filters ...*accesslog.AccessLogFilter) *accesslog.AccessLogFilter {
+	return &accesslog.AccessLogFilter{FilterSpecifier: &accesslog.AccessLogFilter_AndFilter{AndFilter: &accesslog.AndFilter{Filters: filters}}}
+}

@@ -1,0 +1,89 @@
+// Package resources turns a configuration into the resources that Envoy is
+// served by xDS. It is pure: the same input gives the same bytes, on every
+// replica of the control plane.
+package resources
+
+import (
+	"fmt"
+
+	cluster "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	core "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpoint "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	listener "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	route "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	"sluice.dev/sluice/controlplane/config"
+	"sluice.dev/sluice/filters/policy"
+)
+
+// Options is what the control plane knows besides the document.
+type Options struct {
+	// Addresses gives the host:port for each ${name} of the document's upstreams.
+	Addresses map[string]string
+	// DocsBase is the public address of the gateway without a trailing slash,
+	// for links in errors; empty: relative links.
+	DocsBase string
+	// ChatCaps puts the second filter into the chain, for routes with
+	// chat_caps. Without it such routes do not compile.
+	ChatCaps bool
+}
+
+// Set is everything that edges are served, by name of resource. All edges get
+// the same, but for the listeners: those differ by the edge's addresses.
+type Set struct {
+	Policy    *policy.Policy
+	Filters   map[string]*core.TypedExtensionConfig
+	Routes    map[string]*route.RouteConfiguration
+	Clusters  map[string]*cluster.Cluster
+	Endpoints map[string]*endpoint.ClusterLoadAssignment
+
+	doc  config.Document
+	opts Options
+}
+
+// Addresses are where one edge listens: host:port each.
+type Addresses struct{ Gateway, Runtime string }
+
+// Build compiles document d, which must be valid, with the policy p made of it.
+// It fails when an address that d names is not given.
+func Build(d config.Document, p *policy.Policy, o Options) (*Set, error) {
+	s := &Set{
+		Policy: p, doc: d, opts: o,
+		Filters:   map[string]*core.TypedExtensionConfig{EdgeFilter: edgeFilter(p)},
+		Routes:    map[string]*route.RouteConfiguration{},
+		Clusters:  map[string]*cluster.Cluster{},
+		Endpoints: map[string]*endpoint.ClusterLoadAssignment{},
+	}
+	if o.ChatCaps {
+		s.Filters[ChatCapsFilter] = chatCapsFilter()
+	}
+	for _, pr := range d.Products {
+		if err := s.addProduct(pr); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range []string{config.Gateway, config.Runtime} {
+		rc, err := s.routeTable(name)
+		if err != nil {
+			return nil, err
+		}
+		s.Routes[name] = rc
+	}
+	return s, nil
+}
+
+// Listeners returns the listeners of an edge with addresses a, by name. An
+// address that is empty leaves its listener out.
+func (s *Set) Listeners(a Addresses) (map[string]*listener.Listener, error) {
+	out := map[string]*listener.Listener{}
+	for name, addr := range map[string]string{config.Gateway: a.Gateway, config.Runtime: a.Runtime} {
+		if addr == "" {
+			continue
+		}
+		l, err := s.listener(name, addr)
+		if err != nil {
+			return nil, fmt.Errorf("listener %s: %w", name, err)
+		}
+		out[name] = l
+	}
+	return out, nil
+}

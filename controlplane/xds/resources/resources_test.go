@@ -1,0 +1,51 @@
+package resources
+
+import (
+	"testing"
+
+	"sluice.dev/sluice/controlplane/config"
+	"sluice.dev/sluice/deploy"
+)
+
+var addresses = map[string]string{"api": "127.0.0.1:9091", "media": "127.0.0.1:9092", "runtime": "localhost:9093"}
+
+// build compiles document d with numbers in order.
+func build(t testing.TB, d config.Document, o Options) *Set {
+	t.Helper()
+	n := config.Numbers{Scopes: map[string]int{}, Plans: map[string]uint16{}}
+	for i, s := range d.ScopeNames() {
+		n.Scopes[s] = i
+	}
+	for i, p := range d.PlanNames() {
+		n.Plans[p] = uint16(i + 1)
+	}
+	p, err := d.Policy(7, o.DocsBase, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Build(d, p, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func defaults(t testing.TB) config.Document {
+	t.Helper()
+	d, _, err := config.ParseYAML(deploy.Document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// Envoy itself accepts everything that the default document becomes, the
+// filter and its policy included.
+func TestEnvoyAcceptsTheDefaults(t *testing.T) {
+	t.Parallel()
+	s := build(t, defaults(t), Options{Addresses: addresses, DocsBase: "http://gw"})
+	file := static(t, s, Addresses{Gateway: "127.0.0.1:0", Runtime: "127.0.0.1:0"})
+	if out, err := envoy(t, file, "--mode", "validate"); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
