@@ -15,6 +15,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 
@@ -32,7 +33,10 @@ const retryAfter = 2
 const unknownLimit = "60"
 
 // Doorman holds open listeners until Close.
-type Doorman struct{ server *http.Server }
+type Doorman struct {
+	server  *http.Server
+	serving sync.WaitGroup // one for each listener
+}
 
 // Open listens on addrs (host:port) and answers. docsBase is the public address
 // of the gateway for documentation_url; now tells the time for
@@ -41,7 +45,7 @@ func Open(addrs []string, docsBase string, now func() time.Time) (*Doorman, erro
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
 	protocols.SetUnencryptedHTTP2(true)
-	d := &Doorman{&http.Server{
+	d := &Doorman{server: &http.Server{
 		Handler:           handler(docsBase, now),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
@@ -61,23 +65,21 @@ func Open(addrs []string, docsBase string, now func() time.Time) (*Doorman, erro
 		listeners = append(listeners, l)
 	}
 	for _, l := range listeners {
-		go d.serve(l)
+		// Whatever ends it, Serve has closed the listener then.
+		d.serving.Go(func() { _ = d.server.Serve(l) })
 	}
 	return d, nil
 }
-
-// serve ends with the listener; whatever ends it otherwise, Envoy's own
-// listener is what counts.
-func (d *Doorman) serve(l net.Listener) { _ = d.server.Serve(l) }
 
 // Close stops listening at once, finishes the requests that have been read, and
 // closes what is left when ctx ends. Closing twice is harmless.
 func (d *Doorman) Close(ctx context.Context) error {
 	err := d.server.Shutdown(ctx)
 	if err != nil {
-		return errors.Join(err, d.server.Close())
+		err = errors.Join(err, d.server.Close())
 	}
-	return nil
+	d.serving.Wait()
+	return err
 }
 
 // listen shares addr with Envoy, which listens with SO_REUSEPORT by default.
