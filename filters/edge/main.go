@@ -1,0 +1,17 @@
+// The edge filter: the first filter of every listener. It asks the gate what
+// becomes of a request and does what the gate says.
+package main
+
+import (
+	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
+	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
+)
+
+func main() {}
+
+func init() { proxywasm.SetVMContext(&vm{}) }
+
+type vm struct{ types.DefaultVMContext }
+
+// NewPluginContext is called for each configuration that is pushed.
+func (*vm) NewPluginContext(uint32) types.PluginContext { return &plugin{} }

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"runtime"
+
+	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
+	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
+	"sluice.dev/sluice/filters/policy"
+	"sluice.dev/sluice/filters/wasmhost"
+)
+
+// plugin is one configuration in one worker. Requests that began under an older
+// one end under it.
+type plugin struct {
+	types.DefaultPluginContext
+	policy  *policy.Policy
+	env     env
+	callers signer
+	heap    proxywasm.MetricGauge
+	denied  proxywasm.MetricCounter
+}
+
+// heapPeriod is how often a worker says how large its heap is, in milliseconds.
+const heapPeriod = 1000
+
+// OnPluginStart parses the policy. A policy that does not parse fails the push:
+// Envoy reports it to the control plane and keeps the one before.
+func (p *plugin) OnPluginStart(int) types.OnPluginStartStatus {
+	raw, err := proxywasm.GetPluginConfiguration()
+	if err != nil {
+		proxywasm.LogCritical("edge: no policy: " + err.Error())
+		return types.OnPluginStartStatusFailed
+	}
+	if p.policy = policy.Parse(raw); p.policy == nil {
+		proxywasm.LogCritical("edge: the policy does not parse")
+		return types.OnPluginStartStatusFailed
+	}
+	p.heap = proxywasm.DefineGaugeMetric("sluice_edge_heap_bytes")
+	p.denied = proxywasm.DefineCounterMetric("sluice_edge_denied_total")
+	if err := proxywasm.SetTickPeriodMilliSeconds(heapPeriod); err != nil {
+		proxywasm.LogWarn("edge: no heap gauge: " + err.Error())
+	}
+	return types.OnPluginStartStatusOK
+}
+
+// OnTick shows the heap of this worker. The metric has no set, so the
+// difference is added; workers have gauges of one name, so it is their sum.
+func (p *plugin) OnTick() {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	heapShown.add(p.heap, int64(m.HeapInuse))
+}
+
+// heapShown is what this worker's VM has added to the gauge so far.
+var heapShown gauge
+
+type gauge int64
+
+func (g *gauge) add(m proxywasm.MetricGauge, now int64) {
+	m.Add(now - int64(*g))
+	*g = gauge(now)
+}
+
+// NewHttpContext is called for each request.
+func (p *plugin) NewHttpContext(uint32) types.HttpContext { return &request{plugin: p} }
+
+// env is what the gate needs of the host.
+type env struct{ wasmhost.Shared }
+
+// ClientAddress is the client's address with its port.
+func (env) ClientAddress() string { return wasmhost.ClientAddress() }
+
+// Authorization is the request's Authorization header.
+func (env) Authorization() string { return wasmhost.Header("authorization") }

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"strconv"
+
+	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
+	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
+	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/filters/gate"
+	"sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/filters/ratelimit"
+	"sluice.dev/sluice/filters/wasmhost"
+)
+
+// request is one request on its way through the filter.
+type request struct {
+	types.DefaultHttpContext
+	plugin *plugin
+	rate   ratelimit.Result
+}
+
+// OnHttpRequestHeaders lets the request pass, with our identity header in place
+// of any that the client sent, or answers it.
+func (r *request) OnHttpRequestHeaders(int, bool) types.Action {
+	now := wasmhost.Now()
+	v := gate.Check(r.plugin.policy, wasmhost.RouteName(), r.plugin.env, now)
+	r.rate = v.Rate
+	if v.OK() {
+		v.Decision = r.identify(v, now)
+	}
+	if v.OK() {
+		return types.ActionContinue
+	}
+	r.plugin.denied.Increment(1)
+	r.answer(v.Decision)
+	return types.ActionPause
+}
+
+// identify tells the product who calls, or that nobody known does. It refuses
+// the request if it cannot: without the header a product would turn it away, or
+// trust what the client sent under that name.
+func (r *request) identify(v gate.Verdict, now int64) decision.Decision {
+	var err error
+	if !v.Known {
+		err = proxywasm.RemoveHttpRequestHeader(identity.Header)
+	} else if value := r.plugin.callers.header(r.plugin.policy, v.Caller, now); value != "" {
+		err = proxywasm.ReplaceHttpRequestHeader(identity.Header, value)
+	} else {
+		return decision.Decision{Code: decision.EdgeNotReady, RetryAfter: 1}
+	}
+	if err != nil {
+		return decision.Deny(decision.Internal)
+	}
+	return decision.Pass
+}
+
+// answer sends the error envelope. Envoy runs it through OnHttpResponseHeaders,
+// which adds the rate headers.
+func (r *request) answer(d decision.Decision) {
+	headers := make([][2]string, 0, 4)
+	headers = append(headers, [2]string{"content-type", "application/json"}, [2]string{"cache-control", "no-store"})
+	status := decision.Lookup(d.Code).Status
+	if status == 401 {
+		headers = append(headers, [2]string{"www-authenticate", `Bearer realm="sluice"`})
+	}
+	if d.RetryAfter > 0 {
+		headers = append(headers, [2]string{"retry-after", strconv.Itoa(d.RetryAfter)})
+	}
+	body := decision.AppendEnvelope(nil, d, wasmhost.Header("x-request-id"), r.plugin.policy.DocsBase)
+	if err := proxywasm.SendHttpResponse(uint32(status), headers, body, -1); err != nil {
+		proxywasm.LogError("edge: answer: " + err.Error())
+	}
+}
+
+// OnHttpResponseHeaders puts the rate headers on every response, Envoy's own
+// included. A response to a request that the filter never saw has none to put.
+func (r *request) OnHttpResponseHeaders(int, bool) types.Action {
+	if r.rate.Limit > 0 || r.rate.Reset > 0 {
+		wasmhost.SetRateHeaders(r.rate)
+	}
+	return types.ActionContinue
+}

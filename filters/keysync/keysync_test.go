@@ -1,0 +1,130 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/proxytest"
+	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
+	"sluice.dev/sluice/filters/keytable"
+	"sluice.dev/sluice/filters/wasmhost"
+	"sluice.dev/sluice/filters/wasmtest"
+)
+
+var ok = [][2]string{{":status", "200"}}
+
+func both(t *testing.T, body func(*testing.T, proxytest.HostEmulator)) {
+	t.Helper()
+	wasmtest.Both(t, "keysync", &vm{}, []byte(`{"cluster":"feed","edge":"e1","token":"t0"}`), func(t *testing.T, h proxytest.HostEmulator) {
+		if s := h.StartPlugin(); s != types.OnPluginStartStatusOK {
+			t.Fatal(s)
+		}
+		body(t, h)
+	})
+}
+
+// asked returns the id and path of the n-th request that was made, from 1.
+func asked(t *testing.T, h proxytest.HostEmulator, n int) (id uint32, path string) {
+	t.Helper()
+	calls := h.GetCalloutAttributesFromContext(proxytest.PluginContextID)
+	if len(calls) != n {
+		t.Fatalf("%d requests were made, want %d", len(calls), n)
+	}
+	c := calls[n-1]
+	for _, kv := range c.Headers {
+		if kv[0] == ":path" {
+			path = kv[1]
+		}
+	}
+	return c.CalloutID, path
+}
+
+func record(first byte) keytable.Record {
+	return keytable.Record{Tag: keytable.Tag{first}, Kind: keytable.KindKey, ID: uint64(first)}
+}
+
+func page(p keytable.Page, records ...keytable.Record) []byte {
+	for _, r := range records {
+		p.Records = r.Append(p.Records)
+	}
+	return p.Append(nil)
+}
+
+func has(first byte) bool {
+	_, ok := wasmhost.Shared{}.Record(keytable.Tag{first})
+	return ok
+}
+
+func TestSnapshotThenChanges(t *testing.T) {
+	both(t, func(t *testing.T, h proxytest.HostEmulator) {
+		h.Tick()
+		id, path := asked(t, h, 1)
+		if path != "/feed/v1/records?epoch=0&position=0&wait=25" {
+			t.Fatal(path)
+		}
+		half := record(1).Tag.Bucket()
+		h.CallOnHttpCallResponse(id, ok, nil, page(keytable.Page{Snapshot: true, Epoch: 5, Position: 70, Hi: half, Cursor: record(1).Tag}, record(1)))
+		if !has(1) || (wasmhost.Shared{}).Ready() {
+			t.Fatal("after the first page: it is there, but more is to come")
+		}
+		id, path = asked(t, h, 2)
+		if !strings.Contains(path, "epoch=5&position=70&cursor=01") {
+			t.Fatal(path)
+		}
+		h.CallOnHttpCallResponse(id, ok, nil, page(keytable.Page{Snapshot: true, Last: true, Epoch: 5, Position: 70, Lo: half + 1, Hi: keytable.Buckets - 1}, record(2)))
+		id, path = asked(t, h, 3)
+		if !(wasmhost.Shared{}).Ready() || path != "/feed/v1/records?epoch=5&position=70&wait=25" {
+			t.Fatal(path)
+		}
+		h.CallOnHttpCallResponse(id, ok, nil, page(keytable.Page{Last: true, Epoch: 5, Position: 72}, keytable.Record{Tag: record(1).Tag}, record(3)))
+		if has(1) || !has(2) || !has(3) {
+			t.Fatal("one revoked, one kept, one new")
+		}
+		if _, path = asked(t, h, 4); !strings.Contains(path, "position=72") {
+			t.Fatal(path)
+		}
+	})
+}
+
+// Whatever the feed answers, the records at hand stay, and the reader asks again.
+func TestBadAnswersChangeNothing(t *testing.T) {
+	both(t, func(t *testing.T, h proxytest.HostEmulator) {
+		h.Tick()
+		id, _ := asked(t, h, 1)
+		h.CallOnHttpCallResponse(id, ok, nil, page(keytable.Page{Snapshot: true, Last: true, Epoch: 5, Position: 1, Hi: keytable.Buckets - 1}, record(1)))
+		good := page(keytable.Page{Epoch: 5, Position: 9, Hi: 1}, keytable.Record{Tag: record(1).Tag})
+		bad := map[string][]byte{"nothing": nil, "an error page": []byte(`{"error":{}}`), "a page cut short": good[:len(good)-1]}
+		n := 2
+		for name, body := range bad {
+			id, path := asked(t, h, n)
+			h.CallOnHttpCallResponse(id, ok, nil, body)
+			if !has(1) || !strings.Contains(path, "position=1&") {
+				t.Fatalf("%s: %s", name, path)
+			}
+			h.Tick()
+			n++
+		}
+		if logs := h.GetWarnLogs(); len(logs) != 2 { // loaded, and one warning for all failures in a row
+			t.Fatal(logs)
+		}
+	})
+}
+
+func TestOneRequestAtATime(t *testing.T) {
+	both(t, func(t *testing.T, h proxytest.HostEmulator) {
+		for range 5 {
+			h.Tick()
+		}
+		asked(t, h, 1)
+	})
+}
+
+func TestConfigurationMustNameACluster(t *testing.T) {
+	for _, c := range []string{"", "{}", "x"} {
+		wasmtest.Both(t, "keysync", &vm{}, []byte(c), func(t *testing.T, h proxytest.HostEmulator) {
+			if s := h.StartPlugin(); s != types.OnPluginStartStatusFailed {
+				t.Fatalf("%q: %v", c, s)
+			}
+		})
+	}
+}
