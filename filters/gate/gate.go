@@ -54,10 +54,14 @@ func Check(p *policy.Policy, routeName string, env Env, now int64) Verdict {
 	if route.Deny != "" {
 		return refuse(p, route, env, decision.Deny(route.Deny), now)
 	}
-	if route.Auth&policy.AuthNone != 0 {
+	if route.Auth == policy.AuthNone {
 		return refuse(p, route, env, decision.Pass, now)
 	}
-	credential, d := auth.Bearer(env.Authorization())
+	header := env.Authorization()
+	if header == "" && route.Auth&policy.AuthNone != 0 {
+		return refuse(p, route, env, decision.Pass, now)
+	}
+	credential, d := auth.Bearer(header)
 	if !d.OK() {
 		return refuse(p, route, env, d, now)
 	}

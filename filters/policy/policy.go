@@ -12,7 +12,8 @@ import (
 // Auth is the set of ways in which a route lets callers in.
 type Auth uint8
 
-// The ways in. A route with none of them lets nobody in.
+// The ways in. A route with none of them lets nobody in. AuthNone together with
+// another makes the credential optional: none is fine, a bad one is refused.
 const (
 	AuthNone    Auth = 1 << iota // anybody, without a credential
 	AuthKey                      // an API key, checked at the edge
