@@ -71,8 +71,7 @@ func (s *Set) replyMapper(status uint32, code decision.Code) *hcm.ResponseMapper
 func (s *Set) replyHeaders() []*core.HeaderValueOption {
 	limit := strconv.FormatUint(uint64(s.doc.AnonymousLimit()), 10)
 	return []*core.HeaderValueOption{
-		setHeader("x-request-id", "%STREAM_ID%"),
-		setHeader("x-request-id", "%UNIQUE_ID%"),
+		setHeader("x-request-id", `%COALESCE({"operators":["STREAM_ID","UNIQUE_ID"]})%`),
 		setHeader("x-ratelimit-limit", limit),
 		setHeader("x-ratelimit-remaining", limit),
 		setHeader("x-ratelimit-reset", "%START_TIME(%s)%"),

@@ -20,7 +20,14 @@ import (
 // without a control plane, into a folder that also has the filters.
 func static(t *testing.T, s *Set, a Addresses) string {
 	t.Helper()
-	b := &bootstrap.Bootstrap{StaticResources: &bootstrap.Bootstrap_StaticResources{}}
+	local, err := socketAddress("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bootstrap.Bootstrap{
+		Admin:           &bootstrap.Admin{Address: local},
+		StaticResources: &bootstrap.Bootstrap_StaticResources{},
+	}
 	listeners, err := s.Listeners(a)
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,151 @@
+package resources
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// running starts an Envoy on config and returns the address of its gateway.
+func running(t *testing.T, config string) string {
+	t.Helper()
+	admin := filepath.Join(filepath.Dir(config), "admin")
+	cmd := exec.Command(os.Getenv("SLUICE_ENVOY"), "--config-path", config, "--admin-address-path", admin, "--concurrency", "1", "--log-level", "error", "--disable-hot-restart")
+	cmd.Dir, cmd.Stdout, cmd.Stderr = filepath.Dir(config), os.Stdout, os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatalf("%v: run `make test`, which sets SLUICE_ENVOY", err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	for tick := time.NewTicker(20 * time.Millisecond); ; {
+		if addr := gatewayAddress(admin); addr != "" {
+			return addr
+		}
+		select { // Envoy gives no signal of its own
+		case <-ctx.Done():
+			t.Fatal("Envoy has not opened its listeners")
+		case <-tick.C:
+		}
+	}
+}
+
+// gatewayAddress asks Envoy's admin endpoint, whose address is in file, where
+// the gateway listens; "" when it does not yet.
+func gatewayAddress(file string) string {
+	admin, err := os.ReadFile(file)
+	if err != nil || len(admin) == 0 {
+		return ""
+	}
+	res, err := http.Get("http://" + string(admin) + "/listeners")
+	if err != nil {
+		return ""
+	}
+	defer res.Body.Close()
+	for lines := bufio.NewScanner(res.Body); lines.Scan(); {
+		if addr, ok := strings.CutPrefix(lines.Text(), "gateway::"); ok {
+			return addr
+		}
+	}
+	return ""
+}
+
+// Whatever Envoy answers by itself looks like any other answer of ours.
+func TestEnvoysOwnAnswersCarryTheEnvelope(t *testing.T) {
+	t.Parallel()
+	s := build(t, defaults(t), Options{Addresses: addresses, DocsBase: "http://gw"})
+	addr := running(t, static(t, s, Addresses{Gateway: "127.0.0.1:0"}))
+	cases := map[string]struct {
+		raw    string
+		status int
+		code   string
+	}{
+		"not HTTP":            {"GIBBERISH\r\n\r\n", 400, "invalid_request"},
+		"no host":             {"GET /v1/streams HTTP/1.1\r\n\r\n", 400, "invalid_request"},
+		"underscore in name":  {"GET /health HTTP/1.1\r\nHost: a\r\nX_Sluice_Identity: v1\r\n\r\n", 400, "invalid_request"},
+		"escaped slash":       {"GET /v1%2fstreams HTTP/1.1\r\nHost: a\r\n\r\n", 400, "invalid_request"},
+		"two lengths":         {"POST /health HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400, "invalid_request"},
+		"HTTP/1.0":            {"GET /health HTTP/1.0\r\nHost: a\r\n\r\n", 426, "invalid_request"},
+		"headers too large":   {"GET /health HTTP/1.1\r\nHost: a\r\nX-A: " + strings.Repeat("a", 40<<10) + "\r\n\r\n", 431, "headers_too_large"},
+		"upgrade":             {"GET /health HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n", 403, "ROUTE_NOT_MAPPED"},
+		"product is down":     {"GET /origin-health HTTP/1.1\r\nHost: a\r\n\r\n", 503, "service_unavailable"},
+		"nothing there":       {"GET /nothing HTTP/1.1\r\nHost: a\r\n\r\n", 404, "not_found"},
+		"unmapped":            {"GET /v1/nothing HTTP/1.1\r\nHost: a\r\n\r\n", 403, "ROUTE_NOT_MAPPED"},
+		"unmapped method":     {"PUT /v1/streams HTTP/1.1\r\nHost: a\r\n\r\n", 403, "ROUTE_NOT_MAPPED"},
+		"dots lead elsewhere": {"GET /health/../v1/nothing HTTP/1.1\r\nHost: a\r\n\r\n", 403, "ROUTE_NOT_MAPPED"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			res, body := exchange(t, addr, c.raw)
+			if res.StatusCode != c.status || body.Error.Code != c.code {
+				t.Errorf("got %d %+v, want %d %s", res.StatusCode, body.Error, c.status, c.code)
+			}
+			checkHeaders(t, res, body.Error.RequestID)
+			if want := "http://gw/docs/errors/" + c.code; body.Error.DocumentationURL != want {
+				t.Errorf("documentation_url is %q", body.Error.DocumentationURL)
+			}
+			if got := res.Header.Get("Retry-After"); (c.status == 503) != (got != "") {
+				t.Errorf("Retry-After is %q", got)
+			}
+		})
+	}
+}
+
+type envelope struct {
+	Error struct {
+		Code             string `json:"code"`
+		Message          string `json:"message"`
+		RequestID        string `json:"request_id"`
+		DocumentationURL string `json:"documentation_url"`
+	} `json:"error"`
+}
+
+func exchange(t *testing.T, addr, raw string) (*http.Response, envelope) {
+	t.Helper()
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprint(conn, raw)
+	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	var e envelope
+	if err := json.NewDecoder(res.Body).Decode(&e); err != nil {
+		t.Fatalf("%d: the body is not the envelope: %v", res.StatusCode, err)
+	}
+	return res, e
+}
+
+func checkHeaders(t *testing.T, res *http.Response, id string) {
+	t.Helper()
+	for _, h := range []string{"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset", "X-Ratelimit-Window", "X-Request-Id"} {
+		if v := res.Header.Values(h); len(v) != 1 || v[0] == "" || v[0] == "-" {
+			t.Errorf("%s is %q", h, v)
+		}
+	}
+	if got := res.Header.Get("X-Request-Id"); got != id || len(id) != 36 {
+		t.Errorf("request id: header %q, body %q", got, id)
+	}
+	for h := range res.Header {
+		if strings.HasPrefix(h, "X-Envoy") || h == "Server" || h == "Via" {
+			t.Errorf("the answer shows %s", h)
+		}
+	}
+}
