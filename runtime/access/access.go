@@ -1,0 +1,83 @@
+// Package access says who calls the runtime: the account that an edge has
+// signed for, or, when the runtime is called directly, whoever holds the bearer
+// token that goes on to the provider or gateway, which judges it.
+package access
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/controlplane/identity"
+	"sluice.dev/sluice/controlplane/respond"
+	"sluice.dev/sluice/filters/decision"
+	edge "sluice.dev/sluice/filters/identity"
+)
+
+// maxToken bounds a bearer token in bytes.
+const maxToken = 16 << 10
+
+// Guard lets requests with an identity or a bearer token through.
+type Guard struct {
+	Verifier identity.Verifier
+	Adapter  respond.Adapter
+}
+
+// Require answers 401 to a request that has neither an edge's identity nor a
+// bearer token, and to one whose identity header no edge has signed.
+func (g Guard) Require(next http.Handler) http.Handler {
+	return g.Adapter.Handle(func(w http.ResponseWriter, r *http.Request) error {
+		r, err := g.Admit(w, r)
+		if err == nil {
+			next.ServeHTTP(w, r)
+		}
+		return err
+	})
+}
+
+// Admit is Require for handlers that decide by themselves when to ask: it
+// returns r with the caller in its context.
+func (g Guard) Admit(w http.ResponseWriter, r *http.Request) (*http.Request, error) {
+	ctx := r.Context()
+	token := Token(r)
+	if _, signed := r.Header[http.CanonicalHeaderKey(edge.Header)]; signed {
+		c, err := g.Verifier.Caller(r)
+		if err != nil {
+			return nil, challenge(w, err)
+		}
+		ctx = identity.With(ctx, c)
+	} else if token == "" {
+		return nil, challenge(w, &controlplane.Error{Code: decision.AuthRequired})
+	}
+	return r.WithContext(context.WithValue(ctx, tokenKey{}, token)), nil
+}
+
+type tokenKey struct{}
+
+// Bearer returns the token of the request that Admit let through; "" if it was
+// let through by its identity alone.
+func Bearer(ctx context.Context) string {
+	token, _ := ctx.Value(tokenKey{}).(string)
+	return token
+}
+
+// Token returns the bearer token that r carries in its one Authorization
+// header, or "".
+func Token(r *http.Request) string {
+	values := r.Header.Values("Authorization")
+	if len(values) != 1 || len(values[0]) > maxToken {
+		return ""
+	}
+	scheme, token, _ := strings.Cut(values[0], " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return strings.TrimSpace(token)
+}
+
+// challenge adds the header that RFC 9110 wants with a 401.
+func challenge(w http.ResponseWriter, err error) error {
+	w.Header().Set("WWW-Authenticate", `Bearer realm="sluice"`)
+	return err
+}

@@ -1,0 +1,50 @@
+package access
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"sluice.dev/sluice/controlplane/identity"
+	edge "sluice.dev/sluice/filters/identity"
+)
+
+func TestRequire(t *testing.T) {
+	t.Parallel()
+	secret, now := []byte("secret"), time.Now().Unix()
+	good := edge.Sign(secret, identity.Caller{Account: "acct_1", Key: "key_1"}, now)
+	g := Guard{Verifier: identity.Verifier{Secrets: func() [][]byte { return [][]byte{secret} }}}
+	for name, c := range map[string]struct {
+		header http.Header
+		status int
+		who    string
+	}{
+		"nothing":                {http.Header{}, 401, ""},
+		"a token":                {http.Header{"Authorization": {"Bearer abc"}}, 200, " abc"},
+		"scheme in another case": {http.Header{"Authorization": {"bearer  abc "}}, 200, " abc"},
+		"another scheme":         {http.Header{"Authorization": {"Basic abc"}}, 401, ""},
+		"no token":               {http.Header{"Authorization": {"Bearer "}}, 401, ""},
+		"two tokens":             {http.Header{"Authorization": {"Bearer a", "Bearer b"}}, 401, ""},
+		"a huge token":           {http.Header{"Authorization": {"Bearer " + strings.Repeat("x", maxToken)}}, 401, ""},
+		"an identity":            {http.Header{"X-Sluice-Identity": {good}}, 200, "acct_1 "},
+		"both":                   {http.Header{"X-Sluice-Identity": {good}, "Authorization": {"Bearer abc"}}, 200, "acct_1 abc"},
+		"a forged identity":      {http.Header{"X-Sluice-Identity": {good + "0"}, "Authorization": {"Bearer abc"}}, 401, ""},
+		"an empty identity":      {http.Header{"X-Sluice-Identity": {""}, "Authorization": {"Bearer abc"}}, 401, ""},
+	} {
+		h := g.Require(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.WriteString(w, identity.Account(r.Context())+" "+Bearer(r.Context()))
+		}))
+		rec, req := httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil)
+		req.Header = c.header
+		h.ServeHTTP(rec, req)
+		if rec.Code != c.status || c.status == 200 && rec.Body.String() != c.who {
+			t.Errorf("%s: %d %q", name, rec.Code, rec.Body)
+		}
+		if got := rec.Header().Get("WWW-Authenticate") != ""; got != (c.status == 401) {
+			t.Errorf("%s: challenge %v", name, got)
+		}
+	}
+}
