@@ -138,4 +138,3 @@ func (d Document) classIndex(name string) uint8 {
 
 // sorted returns the keys of m in order.
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
-

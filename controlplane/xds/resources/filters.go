@@ -20,9 +20,9 @@ const (
 // wasmType is the type of both filters' configurations.
 const wasmType = "type.googleapis.com/envoy.extensions.filters.http.wasm.v3.Wasm"
 
-// edgeFilter carries the policy to edges. Its vm_id is that of the key feed's
+// EdgeFilterConfig carries policy p to edges. Its vm_id is that of the key feed's
 // program: the two share data by it.
-func edgeFilter(p *policy.Policy) *core.TypedExtensionConfig {
+func EdgeFilterConfig(p *policy.Policy) *core.TypedExtensionConfig {
 	return extension(EdgeFilter, &wasmfilter.Wasm{Config: plugin("edge", "sluice-edge", p.Encode())})
 }
 

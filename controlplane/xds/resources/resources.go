@@ -48,7 +48,7 @@ type Addresses struct{ Gateway, Runtime string }
 func Build(d config.Document, p *policy.Policy, o Options) (*Set, error) {
 	s := &Set{
 		Policy: p, doc: d, opts: o,
-		Filters:   map[string]*core.TypedExtensionConfig{EdgeFilter: edgeFilter(p)},
+		Filters:   map[string]*core.TypedExtensionConfig{EdgeFilter: EdgeFilterConfig(p)},
 		Routes:    map[string]*route.RouteConfiguration{},
 		Clusters:  map[string]*cluster.Cluster{},
 		Endpoints: map[string]*endpoint.ClusterLoadAssignment{},

@@ -1,0 +1,151 @@
+package config
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/controlplane/postgres"
+	"sluice.dev/sluice/filters/decision"
+)
+
+// Channel is the Postgres channel on which new versions are announced.
+const Channel = "sluice_config"
+
+// DefaultAuthor is the author of a version that nobody has edited.
+const DefaultAuthor = "sluice"
+
+// Version is one published configuration.
+type Version struct {
+	Number    int64     `json:"version"`
+	Author    string    `json:"author"`
+	Note      string    `json:"note,omitempty"`
+	CreatedAt time.Time `json:"created_at"`
+	Document  Document  `json:"document"`
+}
+
+// Store keeps every version of the configuration.
+type Store struct{ DB postgres.DB }
+
+// Any is the If-Match of a Put that replaces whatever version is there.
+const Any int64 = -1
+
+// Latest returns the newest version, or not_found before the first.
+func (s Store) Latest(ctx context.Context) (Version, error) {
+	return latest(ctx, s.DB)
+}
+
+// Put stores d as a new version and announces it. A document equal to the
+// newest version's is not stored again: that version is returned.
+//
+// It fails with precondition_failed when ifMatch is neither Any nor the number
+// of the newest version, and with invalid_request when d lacks the plan of an
+// account. Put does not look for other faults in d.
+func (s Store) Put(ctx context.Context, d Document, author, note string, ifMatch int64) (v Version, err error) {
+	err = postgres.InTx(ctx, s.DB, func(tx pgx.Tx) error {
+		v, err = put(ctx, tx, d, author, note, ifMatch)
+		return err
+	})
+	return v, err
+}
+
+// Init makes d the configuration unless somebody has already put one. A default
+// of an older release, which nobody has edited, is replaced.
+func (s Store) Init(ctx context.Context, d Document) error {
+	return postgres.InTx(ctx, s.DB, func(tx pgx.Tx) error {
+		if err := lock(ctx, tx); err != nil {
+			return err
+		}
+		now, err := latest(ctx, tx)
+		if err == nil && now.Author != DefaultAuthor {
+			return nil
+		}
+		if err != nil && controlplane.ErrorCode(err) != decision.NotFound {
+			return err
+		}
+		_, err = put(ctx, tx, d, DefaultAuthor, "default", Any)
+		return err
+	})
+}
+
+// lock lets one writer at a time compare with the newest version and add to it,
+// so that numbers become visible in their order.
+func lock(ctx context.Context, tx pgx.Tx) error {
+	if _, err := tx.Exec(ctx, `LOCK TABLE config_versions IN SHARE ROW EXCLUSIVE MODE`); err != nil {
+		return fmt.Errorf("lock configuration: %w", postgres.Unreachable(err))
+	}
+	return nil
+}
+
+func put(ctx context.Context, tx pgx.Tx, d Document, author, note string, ifMatch int64) (Version, error) {
+	if err := lock(ctx, tx); err != nil {
+		return Version{}, err
+	}
+	now, err := latest(ctx, tx)
+	if err != nil && controlplane.ErrorCode(err) != decision.NotFound {
+		return Version{}, err
+	}
+	if ifMatch != Any && ifMatch != now.Number {
+		return Version{}, controlplane.Errorf(decision.Precondition, "The configuration is at version %d.", now.Number)
+	}
+	if now.Number != 0 && equal(now.Document, d) {
+		return now, nil
+	}
+	if err := keepsPlans(ctx, tx, d); err != nil {
+		return Version{}, err
+	}
+	return insert(ctx, tx, Version{Author: author, Note: note, Document: d})
+}
+
+func insert(ctx context.Context, tx pgx.Tx, v Version) (Version, error) {
+	js, err := json.Marshal(v.Document)
+	if err != nil {
+		return v, fmt.Errorf("encode configuration: %w", err)
+	}
+	err = tx.QueryRow(ctx, `
+		INSERT INTO config_versions (author, note, document) VALUES ($1, $2, $3)
+		RETURNING version, created_at`, v.Author, v.Note, js).Scan(&v.Number, &v.CreatedAt)
+	if err != nil {
+		return v, fmt.Errorf("store configuration: %w", postgres.Unreachable(err))
+	}
+	if _, err := tx.Exec(ctx, `SELECT pg_notify($1, $2::text)`, Channel, fmt.Sprint(v.Number)); err != nil {
+		return v, fmt.Errorf("announce configuration: %w", postgres.Unreachable(err))
+	}
+	return v, nil
+}
+
+func latest(ctx context.Context, db postgres.DB) (Version, error) {
+	rows, _ := db.Query(ctx, `
+		SELECT version, author, note, created_at, document
+		FROM config_versions ORDER BY version DESC LIMIT 1`)
+	v, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[Version])
+	if err != nil {
+		return Version{}, postgres.NotFound(err, "read configuration")
+	}
+	return v, nil
+}
+
+// keepsPlans refuses a document that lacks the plan of an account: edges would
+// turn that account's keys away.
+func keepsPlans(ctx context.Context, tx pgx.Tx, d Document) error {
+	rows, _ := tx.Query(ctx, `SELECT DISTINCT plan FROM accounts WHERE NOT plan = ANY($1) ORDER BY plan`, d.PlanNames())
+	missing, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return fmt.Errorf("read plans of accounts: %w", postgres.Unreachable(err))
+	}
+	var details []decision.Detail
+	for _, name := range missing {
+		details = append(details, decision.Detail{Field: "plans", Issue: "lacks " + name + ", which accounts have", Expected: "every plan in use"})
+	}
+	return controlplane.Invalid(details)
+}
+
+// equal reports whether a and b say the same. Unset and empty lists are equal.
+func equal(a, b Document) bool {
+	x, errA := json.Marshal(a)
+	y, errB := json.Marshal(b)
+	return errA == nil && errB == nil && string(x) == string(y)
+}

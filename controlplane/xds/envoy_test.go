@@ -1,0 +1,117 @@
+package xds
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// bootstrap is the least that an Envoy needs to take all else from the server.
+const bootstrap = `
+node: {id: edge-under-test, cluster: sluice-edge, metadata: {gateway_addr: "127.0.0.1:0", runtime_addr: "127.0.0.1:0"}}
+admin: {address: {socket_address: {address: 127.0.0.1, port_value: 0}}}
+dynamic_resources:
+  ads_config: {api_type: DELTA_GRPC, transport_api_version: V3, grpc_services: [{envoy_grpc: {cluster_name: sluice_controlplane}}]}
+  lds_config: {ads: {}, resource_api_version: V3}
+  cds_config: {ads: {}, resource_api_version: V3}
+static_resources:
+  clusters:
+  - name: sluice_controlplane
+    connect_timeout: 1s
+    typed_extension_protocol_options:
+      envoy.extensions.upstreams.http.v3.HttpProtocolOptions:
+        "@type": type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions
+        explicit_http_config: {http2_protocol_options: {connection_keepalive: {interval: 1s, timeout: 1s}}}
+    load_assignment: {cluster_name: sluice_controlplane, endpoints: [{lb_endpoints: [{endpoint: {address: {socket_address: {address: %s, port_value: %s}}}}]}]}
+`
+
+// startEnvoy runs an Envoy that takes its configuration from the server at addr
+// and returns the URL of its admin endpoint.
+func startEnvoy(t *testing.T, addr string) string {
+	t.Helper()
+	dir := t.TempDir()
+	host, port, _ := strings.Cut(addr, ":")
+	file, admin := filepath.Join(dir, "envoy.yaml"), filepath.Join(dir, "admin")
+	if err := os.WriteFile(file, fmt.Appendf(nil, bootstrap, host, port), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wasm := os.Getenv("SLUICE_WASM_DIR")
+	if wasm == "" {
+		wasm = "../../.sluice/wasm"
+	}
+	wasm, err := filepath.Abs(wasm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(wasm, filepath.Join(dir, "wasm")); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(os.Getenv("SLUICE_ENVOY"), "-c", file, "--admin-address-path", admin, "--concurrency", "1", "--log-level", "error", "--disable-hot-restart")
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, os.Stdout, os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatalf("%v: run `make test`, which sets SLUICE_ENVOY", err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	return poll(t, func() string {
+		b, _ := os.ReadFile(admin)
+		if len(b) == 0 {
+			return ""
+		}
+		return "http://" + string(b)
+	})
+}
+
+// poll returns what f does once it is not empty: Envoy gives no signal.
+func poll(t *testing.T, f func() string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	for tick := time.NewTicker(20 * time.Millisecond); ; {
+		if v := f(); v != "" {
+			return v
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatal("Envoy does not get there")
+		case <-tick.C:
+		}
+	}
+}
+
+// gateway returns the address of the gateway's listener, "" before it is open.
+func gateway(admin string) string {
+	res, err := http.Get(admin + "/listeners")
+	if err != nil {
+		return ""
+	}
+	defer res.Body.Close()
+	for lines := bufio.NewScanner(res.Body); lines.Scan(); {
+		if addr, ok := strings.CutPrefix(lines.Text(), "gateway::"); ok {
+			return "http://" + addr
+		}
+	}
+	return ""
+}
+
+func TestEnvoyTakesItAllAndEveryChange(t *testing.T) {
+	t.Parallel()
+	s, addr := newServer(t, Config{})
+	d := document(t)
+	publish(t, s, 1, d)
+	admin := startEnvoy(t, addr)
+	url := poll(t, func() string { return gateway(admin) })
+	res, err := http.Get(url + "/health")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Log(res.Status, res.Header)
+	until(t, s, func() bool { return s.Edges()[0].Current })
+	t.Logf("%+v", s.Edges())
+}

@@ -1,0 +1,90 @@
+package xds
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"sluice.dev/sluice/controlplane/config"
+)
+
+// Loader publishes each new version of the configuration as soon as it is in
+// the database, whichever replica put it there.
+type Loader struct {
+	Pool   *pgxpool.Pool
+	Server *Server
+	// Every is how often it looks even when nothing was announced; 0: 30 s.
+	Every time.Duration
+	// Retry is how long it waits after the database failed; 0: 1 s.
+	Retry time.Duration
+	Log   *slog.Logger // nil: slog.Default
+}
+
+// Run publishes until ctx ends. While the database is away, what was published
+// last stays in force.
+func (l Loader) Run(ctx context.Context) {
+	if l.Every == 0 {
+		l.Every = 30 * time.Second
+	}
+	if l.Retry == 0 {
+		l.Retry = time.Second
+	}
+	if l.Log == nil {
+		l.Log = slog.Default()
+	}
+	for ctx.Err() == nil {
+		err := l.listen(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		l.Log.Error("listen for configurations", "cause", err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(l.Retry):
+		}
+	}
+}
+
+// listen publishes what is newest, then what is announced, until the connection
+// fails. It subscribes first, so that nothing falls between the two.
+func (l Loader) listen(ctx context.Context) error {
+	pooled, err := l.Pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	conn := pooled.Hijack() // it listens: it must not go back to the pool
+	defer conn.Close(context.WithoutCancel(ctx))
+	if _, err := conn.Exec(ctx, "LISTEN "+config.Channel); err != nil {
+		return err
+	}
+	for {
+		if err := l.Load(ctx); err != nil {
+			l.Log.Error("publish the newest configuration", "cause", err)
+		}
+		if err := l.wait(ctx, conn); err != nil {
+			return err
+		}
+	}
+}
+
+// wait returns nil at the next announcement, or after l.Every.
+func (l Loader) wait(ctx context.Context, conn *pgx.Conn) error {
+	soon, cancel := context.WithTimeout(ctx, l.Every)
+	defer cancel()
+	_, err := conn.WaitForNotification(soon)
+	if err != nil && soon.Err() != nil && ctx.Err() == nil && !conn.IsClosed() {
+		return nil
+	}
+	return err
+}
+
+// Load publishes the newest version in the database.
+func (l Loader) Load(ctx context.Context) error {
+	v, err := config.Store{DB: l.Pool}.Latest(ctx)
+	if err != nil {
+		return err
+	}
+	return l.Server.Publish(ctx, v.Number, v.Document)
+}

@@ -1,0 +1,178 @@
+package xds
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	core "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
+	"sluice.dev/sluice/controlplane/config"
+	"sluice.dev/sluice/controlplane/xds/resources"
+	"sluice.dev/sluice/filters/policy"
+)
+
+// Check reports the faults of d without publishing it: those that Validate
+// finds, and those that only show when it is compiled.
+func (s *Server) Check(d config.Document) error {
+	if err := d.Validate(); err != nil {
+		return err
+	}
+	_, err := s.build(0, d, config.ProvisionalNumbers(d))
+	return err
+}
+
+func (s *Server) build(version int64, d config.Document, n config.Numbers) (*resources.Set, error) {
+	p, err := d.Policy(uint64(version), s.config.Resources.DocsBase, n)
+	if err != nil {
+		return nil, err
+	}
+	return resources.Build(d, p, s.config.Resources)
+}
+
+// Publish makes d, as the given version, what edges are served. It returns an
+// error, and changes nothing, when d has faults; a version that is not newer
+// than the present one is ignored.
+//
+// It goes in three steps and waits between them for every connected edge to
+// answer, at most Config.AckTimeout:
+//
+//  1. add: products and policies that are new, beside those that will go;
+//  2. switch: listeners and routes;
+//  3. remove: products and policies that no route needs any more.
+//
+// So an edge never has a route whose policy or product it does not know. An
+// edge that refuses a step is reported and does not hold up the others; it
+// answers routes without a policy with 503 and never lets them pass.
+func (s *Server) Publish(ctx context.Context, version int64, d config.Document) error {
+	s.publishing.Lock()
+	defer s.publishing.Unlock()
+	if version <= s.Version() {
+		return nil
+	}
+	if err := d.Validate(); err != nil {
+		return err
+	}
+	n, err := s.config.Numbers(ctx, d)
+	if err != nil {
+		return fmt.Errorf("number scopes and plans: %w", err)
+	}
+	next, err := s.build(version, d, n)
+	if err != nil {
+		return err
+	}
+	start := s.config.Now()
+	for i, step := range s.steps(next) {
+		if err := step(); err != nil {
+			return fmt.Errorf("publish version %d, step %d: %w", version, i+1, err)
+		}
+		s.await(ctx, version)
+	}
+	s.mu.Lock()
+	s.version, s.current = version, next
+	s.mu.Unlock()
+	s.config.Log.Info("configuration published", "version", version, "routes", len(d.Routes), "took", s.config.Now().Sub(start).String())
+	return nil
+}
+
+func (s *Server) steps(next *resources.Set) []func() error {
+	both := next
+	if s.current != nil {
+		both = overlap(s.current, next)
+	}
+	return []func() error{
+		func() error { return s.offer(both) },
+		func() error {
+			if err := s.caches.setListeners(next); err != nil {
+				return err
+			}
+			return s.caches.set(resource.RouteType, asCollection(next.Routes))
+		},
+		func() error { return s.offer(next) },
+	}
+}
+
+// offer serves what routes need: products, their addresses, and policies.
+func (s *Server) offer(set *resources.Set) error {
+	if err := s.caches.set(resource.ClusterType, asCollection(set.Clusters)); err != nil {
+		return err
+	}
+	if err := s.caches.set(resource.EndpointType, asCollection(set.Endpoints)); err != nil {
+		return err
+	}
+	return s.caches.set(resource.ExtensionConfigType, asCollection(set.Filters))
+}
+
+// overlap returns next, with what old has besides.
+func overlap(old, next *resources.Set) *resources.Set {
+	p := overlapPolicy(old.Policy, next.Policy)
+	filters := union(old.Filters, next.Filters)
+	if p != next.Policy {
+		filters = union(filters, map[string]*core.TypedExtensionConfig{resources.EdgeFilter: resources.EdgeFilterConfig(p)})
+	}
+	return &resources.Set{
+		Policy:    p,
+		Filters:   filters,
+		Clusters:  union(old.Clusters, next.Clusters),
+		Endpoints: union(old.Endpoints, next.Endpoints),
+	}
+}
+
+// overlapPolicy returns next, with the routes that only old has; next itself
+// when there are none. A route whose rate class is gone falls to the first one
+// for the moment that it still lives.
+func overlapPolicy(old, next *policy.Policy) *policy.Policy {
+	known := make(map[string]bool, len(next.Routes))
+	for _, r := range next.Routes {
+		known[r.Name] = true
+	}
+	merged := *next
+	merged.Routes = slices.Clone(next.Routes)
+	for _, r := range old.Routes {
+		if !known[r.Name] {
+			r.Class = uint8(max(0, slices.Index(next.Classes, old.Classes[r.Class])))
+			merged.Routes = append(merged.Routes, r)
+		}
+	}
+	if len(merged.Routes) == len(next.Routes) {
+		return next
+	}
+	return &merged
+}
+
+// await returns when every connected edge has accepted or refused all that it
+// is being served, and in any case after the configured time.
+func (s *Server) await(ctx context.Context, version int64) {
+	ctx, cancel := context.WithTimeout(ctx, s.config.AckTimeout)
+	defer cancel()
+	for {
+		changed := s.fleet.wait()
+		late := s.late()
+		if len(late) == 0 {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			s.config.Log.Warn("edges have not answered", "version", version, "edges", late)
+			return
+		case <-changed:
+		}
+	}
+}
+
+// late names the connected edges that have not answered yet.
+func (s *Server) late() []string {
+	s.fleet.mu.Lock()
+	defer s.fleet.mu.Unlock()
+	var ids []string
+	for _, e := range s.fleet.streams {
+		for url, sub := range e.types {
+			want := s.caches.wanted(url, e.addresses)
+			if want != nil && !sub.has(want) && !sub.refused(want) {
+				ids = append(ids, e.id)
+				break
+			}
+		}
+	}
+	return ids
+}
