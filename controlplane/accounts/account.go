@@ -1,0 +1,149 @@
+// Package accounts keeps accounts, their people and their limits. A change that
+// edges must know reaches them through the key feed, in the same transaction.
+package accounts
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5"
+	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/controlplane/api/paging"
+	"sluice.dev/sluice/controlplane/keys"
+	"sluice.dev/sluice/controlplane/postgres"
+	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/filters/keytable"
+)
+
+// Account is a customer, or the operator.
+type Account struct {
+	ID        string    `json:"id"`
+	Name      string    `json:"name"`
+	Plan      string    `json:"plan"`
+	Operator  bool      `json:"operator"`   // its keys with scope * reach the admin API
+	CreatedAt time.Time `json:"created_at"` // UTC
+}
+
+// Store keeps accounts in Postgres.
+type Store struct{ DB postgres.DB }
+
+const columns = `id, name, plan, operator, created_at`
+
+func scan(row pgx.CollectableRow) (a Account, err error) {
+	err = row.Scan(&a.ID, &a.Name, &a.Plan, &a.Operator, &a.CreatedAt)
+	a.CreatedAt = a.CreatedAt.UTC()
+	return a, err
+}
+
+// one runs a query that gives one account. It fails with not_found, and with
+// invalid_request for a plan that there is not.
+func one(ctx context.Context, db postgres.DB, doing, sql string, args ...any) (Account, error) {
+	rows, _ := db.Query(ctx, sql, args...)
+	a, err := pgx.CollectExactlyOneRow(rows, scan)
+	if postgres.Constraint(err) == "accounts_plan_fkey" {
+		return a, controlplane.Invalid([]decision.Detail{{Field: "plan", Issue: "is not a known plan", Expected: "the name of a plan"}})
+	}
+	return a, postgres.NotFound(err, doing)
+}
+
+// Create makes an account. It fails with invalid_request for a bad name or an
+// unknown plan.
+func (s Store) Create(ctx context.Context, name, plan string) (Account, error) {
+	return s.create(ctx, name, plan, false)
+}
+
+// CreateOperator makes an account whose keys with scope * are administrators.
+func (s Store) CreateOperator(ctx context.Context, name, plan string) (Account, error) {
+	return s.create(ctx, name, plan, true)
+}
+
+func (s Store) create(ctx context.Context, name, plan string, operator bool) (Account, error) {
+	if err := controlplane.Invalid(append(checkName(name), checkPlan(plan)...)); err != nil {
+		return Account{}, err
+	}
+	return one(ctx, s.DB, "create account",
+		`INSERT INTO accounts (id, name, plan, operator) VALUES ($1, $2, $3, $4) RETURNING `+columns,
+		newID(keytable.AccountPrefix), name, plan, operator)
+}
+
+// Get returns one account; not_found when there is none.
+func (s Store) Get(ctx context.Context, id string) (Account, error) {
+	return one(ctx, s.DB, "get account", `SELECT `+columns+` FROM accounts WHERE id = $1`, id)
+}
+
+// List returns page p of all accounts, newest first, and their number.
+func (s Store) List(ctx context.Context, p paging.Page) (list []Account, total int, err error) {
+	rows, _ := s.DB.Query(ctx, `SELECT `+columns+` FROM accounts ORDER BY created_at DESC, id LIMIT $1 OFFSET $2`, p.Limit, p.Offset)
+	list, err = pgx.CollectRows(rows, scan)
+	if err == nil {
+		err = s.DB.QueryRow(ctx, `SELECT count(*) FROM accounts`).Scan(&total)
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("list accounts: %w", postgres.Unreachable(err))
+	}
+	return list, total, nil
+}
+
+// Change says what to change of an account; nil fields stay as they are.
+type Change struct {
+	Name *string `json:"name"`
+	Plan *string `json:"plan"`
+}
+
+func (c Change) check() error {
+	var details []decision.Detail
+	if c.Name != nil {
+		details = checkName(*c.Name)
+	}
+	if c.Plan != nil {
+		details = append(details, checkPlan(*c.Plan)...)
+	}
+	return controlplane.Invalid(details)
+}
+
+// Update changes an account, and sends the records of its keys to the edges
+// when the plan is another one.
+func (s Store) Update(ctx context.Context, id string, c Change) (a Account, err error) {
+	if err := c.check(); err != nil {
+		return a, err
+	}
+	err = postgres.InTx(ctx, s.DB, func(tx pgx.Tx) error {
+		before, err := one(ctx, tx, "lock account", `SELECT `+columns+` FROM accounts WHERE id = $1 FOR UPDATE`, id)
+		if err != nil {
+			return err
+		}
+		a, err = one(ctx, tx, "update account", `UPDATE accounts SET name = coalesce($2, name), plan = coalesce($3, plan)
+			WHERE id = $1 RETURNING `+columns, id, c.Name, c.Plan)
+		if err != nil || a.Plan == before.Plan {
+			return err
+		}
+		return keys.EmitAccountTx(ctx, tx, id)
+	})
+	return a, err
+}
+
+func checkName(name string) []decision.Detail {
+	if n := utf8.RuneCountInString(name); strings.TrimSpace(name) == "" || n > 200 || !utf8.ValidString(name) || strings.ContainsRune(name, 0) {
+		return []decision.Detail{{Field: "name", Issue: "is not valid", Expected: "1 to 200 characters"}}
+	}
+	return nil
+}
+
+func checkPlan(plan string) []decision.Detail {
+	if plan == "" || len(plan) > 40 {
+		return []decision.Detail{{Field: "plan", Issue: "is not valid", Expected: "the name of a plan"}}
+	}
+	return nil
+}
+
+// newID returns a new identifier: prefix and 13 digits.
+func newID(prefix string) string {
+	var b [8]byte
+	rand.Read(b[:])
+	return keytable.FormatID(prefix, binary.LittleEndian.Uint64(b[:]))
+}

@@ -1,0 +1,203 @@
+package keys
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/controlplane/api/paging"
+	"sluice.dev/sluice/controlplane/identity"
+	"sluice.dev/sluice/controlplane/respond"
+	"sluice.dev/sluice/filters/scopes"
+)
+
+// bodyLimit bounds the bodies of these routes, in bytes.
+const bodyLimit = 64 << 10
+
+// API serves keys over HTTP.
+type API struct {
+	Store   Store
+	Respond respond.Adapter
+}
+
+// Routes mounts the routes of users under r; a middleware before them has put
+// the session's identity into the context.
+func (a API) Routes(r chi.Router) {
+	h := a.Respond.Handle
+	r.Post("/v1/auth/keys", h(a.create))
+	r.Get("/v1/auth/keys", h(a.list))
+	r.Get("/v1/auth/keys/{id}", h(a.get))
+	r.Patch("/v1/auth/keys/{id}", h(a.rename))
+	r.Delete("/v1/auth/keys/{id}", h(a.revoke))
+	r.Post("/v1/auth/keys/{id}/rotate", h(a.rotate))
+}
+
+func (a API) create(w http.ResponseWriter, r *http.Request) error {
+	var body createRequest
+	if err := respond.Decode(w, r, bodyLimit, &body); err != nil {
+		return err
+	}
+	caller, _ := identity.From(r.Context())
+	end, details := body.Days.end(a.Store.now())
+	return a.make(w, r, Spec{caller.Account, body.Name, body.Scopes, end, caller.Scopes, details})
+}
+
+func (a API) make(w http.ResponseWriter, r *http.Request, spec Spec) error {
+	c, err := a.Store.Create(r.Context(), spec)
+	if err != nil {
+		return err
+	}
+	return shown(w, http.StatusCreated, c)
+}
+
+// shown answers with a key's text, which nothing on the way may keep.
+func shown(w http.ResponseWriter, status int, c Created) error {
+	w.Header().Set("Cache-Control", "no-store")
+	respond.JSON(w, status, c)
+	return nil
+}
+
+func (a API) list(w http.ResponseWriter, r *http.Request) error {
+	return a.listOf(w, r, identity.Account(r.Context()))
+}
+
+func (a API) listOf(w http.ResponseWriter, r *http.Request, account string) error {
+	p, details := paging.Parse(r.URL.Query())
+	if err := controlplane.Invalid(details); err != nil {
+		return err
+	}
+	list, total, err := a.Store.List(r.Context(), account, p)
+	if err != nil {
+		return err
+	}
+	respond.JSON(w, http.StatusOK, paging.Of(list, p, total))
+	return nil
+}
+
+func (a API) get(w http.ResponseWriter, r *http.Request) error {
+	k, err := a.Store.Get(r.Context(), identity.Account(r.Context()), chi.URLParam(r, "id"))
+	if err != nil {
+		return err
+	}
+	respond.JSON(w, http.StatusOK, k)
+	return nil
+}
+
+func (a API) rename(w http.ResponseWriter, r *http.Request) error {
+	var body struct {
+		Name string `json:"name"`
+	}
+	if err := respond.Decode(w, r, bodyLimit, &body); err != nil {
+		return err
+	}
+	k, err := a.Store.Rename(r.Context(), identity.Account(r.Context()), chi.URLParam(r, "id"), body.Name)
+	if err != nil {
+		return err
+	}
+	respond.JSON(w, http.StatusOK, k)
+	return nil
+}
+
+func (a API) revoke(w http.ResponseWriter, r *http.Request) error {
+	if err := a.Store.Revoke(r.Context(), identity.Account(r.Context()), chi.URLParam(r, "id")); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func (a API) rotate(w http.ResponseWriter, r *http.Request) error {
+	caller, _ := identity.From(r.Context())
+	return a.rotateOf(w, r, caller.Account, caller.Scopes)
+}
+
+func (a API) rotateOf(w http.ResponseWriter, r *http.Request, account string, creator []string) error {
+	overlap, err := readOverlap(w, r)
+	if err != nil {
+		return err
+	}
+	c, err := a.Store.Rotate(r.Context(), account, chi.URLParam(r, "id"), overlap, creator)
+	if err != nil {
+		return err
+	}
+	return shown(w, http.StatusCreated, c)
+}
+
+// readOverlap accepts a request without a body.
+func readOverlap(w http.ResponseWriter, r *http.Request) (time.Duration, error) {
+	raw, err := respond.ReadJSON(w, r, bodyLimit)
+	if err != nil {
+		return 0, err
+	}
+	var body rotateRequest
+	if len(raw) > 0 {
+		if err := respond.Unmarshal(raw, &body); err != nil {
+			return 0, err
+		}
+	}
+	return body.overlap()
+}
+
+type validation struct {
+	Valid     bool       `json:"valid"`
+	KeyID     string     `json:"key_id"`
+	Scopes    []string   `json:"scopes"`
+	ExpiresAt *time.Time `json:"expires_at"`
+}
+
+// Validate answers GET /v1/auth/validate for the key that an edge has put into
+// the request's identity.
+func (a API) Validate(w http.ResponseWriter, r *http.Request) error {
+	caller, _ := identity.From(r.Context())
+	h, err := a.Store.FindByID(r.Context(), caller.Key)
+	if err != nil {
+		return err
+	}
+	respond.JSON(w, http.StatusOK, validation{true, h.ID, h.Scopes, h.ExpiresAt})
+	return nil
+}
+
+// AdminRoutes mounts the routes of operators under r, which checks who calls.
+func (a API) AdminRoutes(r chi.Router) {
+	h := a.Respond.Handle
+	r.Post("/admin/v1/accounts/{account}/keys", h(a.adminCreate))
+	r.Get("/admin/v1/accounts/{account}/keys", h(func(w http.ResponseWriter, r *http.Request) error {
+		return a.listOf(w, r, chi.URLParam(r, "account"))
+	}))
+	r.Delete("/admin/v1/keys/{id}", h(a.adminRevoke))
+	r.Post("/admin/v1/keys/{id}/rotate", h(a.adminRotate))
+}
+
+// everything is what an operator may grant.
+var everything = []string{scopes.Admin}
+
+func (a API) adminCreate(w http.ResponseWriter, r *http.Request) error {
+	var body adminCreateRequest
+	if err := respond.Decode(w, r, bodyLimit, &body); err != nil {
+		return err
+	}
+	end, details := body.end(a.Store.now())
+	return a.make(w, r, Spec{chi.URLParam(r, "account"), body.Name, body.Scopes, end, everything, details})
+}
+
+func (a API) adminRevoke(w http.ResponseWriter, r *http.Request) error {
+	id := chi.URLParam(r, "id")
+	account, err := a.Store.Owner(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	if err := a.Store.Revoke(r.Context(), account, id); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func (a API) adminRotate(w http.ResponseWriter, r *http.Request) error {
+	account, err := a.Store.Owner(r.Context(), chi.URLParam(r, "id"))
+	if err != nil {
+		return err
+	}
+	return a.rotateOf(w, r, account, everything)
+}

@@ -1,0 +1,113 @@
+// Package keys creates, lists, changes and revokes API keys. Every change
+// reaches the edges through the key feed, in the transaction that makes it.
+package keys
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"sluice.dev/sluice/controlplane"
+	registry "sluice.dev/sluice/controlplane/scopes"
+	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/filters/scopes"
+)
+
+// Rules for what a caller may ask for.
+const (
+	DefaultDays = 90   // lifetime when the request names none
+	MaxDays     = 3650 // longest lifetime that has an end
+	maxName     = 200  // characters
+)
+
+// Key is an API key (spec, "API key"). Its secret text is not part of it.
+type Key struct {
+	ID        string     `json:"id"`
+	Account   string     `json:"-"`
+	Name      string     `json:"name"`
+	Scopes    []string   `json:"scopes"`
+	ExpiresAt *time.Time `json:"expires_at"` // UTC; nil: never
+	CreatedAt time.Time  `json:"created_at"` // UTC
+}
+
+// Created is a new key with its text, which is shown this once.
+type Created struct {
+	ID   string `json:"id"`
+	Text string `json:"key"`
+	Key
+}
+
+// Spec says what key to create.
+type Spec struct {
+	Account   string
+	Name      string
+	Scopes    []string
+	ExpiresAt *time.Time // nil: never
+	// Creator holds the scopes of whoever creates the key: it cannot have more.
+	Creator []string
+
+	faults []decision.Detail // found while the request was read
+}
+
+// check returns every fault of s at once. A scope that nobody knows is
+// invalid_request; one that the creator lacks is AUTH_002.
+func (s Spec) check(known registry.Registry, now time.Time) error {
+	details := append(s.faults, checkName(s.Name)...)
+	if len(s.Scopes) == 0 {
+		details = append(details, decision.Detail{Field: "scopes", Issue: "is required", Expected: "array with at least one scope"})
+	}
+	if len(s.Scopes) > registry.Most {
+		details = append(details, decision.Detail{Field: "scopes", Issue: "has too many items", Expected: fmt.Sprintf("at most %d", registry.Most)})
+		return controlplane.Invalid(details)
+	}
+	for i, name := range s.Scopes {
+		if _, ok := known[name]; !ok {
+			details = append(details, decision.Detail{Field: scopeField(i), Issue: "is not a known scope", Expected: "a scope such as streams:read"})
+		}
+	}
+	if s.ExpiresAt != nil && !s.ExpiresAt.After(now) {
+		details = append(details, decision.Detail{Field: "expires_at", Issue: "is in the past", Expected: "a timestamp in the future"})
+	}
+	if err := controlplane.Invalid(details); err != nil {
+		return err
+	}
+	return s.checkWidth()
+}
+
+// checkWidth refuses scopes that the creator does not hold.
+func (s Spec) checkWidth() error {
+	var details []decision.Detail
+	for i, name := range s.Scopes {
+		if !scopes.Covers(s.Creator, name) {
+			details = append(details, decision.Detail{Field: scopeField(i), Issue: "is wider than the scopes of the creator",
+				Expected: "a scope that the creator has"})
+		}
+	}
+	if len(details) == 0 {
+		return nil
+	}
+	return &controlplane.Error{Code: decision.ScopeMissing, Message: "A key cannot have more scopes than its creator.", Details: details}
+}
+
+func scopeField(i int) string { return fmt.Sprintf("scopes[%d]", i) }
+
+// checkName wants 1 to 200 printable characters.
+func checkName(name string) []decision.Detail {
+	bad := func(issue string) []decision.Detail {
+		return []decision.Detail{{Field: "name", Issue: issue, Expected: fmt.Sprintf("1 to %d printable characters", maxName)}}
+	}
+	switch {
+	case strings.TrimSpace(name) == "":
+		return bad("is required")
+	case utf8.RuneCountInString(name) > maxName:
+		return bad("is too long")
+	case !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return bad("has characters that cannot be printed")
+	}
+	return nil
+}
+
+// usable reports whether the key works at now.
+func (k Key) usable(now time.Time) bool { return k.ExpiresAt == nil || now.Before(*k.ExpiresAt) }

@@ -1,0 +1,84 @@
+package keys
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/filters/decision"
+)
+
+// createRequest is the body of POST /v1/auth/keys.
+type createRequest struct {
+	Name   string   `json:"name"`
+	Scopes []string `json:"scopes"`
+	Days   lifetime `json:"expires_in_days"`
+}
+
+// lifetime is expires_in_days: absent means DefaultDays, null means that the
+// key never expires.
+type lifetime struct {
+	given, never bool
+	days         int
+}
+
+// UnmarshalJSON reads an integer or null.
+func (l *lifetime) UnmarshalJSON(b []byte) error {
+	l.given = true
+	if string(b) == "null" {
+		l.never = true
+		return nil
+	}
+	return json.Unmarshal(b, &l.days)
+}
+
+// end returns when a key made at now ends; nil: never.
+func (l lifetime) end(now time.Time) (*time.Time, []decision.Detail) {
+	days := DefaultDays
+	switch {
+	case l.never:
+		return nil, nil
+	case l.given && (l.days < 1 || l.days > MaxDays):
+		return nil, []decision.Detail{{Field: "expires_in_days", Issue: "is out of range",
+			Expected: fmt.Sprintf("an integer from 1 to %d, or null for a key that never expires", MaxDays)}}
+	case l.given:
+		days = l.days
+	}
+	end := now.Add(time.Duration(days) * 24 * time.Hour)
+	return &end, nil
+}
+
+// adminCreateRequest is the body by which an operator makes a key. expires_at
+// is exact, and may stand in place of expires_in_days.
+type adminCreateRequest struct {
+	createRequest
+	ExpiresAt *time.Time `json:"expires_at"`
+}
+
+func (r adminCreateRequest) end(now time.Time) (*time.Time, []decision.Detail) {
+	if r.ExpiresAt == nil {
+		return r.Days.end(now)
+	}
+	if r.Days.given {
+		return nil, []decision.Detail{{Field: "expires_at", Issue: "is given together with expires_in_days", Expected: "one of both"}}
+	}
+	return r.ExpiresAt, nil
+}
+
+// rotateRequest is the body of POST /v1/auth/keys/{id}/rotate.
+type rotateRequest struct {
+	Overlap *int `json:"overlap_seconds"` // nil: DefaultOverlap
+}
+
+func (r rotateRequest) overlap() (time.Duration, error) {
+	if r.Overlap == nil {
+		return DefaultOverlap, nil
+	}
+	most := int(MaxOverlap / time.Second)
+	if *r.Overlap < 0 || *r.Overlap > most {
+		return 0, controlplane.Invalid([]decision.Detail{{Field: "overlap_seconds", Issue: "is out of range",
+			Expected: fmt.Sprintf("an integer from 0 to %d", most)}})
+	}
+	return time.Duration(*r.Overlap) * time.Second, nil
+}

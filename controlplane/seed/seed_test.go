@@ -1,0 +1,143 @@
+package seed
+
+import (
+	"bytes"
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"sluice.dev/sluice/controlplane/keys"
+	"sluice.dev/sluice/controlplane/postgres/pgtest"
+	"sluice.dev/sluice/controlplane/sessions"
+	"sluice.dev/sluice/filters/scopes"
+)
+
+func local(t *testing.T, db *pgxpool.Pool, have map[string]string) Result {
+	t.Helper()
+	s := sessions.New(sessions.Config{DB: db, Issuer: "http://gw", Audience: "http://gw"})
+	r, err := Local(t.Context(), db, Config{Have: have, Sessions: s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Verify(t.Context(), r.SessionToken); err != nil {
+		t.Fatalf("the session does not work: %v", err)
+	}
+	if _, err := s.SignIn(t.Context(), r.Email, r.Password, "127.0.0.1"); err != nil {
+		t.Fatalf("the password does not work: %v", err)
+	}
+	return r
+}
+
+func environment(t *testing.T, r Result) map[string]string {
+	t.Helper()
+	text, err := Env(r, Addresses{Gateway: "http://127.0.0.1:8080", Database: "postgres://u:p@127.0.0.1/db?sslmode=disable&a=b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	have, err := ParseEnv(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return have
+}
+
+func TestSeedMakesWhatAStackNeeds(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Pool(t)
+	r := local(t, db, nil)
+	store := keys.Store{DB: db}
+	api, err := store.Find(t.Context(), r.APIKey)
+	if err != nil || api.Account != r.Account || api.Plan != Plan || api.Admin() {
+		t.Fatalf("%+v %v", api, err)
+	}
+	for _, want := range []string{"streams:read", "clips:write", "billing:write", "schedules:write"} {
+		if !scopes.Covers(api.Scopes, want) {
+			t.Errorf("the API key lacks %s", want)
+		}
+	}
+	if scopes.Covers(api.Scopes, "*") {
+		t.Error("the API key is an administrator's")
+	}
+	if admin, err := store.Find(t.Context(), r.AdminKey); err != nil || !admin.Admin() {
+		t.Errorf("%+v %v", admin, err)
+	}
+}
+
+func TestSeedAgainKeepsWhatWorks(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Pool(t)
+	first := local(t, db, nil)
+	if again := local(t, db, environment(t, first)); again != first {
+		t.Fatalf("\n%+v\n%+v", again, first)
+	}
+}
+
+func TestSeedReplacesWhatDoesNot(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Pool(t)
+	first := local(t, db, nil)
+	if _, err := db.Exec(t.Context(), `UPDATE api_keys SET revoked_at = now(); UPDATE sessions SET revoked_at = now()`); err != nil {
+		t.Fatal(err)
+	}
+	have := environment(t, first)
+	have["SLUICE_USER_PASSWORD"] = "not it"
+	second := local(t, db, have)
+	if second.Account != first.Account || second.APIKey == first.APIKey || second.AdminKey == first.AdminKey ||
+		second.SessionToken == first.SessionToken || second.Password == first.Password {
+		t.Fatalf("\n%+v\n%+v", first, second)
+	}
+}
+
+// A key that lacks a scope which came with a newer version is made anew.
+func TestSeedGrowsTheScopes(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Pool(t)
+	first := local(t, db, nil)
+	if _, err := db.Exec(t.Context(), `INSERT INTO scopes (name, bit) VALUES ('lasers:fire', 100)`); err != nil {
+		t.Fatal(err)
+	}
+	second := local(t, db, environment(t, first))
+	if second.APIKey == first.APIKey || second.AdminKey != first.AdminKey {
+		t.Fatalf("\n%+v\n%+v", first, second)
+	}
+}
+
+func TestASessionAboutToEndIsReplaced(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Pool(t)
+	first := local(t, db, nil)
+	s := sessions.New(sessions.Config{DB: db, Issuer: "http://gw", Audience: "http://gw"})
+	soon := func() time.Time { return time.Now().Add(sessions.DefaultTTL - sessionMargin + time.Minute) }
+	r, err := Local(t.Context(), db, Config{Have: environment(t, first), Sessions: s, Now: soon})
+	if err != nil || r.SessionToken == first.SessionToken || r.APIKey != first.APIKey {
+		t.Fatalf("a session with little time left must be replaced, a key not: %v", err)
+	}
+}
+
+func TestEnvironmentFile(t *testing.T) {
+	t.Parallel()
+	vars, err := ParseEnv(bytes.NewReader([]byte("# c\n\nA=1\nB='x y&z'\nC=\n D=a=b\n")))
+	if want := map[string]string{"A": "1", "B": "x y&z", "C": "", "D": "a=b"}; err != nil || !maps.Equal(vars, want) {
+		t.Errorf("%v %v", vars, err)
+	}
+	if _, err := ParseEnv(bytes.NewReader([]byte("A=1\nrubbish"))); err == nil {
+		t.Error("a line without = was read")
+	}
+	if _, err := Env(Result{Password: "a\nB=1"}, Addresses{}); err == nil {
+		t.Error("a value that makes another line was written")
+	}
+}
+
+func FuzzParseEnv(f *testing.F) {
+	f.Add([]byte("A=1\nB='2'\n"))
+	f.Add([]byte("A='"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		vars, err := ParseEnv(bytes.NewReader(b))
+		for name := range vars {
+			if err == nil && name == "" {
+				t.Fatal("a variable without a name")
+			}
+		}
+	})
+}

@@ -1,0 +1,141 @@
+package sessions
+
+import (
+	"net"
+	"net/http"
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/controlplane/identity"
+	"sluice.dev/sluice/controlplane/respond"
+	"sluice.dev/sluice/filters/auth"
+	"sluice.dev/sluice/filters/decision"
+)
+
+// bodyLimit bounds the bodies of these routes, in bytes.
+const bodyLimit = 16 << 10
+
+// API serves sessions over HTTP.
+type API struct {
+	Service *Service
+	Respond respond.Adapter
+	// Address tells the network address of a caller; nil: ClientAddress.
+	Address func(*http.Request) string
+}
+
+// Routes mounts the routes that need no session under r.
+func (a API) Routes(r chi.Router) {
+	r.Post("/v1/auth/sessions", a.Respond.Handle(a.signIn))
+	r.Get("/.well-known/jwks.json", a.Respond.Handle(a.jwks))
+}
+
+// OwnRoutes mounts the routes of the session in the request, behind Require.
+func (a API) OwnRoutes(r chi.Router) {
+	r.Delete("/v1/auth/sessions/current", a.Respond.Handle(a.end))
+}
+
+type signInRequest struct {
+	Email    string `json:"email"`
+	Password string `json:"password"`
+}
+
+func (q signInRequest) check() error {
+	var details []decision.Detail
+	if q.Email == "" || len(q.Email) > 254 {
+		details = append(details, decision.Detail{Field: "email", Issue: "is not valid", Expected: "an e-mail address"})
+	}
+	if q.Password == "" || len(q.Password) > MaxPassword {
+		details = append(details, decision.Detail{Field: "password", Issue: "is not valid", Expected: "a password"})
+	}
+	return controlplane.Invalid(details)
+}
+
+func (a API) signIn(w http.ResponseWriter, r *http.Request) error {
+	var body signInRequest
+	if err := respond.Decode(w, r, bodyLimit, &body); err != nil {
+		return err
+	}
+	if err := body.check(); err != nil {
+		return err
+	}
+	address := a.Address
+	if address == nil {
+		address = ClientAddress
+	}
+	session, err := a.Service.SignIn(r.Context(), body.Email, body.Password, address(r))
+	if err != nil {
+		return err
+	}
+	return Shown(w, session)
+}
+
+// Shown answers 201 with a new session, which nothing on the way may keep.
+func Shown(w http.ResponseWriter, s Session) error {
+	w.Header().Set("Cache-Control", "no-store")
+	respond.JSON(w, http.StatusCreated, s)
+	return nil
+}
+
+func (a API) jwks(w http.ResponseWriter, r *http.Request) error {
+	set, err := a.Service.Keyring.Public(r.Context())
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Cache-Control", "public, max-age=60")
+	respond.JSON(w, http.StatusOK, set)
+	return nil
+}
+
+func (a API) end(w http.ResponseWriter, r *http.Request) error {
+	caller, _ := identity.From(r.Context())
+	if err := a.Service.End(r.Context(), caller.Key); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// Require is middleware that hands on requests with a live session's token and
+// puts its identity into the context: the account, the session's id as the key,
+// and its scopes. Others get 401; so does an API key, which cannot stand for a
+// person.
+func (a API) Require(next http.Handler) http.Handler {
+	return a.Respond.Handle(func(w http.ResponseWriter, r *http.Request) error {
+		token, d := auth.Bearer(singleHeader(r, "Authorization"))
+		if !d.OK() {
+			return controlplane.Errorf(d.Code, "Send a session token: `Authorization: Bearer <token>`, from POST /v1/auth/sessions.")
+		}
+		if auth.WellFormed(token) {
+			return controlplane.Errorf(decision.InvalidToken, "This needs a session token, not an API key.")
+		}
+		c, err := a.Service.Verify(r.Context(), token)
+		if err != nil {
+			return err
+		}
+		caller := identity.Caller{Account: c.Account, Key: c.ID, Scopes: c.Scopes}
+		next.ServeHTTP(w, r.WithContext(identity.With(r.Context(), caller)))
+		return nil
+	})
+}
+
+// singleHeader returns the header's value; several values are joined, and then
+// are no credential.
+func singleHeader(r *http.Request, name string) string {
+	return strings.Join(r.Header.Values(name), ",")
+}
+
+// ClientAddress is the address that the edge saw: the last one in
+// X-Forwarded-For, which the edge itself adds. Without an edge it is that of the
+// connection.
+func ClientAddress(r *http.Request) string {
+	forwarded := strings.Split(singleHeader(r, "X-Forwarded-For"), ",")
+	if last := strings.TrimSpace(forwarded[len(forwarded)-1]); last != "" {
+		return last
+	}
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	return host
+}

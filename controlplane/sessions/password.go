@@ -1,0 +1,120 @@
+package sessions
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/crypto/argon2"
+	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/filters/decision"
+)
+
+// Cost of a new hash: OWASP's second choice for argon2id, 19 MiB and two passes.
+const (
+	memoryKiB = 19 * 1024
+	passes    = 2
+	lanes     = 1
+	saltLen   = 16
+	hashLen   = 32
+)
+
+// Bounds of a password. NIST SP 800-63B asks for at least 8 characters; the
+// upper one bounds the work of hashing what a stranger sends.
+const (
+	MinPassword = 8    // characters
+	MaxPassword = 1024 // bytes
+)
+
+// hashing bounds how many hashes are computed at once, and with it memory.
+var hashing = make(chan struct{}, 4)
+
+// CheckPassword returns the faults of a new password, nil when it will do.
+func CheckPassword(password string) []decision.Detail {
+	if utf8.RuneCountInString(password) < MinPassword || len(password) > MaxPassword {
+		return []decision.Detail{{Field: "password", Issue: "has the wrong length",
+			Expected: fmt.Sprintf("at least %d characters and at most %d bytes", MinPassword, MaxPassword)}}
+	}
+	return nil
+}
+
+// HashPassword returns the argon2id hash of password as a PHC string:
+// $argon2id$v=19$m=19456,t=2,p=1$<salt>$<hash>. It waits for its turn.
+func HashPassword(ctx context.Context, password string) (string, error) {
+	salt := make([]byte, saltLen)
+	rand.Read(salt)
+	p := phc{memory: memoryKiB, passes: passes, lanes: lanes, salt: salt}
+	sum, err := p.sum(ctx, password, hashLen)
+	if err != nil {
+		return "", err
+	}
+	p.hash = sum
+	return p.String(), nil
+}
+
+// passwordIs reports whether stored, a PHC string, is the hash of password.
+func passwordIs(ctx context.Context, stored, password string) (bool, error) {
+	p, err := parsePHC(stored)
+	if err != nil {
+		return false, err
+	}
+	sum, err := p.sum(ctx, password, uint32(len(p.hash)))
+	return err == nil && subtle.ConstantTimeCompare(sum, p.hash) == 1, err
+}
+
+// phc is a parsed hash.
+type phc struct {
+	memory, passes uint32
+	lanes          uint8
+	salt, hash     []byte
+}
+
+func (p phc) String() string {
+	b64 := base64.RawStdEncoding.EncodeToString
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, p.memory, p.passes, p.lanes, b64(p.salt), b64(p.hash))
+}
+
+// sum fails with service_unavailable when ctx ends before its turn.
+func (p phc) sum(ctx context.Context, password string, length uint32) ([]byte, error) {
+	select {
+	case hashing <- struct{}{}:
+		defer func() { <-hashing }()
+	case <-ctx.Done():
+		return nil, &controlplane.Error{Code: decision.Unavailable, RetryAfter: 1, Cause: ctx.Err()}
+	}
+	return argon2.IDKey([]byte(password), p.salt, p.passes, p.memory, p.lanes, length), nil
+}
+
+var errPHC = errors.New("a stored password hash is malformed")
+
+// parsePHC reads what String wrote. Costs far above ours are refused: they
+// would let a stored value exhaust the machine.
+func parsePHC(s string) (p phc, err error) {
+	parts := strings.Split(s, "$")
+	if len(parts) != 6 || parts[0] != "" || parts[1] != "argon2id" || parts[2] != fmt.Sprintf("v=%d", argon2.Version) {
+		return p, errPHC
+	}
+	n, err := fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &p.memory, &p.passes, &p.lanes)
+	if err != nil || n != 3 {
+		return p, errPHC
+	}
+	p.salt, err = base64.RawStdEncoding.Strict().DecodeString(parts[4])
+	if err != nil {
+		return p, errPHC
+	}
+	p.hash, err = base64.RawStdEncoding.Strict().DecodeString(parts[5])
+	if err != nil || !p.sane() || p.String() != s {
+		return phc{}, errPHC
+	}
+	return p, nil
+}
+
+func (p phc) sane() bool {
+	return p.memory >= 8 && p.memory <= 1<<20 && p.passes >= 1 && p.passes <= 16 && p.lanes >= 1 && p.lanes <= 16 &&
+		len(p.salt) >= 8 && len(p.salt) <= 64 && len(p.hash) >= 16 && len(p.hash) <= 64
+}
