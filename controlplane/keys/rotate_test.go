@@ -1,0 +1,79 @@
+package keys
+
+import (
+	"testing"
+	"time"
+
+	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/filters/decision"
+)
+
+func TestRotateLetsBothWork(t *testing.T) {
+	t.Parallel()
+	db, s := setup(t)
+	old := s.mustCreate(t, account, "streams:read")
+	next, err := s.Rotate(t.Context(), account, old.ID, time.Minute, []string{"streams:*"})
+	if err != nil || next.ID == old.ID || next.Name != old.Name || next.Scopes[0] != "streams:read" {
+		t.Fatalf("%+v %v", next, err)
+	}
+	if !next.ExpiresAt.Equal(now.Add(time.Hour)) {
+		t.Errorf("the new key ends at %v", next.ExpiresAt)
+	}
+	for text, end := range map[string]time.Time{old.Text: now.Add(time.Minute), next.Text: now.Add(time.Hour)} {
+		if r, ok := atEdge(t, db, text); !ok || int64(r.Expires) != end.Unix() {
+			t.Errorf("%+v, want an end at %d", r, end.Unix())
+		}
+	}
+}
+
+func TestRotateNeverLengthensTheOldKey(t *testing.T) {
+	t.Parallel()
+	db, s := setup(t)
+	old := s.mustCreate(t, account, "streams:read")
+	if _, err := s.Rotate(t.Context(), account, old.ID, MaxOverlap, []string{"*"}); err != nil {
+		t.Fatal(err)
+	}
+	if r, ok := atEdge(t, db, old.Text); !ok || int64(r.Expires) != now.Add(time.Hour).Unix() {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestRotateWithoutOverlapRevokes(t *testing.T) {
+	t.Parallel()
+	db, s := setup(t)
+	old := s.mustCreate(t, account, "streams:read")
+	if _, err := s.Rotate(t.Context(), account, old.ID, 0, []string{"*"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := atEdge(t, db, old.Text); ok {
+		t.Error("the old key is still at the edge")
+	}
+}
+
+func TestAKeyWithoutEndHasASuccessorWithoutEnd(t *testing.T) {
+	t.Parallel()
+	_, s := setup(t)
+	old, err := s.Create(t.Context(), Spec{Account: account, Name: "k", Scopes: []string{"*"}, Creator: []string{"*"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, err := s.Rotate(t.Context(), account, old.ID, time.Minute, []string{"*"})
+	if err != nil || next.ExpiresAt != nil {
+		t.Fatalf("%+v %v", next, err)
+	}
+	if k, err := s.Get(t.Context(), account, old.ID); err != nil || !k.ExpiresAt.Equal(now.Add(time.Minute)) {
+		t.Fatalf("the old key ends at %v, %v", k.ExpiresAt, err)
+	}
+}
+
+func TestRotateRefuses(t *testing.T) {
+	t.Parallel()
+	_, s := setup(t)
+	old := s.mustCreate(t, account, "*")
+	if _, err := s.Rotate(t.Context(), account, old.ID, 0, []string{"streams:*"}); controlplane.ErrorCode(err) != decision.ScopeMissing {
+		t.Errorf("a narrow creator was handed a wide key: %v", err)
+	}
+	if _, err := s.Rotate(t.Context(), other, old.ID, 0, []string{"*"}); controlplane.ErrorCode(err) != decision.NotFound {
+		t.Errorf("another account rotated it: %v", err)
+	}
+}
