@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/filters/policy"
+	"sluice.dev/sluice/filters/scopes"
 )
 
 // The routes that every listener ends with, for what no other route matches.
@@ -16,9 +16,6 @@ const (
 	Unmapped = "unmapped" // below /v1/ on the gateway
 	Absent   = "absent"   // anywhere else
 )
-
-// AdminScope grants everything.
-const AdminScope = "*"
 
 const defaultAnonymousPerMinute = 600
 
@@ -32,10 +29,9 @@ type Numbers struct {
 // ScopeNames returns every scope that d's policy needs a bit for, sorted: the
 // document's own, the wildcard of each resource, and the admin's.
 func (d Document) ScopeNames() []string {
-	names := []string{AdminScope}
+	names := []string{scopes.Admin}
 	for _, s := range d.Scopes {
-		resource, _, _ := strings.Cut(s, ":")
-		names = append(names, s, resource+":*")
+		names = append(names, scopes.Grantors(s)...)
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
@@ -119,8 +115,7 @@ func (d Document) routePolicy(r Route, n Numbers) (policy.Route, error) {
 	if r.Scope == "" {
 		return pr, nil
 	}
-	resource, _, _ := strings.Cut(r.Scope, ":")
-	for _, name := range []string{r.Scope, resource + ":*", AdminScope} {
+	for _, name := range scopes.Grantors(r.Scope) {
 		bit, ok := n.Scopes[name]
 		if !ok {
 			return pr, fmt.Errorf("scope %s has no bit", name)

@@ -89,7 +89,7 @@ func put(ctx context.Context, tx pgx.Tx, d Document, author, note string, ifMatc
 		return Version{}, err
 	}
 	if ifMatch != Any && ifMatch != now.Number {
-		return Version{}, controlplane.Errorf(decision.Precondition, "The configuration is at version %d.", now.Number)
+		return Version{}, stale(now.Number)
 	}
 	if now.Number != 0 && equal(now.Document, d) {
 		return now, nil

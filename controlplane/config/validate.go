@@ -12,6 +12,7 @@ import (
 	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/filters/policy"
+	"sluice.dev/sluice/filters/scopes"
 )
 
 // Limits of a document, so that one push stays bounded.
@@ -19,12 +20,13 @@ const (
 	maxProducts = 1000
 	maxClasses  = 64
 	maxPlans    = 1000
+	maxScopes   = 128 // with their wildcards: a key's record has that many bits
 	maxPerMin   = 1 << 30
 )
 
 var (
 	nameForm   = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,99}$`)
-	scopeForm  = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,39}:([a-z][a-z0-9_-]{0,39}|\*)$`)
+	planForm   = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,39}$`)
 	addrForm   = regexp.MustCompile(`^\$\{([a-z][a-z0-9_-]*)\}$`)
 	methodForm = regexp.MustCompile(`^[A-Z]{1,20}$`)
 	reserved   = []string{Unmapped, Absent}
@@ -38,9 +40,10 @@ func (d Document) Validate() error {
 	v.limit("anonymous_per_minute", d.AnonymousPerMinute)
 	classes := v.classes(d.Classes)
 	v.plans(d.Plans, classes)
-	scopes := v.scopes(d.Scopes)
+	known := v.scopes(d.Scopes)
+	v.atMost("scopes", len(d.ScopeNames()), maxScopes)
 	products := v.products(d.Products)
-	v.routes(d.Routes, classes, scopes, products)
+	v.routes(d.Routes, classes, known, products)
 	return controlplane.Invalid(v.details)
 }
 
@@ -113,6 +116,9 @@ func (v *validator) plans(list []Plan, classes map[string]bool) {
 	for i, p := range list {
 		f := fmt.Sprintf("plans[%d]", i)
 		v.name(f+".name", p.Name, seen)
+		if nameForm.MatchString(p.Name) && !planForm.MatchString(p.Name) {
+			v.add(f+".name", "is not the name of a plan", "1 to 40 of a-z, 0-9, dash and underscore, a letter first")
+		}
 		for _, class := range sorted(p.Limits) {
 			at, l := f+".limits."+class, p.Limits[class]
 			if !classes[class] {
@@ -131,7 +137,7 @@ func (v *validator) scopes(list []string) map[string]bool {
 	seen := map[string]bool{}
 	for i, s := range list {
 		f := fmt.Sprintf("scopes[%d]", i)
-		if !scopeForm.MatchString(s) || strings.HasSuffix(s, ":*") {
+		if !scopes.Valid(s) || strings.HasSuffix(s, "*") {
 			v.add(f, "is not a scope", "resource:action; wildcards exist by themselves")
 		} else if seen[s] {
 			v.add(f, "is given twice", "")

@@ -3,7 +3,6 @@ package resources
 import (
 	"fmt"
 	"net"
-	"strings"
 	"time"
 
 	cluster "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
@@ -54,7 +53,7 @@ func (s *Set) endpoints(p config.Product) (load *endpoint.ClusterLoadAssignment,
 	group := &endpoint.LocalityLbEndpoints{}
 	numeric = true
 	for _, u := range p.Upstreams {
-		addr, err := s.resolve(u.Address)
+		addr, err := s.opts.resolve(u.Address)
 		if err != nil {
 			return nil, false, err
 		}
@@ -69,19 +68,6 @@ func (s *Set) endpoints(p config.Product) (load *endpoint.ClusterLoadAssignment,
 		})
 	}
 	return &endpoint.ClusterLoadAssignment{ClusterName: p.Name, Endpoints: []*endpoint.LocalityLbEndpoints{group}}, numeric, nil
-}
-
-// resolve replaces a ${name} by the address that the control plane was given.
-func (s *Set) resolve(addr string) (string, error) {
-	name, ok := strings.CutPrefix(addr, "${")
-	if !ok {
-		return addr, nil
-	}
-	name = strings.TrimSuffix(name, "}")
-	if addr, ok = s.opts.Addresses[name]; !ok {
-		return "", fmt.Errorf("there is no address of the name %s", name)
-	}
-	return addr, nil
 }
 
 func newCluster(p config.Product) *cluster.Cluster {

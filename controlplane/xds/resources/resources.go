@@ -4,14 +4,20 @@
 package resources
 
 import (
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	cluster "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	core "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpoint "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	listener "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	route "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/controlplane/config"
+	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/filters/policy"
 )
 
@@ -44,8 +50,12 @@ type Set struct {
 type Addresses struct{ Gateway, Runtime string }
 
 // Build compiles document d, which must be valid, with the policy p made of it.
-// It fails when an address that d names is not given.
+// It fails with invalid_request when d asks for what o does not give: an
+// address, or a filter.
 func Build(d config.Document, p *policy.Policy, o Options) (*Set, error) {
+	if err := o.lacks(d); err != nil {
+		return nil, err
+	}
 	s := &Set{
 		Policy: p, doc: d, opts: o,
 		Filters:   map[string]*core.TypedExtensionConfig{EdgeFilter: EdgeFilterConfig(p)},
@@ -69,6 +79,37 @@ func Build(d config.Document, p *policy.Policy, o Options) (*Set, error) {
 		s.Routes[name] = rc
 	}
 	return s, nil
+}
+
+// lacks names every field of d that o cannot serve.
+func (o Options) lacks(d config.Document) error {
+	var details []decision.Detail
+	for i, p := range d.Products {
+		for j, u := range p.Upstreams {
+			if _, err := o.resolve(u.Address); err != nil {
+				details = append(details, decision.Detail{Field: fmt.Sprintf("products[%d].upstreams[%d].address", i, j),
+					Issue: err.Error(), Expected: "one of " + strings.Join(slices.Sorted(maps.Keys(o.Addresses)), ", ")})
+			}
+		}
+	}
+	for i, r := range d.Routes {
+		if r.ChatCaps && !o.ChatCaps {
+			details = append(details, decision.Detail{Field: fmt.Sprintf("routes[%d].chat_caps", i), Issue: "needs a filter that edges here run without"})
+		}
+	}
+	return controlplane.Invalid(details)
+}
+
+// resolve replaces a ${name} by the address that the control plane was given.
+func (o Options) resolve(addr string) (string, error) {
+	name, ok := strings.CutPrefix(addr, "${")
+	if !ok {
+		return addr, nil
+	}
+	if addr, ok = o.Addresses[strings.TrimSuffix(name, "}")]; !ok {
+		return "", errors.New("is not the name of an address")
+	}
+	return addr, nil
 }
 
 // Listeners returns the listeners of an edge with addresses a, by name. An

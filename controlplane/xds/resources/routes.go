@@ -38,9 +38,6 @@ func (s *Set) routeTable(listener string) (*route.RouteConfiguration, error) {
 		if err != nil {
 			return nil, fmt.Errorf("route %s: path %w", r.Name, err)
 		}
-		if r.ChatCaps && !s.opts.ChatCaps {
-			return nil, fmt.Errorf("route %s asks for chat_caps, and edges run without that filter", r.Name)
-		}
 		entries = append(entries, entry{r, p})
 	}
 	slices.SortStableFunc(entries, func(a, b entry) int {
