@@ -1,0 +1,150 @@
+package accounts
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/go-chi/chi/v5"
+	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/controlplane/api/paging"
+	"sluice.dev/sluice/controlplane/respond"
+	"sluice.dev/sluice/filters/decision"
+)
+
+// bodyLimit bounds the bodies of these routes, in bytes.
+const bodyLimit = 64 << 10
+
+// API serves accounts, their limits and their people to operators.
+type API struct {
+	Store   Store
+	Respond respond.Adapter
+	// CheckPassword returns the faults of a new password.
+	CheckPassword func(string) []decision.Detail
+	// HashPassword returns what is stored of it.
+	HashPassword func(context.Context, string) (string, error)
+}
+
+// AdminRoutes mounts the routes under r, which checks who calls.
+func (a API) AdminRoutes(r chi.Router) {
+	h := a.Respond.Handle
+	r.Post("/admin/v1/accounts", h(a.create))
+	r.Get("/admin/v1/accounts", h(a.list))
+	r.Get("/admin/v1/accounts/{account}", h(a.get))
+	r.Patch("/admin/v1/accounts/{account}", h(a.update))
+	r.Get("/admin/v1/accounts/{account}/limits", h(a.limits))
+	r.Put("/admin/v1/accounts/{account}/limits/{class}", h(a.setLimit))
+	r.Delete("/admin/v1/accounts/{account}/limits/{class}", h(a.removeLimit))
+	r.Post("/admin/v1/accounts/{account}/users", h(a.addUser))
+}
+
+func (a API) create(w http.ResponseWriter, r *http.Request) error {
+	var body struct {
+		Name string `json:"name"`
+		Plan string `json:"plan"`
+	}
+	if err := respond.Decode(w, r, bodyLimit, &body); err != nil {
+		return err
+	}
+	made, err := a.Store.Create(r.Context(), body.Name, body.Plan)
+	if err != nil {
+		return err
+	}
+	respond.JSON(w, http.StatusCreated, made)
+	return nil
+}
+
+func (a API) list(w http.ResponseWriter, r *http.Request) error {
+	p, details := paging.Parse(r.URL.Query())
+	if err := controlplane.Invalid(details); err != nil {
+		return err
+	}
+	list, total, err := a.Store.List(r.Context(), p)
+	if err != nil {
+		return err
+	}
+	respond.JSON(w, http.StatusOK, paging.Of(list, p, total))
+	return nil
+}
+
+func (a API) get(w http.ResponseWriter, r *http.Request) error {
+	got, err := a.Store.Get(r.Context(), chi.URLParam(r, "account"))
+	if err != nil {
+		return err
+	}
+	respond.JSON(w, http.StatusOK, got)
+	return nil
+}
+
+func (a API) update(w http.ResponseWriter, r *http.Request) error {
+	var c Change
+	if err := respond.Decode(w, r, bodyLimit, &c); err != nil {
+		return err
+	}
+	got, err := a.Store.Update(r.Context(), chi.URLParam(r, "account"), c)
+	if err != nil {
+		return err
+	}
+	respond.JSON(w, http.StatusOK, got)
+	return nil
+}
+
+type limitList struct {
+	Data []Limit `json:"data"`
+}
+
+func (a API) limits(w http.ResponseWriter, r *http.Request) error {
+	list, err := a.Store.Limits(r.Context(), chi.URLParam(r, "account"))
+	if err != nil {
+		return err
+	}
+	respond.JSON(w, http.StatusOK, limitList{list})
+	return nil
+}
+
+func (a API) setLimit(w http.ResponseWriter, r *http.Request) error {
+	var body struct {
+		PerMinute int `json:"per_minute"`
+	}
+	if err := respond.Decode(w, r, bodyLimit, &body); err != nil {
+		return err
+	}
+	l := Limit{chi.URLParam(r, "class"), body.PerMinute}
+	if err := a.Store.SetLimit(r.Context(), chi.URLParam(r, "account"), l); err != nil {
+		return err
+	}
+	respond.JSON(w, http.StatusOK, l)
+	return nil
+}
+
+func (a API) removeLimit(w http.ResponseWriter, r *http.Request) error {
+	if err := a.Store.RemoveLimit(r.Context(), chi.URLParam(r, "account"), chi.URLParam(r, "class")); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func (a API) addUser(w http.ResponseWriter, r *http.Request) error {
+	var body struct {
+		Email    string `json:"email"`
+		Role     string `json:"role"`
+		Password string `json:"password"`
+	}
+	if err := respond.Decode(w, r, bodyLimit, &body); err != nil {
+		return err
+	}
+	details := append(checkEmail(NormalEmail(body.Email)), checkRole(body.Role)...)
+	if err := controlplane.Invalid(append(details, a.CheckPassword(body.Password)...)); err != nil {
+		return err
+	}
+	hash, err := a.HashPassword(r.Context(), body.Password)
+	if err != nil {
+		return err
+	}
+	made, err := a.Store.AddUser(r.Context(), chi.URLParam(r, "account"), body.Email, body.Role, hash)
+	if err != nil {
+		return err
+	}
+	respond.JSON(w, http.StatusCreated, made)
+	return nil
+}
