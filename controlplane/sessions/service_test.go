@@ -1,0 +1,251 @@
+package sessions
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/sync/errgroup"
+	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/controlplane/accounts"
+	"sluice.dev/sluice/controlplane/postgres/pgtest"
+	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/filters/keytable"
+)
+
+const password = "correct horse"
+
+type clock struct{ t time.Time }
+
+func (c *clock) now() time.Time { return c.t }
+
+type bundle struct {
+	db      *pgxpool.Pool
+	clock   *clock
+	service *Service
+	user    accounts.User
+}
+
+func config(db *pgxpool.Pool, c *clock) Config {
+	return Config{DB: db, Issuer: "iss", Audience: "aud", TTL: time.Hour, Now: c.now}
+}
+
+func setup(t *testing.T) bundle {
+	t.Helper()
+	db, c := pgtest.Pool(t), &clock{at}
+	a, err := accounts.Store{DB: db}.Create(t.Context(), "A", "local")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := bundle{db: db, clock: c, service: New(config(db, c))}
+	b.user = b.addUser(t, a.ID, "ann@example.com", accounts.Owner)
+	return b
+}
+
+func (b bundle) addUser(t *testing.T, account, email, role string) accounts.User {
+	t.Helper()
+	hash, err := HashPassword(t.Context(), password)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := accounts.Store{DB: b.db}.AddUser(t.Context(), account, email, role, hash)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+func (b bundle) signIn(t *testing.T) Session {
+	t.Helper()
+	s, err := b.service.SignIn(t.Context(), " Ann@Example.com", password, "192.0.2.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestSignInGivesATokenThatVerifies(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	s := b.signIn(t)
+	c, err := b.service.Verify(t.Context(), s.Token)
+	if err != nil || c.ID != s.ID || c.Subject != b.user.ID || c.Account != b.user.Account || !slices.Equal(c.Scopes, []string{"*"}) {
+		t.Fatalf("%+v %v", c, err)
+	}
+	if s.ExpiresIn != 3600 || !s.ExpiresAt.Equal(at.Add(time.Hour)) || !c.ExpiresAt.Equal(s.ExpiresAt) {
+		t.Fatalf("%+v", s)
+	}
+	b.clock.t = at.Add(time.Hour)
+	if _, err := b.service.Verify(t.Context(), s.Token); controlplane.ErrorCode(err) != decision.TokenExpired {
+		t.Fatalf("after its end: %v", err)
+	}
+}
+
+func TestMembersHaveNoPowerOverPeopleAndMoney(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	u := b.addUser(t, b.user.Account, "bob@example.com", accounts.Member)
+	s, err := b.service.Create(t.Context(), u.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for scope, want := range map[string]bool{"streams:write": true, "users:read": true, "users:write": false, "billing:write": false, "*": false, "streams:*": false} {
+		if slices.Contains(s.Scopes, scope) != want {
+			t.Errorf("%s: %v", scope, !want)
+		}
+	}
+}
+
+func TestUnknownUserAndWrongPasswordLookTheSame(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	_, unknown := b.service.SignIn(t.Context(), "eve@example.com", password, "192.0.2.1")
+	_, wrong := b.service.SignIn(t.Context(), "ann@example.com", "wrong horse", "192.0.2.1")
+	if controlplane.ErrorCode(wrong) != decision.AuthRequired || unknown.Error() != wrong.Error() {
+		t.Fatalf("%v; %v", unknown, wrong)
+	}
+}
+
+// All at once, so that each must be counted before it is judged.
+func TestAttemptsAreLimited(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	codes := make(chan decision.Code, 3*perPair)
+	var g errgroup.Group
+	for range cap(codes) {
+		g.Go(func() error {
+			_, err := b.service.SignIn(t.Context(), "ann@example.com", "wrong", "192.0.2.1")
+			codes <- controlplane.ErrorCode(err)
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	close(codes)
+	count := map[decision.Code]int{}
+	for c := range codes {
+		count[c]++
+	}
+	if count[decision.AuthRequired] != perPair || count[decision.RateLimited] != 2*perPair {
+		t.Fatalf("%v", count)
+	}
+	if _, err := b.service.SignIn(t.Context(), "ann@example.com", password, "192.0.2.1"); controlplane.ErrorCode(err) != decision.RateLimited {
+		t.Errorf("the right password from the guesser's address: %v", err)
+	}
+	if _, err := b.service.SignIn(t.Context(), "ann@example.com", password, "198.51.100.7"); err != nil {
+		t.Errorf("the owner, from elsewhere: %v", err)
+	}
+	b.clock.t = at.Add(attemptWindow)
+	if _, err := b.service.SignIn(t.Context(), "ann@example.com", password, "192.0.2.1"); err != nil {
+		t.Errorf("in the next window: %v", err)
+	}
+}
+
+func TestASuccessStartsTheCountAnew(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for range 3 {
+		for range perPair - 1 {
+			if _, err := b.service.SignIn(t.Context(), "ann@example.com", "wrong", "192.0.2.1"); controlplane.ErrorCode(err) != decision.AuthRequired {
+				t.Fatal(err)
+			}
+		}
+		b.signIn(t)
+	}
+}
+
+func TestNetworks(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]string{"192.0.2.1": "192.0.2.1", "::ffff:192.0.2.1": "192.0.2.1",
+		"2001:db8:1:2:3:4:5:6": "2001:db8:1:2::/64", "fe80::1%eth0": "fe80::/64", "nonsense": "nonsense"} {
+		if got := networkOf(address); got != want {
+			t.Errorf("%s: %s, want %s", address, got, want)
+		}
+	}
+}
+
+func TestAnEndedSessionIsRevokedEverywhereThenForgotten(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	s, kept := b.signIn(t), b.signIn(t)
+	if err := b.service.End(t.Context(), s.ID); err != nil {
+		t.Fatal(err)
+	}
+	tag := keytable.TagOfToken(s.ID)
+	record := func() (raw []byte) {
+		if err := b.db.QueryRow(t.Context(), `SELECT record FROM edge_records WHERE tag = $1`, tag[:]).Scan(&raw); err != nil {
+			t.Fatal(err)
+		}
+		return raw
+	}
+	want := keytable.Record{Tag: tag, Kind: keytable.KindToken, Expires: uint32(s.ExpiresAt.Unix())}
+	if r, ok := keytable.Decode(record()); !ok || r != want {
+		t.Fatalf("%+v, want %+v", r, want)
+	}
+	_, verified := b.service.Verify(t.Context(), s.Token)
+	again := b.service.End(t.Context(), s.ID)
+	if controlplane.ErrorCode(verified) != decision.InvalidToken || controlplane.ErrorCode(again) != decision.NotFound {
+		t.Fatalf("%v; %v", verified, again)
+	}
+	if _, err := b.service.Verify(t.Context(), kept.Token); err != nil {
+		t.Fatalf("the other session ended too: %v", err)
+	}
+	b.clock.t = at.Add(2 * time.Hour)
+	if n, err := b.service.Purge(t.Context()); n != 2 || err != nil {
+		t.Fatalf("%d %v", n, err)
+	}
+	if record() != nil {
+		t.Fatal("edges keep the record of a token that has run out")
+	}
+}
+
+func TestKeyRotationFailsNoLiveToken(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	replica := New(config(b.db, b.clock))
+	first := b.signIn(t)
+	b.clock.t = at.Add(10 * time.Minute)
+	if err := b.service.Keyring.Rotate(t.Context(), time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	set, err := b.service.Keyring.Public(t.Context())
+	if err != nil || len(set.Keys) != 2 {
+		t.Fatalf("%+v %v", set, err)
+	}
+	signerIs := func(want string) {
+		t.Helper()
+		if key, err := b.service.Keyring.signer(t.Context()); err != nil || key.kid != want {
+			t.Fatalf("signs with %s, want %s: %v", key.kid, want, err)
+		}
+	}
+	signerIs(set.Keys[1].ID) // until everyone has had time to read the new one
+	b.clock.t = b.clock.t.Add(publishLead)
+	signerIs(set.Keys[0].ID)
+	second := b.signIn(t)
+	for _, token := range []string{first.Token, second.Token} {
+		if _, err := replica.Verify(t.Context(), token); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.clock.t = b.clock.t.Add(time.Hour + publishLead)
+	if set, err = b.service.Keyring.Public(t.Context()); err != nil || len(set.Keys) != 1 {
+		t.Fatalf("the old key is still published: %+v %v", set, err)
+	}
+}
+
+func TestReplicasThatStartTogetherMakeOneKey(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	g, ctx := errgroup.WithContext(t.Context())
+	for range 8 {
+		g.Go(func() error { _, err := New(config(b.db, b.clock)).Keyring.Public(ctx); return err })
+	}
+	if err := g.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if set, err := b.service.Keyring.Public(t.Context()); err != nil || len(set.Keys) != 1 {
+		t.Fatalf("%d keys %v", len(set.Keys), err)
+	}
+}
