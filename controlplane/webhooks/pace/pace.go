@@ -1,0 +1,197 @@
+// Package pace keeps one slow receiver from delaying the others. It counts, in
+// this process, what is under way to each endpoint, and tells workers whether
+// to make a request now, later, or in the lane of slow endpoints.
+//
+// An endpoint starts with a few requests at a time and earns more with each
+// quick answer. One slow answer, or a request that has been under way for too
+// long, moves it to the slow lane: there it has few requests at a time, and
+// shares the lane's workers with other slow endpoints only. Quick answers bring
+// it back.
+package pace
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Lane is where a job was found.
+type Lane int
+
+// The lanes.
+const (
+	Fast Lane = iota
+	Slow
+)
+
+// Verdict says what to do with a job.
+type Verdict int
+
+// The verdicts.
+const (
+	Go     Verdict = iota // make the request, then call Permit.Done
+	Divert                // move the job to the slow lane
+	Later                 // leave it in the slow lane and ask again after Decision.Wait
+)
+
+// Limits of an endpoint.
+const (
+	startLimit  = 4                // requests at a time that a new endpoint gets
+	slowLimit   = 2                // and one in the slow lane
+	maxWaiting  = 64               // jobs in the fast lane that may wait for their turn
+	slowAnswer  = time.Second      // an answer that takes longer is slow
+	maxWait     = time.Second      // how long a job may wait in the fast lane
+	recoveries  = 3                // quick answers that bring an endpoint back
+	maxLater    = 60 * time.Second // bound of Decision.Wait
+	forgetAfter = 10 * time.Minute // an idle endpoint is new again
+)
+
+// Decision is a verdict with what belongs to it.
+type Decision struct {
+	Verdict Verdict
+	Wait    time.Duration // for Later
+	Permit  *Permit       // for Go
+}
+
+// Pacer keeps the counts. The zero value is not usable: see New.
+type Pacer struct {
+	now func() time.Time
+
+	mu        sync.Mutex
+	endpoints map[string]*endpoint
+	swept     time.Time
+}
+
+type endpoint struct {
+	limit    int // requests at a time in the fast lane
+	inFlight map[*Permit]time.Time
+	waiting  int
+	freed    chan struct{} // closed, and replaced, when something changes
+	slow     bool
+	quick    int           // quick answers in a row while slow
+	typical  time.Duration // of the last slow answer
+	slowFree time.Time     // when the slow lane has its next place
+	used     time.Time
+}
+
+// New returns a Pacer; now is the clock, nil: time.Now.
+func New(now func() time.Time) *Pacer {
+	if now == nil {
+		now = time.Now
+	}
+	return &Pacer{now: now, endpoints: map[string]*endpoint{}}
+}
+
+// Ask decides about a job for endpoint id that was found in lane. In the fast
+// lane it may wait for up to a second until the endpoint has a place, or until
+// ctx ends.
+func (p *Pacer) Ask(ctx context.Context, id string, lane Lane) Decision {
+	if lane == Slow {
+		return p.askSlow(id)
+	}
+	timer := time.NewTimer(maxWait)
+	defer timer.Stop()
+	d, changed := p.askFast(id, false)
+	for changed != nil {
+		select {
+		case <-changed:
+			d, changed = p.askFast(id, true)
+		case <-timer.C:
+			p.leave(id)
+			return Decision{Verdict: Divert}
+		case <-ctx.Done():
+			p.leave(id)
+			return Decision{Verdict: Divert}
+		}
+	}
+	return d
+}
+
+// askFast decides at once, or returns a channel that is closed when it is worth
+// asking again; the caller then counts as waiting.
+func (p *Pacer) askFast(id string, waits bool) (Decision, <-chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.now()
+	e := p.get(id, now)
+	if waits {
+		e.waiting--
+	}
+	switch {
+	case e.slow || e.hangs(now):
+		return Decision{Verdict: Divert}, nil
+	case len(e.inFlight) < e.limit:
+		return Decision{Permit: p.admit(id, e, now)}, nil
+	case e.waiting >= max(maxWaiting, e.limit):
+		return Decision{Verdict: Divert}, nil
+	}
+	e.waiting++
+	return Decision{}, e.freed
+}
+
+func (p *Pacer) leave(id string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.get(id, p.now()).waiting--
+}
+
+// askSlow gives places one after another: a job that finds none is told when,
+// at the endpoint's present speed, its own will be free.
+func (p *Pacer) askSlow(id string) Decision {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.now()
+	e := p.get(id, now)
+	if len(e.inFlight) < slowLimit || (!e.slow && len(e.inFlight) < e.limit) {
+		return Decision{Permit: p.admit(id, e, now)}
+	}
+	gap := 50 * time.Millisecond
+	if e.slow {
+		gap = max(e.typical/slowLimit, gap)
+	}
+	if e.slowFree.Before(now) {
+		e.slowFree = now
+	}
+	e.slowFree = e.slowFree.Add(gap)
+	if e.slowFree.Sub(now) > maxLater {
+		e.slowFree = now.Add(maxLater)
+	}
+	return Decision{Verdict: Later, Wait: e.slowFree.Sub(now)}
+}
+
+func (p *Pacer) get(id string, now time.Time) *endpoint {
+	if now.Sub(p.swept) > forgetAfter {
+		p.sweep(now)
+	}
+	e := p.endpoints[id]
+	if e == nil {
+		e = &endpoint{limit: startLimit, inFlight: map[*Permit]time.Time{}, freed: make(chan struct{})}
+		p.endpoints[id] = e
+	}
+	e.used = now
+	return e
+}
+
+func (p *Pacer) sweep(now time.Time) {
+	p.swept = now
+	for id, e := range p.endpoints {
+		if len(e.inFlight) == 0 && e.waiting == 0 && now.Sub(e.used) > forgetAfter {
+			delete(p.endpoints, id)
+		}
+	}
+}
+
+// hangs says whether a request has been under way for too long already.
+func (e *endpoint) hangs(now time.Time) bool {
+	for _, since := range e.inFlight {
+		if now.Sub(since) > slowAnswer {
+			return true
+		}
+	}
+	return false
+}
+
+func (e *endpoint) wake() {
+	close(e.freed)
+	e.freed = make(chan struct{})
+}

@@ -1,0 +1,40 @@
+package pace
+
+import "time"
+
+// Permit is the right to make one request. Done must be called.
+type Permit struct {
+	pacer    *Pacer
+	endpoint string
+}
+
+func (p *Pacer) admit(id string, e *endpoint, now time.Time) *Permit {
+	permit := &Permit{p, id}
+	e.inFlight[permit] = now
+	return permit
+}
+
+// Done gives the place back. took is how long the request took, 0 if none was
+// made; most is how many requests at a time the endpoint may get at all, 0 if
+// that is not known.
+func (t *Permit) Done(took time.Duration, most int) {
+	p := t.pacer
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e := p.endpoints[t.endpoint]
+	delete(e.inFlight, t)
+	switch {
+	case took >= slowAnswer:
+		e.slow, e.quick, e.limit, e.typical = true, 0, startLimit, took
+	case took > 0 && e.slow:
+		if e.quick++; e.quick >= recoveries {
+			e.slow, e.quick, e.slowFree = false, 0, time.Time{}
+		}
+	case took > 0 && e.limit < most:
+		e.limit++
+	}
+	if most > 0 {
+		e.limit = min(e.limit, most)
+	}
+	e.wake()
+}

@@ -1,0 +1,110 @@
+package workers
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/riverqueue/river"
+	"sluice.dev/sluice/controlplane/webhooks"
+	"sluice.dev/sluice/controlplane/webhooks/delivery"
+	"sluice.dev/sluice/controlplane/webhooks/pace"
+)
+
+// Webhooks is what the jobs of the webhook service work with.
+type Webhooks struct {
+	Service   *webhooks.Service   // required
+	Deliverer *delivery.Deliverer // required
+	Pacer     *pace.Pacer         // nil: a new one
+	Log       *slog.Logger        // nil: slog.Default
+}
+
+// webhookJobTimeout is more than an attempt takes at worst: a second for its
+// turn, 5 s for each write and 5 s for the receiver.
+const webhookJobTimeout = 20 * time.Second
+
+// AddWebhooks registers the jobs of the webhook service.
+func AddWebhooks(w *river.Workers, deps Webhooks) {
+	deps.Log = cmp.Or(deps.Log, slog.Default())
+	if deps.Pacer == nil {
+		deps.Pacer = pace.New(nil)
+	}
+	river.AddWorker(w, &webhookDeliveryWorker{Webhooks: deps})
+	river.AddWorker(w, &webhookRecoveryWorker{Webhooks: deps})
+}
+
+// WebhookQueues are the queues of the webhook service with their sizes. A job
+// that waits for a receiver costs a goroutine, no database connection, so there
+// can be many.
+func WebhookQueues() map[string]river.QueueConfig {
+	return map[string]river.QueueConfig{
+		webhooks.QueueFirst:      {MaxWorkers: 2000, FetchCooldown: 5 * time.Millisecond, FetchPollInterval: 100 * time.Millisecond},
+		webhooks.QueueRetry:      {MaxWorkers: 500, FetchCooldown: 20 * time.Millisecond, FetchPollInterval: 100 * time.Millisecond},
+		webhooks.QueueSlow:       {MaxWorkers: 500, FetchCooldown: 50 * time.Millisecond, FetchPollInterval: 250 * time.Millisecond},
+		webhooks.QueueBackground: {MaxWorkers: 4, FetchCooldown: 100 * time.Millisecond, FetchPollInterval: time.Second},
+	}
+}
+
+type webhookDeliveryWorker struct {
+	river.WorkerDefaults[webhooks.DeliveryArgs]
+	Webhooks
+}
+
+// Timeout bounds a job.
+func (w *webhookDeliveryWorker) Timeout(*river.Job[webhooks.DeliveryArgs]) time.Duration {
+	return webhookJobTimeout
+}
+
+// storeUnreachable is how long a job is put off when the database is gone.
+const storeUnreachable = time.Second
+
+// Work makes the attempt, puts the job off, or moves it to the queue of slow
+// endpoints. It never fails: what becomes of the delivery is in its own table.
+func (w *webhookDeliveryWorker) Work(ctx context.Context, job *river.Job[webhooks.DeliveryArgs]) error {
+	lane := pace.Fast
+	if job.Queue == webhooks.QueueSlow {
+		lane = pace.Slow
+	}
+	d := w.Pacer.Ask(ctx, job.Args.Subscription, lane)
+	switch d.Verdict {
+	case pace.Later:
+		return river.JobSnooze(d.Wait)
+	case pace.Divert:
+		if err := w.Deliverer.Divert(ctx, job.ID); err != nil {
+			w.Log.WarnContext(ctx, "webhook job not diverted", "cause", err)
+		}
+		return river.JobSnooze(0)
+	}
+	r, err := w.Deliverer.Attempt(ctx, job.Args)
+	d.Permit.Done(r.Duration, r.Most)
+	if err != nil {
+		w.Log.WarnContext(ctx, "webhook attempt put off", "delivery", webhooks.DeliveryID(job.Args.Delivery), "cause", err)
+		return river.JobSnooze(storeUnreachable)
+	}
+	if r.Wait > 0 {
+		return river.JobSnooze(r.Wait)
+	}
+	return nil
+}
+
+type webhookRecoveryWorker struct {
+	river.WorkerDefaults[webhooks.RecoveryArgs]
+	Webhooks
+}
+
+// recoveryStepPause lets deliveries of new events in between two steps.
+const recoveryStepPause = 50 * time.Millisecond
+
+// Work does one step and comes back until nothing is left.
+func (w *webhookRecoveryWorker) Work(ctx context.Context, job *river.Job[webhooks.RecoveryArgs]) error {
+	done, err := w.Service.RecoveryStep(ctx, job.Args.Recovery)
+	if err != nil {
+		w.Log.WarnContext(ctx, "webhook recovery put off", "cause", err)
+		return river.JobSnooze(storeUnreachable)
+	}
+	if !done {
+		return river.JobSnooze(recoveryStepPause)
+	}
+	return nil
+}
