@@ -36,17 +36,15 @@ func (l *logTail) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	_, _ = l.next.Write(p)
-	l.partial = append(l.partial, p...)
+	rest := append(l.partial, p...)
 	for {
-		line, rest, found := bytes.Cut(l.partial, []byte("\n"))
-		if !found && len(l.partial) < maxLogLine {
+		line, after, found := bytes.Cut(rest, []byte("\n"))
+		if !found && len(rest) < maxLogLine {
+			l.partial = append(l.partial[:0], rest...)
 			return len(p), nil
 		}
-		if !found {
-			line, rest = l.partial, nil
-		}
 		l.line(strings.TrimSpace(string(line)))
-		l.partial = append(l.partial[:0], rest...)
+		rest = after
 	}
 }
 
