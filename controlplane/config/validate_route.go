@@ -71,7 +71,7 @@ func (v *validator) auth(f string, r Route) {
 // matches the same paths and methods.
 func (v *validator) overlaps(list []Route) {
 	type spot struct{ listener, method, shape string }
-	taken := map[spot]string{}
+	taken := map[spot]int{}
 	for i, r := range list {
 		p, err := ParsePath(r.Path)
 		if err != nil {
@@ -83,11 +83,11 @@ func (v *validator) overlaps(list []Route) {
 		}
 		for _, m := range methods {
 			at := spot{r.ListenerName(), m, p.Regexp()}
-			if other, ok := taken[at]; ok {
-				v.add(fmt.Sprintf("routes[%d].path", i), fmt.Sprintf("matches the same requests as route %s", other), "another path or method")
+			if other, ok := taken[at]; ok && other != i {
+				v.add(fmt.Sprintf("routes[%d].path", i), "matches the same requests as route "+list[other].Name, "another path or method")
 				break
 			}
-			taken[at] = r.Name
+			taken[at] = i
 		}
 	}
 }

@@ -1,0 +1,105 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/filters/policy"
+)
+
+func compile(t *testing.T, d Document) *policy.Policy {
+	t.Helper()
+	p, err := d.Policy(9, "http://gw", ProvisionalNumbers(d))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return policy.Parse(p.Encode())
+}
+
+func TestPolicyOfTheDefaults(t *testing.T) {
+	t.Parallel()
+	d := defaults(t)
+	n, p := ProvisionalNumbers(d), compile(t, d)
+	if p.Version != 9 || p.DocsBase != "http://gw" || p.Anonymous != 6000 {
+		t.Errorf("%d %q %d", p.Version, p.DocsBase, p.Anonymous)
+	}
+	create, _ := p.Route("streams.create")
+	for scope, want := range map[string]bool{"streams:write": true, "streams:*": true, "*": true, "streams:read": false, "clips:write": false, "clips:*": false} {
+		if create.Grants.Has(n.Scopes[scope]) != want {
+			t.Errorf("%s grants streams.create: %v", scope, !want)
+		}
+	}
+	for name, want := range map[string]policy.Auth{"streams.create": policy.AuthKey, "keys": policy.AuthSession, "health": policy.AuthNone} {
+		if r, ok := p.Route(name); !ok || r.Auth != want {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+	for name, want := range map[string]decision.Code{Unmapped: decision.RouteNotMapped, Absent: decision.NotFound} {
+		if r, ok := p.Route(name); !ok || r.Deny != want || r.Auth != 0 {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+}
+
+func TestLimitsOfPlans(t *testing.T) {
+	t.Parallel()
+	d := defaults(t)
+	n, p := ProvisionalNumbers(d), compile(t, d)
+	for plan, want := range map[string]string{"local": "[{1000000 0} {5000 0}]", "pro": "[{600 300} {5000 0}]", "free": "[{60 0} {5000 0}]"} {
+		pl, ok := p.Plan(n.Plans[plan])
+		if got := fmt.Sprint(pl.Limits); !ok || got != want {
+			t.Errorf("%s: %s, want %s", plan, got, want)
+		}
+	}
+	list, _ := p.Route("schedules.list")
+	if p.Classes[list.Class] != "events" {
+		t.Errorf("schedules.list is of class %s", p.Classes[list.Class])
+	}
+}
+
+func TestEveryRouteThatChangesSomethingAsksForACredential(t *testing.T) {
+	t.Parallel()
+	open := map[string]bool{"oauth": true, "sessions.create": true}
+	for _, r := range defaults(t).Routes {
+		for _, m := range r.Methods {
+			if m != "GET" && r.Auth[0] == "none" && !open[r.Name] {
+				t.Errorf("%s lets anybody %s", r.Name, m)
+			}
+		}
+		// A product behind the gateway must never see a key.
+		if r.ForwardCredentials && r.Product != "runtime" && r.Auth[0] == "key" {
+			t.Errorf("%s shows keys to %s", r.Name, r.Product)
+		}
+	}
+}
+
+func TestNumbersThatAreMissing(t *testing.T) {
+	t.Parallel()
+	d := small()
+	for what, change := range map[string]func(Numbers){
+		"scope": func(n Numbers) { delete(n.Scopes, "streams:*") },
+		"plan":  func(n Numbers) { delete(n.Plans, "free") },
+	} {
+		n := ProvisionalNumbers(d)
+		change(n)
+		if _, err := d.Policy(1, "", n); err == nil || !strings.Contains(err.Error(), what) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+func TestPolicyLargerThanAnEdgeTakes(t *testing.T) {
+	t.Parallel()
+	d := small()
+	d.Products[0].Name = strings.Repeat("p", 100)
+	for i := range 19000 {
+		d.Routes = append(d.Routes, Route{Name: fmt.Sprintf("%099d", i), Path: fmt.Sprintf("/r/%d", i), Product: d.Products[0].Name, Auth: []string{"key"}})
+	}
+	_, err := d.Policy(1, "", ProvisionalNumbers(d))
+	if controlplane.ErrorCode(err) != decision.InvalidRequest {
+		t.Fatalf("%v", err)
+	}
+}
