@@ -29,7 +29,8 @@ func TestALogFileIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	chunk := bytes.Repeat([]byte("0123456789abcde\n"), maxLogFile/16/4)
+	line := append(bytes.Repeat([]byte("x"), 4095), 10)
+	chunk := bytes.Repeat(line, maxLogFile/len(line)/4)
 	for range 11 { // 2.75 files' worth
 		if _, err := log.Write(chunk); err != nil {
 			t.Fatal(err)
