@@ -1,0 +1,2 @@
+DROP TABLE schedule_executions;
+DROP TABLE schedules;
