@@ -24,17 +24,17 @@ type API struct {
 	HashPassword func(context.Context, string) (string, error)
 }
 
-// AdminRoutes mounts the routes under r, which checks who calls.
+// AdminRoutes mounts the routes relative to r, which checks who calls.
 func (a API) AdminRoutes(r chi.Router) {
 	h := a.Respond.Handle
-	r.Post("/admin/v1/accounts", h(a.create))
-	r.Get("/admin/v1/accounts", h(a.list))
-	r.Get("/admin/v1/accounts/{account}", h(a.get))
-	r.Patch("/admin/v1/accounts/{account}", h(a.update))
-	r.Get("/admin/v1/accounts/{account}/limits", h(a.limits))
-	r.Put("/admin/v1/accounts/{account}/limits/{class}", h(a.setLimit))
-	r.Delete("/admin/v1/accounts/{account}/limits/{class}", h(a.removeLimit))
-	r.Post("/admin/v1/accounts/{account}/users", h(a.addUser))
+	r.Post("/accounts", h(a.create))
+	r.Get("/accounts", h(a.list))
+	r.Get("/accounts/{account}", h(a.get))
+	r.Patch("/accounts/{account}", h(a.update))
+	r.Get("/accounts/{account}/limits", h(a.limits))
+	r.Put("/accounts/{account}/limits/{class}", h(a.setLimit))
+	r.Delete("/accounts/{account}/limits/{class}", h(a.removeLimit))
+	r.Post("/accounts/{account}/users", h(a.addUser))
 }
 
 func (a API) create(w http.ResponseWriter, r *http.Request) error {

@@ -13,7 +13,7 @@ import (
 
 func serve(b bundle) func(method, path, body string) (int, map[string]any) {
 	r := chi.NewRouter()
-	API{Store: b.store,
+	a := API{Store: b.store,
 		CheckPassword: func(p string) (d []decision.Detail) {
 			if p == "" {
 				d = append(d, decision.Detail{Field: "password"})
@@ -21,7 +21,8 @@ func serve(b bundle) func(method, path, body string) (int, map[string]any) {
 			return d
 		},
 		HashPassword: func(_ context.Context, p string) (string, error) { return "hash of " + p, nil },
-	}.AdminRoutes(r)
+	}
+	r.Route("/admin/v1", a.AdminRoutes)
 	return func(method, path, body string) (int, map[string]any) {
 		w := httptest.NewRecorder()
 		r.ServeHTTP(w, httptest.NewRequest(method, "/admin/v1/accounts"+path, strings.NewReader(body)))

@@ -158,15 +158,16 @@ func (a API) Validate(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// AdminRoutes mounts the routes of operators under r, which checks who calls.
+// AdminRoutes mounts the routes of operators relative to r, which checks who
+// calls.
 func (a API) AdminRoutes(r chi.Router) {
 	h := a.Respond.Handle
-	r.Post("/admin/v1/accounts/{account}/keys", h(a.adminCreate))
-	r.Get("/admin/v1/accounts/{account}/keys", h(func(w http.ResponseWriter, r *http.Request) error {
+	r.Post("/accounts/{account}/keys", h(a.adminCreate))
+	r.Get("/accounts/{account}/keys", h(func(w http.ResponseWriter, r *http.Request) error {
 		return a.listOf(w, r, chi.URLParam(r, "account"))
 	}))
-	r.Delete("/admin/v1/keys/{id}", h(a.adminRevoke))
-	r.Post("/admin/v1/keys/{id}/rotate", h(a.adminRotate))
+	r.Delete("/keys/{id}", h(a.adminRevoke))
+	r.Post("/keys/{id}/rotate", h(a.adminRotate))
 }
 
 // everything is what an operator may grant.

@@ -27,7 +27,7 @@ func serve(s Store, scopes ...string) http.Handler {
 		})
 	})
 	a.Routes(r)
-	a.AdminRoutes(r)
+	r.Route("/admin/v1", a.AdminRoutes)
 	r.Get("/v1/auth/validate", a.Respond.Handle(a.Validate))
 	return r
 }

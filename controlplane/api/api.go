@@ -1,0 +1,163 @@
+// Package api composes the control plane's two HTTP surfaces: the public API,
+// which stands behind the gateway, and the admin API, which operators reach
+// directly.
+package api
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"sluice.dev/sluice/controlplane/accounts"
+	"sluice.dev/sluice/controlplane/identity"
+	"sluice.dev/sluice/controlplane/keys"
+	"sluice.dev/sluice/controlplane/postgres"
+	"sluice.dev/sluice/controlplane/respond"
+	"sluice.dev/sluice/controlplane/sessions"
+)
+
+// Routes mounts routes of another package.
+type Routes func(chi.Router)
+
+// Config says what the surfaces are made of.
+type Config struct {
+	DB       postgres.DB
+	Respond  respond.Adapter
+	Identity identity.Verifier
+	Sessions *sessions.Service
+	// Region and Version are what /v1/health names.
+	Region, Version string
+	// Open, Keyed and Admin are further routes: for everyone, behind the edge's
+	// identity header, and, relative to /admin/v1, for operators.
+	Open, Keyed, Admin []Routes
+	// Now is the clock; nil: time.Now.
+	Now func() time.Time
+}
+
+func (c Config) now() time.Time {
+	if c.Now != nil {
+		return c.Now()
+	}
+	return time.Now()
+}
+
+func (c Config) keys() keys.API {
+	return keys.API{Store: keys.Store{DB: c.DB, Now: c.Now}, Respond: c.Respond}
+}
+
+// Public returns the API that stands behind the gateway.
+func Public(c Config) http.Handler {
+	r := c.router()
+	s, k := sessions.API{Service: c.Sessions, Respond: c.Respond}, c.keys()
+	r.Get("/v1/health", c.Respond.Handle(c.health))
+	r.Get("/origin-health", c.Respond.Handle(c.health))
+	s.Routes(r)
+	mount(r, c.Open)
+	r.Group(func(r chi.Router) {
+		r.Use(s.Require)
+		s.OwnRoutes(r)
+		k.Routes(r)
+	})
+	r.Group(func(r chi.Router) {
+		r.Use(c.Identity.Require(c.Respond))
+		r.Get("/v1/auth/validate", c.Respond.Handle(k.Validate))
+		mount(r, c.Keyed)
+	})
+	return r
+}
+
+// Admin returns the API for operators: everything under /admin/v1 wants an
+// operator's key. /health is open.
+func Admin(c Config) http.Handler {
+	r := c.router()
+	a := accounts.API{Store: accounts.Store{DB: c.DB}, Respond: c.Respond,
+		CheckPassword: sessions.CheckPassword, HashPassword: sessions.HashPassword}
+	r.Get("/health", c.Respond.Handle(c.health))
+	r.Route("/admin/v1", func(r chi.Router) {
+		r.Use(c.requireOperator)
+		r.Get("/self", c.Respond.Handle(c.self))
+		r.Post("/sessions", c.Respond.Handle(c.createSession))
+		a.AdminRoutes(r)
+		c.keys().AdminRoutes(r)
+		mount(r, c.Admin)
+	})
+	return r
+}
+
+func mount(r chi.Router, list []Routes) {
+	for _, routes := range list {
+		routes(r)
+	}
+}
+
+// router answers what no route matches with the envelope, and survives a
+// handler that panics.
+func (c Config) router() *chi.Mux {
+	r := chi.NewRouter()
+	r.Use(c.recoverer)
+	r.NotFound(c.Respond.NotFound)
+	r.MethodNotAllowed(func(w http.ResponseWriter, q *http.Request) {
+		for _, m := range []string{"DELETE", "GET", "PATCH", "POST", "PUT"} {
+			if r.Match(chi.NewRouteContext(), m, q.URL.Path) {
+				w.Header().Add("Allow", m)
+			}
+		}
+		c.Respond.MethodNotAllowed(w, q)
+	})
+	return r
+}
+
+func (c Config) recoverer(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			p := recover()
+			if p == nil {
+				return
+			}
+			if p == http.ErrAbortHandler { //nolint:errorlint // net/http compares it by identity
+				panic(p)
+			}
+			c.log().ErrorContext(r.Context(), "handler panicked", "path", r.URL.Path, "panic", p)
+			c.Respond.Error(w, r, errPanic)
+		}()
+		next.ServeHTTP(w, r)
+	})
+}
+
+type panicError struct{}
+
+func (panicError) Error() string { return "a handler panicked" }
+
+var errPanic = panicError{}
+
+func (c Config) log() *slog.Logger {
+	if c.Respond.Log != nil {
+		return c.Respond.Log
+	}
+	return slog.Default()
+}
+
+// healthTimeout bounds the database's answer.
+const healthTimeout = 2 * time.Second
+
+type health struct {
+	Status  string `json:"status"`     // ok
+	Latency int64  `json:"latency_ms"` // of the database
+	Region  string `json:"region"`
+	Version string `json:"version"`
+}
+
+// health answers 200 while the database does, else 503.
+func (c Config) health(w http.ResponseWriter, r *http.Request) error {
+	ctx, cancel := context.WithTimeout(r.Context(), healthTimeout)
+	defer cancel()
+	began := c.now()
+	if _, err := c.DB.Exec(ctx, `SELECT 1`); err != nil {
+		return unavailable(err)
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	respond.JSON(w, http.StatusOK, health{"ok", c.now().Sub(began).Milliseconds(), c.Region, c.Version})
+	return nil
+}
