@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -23,6 +24,7 @@ import (
 	"sluice.dev/sluice/controlplane/identity"
 	"sluice.dev/sluice/controlplane/postgres/pgtest"
 	"sluice.dev/sluice/controlplane/respond"
+	"sluice.dev/sluice/controlplane/webhooks/catalogue"
 	edge "sluice.dev/sluice/filters/identity"
 	"sluice.dev/sluice/runtime/media"
 	"sluice.dev/sluice/runtime/media/plans"
@@ -34,6 +36,7 @@ var secret = []byte("the secret that edges sign with.")
 type bundle struct {
 	t       *testing.T
 	pool    *pgxpool.Pool
+	config  media.Config
 	handler http.Handler
 	now     time.Time
 }
@@ -54,7 +57,7 @@ func setup(t *testing.T, adjust ...func(*media.Config)) *bundle {
 	for _, f := range adjust {
 		f(&c)
 	}
-	b.handler = media.New(c)
+	b.config, b.handler = c, media.New(c)
 	return b
 }
 
@@ -63,8 +66,24 @@ func setup(t *testing.T, adjust ...func(*media.Config)) *bundle {
 type storedEvents struct{}
 
 func (storedEvents) EmitTx(ctx context.Context, tx pgx.Tx, e controlplane.Event) error {
+	kind, ok := catalogue.Lookup(e.Type)
+	if bad := kind.Check(plain(e.Data)); !ok || len(bad) > 0 {
+		return fmt.Errorf("%s is not in the catalogue like this: %v", e.Type, bad)
+	}
 	_, err := tx.Exec(ctx, `INSERT INTO test_events (event) VALUES ($1)`, e)
 	return err
+}
+
+// plain is data as a receiver decodes it.
+func plain(data map[string]any) (out map[string]any) {
+	raw, err := json.Marshal(data)
+	if err == nil {
+		err = json.Unmarshal(raw, &out)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return out
 }
 
 func (b *bundle) events() []controlplane.Event {

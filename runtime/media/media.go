@@ -6,15 +6,21 @@ package media
 
 import (
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/go-chi/chi/v5"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/controlplane/identity"
 	"sluice.dev/sluice/controlplane/postgres"
 	"sluice.dev/sluice/controlplane/respond"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/runtime/media/assets"
+	"sluice.dev/sluice/runtime/media/fetch"
 	"sluice.dev/sluice/runtime/media/plans"
+	"sluice.dev/sluice/runtime/media/signing"
 	"sluice.dev/sluice/runtime/media/streams"
 )
 
@@ -28,22 +34,48 @@ type Config struct {
 	// Endpoints are the public addresses of the media engine and of playback.
 	// Empty addresses fall back to those of a local engine that is not there.
 	Endpoints streams.Endpoints
-	Now       func() time.Time // nil: time.Now
+	// Allow lists addresses that sources may have although they are not public.
+	// Nil: none.
+	Allow []netip.Prefix
+	// QueueLimit is how many sources may wait to be fetched; beyond it creation
+	// answers TRANSCODE_001. 0: 1000.
+	QueueLimit int
+	Now        func() time.Time // nil: time.Now
 }
 
 // New returns the product's handler: /health for anyone, the rest for callers
-// whom an edge has identified.
+// whom an edge has identified, and bytes for bearers of a signed URL.
 func New(c Config) http.Handler {
 	c.fill()
+	stored := c.assets()
 	r := chi.NewRouter()
 	r.NotFound(c.Respond.NotFound)
 	r.MethodNotAllowed(c.Respond.MethodNotAllowed)
 	r.Get("/health", c.Respond.Handle(c.health))
+	stored.PublicRoutes(r, c.Respond)
 	r.Group(func(r chi.Router) {
 		r.Use(c.Identity.Require(c.Respond))
 		streams.Service{DB: c.DB, Events: c.Events, Plans: c.Plans, Endpoints: c.Endpoints, Now: c.Now}.Routes(r, c.Respond)
+		stored.Routes(r, c.Respond)
 	})
 	return r
+}
+
+// AddWorkers registers the product's jobs. They run in the queue assets.Queue,
+// which the caller's River client must serve.
+func AddWorkers(workers *river.Workers, c Config) {
+	c.fill()
+	river.AddWorker(workers, &assets.FetchWorker{Service: c.assets()})
+}
+
+// assets makes the service of everything that is stored.
+func (c *Config) assets() assets.Service {
+	jobs, err := river.NewClient(riverpgxv5.New(nil), &river.Config{})
+	if err != nil {
+		panic(err) // an empty configuration is a valid one
+	}
+	return assets.Service{DB: c.DB, Events: c.Events, Plans: c.Plans, Keys: &signing.Keys{DB: c.DB}, Client: fetch.NewClient(c.Allow),
+		Jobs: jobs, Playback: c.Endpoints.Playback, QueueLimit: c.QueueLimit, Now: c.Now}
 }
 
 func (c *Config) fill() {
@@ -52,6 +84,9 @@ func (c *Config) fill() {
 	}
 	if c.Now == nil {
 		c.Now = time.Now
+	}
+	if c.QueueLimit == 0 {
+		c.QueueLimit = 1000
 	}
 	e := &c.Endpoints
 	fallback(&e.RTMP, "rtmp://127.0.0.1:1935/live")

@@ -100,7 +100,7 @@ func (v Service) finish(ctx context.Context, tx pgx.Tx, o owner.Owner, s Stream)
 	}
 	return v.emit(ctx, tx, o, s, "stream.ended", map[string]any{
 		"duration":      int(session.EndedAt.Sub(session.StartedAt).Seconds()),
-		"total_viewers": session.TotalViewers, "peak_viewers": session.PeakViewers, "recording_id": nil})
+		"total_viewers": session.TotalViewers, "peak_viewers": session.PeakViewers})
 }
 
 // emit tells the account. A paying agent has none: nobody could have subscribed.

@@ -1,0 +1,175 @@
+package assets
+
+import (
+	"net/http"
+
+	"github.com/go-chi/chi/v5"
+	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/controlplane/respond"
+	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/runtime/media/form"
+	"sluice.dev/sluice/runtime/media/ident"
+	"sluice.dev/sluice/runtime/media/owner"
+)
+
+// bodyLimit bounds the JSON bodies of this package, in bytes.
+const bodyLimit = 64 << 10
+
+// Routes adds the routes of vod, recordings and clips to r, which must verify
+// the caller's identity first.
+func (v Service) Routes(r chi.Router, a respond.Adapter) {
+	r.Post("/v1/vod", a.Handle(v.createVOD))
+	r.Post("/v1/vod/upload", a.Handle(v.upload))
+	r.Post("/v1/clips", a.Handle(v.createClip))
+	for path, kind := range map[string]Kind{"/v1/vod": VOD, "/v1/recordings": Recording, "/v1/clips": Clip} {
+		s := surface{v, kind}
+		r.Get(path, a.Handle(s.list))
+		r.Get(path+"/{id}", a.Handle(s.get))
+		r.Delete(path+"/{id}", a.Handle(s.delete))
+		r.Get(path+"/{id}/downloads", a.Handle(s.downloads))
+	}
+}
+
+func (v Service) createVOD(w http.ResponseWriter, r *http.Request) error {
+	o, err := owner.From(r.Context())
+	if err != nil {
+		return err
+	}
+	var in Input
+	if err := respond.Decode(w, r, bodyLimit, &in); err != nil {
+		return err
+	}
+	a, err := v.CreateVOD(r.Context(), o, in)
+	return v.created(w, r, a, err)
+}
+
+func (v Service) createClip(w http.ResponseWriter, r *http.Request) error {
+	o, err := owner.From(r.Context())
+	if err != nil {
+		return err
+	}
+	var in ClipInput
+	if err := respond.Decode(w, r, bodyLimit, &in); err != nil {
+		return err
+	}
+	a, err := v.CreateClip(r.Context(), o, in)
+	return v.created(w, r, a, err)
+}
+
+// upload takes the bytes of a video as the body; the title comes in the query.
+func (v Service) upload(w http.ResponseWriter, r *http.Request) error {
+	o, err := owner.From(r.Context())
+	if err != nil {
+		return err
+	}
+	var f form.Form
+	name := r.URL.Query().Get("title")
+	if name != "" {
+		f.Text("title", name, MaxTitle)
+	}
+	if err := f.Err(); err != nil {
+		return err
+	}
+	if limit := v.Plans.Of(o.Plan).FileBytes; limit > 0 && r.ContentLength > limit {
+		return controlplane.Errorf(decision.Storage001, "The file is larger than %d bytes.", limit)
+	}
+	a, err := v.Upload(r.Context(), o, name, r.Body)
+	return v.created(w, r, a, err)
+}
+
+func (v Service) created(w http.ResponseWriter, r *http.Request, a Asset, err error) error {
+	if err != nil {
+		return err
+	}
+	key, err := v.Keys.Key(r.Context())
+	if err != nil {
+		return err
+	}
+	respond.JSON(w, http.StatusCreated, v.view(a, key))
+	return nil
+}
+
+// surface is the part of the API that all kinds share.
+type surface struct {
+	Service
+	kind Kind
+}
+
+func (s surface) target(r *http.Request) (owner.Owner, string, error) {
+	o, err := owner.From(r.Context())
+	id := chi.URLParam(r, "id")
+	if err == nil && !ident.Valid(s.kind.Prefix(), id) {
+		err = &controlplane.Error{Code: decision.NotFound}
+	}
+	return o, id, err
+}
+
+func (s surface) list(w http.ResponseWriter, r *http.Request) error {
+	o, err := owner.From(r.Context())
+	if err != nil {
+		return err
+	}
+	var f form.Form
+	filter := ParseFilter(&f, s.kind, r.URL.Query())
+	if err := f.Err(); err != nil {
+		return err
+	}
+	found, err := s.List(r.Context(), o, filter)
+	if err != nil {
+		return err
+	}
+	respond.JSON(w, http.StatusOK, found)
+	return nil
+}
+
+func (s surface) get(w http.ResponseWriter, r *http.Request) error {
+	o, id, err := s.target(r)
+	if err != nil {
+		return err
+	}
+	a, err := s.Get(r.Context(), o, s.kind, id)
+	if err != nil {
+		return err
+	}
+	key, err := s.Keys.Key(r.Context())
+	if err != nil {
+		return err
+	}
+	respond.JSON(w, http.StatusOK, s.view(a, key))
+	return nil
+}
+
+func (s surface) delete(w http.ResponseWriter, r *http.Request) error {
+	o, id, err := s.target(r)
+	if err != nil {
+		return err
+	}
+	if err := s.Delete(r.Context(), o, s.kind, id); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// downloads lists the files of an asset: none before it is ready.
+func (s surface) downloads(w http.ResponseWriter, r *http.Request) error {
+	o, id, err := s.target(r)
+	if err != nil {
+		return err
+	}
+	a, err := s.Get(r.Context(), o, s.kind, id)
+	if err != nil {
+		return err
+	}
+	key, err := s.Keys.Key(r.Context())
+	if err != nil {
+		return err
+	}
+	found := []DownloadView{}
+	if a.Status == Ready {
+		found = append(found, DownloadView{Profile: "source", Format: a.Format, Resolution: some(a.Resolution()), FileSize: a.FileSize,
+			URL: s.link(a, key, linkTTL), ExpiresAt: now(s.Now).Add(linkTTL)})
+	}
+	respond.JSON(w, http.StatusOK, map[string]any{"id": a.ID, "status": a.Status, "data": found})
+	return nil
+}

@@ -1,0 +1,112 @@
+package assets
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
+	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/controlplane/postgres"
+	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/runtime/media/fetch"
+	"sluice.dev/sluice/runtime/media/files"
+)
+
+// Queue is the River queue of this package's jobs. Few workers suffice: each
+// holds one range of a file in memory.
+const Queue = "media"
+
+// fetchTimeout bounds one attempt to fetch a source.
+const fetchTimeout = 30 * time.Minute
+
+// FetchArgs is the job that fetches the source of an asset.
+type FetchArgs struct {
+	AssetID string `json:"asset_id"`
+	Plan    string `json:"plan"` // whose limits hold
+}
+
+// Kind names the job.
+func (FetchArgs) Kind() string { return "media_fetch" }
+
+// InsertOpts sets the job's queue and how often it is tried.
+func (FetchArgs) InsertOpts() river.InsertOpts { return river.InsertOpts{Queue: Queue, MaxAttempts: 5} }
+
+// FetchWorker does FetchArgs.
+type FetchWorker struct {
+	river.WorkerDefaults[FetchArgs]
+	Service Service
+}
+
+// Timeout bounds one attempt.
+func (w *FetchWorker) Timeout(*river.Job[FetchArgs]) time.Duration { return fetchTimeout }
+
+// Work fetches the source and makes the asset ready, or failed where another
+// attempt would not help. An asset that is no longer processing, or gone, is left
+// alone: the job can run twice.
+func (w *FetchWorker) Work(ctx context.Context, job *river.Job[FetchArgs]) error {
+	v := w.Service
+	a, err := one(ctx, v.DB, `id = $1`, job.Args.AssetID)
+	if controlplane.ErrorCode(err) == decision.NotFound || err == nil && a.Status != Processing {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	limits := v.Plans.Of(job.Args.Plan)
+	stored, err := v.store(ctx, a.Owner, fetch.Open(ctx, v.Client, a.SourceURL), limits.FileBytes)
+	if err != nil && !final(err) && job.Attempt < job.MaxAttempts {
+		return err
+	}
+	return postgres.InTx(ctx, v.DB, func(tx pgx.Tx) error {
+		a, lerr := one(ctx, tx, `id = $1 FOR UPDATE`, a.ID)
+		if lerr != nil || a.Status != Processing {
+			return drop(ctx, tx, stored, lerr)
+		}
+		if err != nil {
+			a.Fail(reason(err))
+		} else {
+			a.Complete(stored)
+		}
+		return v.settle(ctx, tx, a, limits)
+	})
+}
+
+// drop removes a file that came too late for its asset.
+func drop(ctx context.Context, tx pgx.Tx, s Stored, err error) error {
+	if err != nil && controlplane.ErrorCode(err) != decision.NotFound {
+		return err
+	}
+	return release(ctx, tx, Asset{FileID: s.FileID})
+}
+
+// final says whether another attempt would fail as this one did.
+func final(err error) bool {
+	if e, ok := errors.AsType[*fetch.Error](err); ok {
+		return e.Permanent
+	}
+	code := controlplane.ErrorCode(err)
+	return code == decision.Storage001 || code == decision.Storage002
+}
+
+// reason is the error of an asset as its owner sees it.
+func reason(err error) (decision.Code, string) {
+	if e, ok := errors.AsType[*fetch.Error](err); ok {
+		return decision.BadGateway, e.Message
+	}
+	if e, ok := errors.AsType[*controlplane.Error](err); ok {
+		return e.Code, e.Message
+	}
+	return decision.Internal, decision.Lookup(decision.Internal).Message
+}
+
+// sweepAfter is the age at which a file that nobody refers to counts as left
+// behind. It is far more than fetchTimeout.
+const sweepAfter = 24 * time.Hour
+
+// Sweep removes the bytes that writers who died have left behind.
+func (v Service) Sweep(ctx context.Context) error {
+	_, err := files.Sweep(ctx, v.DB, now(v.Now).Add(-sweepAfter))
+	return err
+}

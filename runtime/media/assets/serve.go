@@ -1,0 +1,59 @@
+package assets
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/controlplane/respond"
+	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/runtime/media/files"
+	"sluice.dev/sluice/runtime/media/signing"
+)
+
+// PublicRoutes adds the address that serves bytes. It asks for no identity: the
+// token in the URL opens one asset.
+func (v Service) PublicRoutes(r chi.Router, a respond.Adapter) {
+	r.Get("/v1/playback/files/{id}", a.Handle(v.serve))
+	r.Head("/v1/playback/files/{id}", a.Handle(v.serve))
+}
+
+func (v Service) serve(w http.ResponseWriter, r *http.Request) error {
+	id := chi.URLParam(r, "id")
+	key, err := v.Keys.Key(r.Context())
+	if err != nil {
+		return err
+	}
+	if _, err := signing.Verify(key, r.URL.Query().Get("token"), signing.Download, id, v.Now()); err != nil {
+		return err
+	}
+	a, err := one(r.Context(), v.DB, `id = $1`, id)
+	if err == nil && a.Status != Ready {
+		err = &controlplane.Error{Code: decision.NotFound}
+	}
+	if err != nil {
+		return err
+	}
+	file, err := files.Open(r.Context(), v.DB, a.FileID)
+	if err != nil {
+		return err
+	}
+	h := w.Header()
+	h.Set("Content-Type", contentType(a.Format))
+	h.Set("ETag", `"`+a.FileID+`"`)
+	h.Set("Cache-Control", "private, max-age=3600")
+	h.Set("Access-Control-Allow-Origin", "*") // players on any page; the token is the protection
+	if r.URL.Query().Get("download") != "" {
+		h.Set("Content-Disposition", `attachment; filename="`+a.ID+"."+a.Format+`"`)
+	}
+	http.ServeContent(w, r, "", time.Time{}, file)
+	return nil
+}
+
+func contentType(format string) string {
+	if format == "mov" {
+		return "video/quicktime"
+	}
+	return "video/mp4"
+}

@@ -1,0 +1,222 @@
+package assets
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
+	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/controlplane/outbound"
+	"sluice.dev/sluice/controlplane/postgres"
+	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/runtime/media/files"
+	"sluice.dev/sluice/runtime/media/ident"
+	"sluice.dev/sluice/runtime/media/owner"
+	"sluice.dev/sluice/runtime/media/page"
+	"sluice.dev/sluice/runtime/media/plans"
+	"sluice.dev/sluice/runtime/media/signing"
+)
+
+// queueRetry is what Retry-After says when the processing queue is full, in
+// seconds (spec, TRANSCODE_001: 30–60 s).
+const queueRetry = 30
+
+// Service is what can be done with assets. Every field is required.
+type Service struct {
+	DB         postgres.DB
+	Events     controlplane.Emitter
+	Plans      plans.Table
+	Keys       *signing.Keys
+	Client     *outbound.Client      // checks source URLs before they are accepted
+	Jobs       *river.Client[pgx.Tx] // only InsertTx is called
+	Playback   string                // public address of /v1/playback, without a trailing slash
+	QueueLimit int                   // sources waiting to be fetched, of all owners; beyond: TRANSCODE_001
+	Now        func() time.Time
+}
+
+// CreateVOD stores a video that a job will fetch from its source. It fails with
+// BILLING_002 when the owner's storage is used up and with TRANSCODE_001 when
+// the queue is full.
+func (v Service) CreateVOD(ctx context.Context, o owner.Owner, in Input) (Asset, error) {
+	a, err := in.asset()
+	if err != nil {
+		return Asset{}, err
+	}
+	return v.enqueue(ctx, o, a)
+}
+
+// CreateClip stores a clip: ready at once when its source is, processing while
+// that is recorded, processed or, for a source_url, fetched. It fails with
+// invalid_request when the source is not there, and with conflict when a stream
+// has no recording or the source has failed.
+func (v Service) CreateClip(ctx context.Context, o owner.Owner, in ClipInput) (Asset, error) {
+	a, err := in.asset()
+	if err != nil {
+		return Asset{}, err
+	}
+	if a.SourceURL != "" {
+		return v.enqueue(ctx, o, a)
+	}
+	v.adopt(&a, o)
+	err = postgres.InTx(ctx, v.DB, func(tx pgx.Tx) error {
+		source, err := in.source(ctx, tx, o)
+		if err != nil {
+			return err
+		}
+		a.SourceID = source.ID
+		a.Follow(source)
+		if a.Status == Failed {
+			return refused(source, a)
+		}
+		if err := save(ctx, tx, a); err != nil {
+			return err
+		}
+		return v.announce(ctx, tx, a)
+	})
+	return a, err
+}
+
+// refused is why clip a cannot be cut from source.
+func refused(source, a Asset) error {
+	if source.Status == Failed {
+		return controlplane.Errorf(decision.Conflict, "%s", a.ErrorMessage)
+	}
+	return controlplane.Invalid([]decision.Detail{{Field: "end", Issue: "lies beyond the end of the source", Expected: strconv.FormatFloat(seconds(source.DurationMS), 'f', -1, 64) + " at most"}})
+}
+
+// source finds and locks the asset that a clip is cut from, so that it cannot
+// become ready unseen.
+func (in ClipInput) source(ctx context.Context, tx pgx.Tx, o owner.Owner) (Asset, error) {
+	var a Asset
+	var err error
+	field := "vod_id"
+	switch {
+	case in.VODID != "":
+		a, err = one(ctx, tx, `owner = $1 AND kind = 'vod' AND id = $2 FOR UPDATE`, o.ID, in.VODID)
+	case in.RecordingID != "":
+		field = "recording_id"
+		a, err = one(ctx, tx, `owner = $1 AND kind = 'recording' AND id = $2 FOR UPDATE`, o.ID, in.RecordingID)
+	default:
+		a, err = one(ctx, tx, `owner = $1 AND kind = 'recording' AND stream_id = $2 ORDER BY created_at DESC, id DESC LIMIT 1 FOR UPDATE`, o.ID, in.StreamID)
+		if controlplane.ErrorCode(err) == decision.NotFound {
+			return a, controlplane.Errorf(decision.Conflict, "There is no recording of that stream to cut a clip from.")
+		}
+	}
+	if controlplane.ErrorCode(err) == decision.NotFound {
+		return a, controlplane.Invalid([]decision.Detail{{Field: field, Issue: "names nothing of yours"}})
+	}
+	return a, err
+}
+
+// enqueue stores an asset with a source_url and the job that fetches it.
+func (v Service) enqueue(ctx context.Context, o owner.Owner, a Asset) (Asset, error) {
+	if err := v.Client.CheckURL(ctx, a.SourceURL); err != nil {
+		return Asset{}, controlplane.Invalid([]decision.Detail{outbound.Detail("source_url", err)})
+	}
+	if _, err := v.room(ctx, o); err != nil {
+		return Asset{}, err
+	}
+	v.adopt(&a, o)
+	err := postgres.InTx(ctx, v.DB, func(tx pgx.Tx) error {
+		if n, err := countProcessing(ctx, tx); err != nil {
+			return err
+		} else if n >= v.QueueLimit {
+			return &controlplane.Error{Code: decision.Transcode001, RetryAfter: queueRetry}
+		}
+		if err := save(ctx, tx, a); err != nil {
+			return err
+		}
+		if _, err := v.Jobs.InsertTx(ctx, tx, FetchArgs{AssetID: a.ID, Plan: o.Plan}, nil); err != nil {
+			return fmt.Errorf("enqueue fetch: %w", postgres.Unreachable(err))
+		}
+		return nil
+	})
+	return a, err
+}
+
+// Upload stores a video whose bytes come with the request. It fails with
+// STORAGE_001 when they are too many, with STORAGE_002 when they are no video
+// that we know, and with BILLING_002 when the owner's storage is used up.
+func (v Service) Upload(ctx context.Context, o owner.Owner, name string, body io.Reader) (Asset, error) {
+	limit, err := v.room(ctx, o)
+	if err != nil {
+		return Asset{}, err
+	}
+	a := Asset{Kind: VOD, Status: Processing, Title: title(name, ""), Metadata: map[string]string{}}
+	v.adopt(&a, o)
+	stored, err := v.store(ctx, o.ID, body, limit)
+	if err != nil {
+		return Asset{}, err
+	}
+	err = postgres.InTx(ctx, v.DB, func(tx pgx.Tx) error {
+		a.Complete(stored)
+		return v.settle(ctx, tx, a, v.Plans.Of(o.Plan))
+	})
+	return a, err
+}
+
+// room returns how many bytes a new file of o may have, or BILLING_002 when there
+// is no room at all. 0: any number.
+func (v Service) room(ctx context.Context, o owner.Owner) (int64, error) {
+	l := v.Plans.Of(o.Plan)
+	if l.StorageBytes == 0 {
+		return l.FileBytes, nil
+	}
+	used, err := files.Used(ctx, v.DB, o.ID)
+	if err != nil {
+		return 0, err
+	}
+	if used >= l.StorageBytes {
+		return 0, controlplane.Errorf(decision.QuotaUsed, "The plan's storage of %d bytes is used up.", l.StorageBytes)
+	}
+	return l.FileBytes, nil
+}
+
+func (v Service) adopt(a *Asset, o owner.Owner) {
+	a.ID, a.Owner, a.Account = ident.New(a.Kind.Prefix()), o.ID, o.Account
+	a.CreatedAt = now(v.Now)
+	a.UpdatedAt = a.CreatedAt
+}
+
+// Get returns one asset of this kind, or not_found.
+func (v Service) Get(ctx context.Context, o owner.Owner, kind Kind, id string) (Asset, error) {
+	return get(ctx, v.DB, o.ID, kind, id)
+}
+
+// List returns one page of assets, newest first.
+func (v Service) List(ctx context.Context, o owner.Owner, f Filter) (page.List[View], error) {
+	rows, total, err := list(ctx, v.DB, o.ID, f)
+	if err != nil {
+		return page.List[View]{}, err
+	}
+	key, err := v.Keys.Key(ctx)
+	if err != nil {
+		return page.List[View]{}, err
+	}
+	return page.Cut(f.Page, rows, total, place, func(a Asset) View { return v.view(a, key) }), nil
+}
+
+// Delete removes an asset. Its bytes go with the last clip that shares them; a
+// clip that still waits for it fails.
+func (v Service) Delete(ctx context.Context, o owner.Owner, kind Kind, id string) error {
+	return postgres.InTx(ctx, v.DB, func(tx pgx.Tx) error {
+		a, err := one(ctx, tx, `owner = $1 AND kind = $2 AND id = $3 FOR UPDATE`, o.ID, kind, id)
+		if err != nil {
+			return err
+		}
+		if a.Status == InRecording {
+			return controlplane.Errorf(decision.Conflict, "The recording is still being made. Stop its stream first.")
+		}
+		if a.Status == Processing {
+			a.Fail(decision.NotFound, "It was deleted.")
+			if err := v.lead(ctx, tx, a); err != nil {
+				return err
+			}
+		}
+		return release(ctx, tx, a)
+	})
+}

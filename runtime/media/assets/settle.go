@@ -1,0 +1,155 @@
+package assets
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/controlplane/postgres"
+	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/runtime/media/files"
+	"sluice.dev/sluice/runtime/media/mp4"
+	"sluice.dev/sluice/runtime/media/plans"
+	"sluice.dev/sluice/runtime/media/signing"
+)
+
+// eventTTL is how long the URLs in an event hold: its last retry comes after
+// more than two hours.
+const eventTTL = 24 * time.Hour
+
+// store keeps src as a file and reads what it says of itself. It fails with
+// STORAGE_001 above limit bytes and with STORAGE_002 when it is no video file
+// that we know; nothing is kept then.
+func (v Service) store(ctx context.Context, owner string, src io.Reader, limit int64) (Stored, error) {
+	id, size, err := files.Write(ctx, v.DB, owner, src, limit, now(v.Now))
+	if err != nil {
+		return Stored{}, err
+	}
+	info, err := v.probe(ctx, id)
+	if err != nil {
+		drop := postgres.InTx(context.WithoutCancel(ctx), v.DB, func(tx pgx.Tx) error { return files.RemoveTx(ctx, tx, id) })
+		return Stored{}, errors.Join(err, drop)
+	}
+	return Stored{FileID: id, Size: size, Info: info}, nil
+}
+
+func (v Service) probe(ctx context.Context, id string) (mp4.Info, error) {
+	r, err := files.Open(ctx, v.DB, id)
+	if err != nil {
+		return mp4.Info{}, err
+	}
+	info, err := mp4.Parse(r, r.Size())
+	for _, known := range []error{mp4.ErrNotMP4, mp4.ErrNoMovie, mp4.ErrDamaged} {
+		if errors.Is(err, known) {
+			return info, &controlplane.Error{Code: decision.Storage002, Message: "The file is not accepted: " + known.Error() + ".", Cause: err}
+		}
+	}
+	return info, err
+}
+
+// settle writes an asset that is ready or failed, takes the clips that wait for
+// it along, and tells the account.
+func (v Service) settle(ctx context.Context, tx pgx.Tx, a Asset, l plans.Limits) error {
+	a.UpdatedAt = now(v.Now)
+	if err := save(ctx, tx, a); err != nil {
+		return err
+	}
+	if err := v.announce(ctx, tx, a); err != nil {
+		return err
+	}
+	if err := v.lead(ctx, tx, a); err != nil {
+		return err
+	}
+	return v.warn(ctx, tx, a, l)
+}
+
+// lead takes the clips that wait for source to where it is.
+func (v Service) lead(ctx context.Context, tx pgx.Tx, source Asset) error {
+	clips, err := followers(ctx, tx, source.ID)
+	if err != nil {
+		return err
+	}
+	for _, c := range clips {
+		c.Follow(source)
+		c.UpdatedAt = now(v.Now)
+		if err := save(ctx, tx, c); err != nil {
+			return err
+		}
+		if err := v.announce(ctx, tx, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// announce emits the events of an asset that has just become what it is.
+func (v Service) announce(ctx context.Context, tx pgx.Tx, a Asset) error {
+	if a.Status == Failed && a.Kind == Recording {
+		return v.emit(ctx, tx, a, "recording.failed", map[string]any{
+			"error_code": a.ErrorCode, "error_message": a.ErrorMessage, "retry_available": false})
+	}
+	if a.Status != Ready || a.Account == "" {
+		return nil
+	}
+	key, err := v.Keys.Key(ctx)
+	if err != nil {
+		return err
+	}
+	length, link := a.DurationMS/1000, v.link(a, key, eventTTL)
+	switch a.Kind {
+	case VOD:
+		return v.emit(ctx, tx, a, "vod.ready", map[string]any{"vod_id": a.ID, "title": a.Title, "duration": length, "playback_url": link})
+	case Clip:
+		return v.emit(ctx, tx, a, "clip.created", map[string]any{"clip_id": a.ID, "title": a.Title, "duration": seconds(a.DurationMS)})
+	default:
+		done := map[string]any{"duration": length, "file_size": a.FileSize, "format": a.Format, "resolution": a.Resolution(), "download_url": link}
+		if err := v.emit(ctx, tx, a, "recording.completed", done); err != nil {
+			return err
+		}
+		return v.emit(ctx, tx, a, "recording.ready", map[string]any{"duration": length, "playback_url": link})
+	}
+}
+
+// warn tells the account when a's bytes took its storage over a line. Files that
+// arrive at the same moment may be counted in either order; the line is passed
+// once all the same, because each is counted with itself.
+func (v Service) warn(ctx context.Context, tx pgx.Tx, a Asset, l plans.Limits) error {
+	if l.StorageBytes == 0 || a.Status != Ready {
+		return nil
+	}
+	used, err := files.Used(ctx, tx, a.Owner)
+	if err != nil || !crossed(used-a.FileSize, used, l.StorageBytes) {
+		return err
+	}
+	a.StreamID = ""
+	return v.emit(ctx, tx, a, "billing.usage_warning", warning(used, l.StorageBytes, now(v.Now)))
+}
+
+// emit tells the account. A paying agent has none.
+func (v Service) emit(ctx context.Context, tx pgx.Tx, a Asset, kind string, data map[string]any) error {
+	if a.Account == "" {
+		return nil
+	}
+	e := controlplane.Event{Account: a.Account, Type: kind, StreamID: a.StreamID, Time: now(v.Now), Data: data}
+	if a.Kind == Recording && kind != "billing.usage_warning" {
+		e.RecordingID = a.ID
+	}
+	if a.Status == Failed {
+		e.ErrorCode = string(a.ErrorCode)
+	}
+	return v.Events.EmitTx(ctx, tx, e)
+}
+
+// link is a signed address of a's bytes that holds for ttl. A clip's address ends
+// with its place in them, as W3C Media Fragments writes it: players start and
+// stop there.
+func (v Service) link(a Asset, key []byte, ttl time.Duration) string {
+	token, err := signing.Sign(key, signing.Grant{Use: signing.Download, Subject: a.ID, Expires: now(v.Now).Add(ttl)})
+	if err != nil {
+		return ""
+	}
+	return v.Playback + "/files/" + a.ID + "?token=" + token + fragment(a)
+}

@@ -1,0 +1,91 @@
+package assets
+
+import (
+	"strconv"
+	"time"
+
+	"sluice.dev/sluice/filters/decision"
+)
+
+// linkTTL is how long the URLs in an answer hold.
+const linkTTL = 6 * time.Hour
+
+// View is an asset as callers see it. Numbers and texts that are not known, or
+// not yet, are null.
+type View struct {
+	ID          string            `json:"id"`
+	Title       string            `json:"title"`
+	Status      Status            `json:"status"`
+	State       Status            `json:"state"` // the same, under the name that guides use
+	SourceURL   *string           `json:"source_url"`
+	Duration    *float64          `json:"duration"` // seconds
+	FileSize    *int64            `json:"file_size"`
+	Format      *string           `json:"format"`
+	Resolution  *string           `json:"resolution"`
+	VideoCodec  *string           `json:"video_codec"`
+	AudioCodec  *string           `json:"audio_codec"`
+	PlaybackURL *string           `json:"playback_url"` // signed, for six hours
+	Error       *FailureView      `json:"error"`
+	Metadata    map[string]string `json:"metadata"`
+	CreatedAt   time.Time         `json:"created_at"`
+	UpdatedAt   time.Time         `json:"updated_at"`
+
+	StreamID *string  `json:"stream_id,omitempty"` // recordings, and clips of them
+	SourceID *string  `json:"source_id,omitempty"` // clips
+	Start    *float64 `json:"start,omitempty"`     // clips: seconds
+	End      *float64 `json:"end,omitempty"`
+}
+
+// FailureView says why an asset failed.
+type FailureView struct {
+	Code    decision.Code `json:"code"`
+	Message string        `json:"message"`
+}
+
+// DownloadView is one file that can be downloaded.
+type DownloadView struct {
+	Profile    string    `json:"profile"` // always source: the file as it came
+	Format     string    `json:"format"`
+	Resolution *string   `json:"resolution"`
+	FileSize   int64     `json:"file_size"`
+	URL        string    `json:"url"` // signed
+	ExpiresAt  time.Time `json:"expires_at"`
+}
+
+func (v Service) view(a Asset, key []byte) View {
+	out := View{ID: a.ID, Title: a.Title, Status: a.Status, State: a.Status, SourceURL: some(a.SourceURL),
+		Duration: positive(a.DurationMS), FileSize: some(a.FileSize), Format: some(a.Format), Resolution: some(a.Resolution()),
+		VideoCodec: some(a.VideoCodec), AudioCodec: some(a.AudioCodec), Metadata: a.Metadata,
+		CreatedAt: a.CreatedAt.UTC(), UpdatedAt: a.UpdatedAt.UTC(), StreamID: some(a.StreamID), SourceID: some(a.SourceID)}
+	if a.Status == Ready {
+		out.PlaybackURL = some(v.link(a, key, linkTTL))
+	}
+	if a.Status == Failed {
+		out.Error = &FailureView{a.ErrorCode, a.ErrorMessage}
+	}
+	if a.Kind == Clip {
+		start, end := seconds(a.StartMS), seconds(a.EndMS)
+		out.Start, out.End = &start, &end
+	}
+	return out
+}
+
+// some is nil for a zero value, else a pointer to it.
+func some[T comparable](value T) *T {
+	var zero T
+	if value == zero {
+		return nil
+	}
+	return &value
+}
+
+func positive(ms int64) *float64 { return some(seconds(ms)) }
+
+// fragment is the place of a clip in its file, as the end of a URL.
+func fragment(a Asset) string {
+	if a.Kind != Clip {
+		return ""
+	}
+	at := func(ms int64) string { return strconv.FormatFloat(seconds(ms), 'f', -1, 64) }
+	return "#t=" + at(a.StartMS) + "," + at(a.EndMS)
+}
