@@ -1,0 +1,286 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"sluice.dev/sluice/bench/load"
+)
+
+// bed is everything that runs during the measurement.
+type bed struct {
+	dir     string
+	started []*exec.Cmd
+	plain   *subject
+	edge    *subject
+}
+
+const body = 1024 // bytes of the upstream's answer
+
+// start brings up the upstream, a plain Envoy and a whole local stack whose
+// edge proxies to the same upstream.
+func start() (*bed, error) {
+	dir, err := os.MkdirTemp("", "sluice-bench-")
+	if err != nil {
+		return nil, err
+	}
+	b := &bed{dir: dir}
+	if err := b.up(); err != nil {
+		b.stop()
+		return nil, err
+	}
+	return b, nil
+}
+
+func (b *bed) up() error {
+	for _, name := range []string{"SLUICE_BIN", "SLUICE_ENVOY", "SLUICE_WASM_DIR", "SLUICE_TEST_DATABASE_URL"} {
+		if os.Getenv(name) == "" {
+			return fmt.Errorf("%s is not set: run `make bench`", name)
+		}
+	}
+	addrs, err := freeAddrs(12)
+	if err != nil {
+		return err
+	}
+	upstream, plain := addrs[0], addrs[1]
+	up, err := b.envoy("upstream", upstreamConfig(upstream))
+	if err != nil {
+		return err
+	}
+	pid, err := b.envoy("plain", plainConfig(plain, upstream))
+	if err != nil {
+		return err
+	}
+	b.plain = &subject{name: "plain Envoy", pid: pid, request: load.Request{Addr: plain, Path: "/bench"}}
+	if err := b.stack(addrs[2:], upstream); err != nil {
+		return err
+	}
+	if err := errors.Join(waitFor(b.plain.request), waitFor(b.edge.request)); err != nil {
+		return err
+	}
+	return errors.Join(pin(b.plain.pid, 0), pin(b.edge.pid, 0), pin(up, 1), pin(os.Getpid(), 1))
+}
+
+// stack runs `sluice up` and routes /v1/bench to the upstream.
+func (b *bed) stack(addrs []string, upstream string) error {
+	state := filepath.Join(b.dir, "state")
+	env := append(os.Environ(), "SLUICE_STATE_DIR="+state, "SLUICE_EDGE_CONCURRENCY=1", "SLUICE_DATABASE_URL="+os.Getenv("SLUICE_TEST_DATABASE_URL"))
+	for i, name := range []string{"GATEWAY_ADDR", "RUNTIME_ADDR", "ADMIN_ADDR", "XDS_ADDR", "API_LISTEN", "RUNTIME_LISTEN", "MEDIA_LISTEN", "ENVOY_ADMIN_ADDR"} {
+		env = append(env, "SLUICE_"+name+"="+addrs[i])
+	}
+	var out lockedBuffer
+	cmd := exec.Command(os.Getenv("SLUICE_BIN"), "up")
+	cmd.Env, cmd.Stdout, cmd.Stderr = env, &out, &out
+	if err := b.run(cmd); err != nil {
+		return err
+	}
+	if err := until(func() error {
+		if !strings.Contains(out.String(), "\nready") {
+			return errors.New(out.String())
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	vars, err := os.ReadFile(filepath.Join(state, "dev.env"))
+	if err != nil {
+		return err
+	}
+	dev := map[string]string{}
+	for line := range strings.Lines(string(vars)) {
+		k, v, _ := strings.Cut(strings.TrimSpace(line), "=")
+		dev[k] = strings.Trim(v, "'")
+	}
+	if err := b.route(dev, upstream); err != nil {
+		return err
+	}
+	pid, err := childNamed(cmd.Process.Pid, "envoy")
+	if err != nil {
+		return err
+	}
+	b.edge = &subject{name: "edge: key, scope, limit, identity, headers", pid: pid,
+		request: load.Request{Addr: addrs[0], Path: "/v1/bench", Headers: []string{"Authorization: Bearer " + dev["SLUICE_API_KEY"]}}}
+	return nil
+}
+
+// route adds the bench's product and route to the stack's configuration.
+func (b *bed) route(dev map[string]string, upstream string) error {
+	doc, err := os.ReadFile("deploy/sluice.yaml")
+	if err != nil {
+		return err
+	}
+	text := strings.Replace(string(doc), "\nproducts:\n", "\nproducts:\n  - {name: bench, upstreams: [{address: \""+upstream+"\"}]}\n", 1)
+	text = strings.Replace(text, "\nroutes:\n", "\nroutes:\n  - {name: bench, methods: [GET], path: /v1/bench, auth: [key], scope: streams:read, product: bench}\n", 1)
+	text = strings.Replace(text, "per_minute: 1000000", "per_minute: 1000000000", 1)
+	file := filepath.Join(b.dir, "sluice.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		return err
+	}
+	cmd := exec.Command(os.Getenv("SLUICE_BIN"), "apply", "-f", file)
+	cmd.Env = append(os.Environ(), "SLUICE_ADMIN_URL="+dev["SLUICE_ADMIN_URL"], "SLUICE_ADMIN_KEY="+dev["SLUICE_ADMIN_KEY"])
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("sluice apply: %w: %s", err, out)
+	}
+	return nil
+}
+
+// envoy runs an Envoy with one worker and returns its process id.
+func (b *bed) envoy(name, config string) (int, error) {
+	file := filepath.Join(b.dir, name+".yaml")
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		return 0, err
+	}
+	cmd := exec.Command(os.Getenv("SLUICE_ENVOY"), "-c", file, "--concurrency", "1", "--disable-hot-restart", "-l", "error")
+	cmd.Stderr = os.Stderr
+	err := b.run(cmd)
+	return cmd.Process.Pid, err
+}
+
+func (b *bed) run(cmd *exec.Cmd) error {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
+	b.started = append(b.started, cmd)
+	return cmd.Start()
+}
+
+func (b *bed) stop() {
+	for _, cmd := range b.started {
+		if cmd.Process != nil {
+			_ = cmd.Process.Signal(syscall.SIGTERM)
+			_ = cmd.Wait()
+		}
+	}
+	_ = os.RemoveAll(b.dir)
+}
+
+func hcm(addr, name, route, clusters string) string {
+	host, port, _ := net.SplitHostPort(addr)
+	return fmt.Sprintf(`static_resources:
+  listeners:
+  - address: {socket_address: {address: %s, port_value: %s}}
+    filter_chains: [{filters: [{name: hcm, typed_config: {"@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager,
+      stat_prefix: %s, route_config: {virtual_hosts: [{name: v, domains: ["*"], routes: [%s]}]},
+      http_filters: [{name: router, typed_config: {"@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router}}]}}]}]
+  clusters: [%s]
+`, host, port, name, route, clusters)
+}
+
+func upstreamConfig(addr string) string {
+	return hcm(addr, "upstream", `{match: {prefix: /}, direct_response: {status: 200, body: {inline_string: "`+strings.Repeat("x", body)+`"}}}`, "")
+}
+
+func plainConfig(addr, upstream string) string {
+	host, port, _ := net.SplitHostPort(upstream)
+	return hcm(addr, "plain", `{match: {prefix: /}, route: {cluster: u}}`, fmt.Sprintf(
+		`{name: u, type: STATIC, connect_timeout: 1s, load_assignment: {cluster_name: u, endpoints: [{lb_endpoints: [{endpoint: {address: {socket_address: {address: %s, port_value: %s}}}}]}]}}`, host, port))
+}
+
+func waitFor(r load.Request) error {
+	return until(func() error {
+		req, err := http.NewRequest(http.MethodGet, "http://"+r.Addr+r.Path, nil)
+		if err != nil {
+			return err
+		}
+		for _, h := range r.Headers {
+			k, v, _ := strings.Cut(h, ": ")
+			req.Header.Set(k, v)
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return err
+		}
+		defer res.Body.Close()
+		b, err := io.ReadAll(res.Body)
+		if res.StatusCode != 200 || len(b) != body {
+			return fmt.Errorf("%s answers %d with %d bytes", r.Path, res.StatusCode, len(b))
+		}
+		return err
+	})
+}
+
+func until(f func() error) error {
+	var err error
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		if err = f(); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+func freeAddrs(n int) ([]string, error) {
+	var addrs []string
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer l.Close()
+		addrs = append(addrs, l.Addr().String())
+	}
+	return addrs, nil
+}
+
+// pin puts every thread of a process on one core.
+func pin(pid, core int) error {
+	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
+	mask := uint64(1) << core
+	for _, t := range tasks {
+		tid, _ := strconv.Atoi(filepath.Base(t))
+		if _, _, e := syscall.RawSyscall(syscall.SYS_SCHED_SETAFFINITY, uintptr(tid), 8, uintptr(unsafe.Pointer(&mask))); e != 0 && e != syscall.ESRCH {
+			err = errors.Join(err, fmt.Errorf("pin %d to core %d: %w", tid, core, e))
+		}
+	}
+	return err
+}
+
+// cpuTime is what a process has used so far.
+func cpuTime(pid int) time.Duration {
+	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	_, rest, _ := bytes.Cut(b, []byte(") "))
+	f := bytes.Fields(rest)
+	if len(f) < 13 {
+		return 0
+	}
+	user, _ := strconv.Atoi(string(f[11]))
+	system, _ := strconv.Atoi(string(f[12]))
+	return time.Duration(user+system) * 10 * time.Millisecond // USER_HZ is 100
+}
+
+// childNamed finds a process below pid, at any depth, whose program has the name.
+func childNamed(pid int, name string) (int, error) {
+	parents := map[int]int{}
+	names := map[int]string{}
+	dirs, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, d := range dirs {
+		b, err := os.ReadFile(d)
+		if err != nil {
+			continue
+		}
+		id, _ := strconv.Atoi(strings.Split(d, "/")[2])
+		head, rest, _ := strings.Cut(string(b), ") ")
+		_, names[id], _ = strings.Cut(head, "(")
+		if f := strings.Fields(rest); len(f) > 1 {
+			parents[id], _ = strconv.Atoi(f[1])
+		}
+	}
+	for id, n := range names {
+		for p := id; n == name && p > 1; p = parents[p] {
+			if p == pid {
+				return id, nil
+			}
+		}
+	}
+	return 0, fmt.Errorf("process %d has no child %s", pid, name)
+}

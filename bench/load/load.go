@@ -1,0 +1,159 @@
+// Package load makes requests for benchmarks: closed loop, where each
+// connection waits for its answer, to find a throughput; and open loop, where
+// requests leave at set times whatever the answers do, to find latencies that
+// are not flattered by waiting.
+//
+// It speaks HTTP/1.1 on plain sockets with one fixed request, because a client
+// that does more costs more than the proxy that is measured.
+package load
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// Request is what is sent, over and over.
+type Request struct {
+	Addr    string   // host:port
+	Path    string   // of a GET
+	Headers []string // whole lines, without the line end
+	Status  int      // the one that counts as success; 0: 200
+}
+
+// Result is what a run gave.
+type Result struct {
+	Requests  int
+	Elapsed   time.Duration
+	Latencies []time.Duration // sorted
+}
+
+// Rate is the number of requests a second.
+func (r Result) Rate() float64 { return float64(r.Requests) / r.Elapsed.Seconds() }
+
+// Quantile is the latency below which the part q of the requests lie.
+func (r Result) Quantile(q float64) time.Duration {
+	if len(r.Latencies) == 0 {
+		return 0
+	}
+	return r.Latencies[min(len(r.Latencies)-1, int(q*float64(len(r.Latencies))))]
+}
+
+// Closed keeps connections busy for d.
+func Closed(req Request, connections int, d time.Duration) (Result, error) {
+	end := time.Now().Add(d)
+	return run(req, connections, func(_ int, n int) (time.Time, bool) {
+		now := time.Now()
+		return now, now.Before(end)
+	})
+}
+
+// Open sends rate requests a second for d, spread over connections; a latency
+// counts from the time at which the request was due.
+func Open(req Request, connections, rate int, d time.Duration) (Result, error) {
+	start := time.Now().Add(10 * time.Millisecond)
+	gap := time.Second / time.Duration(rate)
+	return run(req, connections, func(worker, n int) (time.Time, bool) {
+		due := start.Add(gap * time.Duration(n*connections+worker))
+		time.Sleep(time.Until(due))
+		return due, due.Sub(start) < d
+	})
+}
+
+// run lets each connection make requests at the times that next gives.
+func run(req Request, connections int, next func(worker, n int) (time.Time, bool)) (Result, error) {
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	var all Result
+	var problems []error
+	began := time.Now()
+	for worker := range connections {
+		wg.Go(func() {
+			latencies, err := keepBusy(req, func(n int) (time.Time, bool) { return next(worker, n) })
+			mu.Lock()
+			defer mu.Unlock()
+			all.Latencies = append(all.Latencies, latencies...)
+			problems = append(problems, err)
+		})
+	}
+	wg.Wait()
+	all.Elapsed = time.Since(began)
+	all.Requests = len(all.Latencies)
+	slices.Sort(all.Latencies)
+	return all, errors.Join(problems...)
+}
+
+// keepBusy is one connection.
+func keepBusy(req Request, next func(n int) (time.Time, bool)) ([]time.Duration, error) {
+	conn, err := net.Dial("tcp", req.Addr)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	text := req.text()
+	r := bufio.NewReaderSize(conn, 16<<10)
+	var latencies []time.Duration
+	for n := 0; ; n++ {
+		due, more := next(n)
+		if !more {
+			return latencies, nil
+		}
+		if _, err := conn.Write(text); err != nil {
+			return latencies, err
+		}
+		if err := read(r, req.Status); err != nil {
+			return latencies, fmt.Errorf("%s: %w", req.Path, err)
+		}
+		latencies = append(latencies, time.Since(due))
+	}
+}
+
+func (r Request) text() []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "GET %s HTTP/1.1\r\nHost: %s\r\n", r.Path, r.Addr)
+	for _, h := range r.Headers {
+		b.WriteString(h + "\r\n")
+	}
+	b.WriteString("\r\n")
+	return b.Bytes()
+}
+
+var contentLength = []byte("content-length: ")
+
+// read takes one answer with a Content-Length off the connection.
+func read(r *bufio.Reader, status int) error {
+	line, err := r.ReadSlice('\n')
+	if err != nil {
+		return err
+	}
+	if status == 0 {
+		status = 200
+	}
+	if got, _ := strconv.Atoi(string(line[9:min(12, len(line))])); got != status {
+		return fmt.Errorf("answer %q, want status %d", bytes.TrimSpace(line), status)
+	}
+	length := 0
+	for {
+		if line, err = r.ReadSlice('\n'); err != nil {
+			return err
+		}
+		if len(line) <= 2 {
+			break
+		}
+		if len(line) > len(contentLength) && bytes.EqualFold(line[:len(contentLength)], contentLength) {
+			length, _ = strconv.Atoi(string(bytes.TrimSpace(line[len(contentLength):])))
+		}
+	}
+	_, err = r.Discard(length)
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return err
+}

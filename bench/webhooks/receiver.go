@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// receiver is an HTTP server that stands for every endpoint: /fast/N answers
+// at once, /hang/N never.
+type receiver struct {
+	base string
+	mu   sync.Mutex
+	seen map[string]time.Time // event id and path → first arrival
+	more chan struct{}        // one for each first arrival
+}
+
+func newReceiver() (*receiver, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	r := &receiver{base: fmt.Sprintf("http://%s", l.Addr()), seen: map[string]time.Time{}, more: make(chan struct{}, 1<<20)}
+	go func() { _ = http.Serve(l, r) }()
+	return r, nil
+}
+
+// ServeHTTP notes the arrival and answers as the path says.
+func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	_, _ = io.Copy(io.Discard, req.Body)
+	if strings.HasPrefix(req.URL.Path, "/hang/") {
+		<-req.Context().Done()
+		return
+	}
+	key := req.Header.Get("X-Service-Event-Id") + req.URL.Path
+	r.mu.Lock()
+	if _, again := r.seen[key]; !again {
+		r.seen[key] = time.Now()
+		r.more <- struct{}{}
+	}
+	r.mu.Unlock()
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// wait returns when n further requests have arrived for the first time.
+func (r *receiver) wait(ctx context.Context, n int) error {
+	for range n {
+		select {
+		case <-r.more:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// latencies compares arrivals with when each event was published.
+func (r *receiver) latencies(published map[string]time.Time) []time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var all []time.Duration
+	for key, at := range r.seen {
+		id, _, _ := strings.Cut(key, "/")
+		if from, ok := published[id]; ok {
+			all = append(all, at.Sub(from))
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+func percentile(sorted []time.Duration, p float64) time.Duration {
+	if len(sorted) == 0 {
+		return 0
+	}
+	return sorted[min(int(p*float64(len(sorted))), len(sorted)-1)]
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"net/netip"
+	"os"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"sluice.dev/sluice/controlplane/outbound"
+	"sluice.dev/sluice/controlplane/postgres"
+	"sluice.dev/sluice/controlplane/webhooks"
+	"sluice.dev/sluice/controlplane/webhooks/delivery"
+	"sluice.dev/sluice/controlplane/webhooks/seal"
+	"sluice.dev/sluice/deploy/local/pgserver"
+	"sluice.dev/sluice/migrations"
+	"sluice.dev/sluice/workers"
+)
+
+// stack is what runs in this process: the service and one worker. PostgreSQL
+// runs beside it, writing durably.
+type stack struct {
+	server  *pgserver.Server
+	pool    *pgxpool.Pool
+	service *webhooks.Service
+	client  *river.Client[pgTx]
+	account string
+}
+
+func start(ctx context.Context, dir string) (*stack, error) {
+	server, err := pgserver.Start(ctx, pgserver.Config{Dir: dir, Path: os.Getenv("PATH")})
+	if err != nil {
+		return nil, err
+	}
+	s := &stack{server: server, account: "acct_0000000000001"}
+	if err := migrations.Up(ctx, server.URL()); err != nil {
+		return s, err
+	}
+	if s.pool, err = postgres.Open(ctx, postgres.Config{URL: server.URL(), MaxConns: 24, Name: "bench"}); err != nil {
+		return s, err
+	}
+	_, err = s.pool.Exec(ctx, `INSERT INTO accounts (id, name, plan) VALUES ($1, 'bench', 'local') ON CONFLICT DO NOTHING`, s.account)
+	if err != nil {
+		return s, err
+	}
+	return s, s.work(ctx)
+}
+
+func (s *stack) work(ctx context.Context) error {
+	jobs, err := river.NewClient(riverpgxv5.New(s.pool), &river.Config{})
+	if err != nil {
+		return err
+	}
+	box, err := seal.New(seal.NewKey())
+	if err != nil {
+		return err
+	}
+	client := outbound.New(outbound.Config{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, MaxIdlePerHost: 256, MaxBody: 1 << 10})
+	s.service = webhooks.New(webhooks.Config{DB: s.pool, Jobs: jobs, Box: box, Client: client, MaxSubscriptions: 50_000})
+	deliverer := delivery.New(delivery.Config{DB: s.pool, Service: s.service, Client: client})
+	registry := river.NewWorkers()
+	workers.AddWebhooks(registry, workers.Webhooks{Service: s.service, Deliverer: deliverer})
+	s.client, err = river.NewClient(riverpgxv5.New(s.pool), &river.Config{
+		Queues: workers.WebhookQueues(), Workers: registry, JobTimeout: 20 * time.Second, RescueStuckJobsAfter: time.Minute,
+		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+	})
+	if err != nil {
+		return err
+	}
+	go workers.WebhookUpkeep{Deliverer: deliverer}.Run(ctx)
+	return s.client.Start(ctx)
+}
+
+func (s *stack) stop(ctx context.Context) error {
+	if s.client != nil {
+		_ = s.client.StopAndCancel(ctx)
+	}
+	if s.pool != nil {
+		s.pool.Close()
+	}
+	return s.server.Stop()
+}
+
+// subscribe makes n subscriptions, to url(i) each.
+func (s *stack) subscribe(ctx context.Context, n int, event string, url func(int) string) error {
+	for i := range n {
+		_, err := s.service.Create(ctx, s.account, webhooks.Create{URL: url(i), Events: []string{event}, Secret: "a secret of the benchmark"})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+	"sluice.dev/sluice/controlplane/api"
+	"sluice.dev/sluice/controlplane/config"
+	"sluice.dev/sluice/controlplane/feed"
+	"sluice.dev/sluice/controlplane/identity"
+	"sluice.dev/sluice/controlplane/postgres"
+	"sluice.dev/sluice/controlplane/respond"
+	"sluice.dev/sluice/controlplane/sessions"
+	"sluice.dev/sluice/controlplane/xds"
+	"sluice.dev/sluice/controlplane/xds/resources"
+)
+
+// version of this build, as /v1/health shows it; the linker sets it.
+var version = "dev"
+
+// identitySecret is the name under which edges find the secret that signs
+// identity headers.
+const identitySecret = "identity"
+
+// runControlPlane serves edges (xDS and the key feed), the public API behind
+// them, and the admin API.
+func runControlPlane(ctx context.Context, env environment) error {
+	pool, err := env.database(ctx, "sluice controlplane", 20)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	secrets, err := env.secrets("SLUICE_IDENTITY_SECRETS")
+	if err != nil {
+		return err
+	}
+	if err := feed.PutSecret(ctx, pool, identitySecret, secrets[0]); err != nil {
+		return err
+	}
+	metrics := prometheus.NewRegistry()
+	adapter := respond.Adapter{DocsBase: env.publicURL()}
+	keys := feed.New(feed.Config{Pool: pool, Token: env.get("SLUICE_FEED_TOKEN"), Respond: adapter, Metrics: metrics})
+	edges := env.xds(pool)
+	loader := xds.Loader{Pool: pool, Server: edges}
+	if err := loader.Load(ctx); err != nil {
+		slog.Warn("no configuration yet", "cause", err)
+	}
+
+	surfaces, err := env.api(pool, edges, adapter)
+	if err != nil {
+		return err
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { keys.Run(ctx); return nil })
+	g.Go(func() error { loader.Run(ctx); return nil })
+	g.Go(func() error { <-ctx.Done(); edges.Close(); return nil })
+	g.Go(func() error {
+		return serve(ctx,
+			endpoint{name: "admin API", addr: env.get("SLUICE_ADMIN_ADDR"), handler: api.Admin(surfaces)},
+			endpoint{name: "public API", addr: env.get("SLUICE_API_LISTEN"), handler: api.Public(surfaces)},
+			endpoint{name: "edges", addr: env.get("SLUICE_XDS_ADDR"), handler: edgeMux(edges, keys), h2c: true, streams: true},
+		)
+	})
+	return g.Wait()
+}
+
+// api is what the public and the admin API are made of.
+func (e environment) api(pool *pgxpool.Pool, edges *xds.Server, adapter respond.Adapter) (api.Config, error) {
+	verifier, err := e.verifier()
+	if err != nil {
+		return api.Config{}, err
+	}
+	documents := config.Admin{Store: config.Store{DB: pool}, Check: edges.Check, Numbers: numbers(pool), Respond: adapter}
+	return api.Config{
+		DB:       pool,
+		Respond:  adapter,
+		Identity: verifier,
+		Sessions: sessions.New(e.sessions(pool)),
+		Region:   e.get("SLUICE_REGION"),
+		Version:  version,
+		Admin:    []api.Routes{documents.Routes, edges.AdminRoutes(adapter)},
+	}, nil
+}
+
+// edgeMux serves gRPC streams and the key feed on one address.
+func edgeMux(edges *xds.Server, keys *feed.Feed) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET "+feed.Path, keys)
+	mux.Handle("/envoy.service.discovery.v3.AggregatedDiscoveryService/", edges.Handler())
+	return mux
+}
+
+func (e environment) xds(pool *pgxpool.Pool) *xds.Server {
+	return xds.New(xds.Config{
+		Resources: resources.Options{
+			Addresses: map[string]string{
+				"api": e.get("SLUICE_API_LISTEN"), "media": e.get("SLUICE_MEDIA_LISTEN"), "runtime": e.get("SLUICE_RUNTIME_LISTEN"),
+			},
+			DocsBase: e.publicURL(),
+		},
+		Numbers: numbers(pool),
+	})
+}
+
+// numbers gives scopes and plans their numbers in pool's database.
+func numbers(pool *pgxpool.Pool) func(context.Context, config.Document) (config.Numbers, error) {
+	return func(ctx context.Context, d config.Document) (config.Numbers, error) {
+		return config.EnsureNumbers(ctx, pool, d)
+	}
+}
+
+// database opens the pool of a process.
+func (e environment) database(ctx context.Context, name string, conns int32) (*pgxpool.Pool, error) {
+	url, err := e.require("SLUICE_DATABASE_URL")
+	if err != nil {
+		return nil, err
+	}
+	return postgres.Open(ctx, postgres.Config{URL: url, MaxConns: conns, Name: name})
+}
+
+// verifier checks the identity headers that edges sign.
+func (e environment) verifier() (identity.Verifier, error) {
+	secrets, err := e.secrets("SLUICE_IDENTITY_SECRETS")
+	if err != nil {
+		return identity.Verifier{}, err
+	}
+	list := make([][]byte, len(secrets))
+	for i := range secrets {
+		list[i] = secrets[i][:]
+	}
+	return identity.Verifier{Secrets: func() [][]byte { return list }}, nil
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"encoding/hex"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+)
+
+// variable is one environment variable that sluice reads.
+type variable struct{ name, fallback, help string }
+
+// variables lists them all; the README's table is checked against it.
+var variables = []variable{
+	{"SLUICE_GATEWAY_ADDR", "127.0.0.1:8080", "where the gateway listens"},
+	{"SLUICE_RUNTIME_ADDR", "127.0.0.1:8090", "where the edge listens for the chat runtime"},
+	{"SLUICE_ADMIN_ADDR", "127.0.0.1:9090", "where the admin API listens"},
+	{"SLUICE_XDS_ADDR", "127.0.0.1:18000", "where the control plane serves edges: xDS and the key feed"},
+	{"SLUICE_API_LISTEN", "127.0.0.1:18001", "where the public API listens, for edges only"},
+	{"SLUICE_RUNTIME_LISTEN", "127.0.0.1:18002", "where the chat runtime listens, for edges only"},
+	{"SLUICE_MEDIA_LISTEN", "127.0.0.1:18003", "where the reference product listens, for edges only"},
+	{"SLUICE_ENVOY_ADMIN_ADDR", "127.0.0.1:9901", "where Envoy's admin interface listens"},
+	{"SLUICE_EDGES", "1", "how many edges `up` starts, on ports 100 apart"},
+	{"SLUICE_EDGE_NAME", "edge-1", "name of this edge in the fleet"},
+	{"SLUICE_EDGE_CONCURRENCY", "0", "worker threads of Envoy; 0: one for each CPU"},
+	{"SLUICE_ENVOY", "", "Envoy's binary; empty: PATH, then the pinned tool"},
+	{"SLUICE_STATE_DIR", ".sluice", "where a local stack keeps data, logs and tools"},
+	{"SLUICE_WASM_DIR", "", "folder named wasm with the built filters; empty: wasm in the state folder"},
+	{"SLUICE_DATABASE_URL", "", "PostgreSQL; empty: `up` starts a private server"},
+	{"SLUICE_PUBLIC_URL", "", "public address of the gateway, for links; empty: http:// and SLUICE_GATEWAY_ADDR"},
+	{"SLUICE_REGION", "local", "region that /v1/health names"},
+	{"SLUICE_IDENTITY_SECRETS", "", "64 hexadecimal digits each, joined by commas: the first signs identity headers, all verify"},
+	{"SLUICE_SECRETS_KEY", "", "64 hexadecimal digits: encrypts stored secrets"},
+	{"SLUICE_FEED_TOKEN", "", "token that edges must show to read the key feed; empty: none"},
+	{"SLUICE_WEBHOOK_ALLOW_CIDRS", "", "private networks that webhooks may call, joined by commas"},
+	{"SLUICE_MODEL_UPSTREAM", "", "base URL of an OpenAI-compatible provider; empty: the built-in echo-1 model"},
+	{"SLUICE_MODEL_UPSTREAM_KEY", "", "key for that provider; empty: the caller's"},
+	{"SLUICE_ADMIN_URL", "", "admin API that commands call; empty: the local stack's"},
+	{"SLUICE_ADMIN_KEY", "", "key with scope * that commands use; empty: the local stack's"},
+}
+
+// environment reads variables; nothing else in the program does.
+type environment struct {
+	lookup func(string) (string, bool)
+}
+
+// get returns the value of a variable, or its fallback when it is unset or empty.
+func (e environment) get(name string) string {
+	for _, v := range variables {
+		if v.name == name {
+			if s, ok := e.lookup(name); ok && s != "" {
+				return s
+			}
+			return v.fallback
+		}
+	}
+	panic("variable " + name + " is not in the table")
+}
+
+// require returns a variable that must be set for a process.
+func (e environment) require(name string) (string, error) {
+	if s := e.get(name); s != "" {
+		return s, nil
+	}
+	return "", fmt.Errorf("%s is not set: `sluice up` sets it; a process on its own needs it", name)
+}
+
+// with returns e with some variables set.
+func (e environment) with(set map[string]string) environment {
+	return environment{lookup: func(name string) (string, bool) {
+		if v, ok := set[name]; ok {
+			return v, true
+		}
+		return e.lookup(name)
+	}}
+}
+
+// number reads a variable that is a number in min..max.
+func (e environment) number(name string, min, max int) (int, error) {
+	n, err := strconv.Atoi(e.get(name))
+	if err != nil || n < min || n > max {
+		return 0, fmt.Errorf("%s is %q: expected a number from %d to %d", name, e.get(name), min, max)
+	}
+	return n, nil
+}
+
+// publicURL is the gateway's address as clients see it.
+func (e environment) publicURL() string {
+	if u := e.get("SLUICE_PUBLIC_URL"); u != "" {
+		return strings.TrimRight(u, "/")
+	}
+	return "http://" + e.get("SLUICE_GATEWAY_ADDR")
+}
+
+// secrets reads a variable of comma-joined secrets of 32 bytes. The error does
+// not show the value.
+func (e environment) secrets(name string) ([][32]byte, error) {
+	text, err := e.require(name)
+	if err != nil {
+		return nil, err
+	}
+	var out [][32]byte
+	for part := range strings.SplitSeq(text, ",") {
+		b, err := hex.DecodeString(strings.TrimSpace(part))
+		if err != nil || len(b) != 32 {
+			return nil, fmt.Errorf("%s must be 64 hexadecimal digits each, joined by commas", name)
+		}
+		out = append(out, [32]byte(b))
+	}
+	return out, nil
+}
+
+// prefixes reads a variable of comma-joined networks.
+func (e environment) prefixes(name string) ([]netip.Prefix, error) {
+	var out []netip.Prefix
+	for part := range strings.SplitSeq(e.get(name), ",") {
+		if part = strings.TrimSpace(part); part == "" {
+			continue
+		}
+		p, err := netip.ParsePrefix(part)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %q is not a network: expected something like 10.0.0.0/8", name, part)
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}

@@ -1,0 +1,69 @@
+// Command sluice holds every process of the platform, and the commands with
+// which people use it. This package is wiring only: it reads the environment,
+// builds what a process needs and runs it.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+func main() { os.Exit(run(os.Args[1:])) }
+
+// run executes one command and returns the exit status: 0, 1 for a failure, 2
+// for a wrong call.
+func run(args []string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	env := environment{lookup: os.LookupEnv}
+	root := commands(env)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	if status, ok := errors.AsType[exitStatus](err); ok {
+		return int(status)
+	}
+	fmt.Fprintln(os.Stderr, "sluice: "+err.Error())
+	return 1
+}
+
+// exitStatus is an error that has been told already.
+type exitStatus int
+
+func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
+
+func commands(env environment) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "sluice",
+		Short:         "The edge of a live media platform",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.AddGroup(&cobra.Group{ID: "processes", Title: "Processes:"}, &cobra.Group{ID: "use", Title: "Use:"})
+	for _, c := range processes(env) {
+		c.GroupID = "processes"
+		root.AddCommand(c)
+	}
+	for _, c := range uses(env) {
+		c.GroupID = "use"
+		root.AddCommand(c)
+	}
+	return root
+}
+
+// process is a command that runs until it is told to stop.
+func process(name, short string, f func(context.Context) error) *cobra.Command {
+	return &cobra.Command{Use: name, Short: short, Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error {
+		slog.SetDefault(slog.New(slog.NewJSONHandler(os.Stderr, nil)).With("process", name))
+		return f(c.Context())
+	}}
+}

@@ -1,0 +1,219 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"sluice.dev/sluice/deploy/local/pgserver"
+	"sluice.dev/sluice/deploy/local/supervise"
+	"sluice.dev/sluice/envoy/bindcheck"
+)
+
+func upCommand(env environment) *cobra.Command {
+	return &cobra.Command{
+		Use: "up", Short: "run the whole platform on this machine", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return runUp(c.Context(), env, c.OutOrStdout()) },
+	}
+}
+
+// maxEdges keeps the ports of edges, which are 100 apart, clear of each other.
+const maxEdges = 8
+
+// local is a stack being brought up.
+type local struct {
+	env   environment
+	state string
+	self  string            // this binary
+	set   map[string]string // what the processes are given beyond the environment
+	edges []edgePorts
+	// apiKey of the seeded account, for the probe of the edges.
+	apiKey string
+}
+
+// edgePorts is where one edge of the stack listens.
+type edgePorts struct{ name, gateway, runtime, admin string }
+
+// runUp brings the stack up and keeps it up until ctx ends. Whatever is wrong is
+// found before anything is started, where that is possible.
+func runUp(ctx context.Context, env environment, out io.Writer) error {
+	l, err := prepare(env)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	return supervise.Run(ctx, supervise.Config{
+		LogDir: l.file("logs"),
+		Output: out,
+		Color:  isTerminal(out),
+		OnReady: func(context.Context) error {
+			_, err := fmt.Fprintf(out, "ready in %.1fs: gateway http://%s, runtime http://%s, admin http://%s; keys in %s\n", time.Since(began).Seconds(),
+				l.edges[0].gateway, l.edges[0].runtime, env.get("SLUICE_ADMIN_ADDR"), l.file("dev.env"))
+			return err
+		},
+	}, l.parts())
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+func prepare(env environment) (*local, error) {
+	l := &local{env: env, set: map[string]string{}}
+	var err error
+	if l.state, err = filepath.Abs(env.get("SLUICE_STATE_DIR")); err != nil {
+		return nil, err
+	}
+	if l.self, err = os.Executable(); err != nil {
+		return nil, err
+	}
+	l.set["SLUICE_STATE_DIR"] = l.state
+	l.env = env.with(l.set)
+	if err := l.placeEdges(); err != nil {
+		return nil, err
+	}
+	if err := l.checkAddresses(); err != nil {
+		return nil, err
+	}
+	if l.set["SLUICE_ENVOY"], err = l.env.envoy(); err != nil {
+		return nil, err
+	}
+	if _, err := l.env.wasmParent(); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(l.state, 0o755); err != nil {
+		return nil, err
+	}
+	return l, l.loadSecrets()
+}
+
+func (l *local) file(name string) string { return filepath.Join(l.state, name) }
+
+// placeEdges gives each edge its ports: those of the first plus 100, 200, ….
+func (l *local) placeEdges() error {
+	n, err := l.env.number("SLUICE_EDGES", 1, maxEdges)
+	if err != nil {
+		return err
+	}
+	for i := range n {
+		e := edgePorts{name: "edge-" + strconv.Itoa(i+1)}
+		for variable, addr := range map[string]*string{
+			"SLUICE_GATEWAY_ADDR": &e.gateway, "SLUICE_RUNTIME_ADDR": &e.runtime, "SLUICE_ENVOY_ADMIN_ADDR": &e.admin,
+		} {
+			if *addr, err = shift(variable, l.env.get(variable), 100*i); err != nil {
+				return err
+			}
+		}
+		l.edges = append(l.edges, e)
+	}
+	return nil
+}
+
+// shift moves the port of addr, the value of variable.
+func shift(variable, addr string, by int) (string, error) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return "", fmt.Errorf("%s is %q: expected host:port", variable, addr)
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil || n == 0 || int(n)+by > 65535 {
+		return "", fmt.Errorf("%s is %q: expected a port from 1 to %d", variable, addr, 65535-by)
+	}
+	return net.JoinHostPort(host, strconv.Itoa(int(n)+by)), nil
+}
+
+// checkAddresses makes sure that everything can listen before anything starts.
+func (l *local) checkAddresses() error {
+	for _, v := range []string{"SLUICE_ADMIN_ADDR", "SLUICE_XDS_ADDR", "SLUICE_API_LISTEN", "SLUICE_RUNTIME_LISTEN", "SLUICE_MEDIA_LISTEN"} {
+		if err := bindcheck.Free(l.env.get(v), v); err != nil {
+			return err
+		}
+	}
+	for _, e := range l.edges {
+		for v, addr := range map[string]string{"SLUICE_GATEWAY_ADDR": e.gateway, "SLUICE_RUNTIME_ADDR": e.runtime, "SLUICE_ENVOY_ADMIN_ADDR": e.admin} {
+			if err := bindcheck.Free(addr, v); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// parts are the processes in the order in which they start.
+func (l *local) parts() []supervise.Part {
+	parts := []supervise.Part{
+		l.postgres(),
+		supervise.Step("migrate", l.migrate),
+		supervise.Step("seed", l.seed),
+		l.process("controlplane", "SLUICE_ADMIN_ADDR", nil),
+		l.process("worker", "", nil),
+		l.process("runtime", "SLUICE_RUNTIME_LISTEN", nil),
+		l.process("media", "SLUICE_MEDIA_LISTEN", nil),
+	}
+	for _, e := range l.edges {
+		p := l.process("edge", "", map[string]string{
+			"SLUICE_EDGE_NAME": e.name, "SLUICE_GATEWAY_ADDR": e.gateway, "SLUICE_RUNTIME_ADDR": e.runtime, "SLUICE_ENVOY_ADMIN_ADDR": e.admin,
+			"SLUICE_PUBLIC_URL": l.env.publicURL(),
+		})
+		p.Name = e.name
+		p.Ready = func(ctx context.Context) error { return l.serves(ctx, e) }
+		parts = append(parts, p)
+	}
+	return parts
+}
+
+// postgres is the private server, unless there is another already.
+func (l *local) postgres() supervise.Part {
+	return supervise.Part{Name: "postgres", Start: func(ctx context.Context, log io.Writer) (supervise.Running, error) {
+		if url := l.env.get("SLUICE_DATABASE_URL"); url != "" && l.set["SLUICE_DATABASE_URL"] == "" {
+			return nil, nil
+		}
+		s, err := pgserver.Start(ctx, pgserver.Config{Dir: l.file("postgres"), Database: "sluice", Path: os.Getenv("PATH"), Log: log})
+		if err != nil {
+			return nil, err
+		}
+		l.set["SLUICE_DATABASE_URL"] = s.URL()
+		return s, nil
+	}}
+}
+
+// process is this binary with another command. It is ready when the address in
+// variable answers /health; without a variable it is ready at once.
+func (l *local) process(command, variable string, extra map[string]string) supervise.Part {
+	p := supervise.Part{Name: command, Start: func(ctx context.Context, log io.Writer) (supervise.Running, error) {
+		return supervise.Command{Argv: []string{l.self, command}, Env: l.environ(extra)}.Start(ctx, log)
+	}}
+	if variable != "" {
+		p.Ready = func(ctx context.Context) error { return healthy(ctx, "http://"+l.env.get(variable)+"/health", "", 200) }
+	}
+	return p
+}
+
+// environ is this process's environment with the stack's settings in it.
+func (l *local) environ(extra map[string]string) []string {
+	var env []string
+	for _, kv := range os.Environ() {
+		name, _, _ := strings.Cut(kv, "=")
+		if _, set := l.set[name]; !set && extra[name] == "" {
+			env = append(env, kv)
+		}
+	}
+	for _, m := range []map[string]string{l.set, extra} {
+		for k, v := range m {
+			env = append(env, k+"="+v)
+		}
+	}
+	return env
+}

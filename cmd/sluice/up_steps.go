@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"sluice.dev/sluice/controlplane/config"
+	"sluice.dev/sluice/controlplane/postgres"
+	"sluice.dev/sluice/controlplane/seed"
+	"sluice.dev/sluice/controlplane/sessions"
+	"sluice.dev/sluice/deploy"
+	"sluice.dev/sluice/migrations"
+)
+
+// generated are the secrets of a local stack, made once and kept in its folder.
+var generated = []string{"SLUICE_IDENTITY_SECRETS", "SLUICE_SECRETS_KEY", "SLUICE_FEED_TOKEN"}
+
+// loadSecrets reads the stack's secrets, and makes those that are missing. What
+// the environment sets stays as it is.
+func (l *local) loadSecrets() error {
+	have, err := readEnvFile(l.file("secrets.env"))
+	if err != nil {
+		return err
+	}
+	var lines []string
+	for _, name := range generated {
+		if have[name] == "" {
+			var b [32]byte
+			rand.Read(b[:])
+			have[name] = hex.EncodeToString(b[:])
+		}
+		lines = append(lines, name+"="+have[name])
+		if l.env.get(name) == "" {
+			l.set[name] = have[name]
+		}
+	}
+	return writeSecret(l.file("secrets.env"), []byte(strings.Join(lines, "\n")+"\n"))
+}
+
+func readEnvFile(name string) (map[string]string, error) {
+	f, err := os.Open(name)
+	if errors.Is(err, os.ErrNotExist) {
+		return map[string]string{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	vars, err := seed.ParseEnv(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: delete the file to have it made anew", name, err)
+	}
+	return vars, nil
+}
+
+// writeSecret replaces a file that only its owner may read, whole or not at all.
+func writeSecret(name string, b []byte) error {
+	tmp := name + ".new"
+	if err := os.WriteFile(tmp, b, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(tmp, name)
+}
+
+func (l *local) migrate(ctx context.Context) error {
+	return migrations.Up(ctx, l.env.get("SLUICE_DATABASE_URL"))
+}
+
+// seed puts the default configuration into an empty database, and makes the
+// local account.
+func (l *local) seed(ctx context.Context) error {
+	return l.withPool(ctx, func(pool *pgxpool.Pool) error {
+		d, _, err := config.ParseYAML(deploy.Document)
+		if err != nil {
+			return err
+		}
+		if err := (config.Store{DB: pool}).Init(ctx, d); err != nil {
+			return err
+		}
+		if _, err := config.EnsureNumbers(ctx, pool, d); err != nil {
+			return err
+		}
+		return l.account(ctx, pool)
+	})
+}
+
+// account makes the local account, or finds the one of an earlier run, and
+// writes dev.env.
+func (l *local) account(ctx context.Context, pool *pgxpool.Pool) error {
+	have, err := readEnvFile(l.file("dev.env"))
+	if err != nil {
+		return err
+	}
+	r, err := seed.Local(ctx, pool, seed.Config{Have: have, Sessions: sessions.New(l.env.sessions(pool))})
+	if err != nil {
+		return err
+	}
+	a := seed.Addresses{
+		Gateway:  l.env.publicURL(),
+		Runtime:  "http://" + l.edges[0].runtime,
+		Admin:    "http://" + l.env.get("SLUICE_ADMIN_ADDR"),
+		Database: l.env.get("SLUICE_DATABASE_URL"),
+	}
+	for _, e := range l.edges {
+		a.EnvoyAdmin = append(a.EnvoyAdmin, "http://"+e.admin)
+	}
+	text, err := seed.Env(r, a)
+	if err != nil {
+		return err
+	}
+	l.apiKey = r.APIKey
+	return writeSecret(l.file("dev.env"), text)
+}
+
+func (l *local) withPool(ctx context.Context, f func(*pgxpool.Pool) error) error {
+	pool, err := postgres.Open(ctx, postgres.Config{URL: l.env.get("SLUICE_DATABASE_URL"), MaxConns: 4, Name: "sluice up"})
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	return f(pool)
+}
+
+// sessions is how every process makes and checks session tokens.
+func (e environment) sessions(db postgres.DB) sessions.Config {
+	return sessions.Config{DB: db, Issuer: e.publicURL(), Audience: e.publicURL()}
+}
+
+// serves returns nil once the edge answers keyed requests: its listeners, its
+// policy, the keys and the product behind are then there.
+func (l *local) serves(ctx context.Context, e edgePorts) error {
+	return healthy(ctx, "http://"+e.gateway+"/v1/streams?limit=1", l.apiKey, http.StatusOK)
+}
+
+// healthy returns nil when a GET of url gives the status.
+func healthy(ctx context.Context, url, key string, status int) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	if key != "" {
+		req.Header.Set("Authorization", "Bearer "+key)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	if res.StatusCode != status {
+		return fmt.Errorf("%s answers %d", url, res.StatusCode)
+	}
+	return nil
+}

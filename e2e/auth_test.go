@@ -1,0 +1,161 @@
+package e2e
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// swapLast changes the last character of a key, which is part of its checksum.
+func swapLast(key string) string {
+	if strings.HasSuffix(key, "0") {
+		return key[:len(key)-1] + "1"
+	}
+	return key[:len(key)-1] + "0"
+}
+
+func TestWhoIsRefused(t *testing.T) {
+	t.Parallel()
+	s := theStack(t)
+	good := s.dev["SLUICE_API_KEY"]
+	reader, _ := s.newKey(t, "streams:read")
+	revoked, id := s.newKey(t, "streams:read")
+	s.accepted(t, revoked)
+	wantStatus(t, call(t, http.MethodDelete, s.url("/v1/auth/keys/"+id), s.dev["SLUICE_SESSION_TOKEN"], nil), http.StatusNoContent)
+	s.refused(t, revoked)
+	s.accepted(t, reader)
+	cases := map[string]struct {
+		method, path, key string
+		status            int
+		code              string
+	}{
+		"no key":                       {"GET", "/v1/streams", "", 401, "authentication_required"},
+		"a malformed key":              {"GET", "/v1/streams", "hello", 401, "invalid_api_key"},
+		"a wrong checksum":             {"GET", "/v1/streams", swapLast(good), 401, "invalid_api_key"},
+		"an unknown key":               {"GET", "/v1/streams", unknownKey, 401, "invalid_api_key"},
+		"a revoked key":                {"GET", "/v1/streams", revoked, 401, "invalid_api_key"},
+		"a key without the scope":      {"POST", "/v1/streams", reader, 403, "AUTH_002"},
+		"an unmapped route":            {"GET", "/v1/nothing/here", good, 403, "ROUTE_NOT_MAPPED"},
+		"an unmapped route, no key":    {"GET", "/v1/nothing/here", "", 403, "ROUTE_NOT_MAPPED"},
+		"an unmapped method":           {"PUT", "/v1/streams", good, 403, "ROUTE_NOT_MAPPED"},
+		"a path outside of the API":    {"GET", "/nothing", good, 404, "not_found"},
+		"an absent stream":             {"GET", "/v1/streams/strm_absent", good, 404, "not_found"},
+		"a session where a key is due": {"GET", "/v1/streams", s.dev["SLUICE_SESSION_TOKEN"], 401, "invalid_api_key"},
+		"a key where a session is due": {"POST", "/v1/auth/keys", good, 401, "invalid_token"},
+		"no session":                   {"GET", "/v1/auth/keys", "", 401, "authentication_required"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			var body any
+			if c.method == http.MethodPost {
+				body = map[string]any{}
+			}
+			wantError(t, call(t, c.method, s.url(c.path), c.key, body), c.status, c.code)
+		})
+	}
+}
+
+// unknownKey has the form and the checksum of a key that was never made.
+const unknownKey = "slk_0000000000001_00000000000000000000000000000000nXsGj2"
+
+func TestMissingScopeIsNamed(t *testing.T) {
+	t.Parallel()
+	s := theStack(t)
+	key, _ := s.newKey(t, "clips:write")
+	s.known(t, key)
+	r := call(t, http.MethodGet, s.url("/v1/streams"), key, nil)
+	wantError(t, r, 403, "AUTH_002")
+	if d := into[envelope](t, r).Error.Details; len(d) != 1 || d[0].Expected != "streams:read" {
+		t.Fatal(r.body)
+	}
+}
+
+func TestWildcards(t *testing.T) {
+	t.Parallel()
+	s := theStack(t)
+	all, _ := s.newKey(t, "streams:*")
+	s.accepted(t, all)
+	made := s.createStream(t, all, "by wildcard")
+	admin := s.dev["SLUICE_ADMIN_KEY"]
+	wantStatus(t, call(t, http.MethodDelete, s.url("/v1/streams/"+made.ID), admin, nil), http.StatusNoContent)
+}
+
+func TestExpiredKey(t *testing.T) {
+	t.Parallel()
+	s := theStack(t)
+	status, out, errs := sluice(t, s.cli(), "key", "create", "--name", "short", "--scopes", "streams:read", "--expires-in", "3s", "--output", "json")
+	if status != 0 {
+		t.Fatal(status, errs)
+	}
+	key := intoText[struct{ Key string }](t, out).Key
+	s.accepted(t, key)
+	eventually(t, "the key expires", func() error {
+		return s.answers(key, http.StatusUnauthorized)
+	})
+	wantError(t, call(t, http.MethodGet, s.url("/v1/streams"), key, nil), 401, "AUTH_001")
+}
+
+func TestValidate(t *testing.T) {
+	t.Parallel()
+	s := theStack(t)
+	key, id := s.newKey(t, "streams:read", "clips:write")
+	s.accepted(t, key)
+	r := call(t, http.MethodGet, s.url("/v1/auth/validate"), key, nil)
+	wantStatus(t, r, 200)
+	v := into[struct {
+		Valid     bool
+		KeyID     string `json:"key_id"`
+		Scopes    []string
+		ExpiresAt *time.Time `json:"expires_at"`
+	}](t, r)
+	if !v.Valid || v.KeyID != id || len(v.Scopes) != 2 || v.ExpiresAt == nil || time.Until(*v.ExpiresAt) < 89*24*time.Hour {
+		t.Fatal(r.body)
+	}
+	wantError(t, call(t, http.MethodGet, s.url("/v1/auth/validate"), "", nil), 401, "authentication_required")
+}
+
+// What a client sends under our identity header never reaches a product.
+func TestForgedIdentityIsDropped(t *testing.T) {
+	t.Parallel()
+	s := theStack(t)
+	forged := "v1;a=acct_0000000000000;k=key_0000000000000;p=local;s=*;e=9999999999;m=" + strings.Repeat("00", 32)
+	key := s.dev["SLUICE_API_KEY"]
+	wantStatus(t, call(t, http.MethodGet, s.url("/v1/streams"), key, nil, "X-Sluice-Identity", forged, "x-sluice-identity", forged), 200)
+	wantError(t, call(t, http.MethodGet, s.url("/v1/streams"), "", nil, "X-Sluice-Identity", forged), 401, "authentication_required")
+	r := call(t, http.MethodGet, s.url("/v1/streams"), key, nil, "X_Sluice_Identity", forged)
+	wantError(t, r, 400, "invalid_request")
+}
+
+func TestTwoCredentialsAreNone(t *testing.T) {
+	t.Parallel()
+	s := theStack(t)
+	key := s.dev["SLUICE_API_KEY"]
+	wantError(t, call(t, http.MethodGet, s.url("/v1/streams"), key, nil, "Authorization", "Bearer "+key), 401, "invalid_api_key")
+}
+
+// accepted waits until the edge lets key list streams.
+func (s *stack) accepted(t testing.TB, key string) {
+	t.Helper()
+	eventually(t, "the key is accepted", func() error { return s.answers(key, http.StatusOK) })
+}
+
+// refused waits until the edge does not know key any more.
+func (s *stack) refused(t testing.TB, key string) {
+	t.Helper()
+	eventually(t, "the key is refused", func() error { return s.answers(key, http.StatusUnauthorized) })
+}
+
+// known waits until the edge knows key, whatever its scopes.
+func (s *stack) known(t testing.TB, key string) {
+	t.Helper()
+	eventually(t, "the key is known", func() error {
+		r, err := try(http.MethodGet, s.url("/v1/auth/validate"), key, nil)
+		return unless(err, r, http.StatusOK)
+	})
+}
+
+func (s *stack) answers(key string, status int) error {
+	r, err := try(http.MethodGet, s.url("/v1/streams"), key, nil)
+	return unless(err, r, status)
+}

@@ -1,0 +1,91 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// cli is the environment of a user's command on the stack.
+func (s *stack) cli() map[string]string {
+	return map[string]string{"SLUICE_ADMIN_URL": s.dev["SLUICE_ADMIN_URL"], "SLUICE_ADMIN_KEY": s.dev["SLUICE_ADMIN_KEY"]}
+}
+
+func intoText[T any](t testing.TB, text string) (v T) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatalf("%q: %v", text, err)
+	}
+	return v
+}
+
+// unless returns an error unless the call worked and gave the status.
+func unless(err error, r response, status int) error {
+	if err == nil && r.StatusCode != status {
+		err = fmt.Errorf("status %d, want %d: %s", r.StatusCode, status, r.body)
+	}
+	return err
+}
+
+// A key's life by command line: it works at the edge, and stops there.
+func TestKeyCommands(t *testing.T) {
+	t.Parallel()
+	s := theStack(t)
+	status, out, errs := sluice(t, s.cli(), "key", "create", "--name", "by hand", "--scopes", "streams:read", "--output", "json")
+	if status != 0 {
+		t.Fatal(status, errs)
+	}
+	k := intoText[struct{ ID, Key string }](t, out)
+	s.accepted(t, k.Key)
+	_, out, _ = sluice(t, s.cli(), "key", "list")
+	if !strings.Contains(out, k.ID) || strings.Contains(out, k.Key) {
+		t.Fatalf("the list must show the id and not the key:\n%s", out)
+	}
+	if status, _, errs = sluice(t, s.cli(), "key", "revoke", k.ID); status != 0 {
+		t.Fatal(status, errs)
+	}
+	s.refused(t, k.Key)
+	if status, _, errs = sluice(t, s.cli(), "key", "revoke", "key_0000000000000"); status != 1 || !strings.HasPrefix(errs, "sluice: ") {
+		t.Fatalf("%d %q", status, errs)
+	}
+}
+
+// An account's own limit fills, answers 429 and names the time to wait.
+func TestFullWindow(t *testing.T) {
+	t.Parallel()
+	s := theStack(t)
+	status, out, errs := sluice(t, s.cli(), "account", "create", "--name", "small", "--plan", "local", "--output", "json")
+	if status != 0 {
+		t.Fatal(status, errs)
+	}
+	account := intoText[struct{ ID string }](t, out).ID
+	if status, _, errs = sluice(t, s.cli(), "limit", "set", "--account", account, "--class", "default", "--per-minute", "20"); status != 0 {
+		t.Fatal(status, errs)
+	}
+	_, out, errs = sluice(t, s.cli(), "key", "create", "--account", account, "--name", "k", "--scopes", "streams:read", "--output", "json")
+	key := intoText[struct{ Key string }](t, out).Key
+	s.accepted(t, key)
+	last := int64(20)
+	for {
+		r := call(t, http.MethodGet, s.url("/v1/streams"), key, nil)
+		wantHeaders(t, r)
+		if r.StatusCode == http.StatusTooManyRequests {
+			wantError(t, r, 429, "rate_limit_exceeded")
+			if wait := number(t, r, "Retry-After"); wait < 1 || wait > 60 || last != 0 {
+				t.Fatalf("Retry-After %d with %d remaining before", wait, last)
+			}
+			return
+		}
+		wantStatus(t, r, 200)
+		if left := number(t, r, "X-RateLimit-Remaining"); left >= last {
+			t.Fatalf("%d remaining after %d", left, last)
+		} else {
+			last = left
+		}
+		if limit := number(t, r, "X-RateLimit-Limit"); limit != 20 {
+			t.Fatalf("limit %d", limit)
+		}
+	}
+}
