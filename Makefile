@@ -44,10 +44,10 @@ filters: helpers ## build the WASM filters into .sluice/wasm
 	@$(BIN)/provision filters
 
 fuzz: ## run each fuzz target for FUZZTIME (10s)
-	@grep -roE '^func Fuzz[A-Za-z0-9_]*' --include='*_test.go' . | sed 's/:func /:/' | \
+	@git ls-files -co --exclude-standard '*_test.go' | xargs grep -oHE '^func Fuzz[A-Za-z0-9_]*' | sed 's/:func /:/' | \
 	while IFS=: read -r file target; do \
 	  echo "fuzz: $$target in $$(dirname "$$file")"; \
-	  $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) "$$(dirname "$$file")" </dev/null; \
+	  $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) "./$$(dirname "$$file")" </dev/null; \
 	done
 
 tools: helpers ## fetch or build TinyGo and Envoy into .sluice/tools
@@ -73,5 +73,5 @@ helpers:
 
 $(GOLANGCI):
 	@echo "lint: building golangci-lint $(GOLANGCI_VERSION) (some minutes, once)"
-	@mkdir -p $(@D) && GOFLAGS=-buildvcs=false GOBIN=$(OUT)/tools/tmp-golangci $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
-	@mv $(OUT)/tools/tmp-golangci/golangci-lint $@ && rmdir $(OUT)/tools/tmp-golangci
+	@mkdir -p $(@D) && GOFLAGS=-buildvcs=false GOBIN=$(OUT)/tools/golangci-build $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+	@mv $(OUT)/tools/golangci-build/golangci-lint $@ && rmdir $(OUT)/tools/golangci-build

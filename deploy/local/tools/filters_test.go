@@ -1,0 +1,132 @@
+package tools
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// checkout is a small module with one filter and fake tools.
+type checkout struct {
+	cfg      Config
+	tc       Toolchain
+	progress *bytes.Buffer
+}
+
+// newCheckout makes a checkout whose compiler copies built to its output.
+func newCheckout(t *testing.T, built []byte) *checkout {
+	t.Helper()
+	c := &checkout{progress: &bytes.Buffer{}}
+	c.cfg = Config{Root: t.TempDir(), Progress: c.progress}
+	c.write(t, "go.mod", "module "+module+"\n")
+	c.write(t, "go.sum", "")
+	c.write(t, "deploy/local/tools/tinygo-wasip1.json", "{}")
+	c.write(t, "filters/edge/main.go", "package main\n\nimport _ \"sluice.dev/sluice/filters/scopes\"\n\nfunc main() {}\n")
+	c.write(t, "filters/scopes/scopes.go", "package scopes\n")
+	c.write(t, "filters/caps/caps.go", "package caps\n")
+	c.write(t, "built.wasm", string(built))
+	c.tc.TinyGo = TinyGo{Binary: c.script(t, "tinygo", `cp built.wasm "$3"`), Version: "0.41.1", Target: "wasip1"}
+	c.tc.WasmOpt = c.script(t, "wasm-opt", `while [ "${1#-}" != "$1" ]; do shift; done; cp "$1" "$3"`)
+	return c
+}
+
+func (c *checkout) write(t *testing.T, name, text string) {
+	t.Helper()
+	file := filepath.Join(c.cfg.Root, name)
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// script writes a shell script and returns its path.
+func (c *checkout) script(t *testing.T, name, text string) string {
+	t.Helper()
+	c.write(t, "bin/"+name, "#!/bin/sh\nset -e\n"+text+"\n")
+	return filepath.Join(c.cfg.Root, "bin", name)
+}
+
+// builds counts how many filters a build compiled.
+func (c *checkout) builds(t *testing.T) int {
+	t.Helper()
+	c.progress.Reset()
+	if err := BuildFilters(context.Background(), c.cfg, c.tc); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Count(c.progress.String(), "building")
+}
+
+func TestAFilterIsBuiltWhenWhatItIsMadeOfHasChanged(t *testing.T) {
+	t.Parallel()
+	c := newCheckout(t, wasmModule("proxy_on_memory_allocate"))
+	if got := c.builds(t); got != 1 {
+		t.Fatalf("first build: %d", got)
+	}
+	if got := c.builds(t); got != 0 {
+		t.Errorf("built again without a change")
+	}
+	for _, step := range []struct {
+		what, file, text string
+		want             int
+	}{
+		{"its own source", "filters/edge/main.go", "package main\n\nimport _ \"sluice.dev/sluice/filters/scopes\"\n\nfunc main() { println() }\n", 1},
+		{"a package that it imports", "filters/scopes/scopes.go", "package scopes\n\nvar X int\n", 1},
+		{"a package that it does not import", "filters/caps/caps.go", "package caps\n\nvar X int\n", 0},
+		{"a test", "filters/scopes/scopes_test.go", "package scopes\n", 0},
+		{"the module file", "go.mod", "module " + module + "\n\ngo 1.26\n", 1},
+		{"the target", "deploy/local/tools/tinygo-wasip1.json", "{ }", 1},
+	} {
+		c.write(t, step.file, step.text)
+		if got := c.builds(t); got != step.want {
+			t.Errorf("after a change of %s: %d builds, want %d", step.what, got, step.want)
+		}
+	}
+	c.tc.TinyGo.Version = "0.42.0"
+	if got := c.builds(t); got != 1 {
+		t.Errorf("another TinyGo: %d builds, want 1", got)
+	}
+}
+
+func TestABuildThatExportsMallocFailsAndLeavesTheOldOne(t *testing.T) {
+	t.Parallel()
+	c := newCheckout(t, wasmModule("proxy_on_memory_allocate"))
+	c.builds(t)
+	c.write(t, "built.wasm", string(wasmModule("malloc")))
+	c.write(t, "filters/scopes/scopes.go", "package scopes\n\nvar X int\n")
+	if err := BuildFilters(context.Background(), c.cfg, c.tc); !errors.Is(err, ErrExportsMalloc) {
+		t.Fatalf("err = %v, want ErrExportsMalloc", err)
+	}
+	kept, err := os.ReadFile(filepath.Join(WasmDir(c.cfg.Root), "edge.wasm"))
+	if err != nil || !bytes.Equal(kept, wasmModule("proxy_on_memory_allocate")) {
+		t.Errorf("the last good filter was not kept (%v)", err)
+	}
+	if entries, _ := filepath.Glob(filepath.Join(WasmDir(c.cfg.Root), "tmp-*")); len(entries) > 0 {
+		t.Errorf("left behind: %v", entries)
+	}
+}
+
+func TestABuildErrorIsOneLineWithTheCompilersWord(t *testing.T) {
+	t.Parallel()
+	c := newCheckout(t, nil)
+	c.tc.TinyGo.Binary = c.script(t, "tinygo", "echo '# pkg' >&2; echo 'main.go:3: undefined: x' >&2; exit 1")
+	err := BuildFilters(context.Background(), c.cfg, c.tc)
+	if err == nil || err.Error() != "filter edge: tinygo: main.go:3: undefined: x" {
+		t.Fatalf("err = %v", err)
+	}
+}
+
+func TestPrograms(t *testing.T) {
+	t.Parallel()
+	c := newCheckout(t, nil)
+	c.write(t, "filters/chatcaps/main.go", "package main\n")
+	if got, err := Programs(c.cfg.Root); err != nil || !slices.Equal(got, []string{"chatcaps", "edge"}) {
+		t.Fatalf("programs %v, %v", got, err)
+	}
+}
