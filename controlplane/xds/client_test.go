@@ -23,7 +23,9 @@ import (
 // net/http, over HTTP/2 without encryption.
 func newServer(t *testing.T, c Config) (*Server, string) {
 	t.Helper()
-	c.Numbers = func(_ context.Context, d config.Document) (config.Numbers, error) { return config.ProvisionalNumbers(d), nil }
+	c.Numbers = func(_ context.Context, d config.Document) (config.Numbers, error) {
+		return config.ProvisionalNumbers(d), nil
+	}
 	c.Resources = resources.Options{Addresses: map[string]string{"api": "127.0.0.1:1", "media": "127.0.0.1:2", "runtime": "127.0.0.1:3"}}
 	c.Log = slog.New(slog.DiscardHandler)
 	s := New(c)
@@ -63,7 +65,6 @@ type client struct {
 	held   map[string]map[string]string // type, name: version
 	log    []string                     // types in the order of arrival
 	refuse func(typeURL string) bool
-	seen   chan string // each type that has been answered; nil: none are told
 }
 
 func dial(t *testing.T, addr, id, gateway string) *client {
@@ -138,4 +139,15 @@ func (c *client) take(n int) {
 			c.t.Fatal(err)
 		}
 	}
+}
+
+// serve answers everything from now on, until the test ends.
+func (c *client) serve() {
+	go func() {
+		for {
+			if _, err := c.next(); err != nil {
+				return
+			}
+		}
+	}()
 }

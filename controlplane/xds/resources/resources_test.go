@@ -9,17 +9,10 @@ import (
 
 var addresses = map[string]string{"api": "127.0.0.1:9091", "media": "127.0.0.1:9092", "runtime": "localhost:9093"}
 
-// build compiles document d with numbers in order.
+// build compiles document d .
 func build(t testing.TB, d config.Document, o Options) *Set {
 	t.Helper()
-	n := config.Numbers{Scopes: map[string]int{}, Plans: map[string]uint16{}}
-	for i, s := range d.ScopeNames() {
-		n.Scopes[s] = i
-	}
-	for i, p := range d.PlanNames() {
-		n.Plans[p] = uint16(i + 1)
-	}
-	p, err := d.Policy(7, o.DocsBase, n)
+	p, err := d.Policy(7, o.DocsBase, config.ProvisionalNumbers(d))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,226 @@
+package xds
+
+import (
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	core "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	wasmfilter "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/wasm/v3"
+	discovery "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/controlplane/config"
+	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/filters/policy"
+)
+
+// moved is the default document with one product and one route in place of
+// others.
+func moved(t testing.TB) config.Document {
+	d := document(t)
+	d.Products = append(d.Products, config.Product{Name: "voice", Upstreams: []config.Upstream{{Address: "127.0.0.1:4"}}})
+	i := slices.IndexFunc(d.Routes, func(r config.Route) bool { return r.Name == "voice" })
+	d.Routes[i].Name, d.Routes[i].Product = "voice.new", "voice"
+	return d
+}
+
+// connected returns a client that holds what s serves, and is known to.
+func connected(t *testing.T, s *Server, addr, id string) *client {
+	t.Helper()
+	c := dial(t, addr, id, "127.0.0.1:8080")
+	c.askAll()
+	c.take(5)
+	until(t, s, func() bool { return statusByID(s, id).Current && len(statusByID(s, id).Types) == 5 })
+	return c
+}
+
+func statusByID(s *Server, id string) EdgeStatus {
+	for _, e := range s.Edges() {
+		if e.ID == id {
+			return e
+		}
+	}
+	return EdgeStatus{}
+}
+
+// background publishes while the test answers as an edge.
+func background(t *testing.T, s *Server, version int64, d config.Document) chan error {
+	done := make(chan error, 1)
+	go func() { done <- s.Publish(t.Context(), version, d) }()
+	return done
+}
+
+// policyIn returns the policy that a response carries.
+func policyIn(t *testing.T, r *discovery.DeltaDiscoveryResponse) *policy.Policy {
+	t.Helper()
+	var ext core.TypedExtensionConfig
+	var filter wasmfilter.Wasm
+	var raw wrapperspb.BytesValue
+	if err := r.GetResources()[0].GetResource().UnmarshalTo(&ext); err != nil {
+		t.Fatal(err)
+	}
+	if err := ext.GetTypedConfig().UnmarshalTo(&filter); err != nil {
+		t.Fatal(err)
+	}
+	if err := filter.GetConfig().GetConfiguration().UnmarshalTo(&raw); err != nil {
+		t.Fatal(err)
+	}
+	return policy.Parse(raw.GetValue())
+}
+
+func TestPolicyAndProductComeBeforeTheRouteAndGoAfterIt(t *testing.T) {
+	t.Parallel()
+	s, addr := newServer(t, Config{AckTimeout: time.Minute})
+	publish(t, s, 1, document(t))
+	c := connected(t, s, addr, "edge-1")
+	c.log = nil
+	done := background(t, s, 2, moved(t))
+	var policies []*policy.Policy
+	for range 4 { // cluster and filter, routes, filter
+		r, err := c.next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.GetTypeUrl() == resource.ExtensionConfigType {
+			policies = append(policies, policyIn(t, r))
+		}
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(c.log, " "); got != "clusters filters routes filters" {
+		t.Fatalf("order: %s", got)
+	}
+	for i, want := range []struct{ old, new bool }{{true, true}, {false, true}} {
+		_, hasOld := policies[i].Route("voice")
+		_, hasNew := policies[i].Route("voice.new")
+		if hasOld != want.old || hasNew != want.new {
+			t.Errorf("push %d has the old route %v and the new one %v", i+1, hasOld, hasNew)
+		}
+	}
+	until(t, s, func() bool { return statusByID(s, "edge-1").Current })
+}
+
+func TestProductGoesAfterItsLastRoute(t *testing.T) {
+	t.Parallel()
+	s, addr := newServer(t, Config{AckTimeout: time.Minute})
+	publish(t, s, 1, moved(t))
+	c := connected(t, s, addr, "edge-1")
+	c.log = nil
+	done := background(t, s, 2, document(t))
+	c.take(4)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(c.log, " "); got != "filters routes clusters filters" {
+		t.Fatalf("order: %s", got)
+	}
+	if _, ok := c.held[resource.ClusterType]["voice"]; ok {
+		t.Error("the product is still there")
+	}
+}
+
+func TestNextStepWaitsForEveryEdge(t *testing.T) {
+	t.Parallel()
+	s, addr := newServer(t, Config{AckTimeout: time.Minute})
+	publish(t, s, 1, document(t))
+	quick, slow := connected(t, s, addr, "quick"), connected(t, s, addr, "slow")
+	done := background(t, s, 2, moved(t))
+	quick.take(2)
+	until(t, s, func() bool { return statusByID(s, "quick").Current })
+	if got := s.late(); len(got) != 1 || got[0] != "slow" {
+		t.Errorf("waiting for %v", got)
+	}
+	slow.take(2)
+	for range 2 { // routes, then filters
+		quick.take(1)
+		slow.take(1)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestEdgeThatDoesNotAnswerHoldsNobodyUpForLong(t *testing.T) {
+	t.Parallel()
+	s, addr := newServer(t, Config{AckTimeout: time.Millisecond})
+	publish(t, s, 1, document(t))
+	silent := connected(t, s, addr, "silent")
+	publish(t, s, 2, moved(t))
+	if e := statusByID(s, "silent"); s.Version() != 2 || e.Current {
+		t.Errorf("version %d, %+v", s.Version(), e)
+	}
+	silent.serve()
+	until(t, s, func() bool { return statusByID(s, "silent").Current })
+}
+
+func TestRefusalIsReportedAndHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
+	s, addr := newServer(t, Config{AckTimeout: time.Minute})
+	publish(t, s, 1, document(t))
+	c := connected(t, s, addr, "edge-1")
+	var refuses atomic.Bool
+	refuses.Store(true)
+	c.refuse = func(typeURL string) bool { return refuses.Load() && typeURL == resource.RouteType }
+	c.serve()
+	publish(t, s, 2, moved(t))
+	if e := statusByID(s, "edge-1"); e.Current || refusal(s, "edge-1", "routes").Reason != "no, thank you" {
+		t.Errorf("%+v", e)
+	}
+	refuses.Store(false)
+	publish(t, s, 3, document(t))
+	until(t, s, func() bool { return statusByID(s, "edge-1").Current })
+	if refusal(s, "edge-1", "routes") != nil {
+		t.Error("the refusal is still reported")
+	}
+}
+
+func refusal(s *Server, id, typ string) *Refusal {
+	for _, ts := range statusByID(s, id).Types {
+		if ts.Type == typ {
+			return ts.Refusal
+		}
+	}
+	return nil
+}
+
+func TestWhatIsNotPublished(t *testing.T) {
+	t.Parallel()
+	s, _ := newServer(t, Config{})
+	publish(t, s, 5, document(t))
+	publish(t, s, 4, moved(t))
+	if s.Version() != 5 || s.current.Clusters["voice"] != nil {
+		t.Error("an older version was published")
+	}
+	bad := moved(t)
+	bad.Routes[0].Path = "health"
+	if err := s.Publish(t.Context(), 6, bad); controlplane.ErrorCode(err) != decision.InvalidRequest {
+		t.Errorf("%v", err)
+	}
+	if s.Version() != 5 || s.current.Clusters["voice"] != nil {
+		t.Error("a document with faults was published")
+	}
+}
+
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	s, _ := newServer(t, Config{})
+	if err := s.Check(document(t)); err != nil {
+		t.Fatal(err)
+	}
+	for what, change := range map[string]func(*config.Document){
+		"a fault of its own":         func(d *config.Document) { d.Routes[0].Path = "" },
+		"an address that is missing": func(d *config.Document) { d.Products[0].Upstreams[0].Address = "${nowhere}" },
+		"a filter that is missing":   func(d *config.Document) { d.Routes[0].ChatCaps = true },
+	} {
+		d := document(t)
+		change(&d)
+		if err := s.Check(d); controlplane.ErrorCode(err) != decision.InvalidRequest {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
