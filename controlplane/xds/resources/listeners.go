@@ -87,7 +87,7 @@ func (s *Set) manager(name string) (*anypb.Any, error) {
 		// Nothing in an answer tells what stands in front of the product.
 		ServerHeaderTransformation: hcm.HttpConnectionManager_PASS_THROUGH,
 
-		EarlyHeaderMutationExtensions: []*core.TypedExtensionConfig{dropForgedIdentity()},
+		EarlyHeaderMutationExtensions: []*core.TypedExtensionConfig{dropForged()},
 		LocalReplyConfig:              s.localReplies(),
 	}
 	if err := m.ValidateAll(); err != nil {
@@ -124,10 +124,14 @@ func discovered(name string, disabled bool) *hcm.HttpFilter {
 	}
 }
 
-// dropForgedIdentity removes what a client sends under the name of our identity
-// header, before any filter runs. Variants with underscores never get here.
-func dropForgedIdentity() *core.TypedExtensionConfig {
-	return extension("envoy.http.early_header_mutation.header_mutation", &early.HeaderMutation{
-		Mutations: []*mutation.HeaderMutation{{Action: &mutation.HeaderMutation_Remove{Remove: identity.Header}}},
-	})
+// dropForged removes what a client sends under the names of our own headers,
+// before any filter runs: the identity, and the request id, which Envoy keeps
+// from a client on loopback whatever counts as internal. Variants with
+// underscores never get here.
+func dropForged() *core.TypedExtensionConfig {
+	var drop []*mutation.HeaderMutation
+	for _, name := range []string{identity.Header, "x-request-id"} {
+		drop = append(drop, &mutation.HeaderMutation{Action: &mutation.HeaderMutation_Remove{Remove: name}})
+	}
+	return extension("envoy.http.early_header_mutation.header_mutation", &early.HeaderMutation{Mutations: drop})
 }
