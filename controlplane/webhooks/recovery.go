@@ -46,7 +46,7 @@ func (s *Service) Recover(ctx context.Context, account, id string, since, until 
 	if until.IsZero() || until.After(now) {
 		until = now
 	}
-	if !since.Before(until) {
+	if since.IsZero() || !since.Before(until) {
 		return Recovery{}, controlplane.Invalid([]decision.Detail{{Field: "since", Issue: "is missing or not before the end", Expected: "ISO 8601 timestamp in the past"}})
 	}
 	var out Recovery

@@ -1,0 +1,176 @@
+package webhooks_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/controlplane/identity"
+	"sluice.dev/sluice/controlplane/webhooks"
+	"sluice.dev/sluice/controlplane/webhooks/webhooktest"
+)
+
+const nowhere = "http://127.0.0.1:1/"
+
+func TestEventReachesThoseWhoAskedForIt(t *testing.T) {
+	t.Parallel()
+	b := webhooktest.New(t, nil)
+	paused, disabled := webhooks.Paused, "disabled"
+	want := map[string]bool{}
+	for name, c := range map[string]struct {
+		events  []string
+		reached bool
+	}{
+		"by name": {[]string{"vod.ready", "stream.started"}, true}, "by group": {[]string{"stream.*"}, true}, "by everything": {[]string{"*"}, true},
+		"another": {[]string{"stream.ended"}, false}, "another group": {[]string{"recording.*"}, false},
+		"paused": {[]string{"*"}, true}, "disabled": {[]string{"*"}, false},
+	} {
+		s := b.Subscribe(nowhere, webhooks.Create{Events: c.events, Description: name})
+		want[s.ID] = c.reached
+		switch name {
+		case "paused":
+			if _, err := b.Service.Update(t.Context(), webhooktest.Account, s.ID, webhooks.Update{Status: &paused}); err != nil {
+				t.Fatal(err)
+			}
+		case disabled:
+			if _, err := b.Pool.Exec(t.Context(), `UPDATE webhook_subscriptions SET status = 'disabled' WHERE id = $1`, s.ID); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	b.Emit(controlplane.Event{Type: "stream.started"})
+	b.Emit(controlplane.Event{Type: "stream.started", Account: webhooktest.Other})
+	got := map[string]bool{}
+	for id := range want {
+		got[id] = false
+	}
+	for _, j := range b.Jobs() {
+		if got[j.Args.Subscription] {
+			t.Errorf("%s has two deliveries", j.Args.Subscription)
+		}
+		got[j.Args.Subscription] = true
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestEventAndDeliveriesCommitWithTheCaller(t *testing.T) {
+	t.Parallel()
+	b := webhooktest.New(t, nil)
+	b.Subscribe(nowhere, webhooks.Create{})
+	undone := errors.New("undone")
+	err := pgx.BeginFunc(t.Context(), b.Pool, func(tx pgx.Tx) error {
+		if err := b.Service.EmitTx(t.Context(), tx, controlplane.Event{Account: webhooktest.Account, Type: "vod.ready"}); err != nil {
+			t.Error(err)
+		}
+		return undone
+	})
+	items, _, _ := webhooks.ListEvents(t.Context(), b.Pool, webhooktest.Account, webhooks.EventFilter{})
+	if !errors.Is(err, undone) || len(items) != 0 || len(b.Jobs()) != 0 {
+		t.Errorf("%v: %d events, %d jobs", err, len(items), len(b.Jobs()))
+	}
+}
+
+func TestSameIDIsStoredOncePerAccount(t *testing.T) {
+	t.Parallel()
+	b := webhooktest.New(t, nil)
+	b.Subscribe(nowhere, webhooks.Create{})
+	for range 3 {
+		b.Emit(controlplane.Event{ID: "evt_once"})
+	}
+	b.Emit(controlplane.Event{ID: "evt_once", Account: webhooktest.Other})
+	if n := len(b.Jobs()); n != 1 {
+		t.Errorf("%d deliveries, want 1", n)
+	}
+	items, _, err := webhooks.ListEvents(t.Context(), b.Pool, webhooktest.Other, webhooks.EventFilter{})
+	if err != nil || len(items) != 1 {
+		t.Errorf("the other account's event of that id: %v %v", items, err)
+	}
+}
+
+func TestEventThatIsTooLargeIsRefused(t *testing.T) {
+	t.Parallel()
+	b := webhooktest.New(t, nil)
+	_, err := b.Service.Publish(t.Context(), controlplane.Event{Account: webhooktest.Account, Type: "stream.deleted",
+		Data: map[string]any{"title": strings.Repeat("x", webhooks.MaxBody)}})
+	if controlplane.ErrorCode(err) != "request_too_large" {
+		t.Error(err)
+	}
+}
+
+func TestListEvents(t *testing.T) {
+	t.Parallel()
+	b := webhooktest.New(t, nil)
+	for i, e := range []controlplane.Event{
+		{Type: "stream.started", StreamID: "strm_1"}, {Type: "stream.error", ErrorCode: "STREAM_001"},
+		{Type: "vod.ready"}, {Type: "recording.failed", ErrorCode: "TRANSCODE_002"}, {Type: "stream.ended"},
+	} {
+		e.ID = fmt.Sprint("e", i)
+		b.Emit(e)
+	}
+	for filter, want := range map[webhooks.EventFilter][]string{
+		{}:                             {"e4", "e3", "e2", "e1", "e0"},
+		{Limit: 2}:                     {"e4", "e3"},
+		{Limit: 2, Offset: 4}:          {"e0"},
+		{Type: "error"}:                {"e3", "e1"},
+		{Type: "error", Limit: 1}:      {"e3"},
+		{Type: "stream.*"}:             {"e4", "e1", "e0"},
+		{Type: "vod.ready"}:            {"e2"},
+		{Type: "nothing.of.the.kind"}:  nil,
+		{Type: "%"}:                    nil,
+		{Type: "stream.started' OR 1"}: nil,
+	} {
+		items, more, err := webhooks.ListEvents(t.Context(), b.Pool, webhooktest.Account, filter)
+		var got []string
+		for _, e := range items {
+			got = append(got, e.ID)
+		}
+		if d := cmp.Diff(want, got); err != nil || d != "" || more != (filter.Limit > 0 && filter.Offset == 0) {
+			t.Errorf("%+v: %v, more %v, %v", filter, d, more, err)
+		}
+	}
+}
+
+func TestPublishOverHTTP(t *testing.T) {
+	t.Parallel()
+	a := setup(t)
+	a.Subscribe(nowhere, webhooks.Create{})
+	event := object{"id": "evt_p", "event": "stream.error", "stream_id": "strm_1", "data": object{"error_code": "STREAM_001", "error_message": "m"}}
+	first := a.must(201, "POST", "/internal/v1/events", event)
+	if d := cmp.Diff(object{"id": "evt_p", "duplicate": false, "deliveries": 1.0}, first); d != "" {
+		t.Error(d)
+	}
+	if v := a.must(200, "POST", "/internal/v1/events", event); v["duplicate"] != true {
+		t.Errorf("%v", v)
+	}
+	items, _, err := webhooks.ListEvents(t.Context(), a.Pool, webhooktest.Account, webhooks.EventFilter{Type: "error"})
+	if err != nil || len(items) != 1 || *items[0].ErrorCode != "STREAM_001" {
+		t.Errorf("%v %v", items, err)
+	}
+}
+
+func TestPublishRefuses(t *testing.T) {
+	t.Parallel()
+	a := setup(t)
+	for field, event := range map[string]object{
+		"event":           {"event": "no.such"},
+		"data.threshold":  {"event": "viewer.threshold_reached", "data": object{"threshold": "many", "current_viewers": 1, "threshold_type": "x"}},
+		"data.error_code": {"event": "stream.error", "data": object{"error_message": "m"}},
+		"id":              {"event": "stream.deleted", "id": strings.Repeat("x", 101), "data": object{}},
+		"timestamp":       {"event": "stream.deleted", "timestamp": "yesterday"},
+	} {
+		status, v := a.call("POST", "/internal/v1/events", event)
+		if _, named := problems(v)[field]; status != 400 || !named {
+			t.Errorf("%s: %d %v", field, status, v)
+		}
+	}
+	a.must(400, "POST", "/internal/v1/events", object{"event": "test.webhook", "data": object{}})
+	if status, _ := call(t, serve(a.Service, identity.Caller{}), "POST", "/internal/v1/events", object{}); status != 401 {
+		t.Errorf("without identity: %d", status)
+	}
+}
