@@ -1,0 +1,151 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// callTimeout bounds one call of the admin API.
+const callTimeout = 30 * time.Second
+
+// maxAnswer bounds what is read of an answer, in bytes.
+const maxAnswer = 16 << 20
+
+// client calls the admin API.
+type client struct {
+	base string // without a trailing slash
+	key  string
+	http *http.Client
+}
+
+// client uses SLUICE_ADMIN_URL and SLUICE_ADMIN_KEY; what is unset comes from
+// the local stack's dev.env.
+func (e environment) client() (client, error) {
+	base, key := e.get("SLUICE_ADMIN_URL"), e.get("SLUICE_ADMIN_KEY")
+	if base == "" || key == "" {
+		name := filepath.Join(e.get("SLUICE_STATE_DIR"), "dev.env")
+		local, err := readEnvFile(name)
+		if err != nil {
+			return client{}, err
+		}
+		if base == "" {
+			base = local["SLUICE_ADMIN_URL"]
+		}
+		if key == "" {
+			key = local["SLUICE_ADMIN_KEY"]
+		}
+		if base == "" || key == "" {
+			return client{}, fmt.Errorf("set SLUICE_ADMIN_URL and SLUICE_ADMIN_KEY, or start a local stack with `sluice up`: %s does not name them", name)
+		}
+	}
+	u, err := url.Parse(base)
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+		return client{}, errors.New("SLUICE_ADMIN_URL is not an http:// or https:// address")
+	}
+	return client{strings.TrimRight(base, "/"), key, &http.Client{Timeout: callTimeout}}, nil
+}
+
+// do calls the admin API with body as JSON (nil: none) and returns the answer's
+// body. An answer that is not 2xx is an error in its own words.
+func (c client) do(ctx context.Context, method, path string, body any) ([]byte, error) {
+	var payload io.Reader
+	if body != nil {
+		b, err := json.Marshal(body)
+		if err != nil {
+			return nil, err
+		}
+		payload = bytes.NewReader(b)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, payload)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Authorization", "Bearer "+c.key)
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	res, err := c.http.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("the admin API at %s does not answer: is the control plane running? (%w)", c.base, errors.Unwrap(err))
+	}
+	defer res.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+	if err != nil {
+		return nil, fmt.Errorf("read the answer of the admin API: %w", err)
+	}
+	if res.StatusCode/100 != 2 {
+		return nil, refusal(res.StatusCode, answer)
+	}
+	return answer, nil
+}
+
+// refusal puts the error envelope into one line.
+func refusal(status int, answer []byte) error {
+	var e struct {
+		Error struct {
+			Code, Message string
+			Details       []struct{ Field, Issue, Expected string }
+		}
+	}
+	if json.Unmarshal(answer, &e) != nil || e.Error.Code == "" {
+		return fmt.Errorf("the admin API answered %d", status)
+	}
+	text := fmt.Sprintf("%s (%s)", strings.TrimSuffix(e.Error.Message, "."), e.Error.Code)
+	for _, d := range e.Error.Details {
+		text += "; " + d.Field + " " + d.Issue
+		if d.Expected != "" {
+			text += ": expected " + d.Expected
+		}
+	}
+	return errors.New(text)
+}
+
+// call is do for a command that makes one call.
+func (e environment) call(ctx context.Context, method, path string, body any) ([]byte, error) {
+	c, err := e.client()
+	if err != nil {
+		return nil, err
+	}
+	return c.do(ctx, method, path, body)
+}
+
+// callAccount is call for a path below an account: the one given, or that of
+// the key.
+func (e environment) callAccount(ctx context.Context, given, method, below string, body any) ([]byte, error) {
+	c, err := e.client()
+	if err != nil {
+		return nil, err
+	}
+	account, err := c.account(ctx, given)
+	if err != nil {
+		return nil, err
+	}
+	return c.do(ctx, method, "/admin/v1/accounts/"+account+below, body)
+}
+
+// account returns the account to act on: the one given, else that of the key.
+func (c client) account(ctx context.Context, given string) (string, error) {
+	if given != "" {
+		return url.PathEscape(given), nil
+	}
+	answer, err := c.do(ctx, http.MethodGet, "/admin/v1/self", nil)
+	if err != nil {
+		return "", err
+	}
+	var self struct {
+		Account string `json:"account"`
+	}
+	if err := json.Unmarshal(answer, &self); err != nil || self.Account == "" {
+		return "", errors.New("the admin API does not say whose the key is: give --account")
+	}
+	return self.Account, nil
+}
