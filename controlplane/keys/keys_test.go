@@ -216,3 +216,28 @@ func TestListAndRenameStayInTheAccount(t *testing.T) {
 		t.Fatalf("%+v %v", k, err)
 	}
 }
+
+func TestKeysThatEndedLongAgoAreForgotten(t *testing.T) {
+	t.Parallel()
+	db, s := setup(t)
+	old := s.mustCreate(t, account, "streams:read")
+	endless, err := s.Create(t.Context(), Spec{Account: account, Name: "k", Scopes: []string{"*"}, Creator: []string{"*"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	soon := Store{DB: db, Now: func() time.Time { return now.AddDate(0, 0, 29) }}
+	n, err := soon.Purge(t.Context())
+	if _, found := soon.Find(t.Context(), old.Text); n != 0 || err != nil || controlplane.ErrorCode(found) != decision.TokenExpired {
+		t.Fatalf("%d %v %v", n, err, found)
+	}
+	late := Store{DB: db, Now: func() time.Time { return now.AddDate(0, 0, 31) }}
+	if n, err := late.Purge(t.Context()); n != 1 || err != nil {
+		t.Fatalf("%d %v", n, err)
+	}
+	if _, ok := atEdge(t, db, old.Text); ok {
+		t.Error("still at the edge")
+	}
+	if _, ok := atEdge(t, db, endless.Text); !ok {
+		t.Error("a key without an end was purged")
+	}
+}

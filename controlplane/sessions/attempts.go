@@ -92,3 +92,11 @@ func release(ctx context.Context, db postgres.DB, list []subject) error {
 	}
 	return nil
 }
+
+// forget drops the counts of windows that have ended.
+func forget(ctx context.Context, db postgres.DB, now time.Time) error {
+	if _, err := db.Exec(ctx, `DELETE FROM sign_in_attempts WHERE window_until < $1`, now); err != nil {
+		return fmt.Errorf("forget sign-ins: %w", postgres.Unreachable(err))
+	}
+	return nil
+}

@@ -202,8 +202,12 @@ func (s *Service) End(ctx context.Context, id string) error {
 const purgeBatch = 1000
 
 // Purge forgets sessions that have run out, and tells edges that they may forget
-// those that had been ended. It returns how many sessions went.
+// those that had been ended. It forgets old sign-in attempts too. It returns how
+// many sessions went.
 func (s *Service) Purge(ctx context.Context) (total int, err error) {
+	if err := forget(ctx, s.config.DB, s.config.Now()); err != nil {
+		return 0, err
+	}
 	for n := purgeBatch; n == purgeBatch && err == nil; total += n {
 		n, err = s.purgeSome(ctx)
 	}

@@ -196,6 +196,10 @@ func TestAnEndedSessionIsRevokedEverywhereThenForgotten(t *testing.T) {
 	if n, err := b.service.Purge(t.Context()); n != 2 || err != nil {
 		t.Fatalf("%d %v", n, err)
 	}
+	var counts int
+	if err := b.db.QueryRow(t.Context(), `SELECT count(*) FROM sign_in_attempts`).Scan(&counts); err != nil || counts != 0 {
+		t.Fatalf("%d counts of old sign-ins are left, %v", counts, err)
+	}
 	if record() != nil {
 		t.Fatal("edges keep the record of a token that has run out")
 	}

@@ -1,0 +1,70 @@
+package workers
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"time"
+
+	"sluice.dev/sluice/controlplane/feed"
+	"sluice.dev/sluice/controlplane/keys"
+	"sluice.dev/sluice/controlplane/postgres"
+	"sluice.dev/sluice/controlplane/sessions"
+)
+
+// Housekeeping drops what nobody needs any more: old tombstones of the key feed,
+// keys that ended long ago, sessions that have run out. It may run in every
+// worker; whoever comes second finds nothing to do.
+type Housekeeping struct {
+	DB       postgres.DB       // required
+	Sessions *sessions.Service // required
+	// Every is the pause between two rounds; 0: 10 minutes.
+	Every time.Duration
+	Now   func() time.Time // nil: time.Now
+	Log   *slog.Logger     // nil: slog.Default
+}
+
+// Run works until ctx ends: at once, and then after each pause.
+func (h Housekeeping) Run(ctx context.Context) {
+	pause := time.NewTicker(cmp.Or(h.Every, 10*time.Minute))
+	defer pause.Stop()
+	for {
+		h.Round(ctx)
+		select {
+		case <-ctx.Done():
+			return
+		case <-pause.C:
+		}
+	}
+}
+
+// Round does everything once. A part that fails is logged and does not keep the
+// others from their work. It returns how many things went, by part.
+func (h Housekeeping) Round(ctx context.Context) map[string]int {
+	now := h.Now
+	if now == nil {
+		now = time.Now
+	}
+	log := cmp.Or(h.Log, slog.Default())
+	gone := map[string]int{}
+	for _, part := range []struct {
+		name string
+		do   func() (int, error)
+	}{
+		{"tombstones", func() (int, error) { return feed.Prune(ctx, h.DB, now().Add(-feed.TombstoneAge)) }},
+		{"keys", func() (int, error) { return keys.Store{DB: h.DB, Now: now}.Purge(ctx) }},
+		{"sessions", func() (int, error) { return h.Sessions.Purge(ctx) }},
+	} {
+		n, err := part.do()
+		gone[part.name] = n
+		switch {
+		case ctx.Err() != nil:
+			return gone
+		case err != nil:
+			log.WarnContext(ctx, "housekeeping failed", "part", part.name, "cause", err)
+		case n > 0:
+			log.InfoContext(ctx, "housekeeping", "part", part.name, "gone", n)
+		}
+	}
+	return gone
+}
