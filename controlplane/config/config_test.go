@@ -2,13 +2,11 @@ package config
 
 import (
 	"testing"
-
-	"sluice.dev/sluice/deploy"
 )
 
 func defaults(t testing.TB) Document {
 	t.Helper()
-	d, _, err := ParseYAML(deploy.Document)
+	d, err := Default()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,6 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	"sluice.dev/sluice/controlplane/config"
 	"sluice.dev/sluice/controlplane/xds/resources"
-	"sluice.dev/sluice/deploy"
 )
 
 // newServer returns a server and its address. It is served as in production: by
@@ -42,7 +41,7 @@ func newServer(t *testing.T, c Config) (*Server, string) {
 
 func document(t testing.TB) config.Document {
 	t.Helper()
-	d, _, err := config.ParseYAML(deploy.Document)
+	d, err := config.Default()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,13 +4,19 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"sluice.dev/sluice/controlplane/config"
 )
 
 // bootstrap is the least that an Envoy needs to take all else from the server.
@@ -85,7 +91,8 @@ func poll(t *testing.T, f func() string) string {
 	}
 }
 
-// gateway returns the address of the gateway's listener, "" before it is open.
+// gateway returns the address of the gateway's listener, "" before it is open:
+// Envoy lists a listener a moment before it accepts.
 func gateway(admin string) string {
 	res, err := http.Get(admin + "/listeners")
 	if err != nil {
@@ -93,25 +100,82 @@ func gateway(admin string) string {
 	}
 	defer res.Body.Close()
 	for lines := bufio.NewScanner(res.Body); lines.Scan(); {
-		if addr, ok := strings.CutPrefix(lines.Text(), "gateway::"); ok {
+		addr, ok := strings.CutPrefix(lines.Text(), "gateway::")
+		if conn, err := net.Dial("tcp", addr); ok && err == nil {
+			conn.Close()
 			return "http://" + addr
 		}
 	}
 	return ""
 }
 
-func TestEnvoyTakesItAllAndEveryChange(t *testing.T) {
-	t.Parallel()
-	s, addr := newServer(t, Config{})
+// variant is the default document with /docs served by a product, and under a
+// name, that belong to this variant alone.
+func variant(t *testing.T, n int, upstream string) config.Document {
 	d := document(t)
-	publish(t, s, 1, d)
+	name := fmt.Sprintf("docs-%d", n)
+	d.AnonymousPerMinute = 1 << 20
+	d.Products = append(d.Products, config.Product{Name: name, Upstreams: []config.Upstream{{Address: upstream}}})
+	i := slices.IndexFunc(d.Routes, func(r config.Route) bool { return r.Name == "docs" })
+	d.Routes[i].Name, d.Routes[i].Product = name, name
+	return d
+}
+
+// A real edge takes one change after the other, each of which replaces a route,
+// its policy and its product, while requests go through it: none fails.
+func TestNoRequestFailsWhileEnvoyTakesChanges(t *testing.T) {
+	t.Parallel()
+	product := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "docs") }))
+	t.Cleanup(product.Close)
+	upstream := product.Listener.Addr().String()
+	s, addr := newServer(t, Config{AckTimeout: 10 * time.Second})
+	publish(t, s, 1, variant(t, 1, upstream))
 	admin := startEnvoy(t, addr)
 	url := poll(t, func() string { return gateway(admin) })
-	res, err := http.Get(url + "/health")
-	if err != nil {
-		t.Fatal(err)
+
+	stop, failures, answered := make(chan struct{}), make(chan string, 1), make(chan int, 1)
+	go func() {
+		n := 0
+		for ; ; n++ {
+			select {
+			case <-stop:
+				answered <- n
+				return
+			default:
+			}
+			if got := get(url + "/docs/errors"); got != "200 docs" {
+				select {
+				case failures <- got:
+				default:
+				}
+			}
+		}
+	}()
+	const changes = 30
+	for n := 2; n <= changes; n++ {
+		publish(t, s, int64(n), variant(t, n, upstream))
+		if e := s.Edges()[0]; !e.Current {
+			t.Fatalf("after change %d: %+v", n, e)
+		}
 	}
-	t.Log(res.Status, res.Header)
-	until(t, s, func() bool { return s.Edges()[0].Current })
-	t.Logf("%+v", s.Edges())
+	close(stop)
+	t.Logf("%d requests during %d changes", <-answered, changes-1)
+	select {
+	case got := <-failures:
+		t.Error("a request failed: " + got)
+	default:
+	}
+}
+
+func get(url string) string {
+	res, err := http.Get(url)
+	if err != nil {
+		return err.Error()
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("%d %s", res.StatusCode, b)
 }

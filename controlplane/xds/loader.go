@@ -31,15 +31,12 @@ func (l Loader) Run(ctx context.Context) {
 	if l.Retry == 0 {
 		l.Retry = time.Second
 	}
-	if l.Log == nil {
-		l.Log = slog.Default()
-	}
 	for ctx.Err() == nil {
 		err := l.listen(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		l.Log.Error("listen for configurations", "cause", err)
+		l.log().Error("listen for configurations", "cause", err)
 		select {
 		case <-ctx.Done():
 		case <-time.After(l.Retry):
@@ -61,7 +58,7 @@ func (l Loader) listen(ctx context.Context) error {
 	}
 	for {
 		if err := l.Load(ctx); err != nil {
-			l.Log.Error("publish the newest configuration", "cause", err)
+			l.log().Error("publish the newest configuration", "cause", err)
 		}
 		if err := l.wait(ctx, conn); err != nil {
 			return err
@@ -80,11 +77,33 @@ func (l Loader) wait(ctx context.Context, conn *pgx.Conn) error {
 	return err
 }
 
-// Load publishes the newest version in the database.
+// Load publishes the newest version in the database. A process that has not
+// published yet first sees to it that there is one: see config.Store.Init.
 func (l Loader) Load(ctx context.Context) error {
-	v, err := config.Store{DB: l.Pool}.Latest(ctx)
+	store := config.Store{DB: l.Pool}
+	if l.Server.Version() == 0 {
+		if err := initialise(ctx, store); err != nil {
+			l.log().Warn("the default configuration is not in force", "cause", err)
+		}
+	}
+	v, err := store.Latest(ctx)
 	if err != nil {
 		return err
 	}
 	return l.Server.Publish(ctx, v.Number, v.Document)
+}
+
+func initialise(ctx context.Context, store config.Store) error {
+	d, err := config.Default()
+	if err != nil {
+		return err
+	}
+	return store.Init(ctx, d)
+}
+
+func (l Loader) log() *slog.Logger {
+	if l.Log == nil {
+		return slog.Default()
+	}
+	return l.Log
 }

@@ -52,7 +52,9 @@ func gatewayAddress(file string) string {
 	}
 	defer res.Body.Close()
 	for lines := bufio.NewScanner(res.Body); lines.Scan(); {
-		if addr, ok := strings.CutPrefix(lines.Text(), "gateway::"); ok {
+		addr, ok := strings.CutPrefix(lines.Text(), "gateway::")
+		if conn, err := net.Dial("tcp", addr); ok && err == nil {
+			conn.Close() // Envoy lists a listener a moment before it accepts
 			return addr
 		}
 	}

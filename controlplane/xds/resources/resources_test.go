@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"sluice.dev/sluice/controlplane/config"
-	"sluice.dev/sluice/deploy"
 )
 
 var addresses = map[string]string{"api": "127.0.0.1:9091", "media": "127.0.0.1:9092", "runtime": "localhost:9093"}
@@ -25,7 +24,7 @@ func build(t testing.TB, d config.Document, o Options) *Set {
 
 func defaults(t testing.TB) config.Document {
 	t.Helper()
-	d, _, err := config.ParseYAML(deploy.Document)
+	d, err := config.Default()
 	if err != nil {
 		t.Fatal(err)
 	}
