@@ -26,7 +26,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 up: filters build ## set up and run everything in the foreground; Ctrl-C stops it
-	@exec $(BIN)/sluice up
+	@exec $(BIN)/attend $(BIN)/sluice up
 
 test: filters build ## run all tests: unit, filters, Postgres, real-Envoy end to end
 	@$(TEST_ENV) $(BIN)/withpg $(GO) test -timeout 15m $(PKG)
@@ -69,7 +69,7 @@ build: helpers
 
 helpers:
 	@mkdir -p $(BIN)
-	@$(GO) build -buildvcs=false -o $(BIN)/ ./deploy/local/provision ./deploy/local/withpg
+	@$(GO) build -buildvcs=false -o $(BIN)/ ./deploy/local/provision ./deploy/local/withpg ./deploy/local/attend
 
 $(GOLANGCI):
 	@echo "lint: building golangci-lint $(GOLANGCI_VERSION) (some minutes, once)"

@@ -13,12 +13,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
 	"syscall"
 
+	"sluice.dev/sluice/deploy/local/foreground"
 	"sluice.dev/sluice/deploy/local/pgserver"
-	"sluice.dev/sluice/envoy/child"
 )
 
 const urlVariable = "SLUICE_TEST_DATABASE_URL"
@@ -39,33 +38,12 @@ func run(argv []string) (int, error) {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	if os.Getenv(urlVariable) != "" {
-		return runCommand(argv, os.Environ(), signals)
+		return foreground.Run(argv, os.Environ(), signals)
 	}
 	server, err := pgserver.Start(context.Background(), pgserver.Config{Ephemeral: true, Path: os.Getenv("PATH")})
 	if err != nil {
 		return 1, err
 	}
-	status, err := runCommand(argv, append(os.Environ(), urlVariable+"="+server.URL()), signals)
+	status, err := foreground.Run(argv, append(os.Environ(), urlVariable+"="+server.URL()), signals)
 	return status, errors.Join(err, server.Stop())
-}
-
-// runCommand runs argv and passes signals on to it and to its group.
-func runCommand(argv, env []string, signals <-chan os.Signal) (int, error) {
-	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.Env = env
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	proc, err := child.Start(cmd, syscall.SIGTERM)
-	if err != nil {
-		return 1, err
-	}
-	for {
-		select {
-		case sig := <-signals:
-			if err := proc.SignalGroup(sig.(syscall.Signal)); err != nil {
-				return 1, err
-			}
-		case <-proc.Done():
-			return proc.ExitCode(), nil
-		}
-	}
 }
