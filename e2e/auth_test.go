@@ -84,7 +84,8 @@ func TestWildcards(t *testing.T) {
 func TestExpiredKey(t *testing.T) {
 	t.Parallel()
 	s := theStack(t)
-	status, out, errs := sluice(t, s.cli(), "key", "create", "--name", "short", "--scopes", "streams:read", "--expires-in", "3s", "--output", "json")
+	status, out, errs := sluice(t, s.cli(), "key", "create", "--name", "short", "--scope", "streams:read",
+		"--expires-at", time.Now().Add(3*time.Second).UTC().Format(time.RFC3339), "--output", "json")
 	if status != 0 {
 		t.Fatal(status, errs)
 	}

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -88,11 +89,18 @@ func own(t testing.TB, extra map[string]string) *stack {
 
 func start(t testing.TB, extra map[string]string) *stack {
 	t.Helper()
-	s := &stack{dir: tempDir(t), out: &output{ready: make(chan struct{})}, end: make(chan error, 1)}
-	s.env = settings(t, s.dir)
+	dir := tempDir(t)
+	env := settings(t, dir)
 	for k, v := range extra {
-		s.env[k] = v
+		env[k] = v
 	}
+	return startIn(t, dir, env)
+}
+
+// startIn starts a stack in a folder that may have been used before.
+func startIn(t testing.TB, dir string, env map[string]string) *stack {
+	t.Helper()
+	s := &stack{dir: dir, env: env, out: &output{ready: make(chan struct{})}, end: make(chan error, 1)}
 	s.cmd = command(t, s.env, "up")
 	s.cmd.Stdout, s.cmd.Stderr = s.out, s.out
 	if err := s.cmd.Start(); err != nil {
@@ -111,8 +119,13 @@ func start(t testing.TB, extra map[string]string) *stack {
 	return s
 }
 
-// stop ends the stack as Ctrl-C does and reports how it ended.
+// stop ends the stack and removes its folder.
 func (s *stack) stop() error {
+	return errors.Join(s.terminate(), os.RemoveAll(s.dir))
+}
+
+// terminate ends the stack as Ctrl-C does and reports how it ended.
+func (s *stack) terminate() error {
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		return err
 	}
@@ -125,7 +138,7 @@ func (s *stack) stop() error {
 		_ = s.cmd.Process.Kill()
 		return fmt.Errorf("sluice up does not stop\n%s", s.out)
 	}
-	return os.RemoveAll(s.dir)
+	return nil
 }
 
 // settings is an environment on free ports and an empty database.

@@ -24,5 +24,10 @@ func processes(env environment) []*cobra.Command {
 
 // uses are the commands with which people use a platform that runs.
 func uses(env environment) []*cobra.Command {
-	return []*cobra.Command{}
+	return []*cobra.Command{
+		keyCommand(env),
+		accountCommand(env),
+		sessionCommand(env),
+		limitCommand(env),
+	}
 }

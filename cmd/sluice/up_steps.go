@@ -71,6 +71,9 @@ func writeSecret(name string, b []byte) error {
 }
 
 func (l *local) migrate(ctx context.Context) error {
+	if err := l.withPool(ctx, func(*pgxpool.Pool) error { return nil }); err != nil {
+		return fmt.Errorf("%w: look at SLUICE_DATABASE_URL, or unset it for a private server", err)
+	}
 	return migrations.Up(ctx, l.env.get("SLUICE_DATABASE_URL"))
 }
 

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -30,8 +32,8 @@ type Config struct {
 	Name     string // shown in pg_stat_activity
 }
 
-// Open returns a pool that has answered once. The error never holds the URL,
-// which has a password in it.
+// Open returns a pool that has answered once. The error is one line, and never
+// holds the URL, which has a password in it.
 func Open(ctx context.Context, c Config) (*pgxpool.Pool, error) {
 	pc, err := pgxpool.ParseConfig(c.URL)
 	if err != nil {
@@ -50,9 +52,26 @@ func Open(ctx context.Context, c Config) (*pgxpool.Pool, error) {
 	}
 	if err := pool.Ping(ctx); err != nil {
 		pool.Close()
-		return nil, fmt.Errorf("reach database: %w", err)
+		return nil, unreached{err}
 	}
 	return pool, nil
+}
+
+// unreached is a failure to connect in one line: pgx gives one for each address
+// and each way that it tried.
+type unreached struct{ cause error }
+
+func (u unreached) Unwrap() error { return u.cause }
+
+func (u unreached) Error() string {
+	why := u.cause.Error()
+	if e, ok := errors.AsType[*pgconn.PgError](u.cause); ok {
+		why = e.Message
+	} else if e, ok := errors.AsType[*net.OpError](u.cause); ok {
+		why = e.Error()
+	}
+	why, _, _ = strings.Cut(why, "\n")
+	return "the database does not answer: " + why
 }
 
 // InTx runs f in a transaction: committed if f returns nil, else rolled back.
