@@ -168,7 +168,7 @@ func TestRefusalIsReportedAndHoldsNobodyUp(t *testing.T) {
 	c.refuse = func(typeURL string) bool { return refuses.Load() && typeURL == resource.RouteType }
 	c.serve()
 	publish(t, s, 2, moved(t))
-	if e := statusByID(s, "edge-1"); e.Current || refusal(s, "edge-1", "routes").Reason != "no, thank you" {
+	if e := statusByID(s, "edge-1"); e.Current || !slices.Equal(e.Refusals, []string{"routes: no, thank you"}) {
 		t.Errorf("%+v", e)
 	}
 	refuses.Store(false)

@@ -23,7 +23,8 @@ type EdgeStatus struct {
 	GatewayAddr string       `json:"gateway_addr"`
 	RuntimeAddr string       `json:"runtime_addr"`
 	Build       string       `json:"build"`
-	Current     bool         `json:"current"` // holds all of the published version
+	Current     bool         `json:"current"`            // holds all of the published version
+	Refusals    []string     `json:"refusals,omitempty"` // type and reason each
 	Types       []TypeStatus `json:"types"`
 }
 
@@ -72,6 +73,9 @@ func (s *Server) statusOf(e *edge) EdgeStatus {
 		}
 		st.Types = append(st.Types, t)
 		st.Current = st.Current && t.Current
+		if t.Refusal != nil {
+			st.Refusals = append(st.Refusals, t.Type+": "+t.Refusal.Reason)
+		}
 	}
 	return st
 }

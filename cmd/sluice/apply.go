@@ -1,0 +1,143 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+
+	"github.com/spf13/cobra"
+	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/controlplane/config"
+)
+
+// maxDocument bounds what is read of a file, in bytes.
+const maxDocument = config.MaxBytes + 1
+
+func applyCommand(env environment) *cobra.Command {
+	var file, note string
+	var dry bool
+	var out printer
+	c := &cobra.Command{
+		Use: "apply", Short: "put a configuration in force, or show what it would change", Args: cobra.NoArgs,
+		Example: "  sluice apply -f sluice.yaml --dry-run",
+		RunE: func(c *cobra.Command, _ []string) error {
+			d, err := readDocument(c.InOrStdin(), file)
+			if err != nil {
+				return err
+			}
+			api, err := env.client()
+			if err != nil {
+				return err
+			}
+			query := url.Values{"note": {note}}
+			if dry {
+				query.Set("dry_run", "true")
+			}
+			answer, err := api.do(c.Context(), http.MethodPut, "/admin/v1/config?"+query.Encode(), d)
+			if err != nil {
+				return err
+			}
+			if out.format == "json" {
+				return indent(c.OutOrStdout(), answer)
+			}
+			return showChanges(c.OutOrStdout(), answer)
+		},
+	}
+	out.flag(c)
+	c.Flags().StringVarP(&file, "file", "f", "", "the document, YAML or JSON; - reads standard input")
+	c.Flags().BoolVar(&dry, "dry-run", false, "only show what would change")
+	c.Flags().StringVar(&note, "note", "", "a word on why, kept with the version")
+	cobra.CheckErr(c.MarkFlagRequired("file"))
+	return c
+}
+
+// readDocument reads a document and finds its faults, with their lines, before
+// anything is sent.
+func readDocument(stdin io.Reader, file string) (config.Document, error) {
+	b, err := readFile(stdin, file)
+	if err != nil {
+		return config.Document{}, err
+	}
+	d, src, err := config.ParseYAML(b)
+	if err == nil {
+		err = d.Validate()
+	}
+	return d, located(err, src, file)
+}
+
+func readFile(stdin io.Reader, file string) ([]byte, error) {
+	if file == "-" {
+		return io.ReadAll(io.LimitReader(stdin, maxDocument))
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxDocument))
+}
+
+// located puts the file and line before each fault in err.
+func located(err error, src config.Source, file string) error {
+	e, ok := errors.AsType[*controlplane.Error](err)
+	if !ok {
+		return err
+	}
+	if len(e.Details) == 0 {
+		return fmt.Errorf("%s: %s", file, e.Message)
+	}
+	list := make([]error, len(e.Details))
+	for i, d := range e.Details {
+		text := fmt.Sprintf("%s: %s %s", file, d.Field, d.Issue)
+		if line := src.Line(d.Field); line > 0 {
+			text = fmt.Sprintf("%s:%d: %s %s", file, line, d.Field, d.Issue)
+		}
+		if d.Expected != "" {
+			text += " (expected " + d.Expected + ")"
+		}
+		list[i] = errors.New(text)
+	}
+	return errors.Join(list...)
+}
+
+// signs of the kinds of change.
+var signs = map[string]string{"added": "+", "removed": "-", "changed": "~"}
+
+// showChanges writes one line for each change, then the version.
+func showChanges(w io.Writer, answer []byte) error {
+	var r config.PutResult
+	if err := json.Unmarshal(answer, &r); err != nil {
+		return fmt.Errorf("the answer is not what was expected: %w", err)
+	}
+	for _, c := range r.Changes {
+		line := signs[c.Kind] + " " + c.Path
+		switch {
+		case c.From != nil && c.To != nil:
+			line += fmt.Sprintf(": %s -> %s", c.From, c.To)
+		case c.From != nil:
+			line += ": " + string(c.From)
+		case c.To != nil:
+			line += ": " + string(c.To)
+		}
+		if _, err := fmt.Fprintln(w, line); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintln(w, outcome(r))
+	return err
+}
+
+func outcome(r config.PutResult) string {
+	switch {
+	case len(r.Changes) == 0:
+		return fmt.Sprintf("nothing to change: version %d is in force", r.Version)
+	case r.DryRun:
+		return fmt.Sprintf("%d changes to version %d; nothing was changed", len(r.Changes), r.Version)
+	default:
+		return fmt.Sprintf("version %d is in force, with %d changes", r.Version, len(r.Changes))
+	}
+}
