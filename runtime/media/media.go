@@ -11,16 +11,13 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"github.com/riverqueue/river"
-	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/controlplane/identity"
 	"sluice.dev/sluice/controlplane/postgres"
 	"sluice.dev/sluice/controlplane/respond"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/runtime/media/assets"
-	"sluice.dev/sluice/runtime/media/fetch"
 	"sluice.dev/sluice/runtime/media/plans"
-	"sluice.dev/sluice/runtime/media/signing"
 	"sluice.dev/sluice/runtime/media/streams"
 )
 
@@ -34,6 +31,9 @@ type Config struct {
 	// Endpoints are the public addresses of the media engine and of playback.
 	// Empty addresses fall back to those of a local engine that is not there.
 	Endpoints streams.Endpoints
+	// EngineHLS is the address below which the media engine serves HLS, such as
+	// http://127.0.0.1:8888/live. Empty: playback of streams answers 501.
+	EngineHLS string
 	// Allow lists addresses that sources may have although they are not public.
 	// Nil: none.
 	Allow []netip.Prefix
@@ -43,20 +43,23 @@ type Config struct {
 	Now        func() time.Time // nil: time.Now
 }
 
-// New returns the product's handler: /health for anyone, the rest for callers
-// whom an edge has identified, and bytes for bearers of a signed URL.
+// New returns the product's handler: /health for anyone, /v1/playback for viewers,
+// the rest for callers whom an edge has identified.
 func New(c Config) http.Handler {
 	c.fill()
-	stored := c.assets()
+	p := newParts(c)
 	r := chi.NewRouter()
 	r.NotFound(c.Respond.NotFound)
 	r.MethodNotAllowed(c.Respond.MethodNotAllowed)
 	r.Get("/health", c.Respond.Handle(c.health))
-	stored.PublicRoutes(r, c.Respond)
+	for _, part := range p.public() {
+		part.PublicRoutes(r, c.Respond)
+	}
 	r.Group(func(r chi.Router) {
 		r.Use(c.Identity.Require(c.Respond))
-		streams.Service{DB: c.DB, Events: c.Events, Plans: c.Plans, Endpoints: c.Endpoints, Now: c.Now}.Routes(r, c.Respond)
-		stored.Routes(r, c.Respond)
+		for _, part := range p.private() {
+			part.Routes(r, c.Respond)
+		}
 	})
 	return r
 }
@@ -65,17 +68,7 @@ func New(c Config) http.Handler {
 // which the caller's River client must serve.
 func AddWorkers(workers *river.Workers, c Config) {
 	c.fill()
-	river.AddWorker(workers, &assets.FetchWorker{Service: c.assets()})
-}
-
-// assets makes the service of everything that is stored.
-func (c *Config) assets() assets.Service {
-	jobs, err := river.NewClient(riverpgxv5.New(nil), &river.Config{})
-	if err != nil {
-		panic(err) // an empty configuration is a valid one
-	}
-	return assets.Service{DB: c.DB, Events: c.Events, Plans: c.Plans, Keys: &signing.Keys{DB: c.DB}, Client: fetch.NewClient(c.Allow),
-		Jobs: jobs, Playback: c.Endpoints.Playback, QueueLimit: c.QueueLimit, Now: c.Now}
+	river.AddWorker(workers, &assets.FetchWorker{Service: newParts(c).assets})
 }
 
 func (c *Config) fill() {

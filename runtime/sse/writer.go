@@ -2,6 +2,7 @@ package sse
 
 import (
 	"bytes"
+	"errors"
 	"net/http"
 	"sync"
 	"time"
@@ -9,6 +10,8 @@ import (
 
 // ContentType is the media type of an event stream.
 const ContentType = "text/event-stream"
+
+var errClosed = errors.New("the response is over")
 
 // Writer writes events to a response. Its methods may be called from several
 // goroutines.
@@ -54,6 +57,16 @@ func (w *Writer) KeepAlive() error {
 	}
 	w.buf = append(w.buf, ": keep-alive\n\n"...)
 	return w.flush()
+}
+
+// Close makes every later call fail, so that nothing is written once the
+// handler has returned.
+func (w *Writer) Close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err == nil {
+		w.err = errClosed
+	}
 }
 
 // Begun reports whether the header was sent, so that no other answer is

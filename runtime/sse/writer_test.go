@@ -66,6 +66,19 @@ func TestWriterRemembersThatTheClientIsGone(t *testing.T) {
 	}
 }
 
+func TestNothingIsWrittenOnceClosed(t *testing.T) {
+	t.Parallel()
+	rec := httptest.NewRecorder()
+	w := NewWriter(rec)
+	if err := w.Event([]byte("a"), false); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	if w.Event([]byte("b"), false) == nil || w.KeepAlive() == nil || rec.Body.String() != "data: a\n\n" {
+		t.Errorf("written: %q", rec.Body)
+	}
+}
+
 func BenchmarkRelay(b *testing.B) {
 	in := strings.Repeat("data: "+strings.Repeat("x", 200)+"\n\n", 100)
 	b.ReportAllocs()

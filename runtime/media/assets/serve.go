@@ -2,6 +2,7 @@ package assets
 
 import (
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -10,6 +11,7 @@ import (
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/runtime/media/files"
 	"sluice.dev/sluice/runtime/media/signing"
+	"sluice.dev/sluice/runtime/media/views"
 )
 
 // PublicRoutes adds the address that serves bytes. It asks for no identity: the
@@ -38,6 +40,12 @@ func (v Service) serve(w http.ResponseWriter, r *http.Request) error {
 	file, err := files.Open(r.Context(), v.DB, a.FileID)
 	if err != nil {
 		return err
+	}
+	if rng := r.Header.Get("Range"); r.Method == http.MethodGet && (rng == "" || strings.HasPrefix(rng, "bytes=0-")) {
+		subject := views.Subject{Owner: a.Owner, ID: a.ID}
+		if err := v.Views.Seen(r.Context(), subject, views.ViewerOf(r, "")); err != nil {
+			return err
+		}
 	}
 	h := w.Header()
 	h.Set("Content-Type", contentType(a.Format))

@@ -19,6 +19,7 @@ import (
 	"sluice.dev/sluice/runtime/media/page"
 	"sluice.dev/sluice/runtime/media/plans"
 	"sluice.dev/sluice/runtime/media/signing"
+	"sluice.dev/sluice/runtime/media/views"
 )
 
 // queueRetry is what Retry-After says when the processing queue is full, in
@@ -35,6 +36,7 @@ type Service struct {
 	Jobs       *river.Client[pgx.Tx] // only InsertTx is called
 	Playback   string                // public address of /v1/playback, without a trailing slash
 	QueueLimit int                   // sources waiting to be fetched, of all owners; beyond: TRANSCODE_001
+	Views      views.Counter         // counts who begins to watch a file
 	Now        func() time.Time
 }
 

@@ -16,6 +16,9 @@ import (
 // MaxTitle bounds a title, in characters.
 const MaxTitle = 200
 
+// maxThreshold bounds a viewer threshold.
+const maxThreshold = 100_000_000
+
 // Protocols are the ones a stream may be published with.
 var Protocols = []string{"rtmp", "webrtc", "srt"}
 
@@ -34,6 +37,7 @@ type Input struct {
 	Recording      *RecordingInput    `json:"recording"`
 	PlaybackPolicy *string            `json:"playback_policy"`
 	Settings       *Settings          `json:"settings"`
+	Threshold      *int               `json:"viewer_threshold"` // viewers at once to be told of; 0: none
 	Metadata       *map[string]string `json:"metadata"`
 }
 
@@ -70,6 +74,8 @@ func (in Input) Apply(f *form.Form, s *Stream, l plans.Limits) {
 	if in.Settings != nil {
 		in.Settings.Apply(f, s, l)
 	}
+	set(&s.Threshold, in.Threshold)
+	f.Range("viewer_threshold", s.Threshold, 0, maxThreshold)
 	if in.Metadata != nil && *in.Metadata != nil {
 		f.Metadata("metadata", *in.Metadata)
 		s.Metadata = *in.Metadata

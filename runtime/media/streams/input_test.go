@@ -30,9 +30,9 @@ func apply(t *testing.T, body string, s Stream) (Stream, error) {
 func TestAFullBodySetsEveryField(t *testing.T) {
 	t.Parallel()
 	got, err := apply(t, `{"title":" Show ","protocol":"srt","recording":{"enabled":true},"playback_policy":"signed",
-		"settings":{"quality":"1080p","bitrate":"4.5M"},"metadata":{"show":"42"}}`, Defaults())
+		"settings":{"quality":"1080p","bitrate":"4.5M"},"viewer_threshold":5,"metadata":{"show":"42"}}`, Defaults())
 	want := Stream{Title: "Show", Protocol: "srt", Status: Idle, Recording: true, PlaybackPolicy: "signed",
-		Quality: "1080p", BitrateKbps: 4500, Metadata: map[string]string{"show": "42"}}
+		Quality: "1080p", BitrateKbps: 4500, Threshold: 5, Metadata: map[string]string{"show": "42"}}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Error(err, diff)
 	}
@@ -63,6 +63,7 @@ func TestBadFieldsAreNamedTogetherWithTheirCode(t *testing.T) {
 		{`{"title":"` + strings.Repeat("x", 201) + `"}`, decision.InvalidRequest, "title"},
 		{`{"title":"","protocol":"hls","playback_policy":"secret","settings":{"quality":"8k","bitrate":"fast"},"metadata":{"":""}}`,
 			decision.InvalidRequest, "title protocol playback_policy settings.quality settings.bitrate metadata"},
+		{`{"title":"x","viewer_threshold":-1}`, decision.InvalidRequest, "viewer_threshold"},
 		{`{"title":"x","settings":{"bitrate":"6001"}}`, decision.Stream002, "settings.bitrate"},
 		{`{"title":"x","settings":{"quality":"8k"}}`, decision.Transcode002, "settings.quality"},
 		{`{"title":"x","settings":{"quality":"8k","bitrate":"7M"}}`, decision.InvalidRequest, "settings.quality settings.bitrate"},

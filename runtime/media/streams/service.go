@@ -39,7 +39,8 @@ func (v Service) Create(ctx context.Context, o owner.Owner, in Input) (Stream, s
 		return Stream{}, "", err
 	}
 	key := ident.NewSecret("sk")
-	s.ID, s.PlaybackID, s.Owner = ident.New("strm"), ident.New("play"), o.ID
+	s.ID, s.PlaybackID = ident.New("strm"), ident.New("play")
+	s.Owner, s.Account, s.Plan = o.ID, o.Account, o.Plan
 	s.KeyHash, s.KeyHint = key.Hash, key.Hint
 	s.Version, s.CreatedAt = 1, v.now()
 	s.UpdatedAt = s.CreatedAt
@@ -117,6 +118,7 @@ func (v Service) change(ctx context.Context, o owner.Owner, id, ifMatch string, 
 		if !matches(ifMatch, s) {
 			return &controlplane.Error{Code: decision.Precondition}
 		}
+		s.Plan = o.Plan
 		return f(tx, &s)
 	})
 	return s, err

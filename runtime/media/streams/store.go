@@ -10,14 +10,14 @@ import (
 	"sluice.dev/sluice/runtime/media/page"
 )
 
-const columns = `id, owner, playback_id, key_hash, key_hint, title, protocol, status, playback_policy,
-	recording, quality, bitrate_kbps, metadata, version, created_at, updated_at`
+const columns = `id, owner, account, plan, playback_id, key_hash, key_hint, title, protocol, status, playback_policy,
+	recording, quality, bitrate_kbps, viewer_threshold, metadata, version, created_at, updated_at`
 
 func insert(ctx context.Context, tx pgx.Tx, s Stream) error {
 	_, err := tx.Exec(ctx, `INSERT INTO media_streams (`+columns+`)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
-		s.ID, s.Owner, s.PlaybackID, s.KeyHash, s.KeyHint, s.Title, s.Protocol, s.Status, s.PlaybackPolicy,
-		s.Recording, s.Quality, s.BitrateKbps, s.Metadata, s.Version, s.CreatedAt, s.UpdatedAt)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`,
+		s.ID, s.Owner, s.Account, s.Plan, s.PlaybackID, s.KeyHash, s.KeyHint, s.Title, s.Protocol, s.Status, s.PlaybackPolicy,
+		s.Recording, s.Quality, s.BitrateKbps, s.Threshold, s.Metadata, s.Version, s.CreatedAt, s.UpdatedAt)
 	if err != nil {
 		return fmt.Errorf("insert stream: %w", postgres.Unreachable(err))
 	}
@@ -27,6 +27,12 @@ func insert(ctx context.Context, tx pgx.Tx, s Stream) error {
 // get reads one stream of owner. suffix is "" or "FOR UPDATE".
 func get(ctx context.Context, db postgres.DB, owner, id, suffix string) (Stream, error) {
 	rows, err := db.Query(ctx, `SELECT `+columns+` FROM media_streams WHERE owner = $1 AND id = $2 `+suffix, owner, id)
+	return one(rows, err)
+}
+
+// ByPlayback reads the stream of a playback id, of any owner, or not_found.
+func ByPlayback(ctx context.Context, db postgres.DB, playbackID string) (Stream, error) {
+	rows, err := db.Query(ctx, `SELECT `+columns+` FROM media_streams WHERE playback_id = $1`, playbackID)
 	return one(rows, err)
 }
 
@@ -43,10 +49,10 @@ func update(ctx context.Context, tx pgx.Tx, s *Stream, now time.Time) error {
 	s.Version++
 	s.UpdatedAt = now
 	_, err := tx.Exec(ctx, `UPDATE media_streams SET key_hash = $2, key_hint = $3, title = $4, protocol = $5, status = $6,
-		playback_policy = $7, recording = $8, quality = $9, bitrate_kbps = $10, metadata = $11, version = $12, updated_at = $13
+		playback_policy = $7, recording = $8, quality = $9, bitrate_kbps = $10, viewer_threshold = $11, metadata = $12, version = $13, updated_at = $14, plan = $15
 		WHERE id = $1`,
 		s.ID, s.KeyHash, s.KeyHint, s.Title, s.Protocol, s.Status,
-		s.PlaybackPolicy, s.Recording, s.Quality, s.BitrateKbps, s.Metadata, s.Version, s.UpdatedAt)
+		s.PlaybackPolicy, s.Recording, s.Quality, s.BitrateKbps, s.Threshold, s.Metadata, s.Version, s.UpdatedAt, s.Plan)
 	if err != nil {
 		return fmt.Errorf("update stream: %w", postgres.Unreachable(err))
 	}

@@ -3,12 +3,18 @@
 // others do not exist for it.
 package streams
 
-import "time"
+import (
+	"time"
+
+	"sluice.dev/sluice/runtime/media/owner"
+)
 
 // Stream is one row of media_streams.
 type Stream struct {
 	ID             string            `db:"id"`
 	Owner          string            `db:"owner"`
+	Account        string            `db:"account"` // who hears of it
+	Plan           string            `db:"plan"`    // of the owner, at the last change
 	PlaybackID     string            `db:"playback_id"`
 	KeyHash        []byte            `db:"key_hash"`
 	KeyHint        string            `db:"key_hint"`
@@ -18,12 +24,16 @@ type Stream struct {
 	PlaybackPolicy string            `db:"playback_policy"`
 	Recording      bool              `db:"recording"`
 	Quality        string            `db:"quality"`
-	BitrateKbps    int               `db:"bitrate_kbps"` // 0: not set
+	BitrateKbps    int               `db:"bitrate_kbps"`     // 0: not set
+	Threshold      int               `db:"viewer_threshold"` // 0: none
 	Metadata       map[string]string `db:"metadata"`
 	Version        int64             `db:"version"`
 	CreatedAt      time.Time         `db:"created_at"`
 	UpdatedAt      time.Time         `db:"updated_at"`
 }
+
+// By is the stream's owner, for what happens without the owner being there.
+func (s Stream) By() owner.Owner { return owner.Owner{ID: s.Owner, Account: s.Account, Plan: s.Plan} }
 
 // Session is one broadcast of a stream, a row of media_sessions.
 type Session struct {
@@ -62,6 +72,7 @@ type View struct {
 	PlaybackPolicy string            `json:"playback_policy"`
 	Playback       PlaybackView      `json:"playback"`
 	Settings       SettingsView      `json:"settings"`
+	Threshold      *int              `json:"viewer_threshold"`
 	Metadata       map[string]string `json:"metadata"`
 	CreatedAt      time.Time         `json:"created_at"`
 	UpdatedAt      time.Time         `json:"updated_at"`
@@ -105,12 +116,16 @@ type SettingsView struct {
 // ViewOf shows s. key is the text of its stream key where it was made just now,
 // else empty.
 func (e Endpoints) ViewOf(s Stream, key string) View {
+	var threshold *int
+	if s.Threshold > 0 {
+		threshold = &s.Threshold
+	}
 	return View{
 		ID: s.ID, Title: s.Title, Protocol: s.Protocol, Status: s.Status,
 		Recording: RecordingView{s.Recording}, Ingest: e.ingest(s, key),
 		PlaybackID: s.PlaybackID, PlaybackPolicy: s.PlaybackPolicy,
 		Playback: PlaybackView{HLS: e.Playback + "/" + s.PlaybackID + "/index.m3u8", WebRTC: e.Playback + "/" + s.PlaybackID + "/whep"},
-		Settings: settingsOf(s), Metadata: s.Metadata,
+		Settings: settingsOf(s), Threshold: threshold, Metadata: s.Metadata,
 		CreatedAt: s.CreatedAt.UTC(), UpdatedAt: s.UpdatedAt.UTC(),
 	}
 }

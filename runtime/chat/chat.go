@@ -1,0 +1,69 @@
+// Package chat answers chat completion requests (spec, "Chat runtime"): it holds
+// them within the caps, finds a provider for the model, and relays what that
+// produces as a stream of server-sent events, chunk by chunk.
+//
+// The stream ends as spec and public clients want it: usage on the finish chunk
+// under x-service-usage, once more in an event with empty choices under usage,
+// then [DONE]. A second plain usage on the finish chunk would make clients that
+// add usages up count double.
+package chat
+
+import (
+	"context"
+
+	"sluice.dev/sluice/controlplane/identity"
+)
+
+// Request is a completion request after the caps.
+type Request struct {
+	Body    []byte // JSON; the provider must not change it
+	Model   string
+	Limit   int    // tokens that one choice may have
+	Choices int    // how many choices are asked for
+	Bearer  string // the caller's token; empty: it came without one
+	ID      string // request id
+}
+
+// Provider makes completions. The built-in model and every upstream are one.
+type Provider interface {
+	// Stream starts a completion. It ends when ctx does. An error is a
+	// *controlplane.Error where the caller may know why, in a *Refusal where
+	// no other provider would do better.
+	Stream(ctx context.Context, r Request) (Stream, error)
+}
+
+// Stream is a completion on its way.
+type Stream interface {
+	// Next waits for the next event's data: a chunk as JSON, valid until the
+	// next call. It returns io.EOF once the provider has said that it is done,
+	// and io.ErrUnexpectedEOF if it stops without.
+	Next() ([]byte, error)
+	// Ready reports whether Next would not have to wait.
+	Ready() bool
+	Close() error
+}
+
+// Refusal is an error that another provider would answer the same way: the
+// request itself is at fault.
+type Refusal struct{ Err error }
+
+// Error returns the text of the cause.
+func (r *Refusal) Error() string { return r.Err.Error() }
+
+// Unwrap gives the cause.
+func (r *Refusal) Unwrap() error { return r.Err }
+
+// Ledger meters tokens and holds accounts to their budgets.
+type Ledger interface {
+	// Reserve sets tokens aside before a request is admitted, so that requests
+	// in parallel cannot use more than there is. It fails with BILLING_002 when
+	// the account's budget does not have them.
+	Reserve(ctx context.Context, c identity.Caller, tokens int) (Reservation, error)
+}
+
+// Reservation is tokens set aside for one request.
+type Reservation interface {
+	// Settle gives them back and records what was used instead. A second call
+	// does nothing.
+	Settle(ctx context.Context, model string, u Usage) error
+}

@@ -1,0 +1,119 @@
+package echo
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"sluice.dev/sluice/runtime/chat"
+)
+
+// play runs a request and returns what it says, in short.
+func play(t *testing.T, p Provider, r chat.Request) (text, args, finish, usage string) {
+	t.Helper()
+	s, err := p.Stream(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for {
+		data, err := s.Next()
+		if err == io.EOF {
+			return text, args, finish, usage
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		var c struct {
+			Choices []struct {
+				Delta struct {
+					Content string
+					Tools   []struct {
+						Function struct{ Name, Arguments string }
+					} `json:"tool_calls"`
+				}
+				Finish string `json:"finish_reason"`
+			}
+			Usage json.RawMessage
+		}
+		if err := json.Unmarshal(data, &c); err != nil {
+			t.Fatalf("%s: %v", data, err)
+		}
+		usage = string(c.Usage)
+		for _, choice := range c.Choices {
+			text += choice.Delta.Content
+			for _, call := range choice.Delta.Tools {
+				args += call.Function.Name + call.Function.Arguments
+			}
+			if choice.Finish != "" {
+				finish += choice.Finish
+			}
+		}
+	}
+}
+
+func TestEcho(t *testing.T) {
+	t.Parallel()
+	weather := `"tools":[{"function":{"name":"time"}},{"function":{"name":"weather","parameters":{"properties":{"city":{"type":"string"},"days":{"type":"integer"},
+		"unit":{"enum":["C","F"]},"wind":{"type":"boolean"},"tags":{"type":"array"},"more":{"type":"object"}},"required":["city","days","unit","wind","tags","more"]}}}]`
+	call := `weather{"city":"the weather?","days":1,"more":{},"tags":[],"unit":"C","wind":true}`
+	for name, c := range map[string]struct {
+		body               string
+		limit, n           int
+		text, args, finish string
+	}{
+		"a text":          {`{"messages":[{"role":"system","content":"x"},{"role":"user","content":"hello wörld 😀"}]}`, 100, 1, "hello wörld 😀", "", "stop"},
+		"parts":           {`{"messages":[{"role":"user","content":[{"type":"text","text":"a b"},{"type":"image_url"},{"type":"text","text":" c"}]}]}`, 100, 1, "a b c", "", "stop"},
+		"a tool's result": {`{"messages":[{"role":"tool","content":"22 degrees"}],` + weather + `}`, 100, 1, "22 degrees", "", "stop"},
+		"too long":        {`{"messages":[{"role":"user","content":"one two three four"}]}`, 2, 1, "one two", "", "length"},
+		"at the limit":    {`{"messages":[{"role":"user","content":"one two"}]}`, 2, 1, "one two", "", "stop"},
+		"two choices":     {`{"messages":[{"role":"user","content":"one"}]}`, 9, 2, "oneone", "", "stopstop"},
+		"no content":      {`{"messages":[{"role":"assistant","content":null}]}`, 9, 1, "", "", "stop"},
+		"a tool is named": {`{"messages":[{"role":"user","content":"the weather?"}],` + weather + `}`, 100, 1, "", call, "tool_calls"},
+		"none is named":   {`{"messages":[{"role":"user","content":"hi"}],` + weather + `}`, 100, 1, "hi", "", "stop"},
+		"choice none":     {`{"messages":[{"role":"user","content":"the weather?"}],"tool_choice":"none",` + weather + `}`, 100, 1, "the weather?", "", "stop"},
+		"choice required": {`{"messages":[{"role":"user","content":"hi"}],"tool_choice":"required",` + weather + `}`, 100, 1, "", "time{}", "tool_calls"},
+		"choice of one":   {`{"messages":[{"role":"user","content":"the weather?"}],"tool_choice":{"function":{"name":"weather"}},` + weather + `}`, 100, 1, "", call, "tool_calls"},
+	} {
+		text, args, finish, usage := play(t, Provider{}, chat.Request{Body: []byte(c.body), Model: Name, Limit: c.limit, Choices: c.n})
+		if text != c.text || args != c.args || finish != c.finish || !strings.Contains(usage, "total_tokens") {
+			t.Errorf("%s: %q %q %s %s", name, text, args, finish, usage)
+		}
+	}
+}
+
+func TestUsageCountsTokens(t *testing.T) {
+	t.Parallel()
+	r := chat.Request{Body: []byte(`{"messages":[{"role":"user","content":"one two three"}]}`), Model: Name, Limit: 2, Choices: 2}
+	_, _, _, usage := play(t, Provider{}, r)
+	if !strings.Contains(usage, `"completion_tokens":4`) {
+		t.Errorf("usage %s", usage)
+	}
+	_, _, _, again := play(t, Provider{}, r)
+	if again != usage {
+		t.Errorf("another time %s", again)
+	}
+}
+
+func TestSlowModelWaits(t *testing.T) {
+	t.Parallel()
+	body := []byte(`{"messages":[{"role":"user","content":"a b"}]}`)
+	s, err := Provider{}.Stream(t.Context(), chat.Request{Body: body, Model: SlowName, Limit: 9, Choices: 1})
+	if err != nil || s.Ready() {
+		t.Errorf("ready at once, %v", err)
+	}
+	if text, _, _, _ := play(t, Provider{Pace: time.Nanosecond}, chat.Request{Body: body, Model: SlowName, Limit: 9}); text != "a b" {
+		t.Errorf("text %q", text)
+	}
+}
+
+func TestNotJSON(t *testing.T) {
+	t.Parallel()
+	_, err := Provider{}.Stream(t.Context(), chat.Request{Body: []byte(`{`)})
+	if _, ok := errors.AsType[*chat.Refusal](err); !ok {
+		t.Errorf("got %v", err)
+	}
+}

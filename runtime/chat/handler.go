@@ -1,0 +1,184 @@
+package chat
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/controlplane/identity"
+	"sluice.dev/sluice/controlplane/respond"
+	"sluice.dev/sluice/filters/caps"
+	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/runtime/access"
+	"sluice.dev/sluice/runtime/chat/tokens"
+	"sluice.dev/sluice/runtime/sse"
+)
+
+// Config says how completions are made.
+type Config struct {
+	Pool    *Pool
+	Ledger  Ledger // nil: tokens are not metered
+	Adapter respond.Adapter
+	Log     *slog.Logger // nil: slog.Default
+
+	MaxBody      int           // bytes of a request; 0: caps.DefaultMaxBytes
+	FirstEvent   time.Duration // how long a provider may take to begin; 0: 2 minutes
+	Idle         time.Duration // how long it may be silent then; 0: 5 minutes
+	KeepAlive    time.Duration // silence before a comment is sent; 0: 15 seconds
+	WriteTimeout time.Duration // how long the client may take for a write; 0: 1 minute
+}
+
+// Handler serves POST /v1/chat/completions. It expects access.Guard in front.
+type Handler struct{ Config }
+
+// NewHandler returns a handler for c.
+func NewHandler(c Config) *Handler {
+	for _, d := range [...]struct{ field, value *time.Duration }{
+		{&c.FirstEvent, new(2 * time.Minute)}, {&c.Idle, new(5 * time.Minute)},
+		{&c.KeepAlive, new(15 * time.Second)}, {&c.WriteTimeout, new(time.Minute)},
+	} {
+		if *d.field <= 0 {
+			*d.field = *d.value
+		}
+	}
+	if c.MaxBody <= 0 {
+		c.MaxBody = caps.DefaultMaxBytes
+	}
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	return &Handler{c}
+}
+
+// ServeHTTP answers with a stream, or with the error envelope if there is
+// nothing to stream.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h.Adapter.Handle(h.complete)(w, r)
+}
+
+func (h *Handler) complete(w http.ResponseWriter, r *http.Request) error {
+	req, err := h.read(w, r)
+	if err != nil {
+		return err
+	}
+	res, err := h.reserve(r.Context(), req)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
+	stream, first, err := h.open(ctx, cancel, req)
+	if err != nil {
+		h.settle(r.Context(), res, req.Model, Usage{})
+		return err
+	}
+	defer stream.Close()
+	out := sse.NewWriter(w)
+	out.Timeout = h.WriteTimeout
+	defer out.Close()
+	h.settle(r.Context(), res, req.Model, h.relay(req, stream, out, cancel).run(ctx, first))
+	return nil
+}
+
+func (h *Handler) relay(req Request, stream Stream, out *sse.Writer, cancel context.CancelCauseFunc) *relay {
+	model, _ := json.Marshal(req.Model) // a string: it cannot fail
+	return &relay{
+		request: req, stream: stream, out: out, cancel: cancel, docs: h.Adapter.DocsBase,
+		head: head{
+			id: `"chatcmpl-` + rand.Text() + `"`, created: strconv.FormatInt(time.Now().Unix(), 10), model: string(model),
+		},
+		meter:     tokens.Meter{Limit: req.Limit * req.Choices},
+		keepAlive: h.KeepAlive, idle: h.Idle,
+	}
+}
+
+// read takes in the body and caps it.
+func (h *Handler) read(w http.ResponseWriter, r *http.Request) (Request, error) {
+	if e := r.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
+		return Request{}, controlplane.Errorf(decision.MediaType, "The request body must not be compressed.")
+	}
+	body, err := readBody(w, r, h.MaxBody)
+	if err != nil {
+		return Request{}, err
+	}
+	capped, report, bad := caps.Apply(nil, body, caps.Options{StripTools: r.Header.Get(caps.StripHeader) == "1", MaxBytes: h.MaxBody})
+	if bad != nil {
+		return Request{}, &controlplane.Error{Code: bad.Code, Details: bad.Details}
+	}
+	return Request{
+		Body: capped, Model: report.Model, Limit: report.Limit, Choices: report.Choices,
+		Bearer: access.Bearer(r.Context()), ID: respond.RequestID(r),
+	}, nil
+}
+
+// readBody refuses a body that is too large before it is read where its length
+// is known, and once it has become too large where it is not.
+func readBody(w http.ResponseWriter, r *http.Request, limit int) ([]byte, error) {
+	tooLarge := controlplane.Errorf(decision.TooLarge, "The request body is larger than %d bytes.", limit)
+	if r.ContentLength > int64(limit) {
+		w.Header().Set("Connection", "close") // or the server would read it all the same
+		return nil, tooLarge
+	}
+	body := make([]byte, 0, max(512, r.ContentLength+1))
+	in := http.MaxBytesReader(w, r.Body, int64(limit))
+	for {
+		n, err := in.Read(body[len(body):cap(body)])
+		body = body[:len(body)+n]
+		if err == io.EOF {
+			return body, nil
+		}
+		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+			return nil, tooLarge
+		}
+		if err != nil {
+			return nil, &controlplane.Error{Code: decision.InvalidRequest, Message: "The request body could not be read.", Cause: err}
+		}
+		if len(body) == cap(body) {
+			body = append(make([]byte, 0, min(2*cap(body), limit+1)), body...)
+		}
+	}
+}
+
+// reserve sets aside the most tokens that the request can take.
+func (h *Handler) reserve(ctx context.Context, req Request) (Reservation, error) {
+	c, ok := identity.From(ctx)
+	if h.Ledger == nil || !ok {
+		return nil, nil
+	}
+	return h.Ledger.Reserve(ctx, c, tokens.Bound(req.Body)+req.Limit*req.Choices)
+}
+
+// open starts the stream, if a provider begins in time.
+func (h *Handler) open(ctx context.Context, cancel context.CancelCauseFunc, req Request) (Stream, []byte, error) {
+	late := &controlplane.Error{Code: decision.GatewayTimeout, Message: "The provider did not begin in time."}
+	timer := time.AfterFunc(h.FirstEvent, func() { cancel(late) })
+	stream, first, err := h.Pool.Open(ctx, req)
+	if !timer.Stop() && err == nil {
+		stream.Close()
+		err = late
+	}
+	if err != nil && errors.Is(context.Cause(ctx), late) {
+		err = late
+	}
+	return stream, first, err
+}
+
+// settle records what was used, also when the client has gone.
+func (h *Handler) settle(ctx context.Context, res Reservation, model string, u Usage) {
+	if res == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	if err := res.Settle(ctx, model, u); err != nil {
+		h.Log.ErrorContext(ctx, "tokens were not metered", "model", model, "tokens", u.Total(), "cause", err)
+	}
+}

@@ -1,0 +1,130 @@
+package chat_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"testing"
+	"time"
+
+	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/runtime/chat"
+)
+
+// fake is a provider that only says who it is, or fails.
+type fake struct {
+	name string
+	err  error
+}
+
+func (f *fake) Stream(context.Context, chat.Request) (chat.Stream, error) {
+	if f.err != nil {
+		return nil, f.err
+	}
+	return f, nil
+}
+
+func (f *fake) Next() ([]byte, error) { return []byte(f.name), nil }
+func (f *fake) Ready() bool           { return false }
+func (f *fake) Close() error          { return nil }
+
+// asks opens n streams for a model and returns who answered.
+func asks(t *testing.T, p *chat.Pool, model string, n int) (who string) {
+	t.Helper()
+	for range n {
+		_, first, err := p.Open(t.Context(), chat.Request{Model: model})
+		if err != nil {
+			return who + "!" + string(controlplane.ErrorCode(err))
+		}
+		who += string(first)
+	}
+	return who
+}
+
+func TestModelsAreRouted(t *testing.T) {
+	t.Parallel()
+	p := chat.NewPool([]chat.Target{
+		{Provider: &fake{name: "a"}, Models: []string{"gpt-*"}},
+		{Provider: &fake{name: "b"}, Models: []string{"llama", "gpt-5"}, Weight: 1},
+		{Provider: &fake{name: "c"}},
+	}, nil)
+	for model, want := range map[string]string{"gpt-4": "aa", "llama": "bb", "gpt-5": "ab", "other": "cc", "gpt": "cc", "llama-3": "cc"} {
+		if got := asks(t, p, model, 2); got != want {
+			t.Errorf("%s goes to %s, want %s", model, got, want)
+		}
+	}
+}
+
+func TestWeights(t *testing.T) {
+	t.Parallel()
+	p := chat.NewPool([]chat.Target{{Provider: &fake{name: "a"}, Weight: 5}, {Provider: &fake{name: "b"}}, {Provider: &fake{name: "c"}}}, nil)
+	if got := asks(t, p, "m", 14); got != "aabacaaaabacaa" {
+		t.Errorf("turns: %s", got)
+	}
+}
+
+func TestFailOver(t *testing.T) {
+	t.Parallel()
+	down := &controlplane.Error{Code: decision.BadGateway}
+	now := time.Unix(0, 0)
+	a, b := &fake{name: "a", err: down}, &fake{name: "b"}
+	p := chat.NewPool([]chat.Target{{Provider: a, Weight: 9}, {Provider: b}}, func() time.Time { return now })
+	if got := asks(t, p, "m", 5); got != "bbbbb" {
+		t.Errorf("with one down: %s", got)
+	}
+	a.err = nil
+	if got := asks(t, p, "m", 3); got != "bbb" {
+		t.Errorf("up again, but still resting: %s", got)
+	}
+	b.err = down
+	if got := asks(t, p, "m", 1); got != "a" {
+		t.Errorf("the one that rests is better than none: %s", got)
+	}
+	b.err = nil
+	now = now.Add(time.Minute)
+	if got := asks(t, p, "m", 2); got != "aa" {
+		t.Errorf("after its rest: %s", got)
+	}
+	a.err, b.err = down, &controlplane.Error{Code: decision.Unavailable}
+	if got := asks(t, p, "m", 1); got != "!service_unavailable" && got != "!bad_gateway" {
+		t.Errorf("with all down: %s", got)
+	}
+}
+
+func TestFailOverForStreamsThatDoNotBegin(t *testing.T) {
+	t.Parallel()
+	for name, broken := range map[string]*provider{
+		"500": newProvider(t, status(500, "")), "429": newProvider(t, status(429, "")), "empty": newProvider(t, events()),
+		"an error first": newProvider(t, events(`{"error":{"message":"x"}}`)),
+	} {
+		good := newProvider(t, events(role, hel, stop, spent, done))
+		rt := runtime(t, chat.Config{}, broken.target(t), good.target(t))
+		if res := complete(t, post(t, rt.URL, ask).Body); res.text != "Hel" || len(broken.asked) != 1 || len(good.asked) != 1 {
+			t.Errorf("%s: %q", name, res.text)
+		}
+	}
+	gone := newProvider(t, events())
+	target := gone.target(t)
+	gone.Close()
+	rt := runtime(t, chat.Config{}, target, newProvider(t, events(role, hel, stop, spent, done)).target(t))
+	if res := complete(t, post(t, rt.URL, ask).Body); res.text != "Hel" {
+		t.Errorf("nobody listens: %q", res.text)
+	}
+}
+
+func TestRefusalsAreNotTriedElsewhere(t *testing.T) {
+	t.Parallel()
+	bad, other := newProvider(t, status(400, `{"error":{"message":"bad image"}}`)), newProvider(t, events(stop, done))
+	rt := runtime(t, chat.Config{}, bad.target(t), other.target(t))
+	if resp := post(t, rt.URL, ask); resp.StatusCode != 400 || len(other.asked) != 0 {
+		t.Errorf("%d, the other was asked %d times", resp.StatusCode, len(other.asked))
+	}
+}
+
+func TestRefusalUnwraps(t *testing.T) {
+	t.Parallel()
+	if err := error(&chat.Refusal{Err: io.EOF}); !errors.Is(err, io.EOF) || err.Error() != io.EOF.Error() {
+		t.Errorf("%v", err)
+	}
+}

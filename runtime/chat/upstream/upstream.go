@@ -1,0 +1,190 @@
+// Package upstream is the provider that any server with the common chat
+// completions API is.
+package upstream
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/runtime/chat"
+	"sluice.dev/sluice/runtime/sse"
+)
+
+// maxBody bounds what is read of an answer that is not a stream.
+const maxBody = 8 << 20
+
+// Config says where a provider is.
+type Config struct {
+	// BaseURL is the API's address, for instance https://host/v1. An address
+	// without a path stands for its /v1.
+	BaseURL string
+	// Key goes to the provider as bearer token; empty: the caller's own.
+	Key string
+	// OneLimit leaves max_tokens out where max_completion_tokens is there too:
+	// some providers refuse both together.
+	OneLimit bool
+	// Client makes the calls; nil: one that keeps connections and never buffers.
+	Client *http.Client
+}
+
+// Provider is one upstream.
+type Provider struct {
+	Config
+	base string
+}
+
+// New checks c. The error does not repeat the URL, which may hold a password.
+func New(c Config) (*Provider, error) {
+	u, err := url.Parse(c.BaseURL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
+		return nil, errors.New("the provider's base URL must look like https://host/v1")
+	}
+	if strings.Trim(u.Path, "/") == "" {
+		u.Path = "/v1"
+	}
+	if c.Client == nil {
+		c.Client = &http.Client{Transport: Transport(), CheckRedirect: noRedirect}
+	}
+	return &Provider{Config: c, base: strings.TrimRight(u.String(), "/")}, nil
+}
+
+// Transport is how calls travel: compressed answers would come in blocks, so
+// none is asked for.
+func Transport() *http.Transport {
+	return &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		DialContext:         (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		TLSHandshakeTimeout: 5 * time.Second,
+		DisableCompression:  true,
+		ForceAttemptHTTP2:   true,
+		MaxIdleConns:        1024,
+		MaxIdleConnsPerHost: 1024,
+		IdleConnTimeout:     90 * time.Second,
+		WriteBufferSize:     4 << 10,
+		ReadBufferSize:      4 << 10,
+	}
+}
+
+// noRedirect keeps a redirect from carrying the key somewhere else.
+func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// Stream starts a completion.
+func (p *Provider) Stream(ctx context.Context, r chat.Request) (chat.Stream, error) {
+	body := r.Body
+	if p.OneLimit {
+		body = oneLimit(body)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.base+"/chat/completions", bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("make request: %w", err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", sse.ContentType)
+	p.sign(req, r)
+	resp, err := p.Client.Do(req)
+	if err != nil {
+		return nil, unreachable(err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		defer resp.Body.Close()
+		return nil, p.refused(resp)
+	}
+	if mt, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); mt == "application/json" {
+		defer resp.Body.Close()
+		return whole(resp.Body)
+	}
+	return &stream{body: resp.Body, in: sse.NewReader(resp.Body, 0)}, nil
+}
+
+// sign adds the key and the request id.
+func (p *Provider) sign(req *http.Request, r chat.Request) {
+	key := p.Key
+	if key == "" {
+		key = r.Bearer
+	}
+	if key != "" {
+		req.Header.Set("Authorization", "Bearer "+key)
+	}
+	if r.ID != "" {
+		req.Header.Set("X-Request-ID", r.ID)
+	}
+}
+
+// Models lists the names of the provider's models; bearer is the caller's
+// token.
+func (p *Provider) Models(ctx context.Context, bearer string) ([]string, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.base+"/models", nil)
+	if err != nil {
+		return nil, fmt.Errorf("make request: %w", err)
+	}
+	p.sign(req, chat.Request{Bearer: bearer})
+	resp, err := p.Client.Do(req)
+	if err != nil {
+		return nil, unreachable(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, p.refused(resp)
+	}
+	var list struct {
+		Data []struct {
+			ID string `json:"id"`
+		} `json:"data"`
+	}
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxBody)).Decode(&list); err != nil {
+		return nil, &controlplane.Error{Code: decision.BadGateway, Message: "The provider's list of models does not parse.", Cause: err}
+	}
+	names := make([]string, 0, len(list.Data))
+	for _, m := range list.Data {
+		names = append(names, m.ID)
+	}
+	return names, nil
+}
+
+// stream reads a provider's events.
+type stream struct {
+	body io.ReadCloser
+	in   *sse.Reader
+}
+
+// Next returns the next event's data.
+func (s *stream) Next() ([]byte, error) {
+	e, err := s.in.Next()
+	switch {
+	case err == io.EOF:
+		return nil, io.ErrUnexpectedEOF
+	case err != nil:
+		return nil, err
+	case string(e.Data) == "[DONE]":
+		return nil, io.EOF
+	case e.Name == "error" && !bytes.Contains(e.Data, []byte(`"error"`)):
+		return fmt.Appendf(nil, `{"error":%s}`, quoteUnlessJSON(e.Data)), nil
+	}
+	return e.Data, nil
+}
+
+// Ready reports whether an event waits in the buffer.
+func (s *stream) Ready() bool { return s.in.Ready() }
+
+// Close ends the connection's use; a stream that is not over yet ends its life.
+func (s *stream) Close() error { return s.body.Close() }
+
+func quoteUnlessJSON(b []byte) []byte {
+	if json.Valid(b) {
+		return b
+	}
+	quoted, _ := json.Marshal(string(b)) // a string: it cannot fail
+	return quoted
+}

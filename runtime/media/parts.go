@@ -1,0 +1,72 @@
+package media
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"sluice.dev/sluice/controlplane/respond"
+	"sluice.dev/sluice/runtime/media/analytics"
+	"sluice.dev/sluice/runtime/media/assets"
+	"sluice.dev/sluice/runtime/media/captions"
+	"sluice.dev/sluice/runtime/media/fetch"
+	"sluice.dev/sluice/runtime/media/playback"
+	"sluice.dev/sluice/runtime/media/signing"
+	"sluice.dev/sluice/runtime/media/streams"
+	"sluice.dev/sluice/runtime/media/views"
+)
+
+// engineTimeout bounds how long the engine may take to begin its answer: a
+// low-latency playlist waits for the next part.
+const engineTimeout = 15 * time.Second
+
+// parts are the product's services.
+type parts struct {
+	streams   streams.Service
+	assets    assets.Service
+	playback  playback.Service
+	captions  captions.Service
+	analytics analytics.Service
+}
+
+// newParts makes the services from a filled configuration.
+func newParts(c Config) parts {
+	jobs, err := river.NewClient(riverpgxv5.New(nil), &river.Config{})
+	if err != nil {
+		panic(err) // an empty configuration is a valid one
+	}
+	keys := &signing.Keys{DB: c.DB}
+	counter := views.Counter{DB: c.DB, Events: c.Events, Now: c.Now}
+	link := c.Endpoints.Playback
+	p := parts{
+		streams:   streams.Service{DB: c.DB, Events: c.Events, Plans: c.Plans, Endpoints: c.Endpoints, Now: c.Now},
+		analytics: analytics.Service{DB: c.DB, Plans: c.Plans, Now: c.Now},
+		assets: assets.Service{DB: c.DB, Events: c.Events, Plans: c.Plans, Keys: keys, Client: fetch.NewClient(c.Allow),
+			Jobs: jobs, Playback: link, QueueLimit: c.QueueLimit, Views: counter, Now: c.Now},
+	}
+	p.playback = playback.Service{DB: c.DB, Streams: p.streams, Keys: keys, Views: counter, Playback: link, Engine: c.EngineHLS,
+		Client: &http.Client{Transport: &http.Transport{ResponseHeaderTimeout: engineTimeout, MaxIdleConnsPerHost: 64}}, Now: c.Now}
+	p.captions = captions.Service{DB: c.DB, Events: c.Events, Streams: p.streams, Watch: p.playback.Watch, Playback: link, Now: c.Now}
+	return p
+}
+
+// privateRoutes and publicRoutes are parts with routes for identified callers and
+// for viewers.
+type (
+	privateRoutes interface {
+		Routes(chi.Router, respond.Adapter)
+	}
+	publicRoutes interface {
+		PublicRoutes(chi.Router, respond.Adapter)
+	}
+)
+
+func (p parts) private() []privateRoutes {
+	return []privateRoutes{p.streams, p.assets, p.playback, p.captions, p.analytics}
+}
+
+func (p parts) public() []publicRoutes {
+	return []publicRoutes{p.assets, p.playback, p.captions}
+}

@@ -1,0 +1,114 @@
+package playback
+
+import (
+	"bytes"
+	"html/template"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"sluice.dev/sluice/controlplane/respond"
+	"sluice.dev/sluice/runtime/media/form"
+)
+
+// EmbedView is the answer of GET /v1/streams/{id}/embed.
+type EmbedView struct {
+	StreamID      string `json:"stream_id"`
+	URL           string `json:"url"`  // of the player page
+	HTML          string `json:"html"` // an iframe of it
+	Width         int    `json:"width"`
+	Height        int    `json:"height"`
+	TokenRequired bool   `json:"token_required"` // add ?token=… to url: the stream is signed
+}
+
+// frame is the embed code. The template escapes what stands in it.
+var frame = template.Must(template.New("frame").Parse(
+	`<iframe src="{{.Src}}" title="{{.Title}}" width="{{.Width}}" height="{{.Height}}" style="border:0" ` +
+		`allow="autoplay; fullscreen; picture-in-picture" allowfullscreen loading="lazy"></iframe>`))
+
+// page is the player. It loads nothing but the stream itself.
+var page = template.Must(template.New("page").Parse(`<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<meta name="referrer" content="no-referrer"><title>{{.Title}}</title>
+<style>html,body{margin:0;height:100%;background:#000;color:#ccc;font:16px sans-serif}video{width:100%;height:100%}</style></head>
+<body><video src="{{.Src}}" controls playsinline{{if .Autoplay}} autoplay{{end}}{{if .Muted}} muted{{end}}>
+{{.Title}}: this browser cannot play HLS.</video></body></html>
+`))
+
+func (v Service) embed(w http.ResponseWriter, r *http.Request) error {
+	s, err := v.stream(r)
+	if err != nil {
+		return err
+	}
+	var f form.Form
+	q := r.URL.Query()
+	out := EmbedView{StreamID: s.ID, TokenRequired: s.PlaybackPolicy == "signed",
+		Width: pixels(&f, q, "width", 640), Height: pixels(&f, q, "height", 360)}
+	options := url.Values{}
+	for _, name := range []string{"autoplay", "muted"} {
+		if flag(&f, q, name) {
+			options.Set(name, "true")
+		}
+	}
+	if err := f.Err(); err != nil {
+		return err
+	}
+	out.URL = v.url(s, "player")
+	if len(options) > 0 {
+		out.URL += "?" + options.Encode()
+	}
+	var html bytes.Buffer
+	err = frame.Execute(&html, map[string]any{"Src": out.URL, "Title": s.Title, "Width": out.Width, "Height": out.Height})
+	if err != nil {
+		return err
+	}
+	out.HTML = html.String()
+	respond.JSON(w, http.StatusOK, out)
+	return nil
+}
+
+func pixels(f *form.Form, q url.Values, name string, def int) int {
+	text := q.Get(name)
+	if text == "" {
+		return def
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		n = 0
+	}
+	f.Range(name, n, 64, 7680)
+	return n
+}
+
+func flag(f *form.Form, q url.Values, name string) bool {
+	text := q.Get(name)
+	if text != "" {
+		f.OneOf(name, text, []string{"true", "false"})
+	}
+	return text == "true"
+}
+
+// player serves the page that embed codes show. A signed stream's page wants the
+// token, and hands it on to the stream.
+func (v Service) player(w http.ResponseWriter, r *http.Request) error {
+	s, _, err := v.Watch(r)
+	if err != nil {
+		return err
+	}
+	src := "index.m3u8"
+	if token := r.URL.Query().Get("token"); token != "" {
+		src += "?token=" + url.QueryEscape(token)
+	}
+	var html bytes.Buffer
+	q := r.URL.Query()
+	err = page.Execute(&html, map[string]any{"Src": src, "Title": s.Title, "Autoplay": q.Get("autoplay") == "true", "Muted": q.Get("muted") == "true"})
+	if err != nil {
+		return err
+	}
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Content-Security-Policy", "default-src 'none'; media-src 'self' blob:; style-src 'unsafe-inline'")
+	h.Set("X-Content-Type-Options", "nosniff")
+	_, err = w.Write(html.Bytes())
+	return err
+}
