@@ -17,16 +17,18 @@ type Webhooks struct {
 	Service   *webhooks.Service   // required
 	Deliverer *delivery.Deliverer // required
 	Pacer     *pace.Pacer         // nil: a new one
-	Log       *slog.Logger        // nil: slog.Default
+	// JobTimeout bounds a job; 0: 20 s, which is more than an attempt takes at
+	// worst: a second for its turn, 5 s for each write and 5 s for the receiver.
+	JobTimeout time.Duration
+	Log        *slog.Logger // nil: slog.Default
 }
 
-// webhookJobTimeout is more than an attempt takes at worst: a second for its
-// turn, 5 s for each write and 5 s for the receiver.
 const webhookJobTimeout = 20 * time.Second
 
 // AddWebhooks registers the jobs of the webhook service.
 func AddWebhooks(w *river.Workers, deps Webhooks) {
 	deps.Log = cmp.Or(deps.Log, slog.Default())
+	deps.JobTimeout = cmp.Or(deps.JobTimeout, webhookJobTimeout)
 	if deps.Pacer == nil {
 		deps.Pacer = pace.New(nil)
 	}
@@ -53,7 +55,7 @@ type webhookDeliveryWorker struct {
 
 // Timeout bounds a job.
 func (w *webhookDeliveryWorker) Timeout(*river.Job[webhooks.DeliveryArgs]) time.Duration {
-	return webhookJobTimeout
+	return w.JobTimeout
 }
 
 // storeUnreachable is how long a job is put off when the database is gone.

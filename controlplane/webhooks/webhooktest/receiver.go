@@ -61,3 +61,6 @@ func (r *Receiver) AnswerWith(h http.HandlerFunc) {
 	defer r.mu.Unlock()
 	r.answer = h
 }
+
+// Pending is how many requests have been received and not been looked at.
+func (r *Receiver) Pending() int { return len(r.Got) }
