@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgtype"
 	"sluice.dev/sluice/controlplane/postgres"
 	"sluice.dev/sluice/filters/keytable"
 )
@@ -35,36 +33,26 @@ func page(ctx context.Context, db postgres.DB, q request, limit int) (keytable.P
 }
 
 // deltaPage reads head and changes in one statement, so that both are of one
-// moment. The page means nothing unless the head holds the position asked for.
+// moment; records are joined in Postgres, which is cheaper than a row for each. The page means nothing unless the head holds the position asked for.
 func deltaPage(ctx context.Context, db postgres.DB, q request, limit int) (keytable.Page, head, error) {
-	p := keytable.Page{Epoch: q.epoch, Position: q.position, Hi: keytable.Buckets - 1}
+	p := keytable.Page{Epoch: q.epoch, Hi: keytable.Buckets - 1}
 	var h head
-	var tag, record pgtype.DriverBytes // the driver's memory, valid for one row
-	var seq *uint64
-	rows, _ := db.Query(ctx, `
-		SELECT f.epoch, f.head, f.pruned, r.tag, r.record, r.seq
-		FROM edge_feed f LEFT JOIN LATERAL (
-			SELECT tag, record, seq FROM edge_records
-			WHERE seq > $2 AND f.epoch = $1 AND f.pruned <= $2 ORDER BY seq LIMIT $3
-		) r ON true ORDER BY r.seq`, int64(q.epoch), int64(q.position), limit)
-	_, err := pgx.ForEachRow(rows, []any{&h.epoch, &h.head, &h.pruned, &tag, &record, &seq}, func() error {
-		if seq == nil {
-			return nil
-		}
-		p.Position = *seq
-		if record == nil {
-			p.Records = keytable.Record{Tag: keytable.Tag(tag)}.Append(p.Records)
-			return nil
-		}
-		p.Records = append(p.Records, record...)
-		return nil
-	})
+	err := db.QueryRow(ctx, `
+		SELECT f.epoch, f.head, f.pruned, coalesce(d.last, $2), coalesce(d.records, '')
+		FROM edge_feed f, LATERAL (
+			SELECT max(seq) AS last, string_agg(coalesce(record, tag || $4), '') AS records
+			FROM (SELECT tag, record, seq FROM edge_records
+				WHERE seq > $2 AND f.epoch = $1 AND f.pruned <= $2 ORDER BY seq LIMIT $3) r
+		) d`, int64(q.epoch), int64(q.position), limit, tombstone).Scan(&h.epoch, &h.head, &h.pruned, &p.Position, &p.Records)
 	if err != nil {
 		return keytable.Page{}, h, fmt.Errorf("read changes from the feed: %w", postgres.Unreachable(err))
 	}
 	p.Last = len(p.Records) < limit*keytable.RecordSize
 	return p, h, nil
 }
+
+// tombstone is what follows the tag in a record that says it is gone.
+var tombstone = keytable.Record{}.Append(nil)[len(keytable.Tag{}):]
 
 // snapshotPage reads the records behind q.cursor, or from the start. The first
 // page fixes the position from which an edge goes on after the last one: what
@@ -84,23 +72,13 @@ func snapshotPage(ctx context.Context, db postgres.DB, q request, limit int) (ke
 		end := lastTag(q.cursor.Bucket())
 		after, p.Lo = end[:], q.cursor.Bucket()+1
 	}
-	rows, _ := db.Query(ctx, `SELECT record FROM edge_records WHERE record IS NOT NULL AND tag > $1 ORDER BY tag LIMIT $2`,
-		after, limit+1)
-	p.Records, err = collect(rows, limit+1)
+	err = db.QueryRow(ctx, `SELECT coalesce(string_agg(record, ''), '')
+		FROM (SELECT record FROM edge_records WHERE record IS NOT NULL AND tag > $1 ORDER BY tag LIMIT $2) r`,
+		after, limit+1).Scan(&p.Records)
 	if err != nil {
 		return keytable.Page{}, h, fmt.Errorf("read a snapshot of the feed: %w", postgres.Unreachable(err))
 	}
 	return p, h, cut(&p, limit)
-}
-
-func collect(rows pgx.Rows, most int) ([]byte, error) {
-	all := make([]byte, 0, most*keytable.RecordSize)
-	var record pgtype.DriverBytes
-	_, err := pgx.ForEachRow(rows, []any{&record}, func() error {
-		all = append(all, record...)
-		return nil
-	})
-	return all, err
 }
 
 // cut ends page p, which has up to one record too many, at the end of a bucket
