@@ -115,13 +115,12 @@ func TestViewersAreCountedAndTheirThresholdTold(t *testing.T) {
 	watch("bob")
 	watch("cid")
 	stats := b.do("GET", "/v1/analytics/views?interval=hour&stream_id="+id, nil).want(200)
-	if stats.get("current_viewers") != 3.0 || stats.get("totals.watch_seconds") != 0.0 {
-		t.Errorf("the range ends now, and now is not in it: %s", stats.raw)
+	if stats.get("current_viewers") != 3.0 || stats.get("totals.views") != 3.0 || stats.get("totals.watch_seconds") != 20.0 {
+		t.Errorf("%s", stats.raw)
 	}
 	b.now = b.now.Add(time.Hour)
 	watch("ann")
 	b.act(id, "stop").want(200)
-	b.now = b.now.Add(time.Second)
 	stats = b.do("GET", "/v1/analytics/views?interval=hour&stream_id="+id, nil).want(200)
 	if stats.get("totals.views") != 4.0 || stats.get("totals.unique_viewers") != 3.0 || stats.get("totals.watch_seconds") != 20.0 ||
 		stats.get("current_viewers") != 1.0 || stats.text("data.1.start") != "2026-03-01T13:00:00Z" {
@@ -142,7 +141,6 @@ func TestAnalyticsShowTheOwnersOwn(t *testing.T) {
 	id := b.upload()
 	b.do("POST", "/v1/clips", object{"vod_id": id, "duration": 5}).want(201)
 	b.fetch(b.do("GET", "/v1/vod/"+id, nil).want(200).text("playback_url")).want(200)
-	b.now = b.now.Add(time.Second)
 	if v := b.do("GET", "/v1/analytics/views?asset_id="+id, nil).want(200); v.get("totals.views") != 1.0 || v.text("data.0.start") != "2026-03-01T00:00:00Z" {
 		t.Errorf("%s", v.raw)
 	}

@@ -122,7 +122,8 @@ func (v Service) views(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var f form.Form
-	asked := ParseRange(&f, r.URL.Query(), v.Now().UTC().Truncate(time.Second))
+	// The default range ends with the present second, and includes it.
+	asked := ParseRange(&f, r.URL.Query(), v.Now().UTC().Truncate(time.Second).Add(time.Second))
 	if err := f.Err(); err != nil {
 		return err
 	}
