@@ -59,6 +59,7 @@ func publish(t *testing.T, s *Server, version int64, d config.Document) {
 // says otherwise, and keeps it.
 type client struct {
 	t      *testing.T
+	conn   *grpc.ClientConn
 	stream discovery.AggregatedDiscoveryService_DeltaAggregatedResourcesClient
 	node   *core.Node
 	held   map[string]map[string]string // type, name: version
@@ -81,7 +82,7 @@ func dial(t *testing.T, addr, id, gateway string) *client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &client{t: t, stream: stream, node: &core.Node{Id: id, Metadata: meta}, held: map[string]map[string]string{}}
+	return &client{t: t, conn: conn, stream: stream, node: &core.Node{Id: id, Metadata: meta}, held: map[string]map[string]string{}}
 }
 
 func (c *client) ask(typeURL string, names ...string) {
