@@ -12,6 +12,7 @@ CREATE TABLE schedules (
   tags                  text[] NOT NULL,
   status                text NOT NULL CONSTRAINT schedules_status_known CHECK (status IN ('active', 'paused', 'completed')),
   definition            json NOT NULL, -- not jsonb: payloads keep the order of their members
+  version               bigint NOT NULL DEFAULT 1, -- counts changes of the definition and status by the customer
   next_fire_at          timestamptz,
   execution_count       bigint NOT NULL DEFAULT 0,
   last_execution        timestamptz,

@@ -8,6 +8,7 @@ package outbound
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -70,11 +71,11 @@ type Client struct {
 
 // New returns a Client for the Config.
 func New(c Config) *Client {
-	c.Timeout = orDefault(c.Timeout, 5*time.Second)
-	c.MaxBody = orDefault(c.MaxBody, 16<<10)
-	c.MaxIdlePerHost = orDefault(c.MaxIdlePerHost, 8)
-	c.UserAgent = orDefault(c.UserAgent, "Sluice/1")
-	c.Resolver = orDefault(c.Resolver, net.DefaultResolver)
+	c.Timeout = cmp.Or(c.Timeout, 5*time.Second)
+	c.MaxBody = cmp.Or(c.MaxBody, 16<<10)
+	c.MaxIdlePerHost = cmp.Or(c.MaxIdlePerHost, 8)
+	c.UserAgent = cmp.Or(c.UserAgent, "Sluice/1")
+	c.Resolver = cmp.Or(c.Resolver, net.DefaultResolver)
 	return &Client{
 		config:   c,
 		reach:    reach{allow: c.Allow},
@@ -82,14 +83,6 @@ func New(c Config) *Client {
 		open:     newHTTP(c, reach{allow: c.Allow}),
 		inner:    newHTTP(c, reach{allow: c.Allow, allowOnly: true}),
 	}
-}
-
-func orDefault[T comparable](value, fallback T) T {
-	var zero T
-	if value == zero {
-		return fallback
-	}
-	return value
 }
 
 func newHTTP(c Config, r reach) *http.Client {
@@ -126,7 +119,7 @@ func (c *Client) Do(ctx context.Context, req Request) (Result, error) {
 	if err != nil {
 		return Result{}, &Failure{Reason: ReasonURL, Cause: err}
 	}
-	ctx, cancel := context.WithTimeout(ctx, orDefault(req.Timeout, c.config.Timeout))
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(req.Timeout, c.config.Timeout))
 	defer cancel()
 	call, err := c.request(ctx, req)
 	if err != nil {
@@ -151,7 +144,7 @@ func (c *Client) Do(ctx context.Context, req Request) (Result, error) {
 }
 
 func (c *Client) request(ctx context.Context, req Request) (*http.Request, error) {
-	call, err := http.NewRequestWithContext(ctx, orDefault(req.Method, http.MethodPost), req.URL, bytes.NewReader(req.Body))
+	call, err := http.NewRequestWithContext(ctx, cmp.Or(req.Method, http.MethodPost), req.URL, bytes.NewReader(req.Body))
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,57 @@
+package schedules
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"sluice.dev/sluice/controlplane/api/paging"
+	"sluice.dev/sluice/controlplane/postgres"
+)
+
+// Filter narrows a list of schedules. Empty members do not.
+type Filter struct {
+	Status string
+	Type   string
+	Tag    string
+}
+
+// Get returns one schedule of an account. It fails with not_found.
+func (s *Service) Get(ctx context.Context, account, id string) (Schedule, error) {
+	rows, err := s.DB.Query(ctx, `SELECT `+scheduleColumns+` FROM schedules WHERE account_id = $1 AND id = $2`, account, id)
+	if err != nil {
+		return Schedule{}, postgres.NotFound(err, "read schedule")
+	}
+	found, err := pgx.CollectExactlyOneRow(rows, scanSchedule)
+	return found, postgres.NotFound(err, "read schedule")
+}
+
+// List returns a page of an account's schedules, newest first, and how many there are in all.
+func (s *Service) List(ctx context.Context, account string, f Filter, page paging.Page) ([]Schedule, int, error) {
+	const where = ` FROM schedules WHERE account_id = $1 AND ($2 = '' OR status = $2) AND ($3 = '' OR type = $3)
+		AND ($4 = '' OR $4 = ANY (tags))`
+	var total int
+	err := s.DB.QueryRow(ctx, `SELECT count(*)`+where, account, f.Status, f.Type, f.Tag).Scan(&total)
+	if err != nil {
+		return nil, 0, fmt.Errorf("count schedules: %w", postgres.Unreachable(err))
+	}
+	rows, err := s.DB.Query(ctx, `SELECT `+scheduleColumns+where+` ORDER BY created_at DESC, id DESC LIMIT $5 OFFSET $6`,
+		account, f.Status, f.Type, f.Tag, page.Limit, page.Offset)
+	if err != nil {
+		return nil, 0, fmt.Errorf("list schedules: %w", postgres.Unreachable(err))
+	}
+	list, err := pgx.CollectRows(rows, scanSchedule)
+	if err != nil {
+		return nil, 0, fmt.Errorf("list schedules: %w", postgres.Unreachable(err))
+	}
+	return list, total, nil
+}
+
+// Delete removes a schedule with its history. An execution under way may still end, unrecorded. It fails with not_found.
+func (s *Service) Delete(ctx context.Context, account, id string) error {
+	tag, err := s.DB.Exec(ctx, `DELETE FROM schedules WHERE account_id = $1 AND id = $2`, account, id)
+	if err == nil && tag.RowsAffected() == 0 {
+		err = pgx.ErrNoRows
+	}
+	return postgres.NotFound(err, "delete schedule")
+}

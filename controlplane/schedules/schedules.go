@@ -1,0 +1,91 @@
+// Package schedules is the Events API's service: it keeps schedules, makes their due runs into executions, and records what came
+// of each. When a run is due is decided by its sub-package plan, what a schedule may say by definition, and what an execution does
+// by run, which the workers drive.
+//
+// A run is made in one transaction: the execution row, its job in the queue and the schedule's next time commit together, by
+// whichever worker claims the schedule first. From then on the execution ends in exactly one record, whatever crashes: a worker
+// holds it by a lease, and an execution whose lease has lapsed is given a new job. What an execution does to the world is done
+// at least once; its id goes along, so that receivers can tell a repetition.
+package schedules
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
+	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/controlplane/postgres"
+)
+
+// Queue is the name of the queue that executions go through.
+const Queue = "schedules"
+
+// Jobs puts jobs into the queue inside a transaction. *river.Client has it.
+type Jobs interface {
+	InsertManyFastTx(ctx context.Context, tx pgx.Tx, params []river.InsertManyParams) (int, error)
+}
+
+// ExecutionArgs asks for the next attempt of an execution.
+type ExecutionArgs struct {
+	Execution string `json:"execution"`
+}
+
+// Kind names the job in the queue.
+func (ExecutionArgs) Kind() string { return "schedule_execution" }
+
+// Config says what a Service works with.
+type Config struct {
+	DB     postgres.DB          // required
+	Jobs   Jobs                 // required: a River client, which need not be started
+	Events controlplane.Emitter // required: executions appear among the account's events
+	// CheckURL reports whether a webhook's address may be called: (*outbound.Client).CheckURL. Required for handlers.
+	CheckURL func(ctx context.Context, url string) error
+	// Now is the clock; nil: time.Now.
+	Now func() time.Time
+	// Retention is how long executions are kept; 0: 30 days.
+	Retention time.Duration
+	// Batch is how many due schedules one claim takes; 0: 500.
+	Batch int
+	// Log; nil: slog.Default.
+	Log *slog.Logger
+}
+
+// Service is the scheduling service.
+type Service struct {
+	Config
+}
+
+// New returns a service; it starts nothing.
+func New(c Config) *Service {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Retention == 0 {
+		c.Retention = 30 * 24 * time.Hour
+	}
+	if c.Batch == 0 {
+		c.Batch = 500
+	}
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	return &Service{Config: c}
+}
+
+// now is the clock in the database's precision, so that what is stored equals what was compared.
+func (s *Service) now() time.Time { return s.Now().UTC().Truncate(time.Microsecond) }
+
+// enqueue gives each execution a job, in the caller's transaction.
+func (s *Service) enqueue(ctx context.Context, tx pgx.Tx, executions []string) error {
+	if len(executions) == 0 {
+		return nil
+	}
+	jobs := make([]river.InsertManyParams, len(executions))
+	for i, id := range executions {
+		jobs[i] = river.InsertManyParams{Args: ExecutionArgs{id}, InsertOpts: &river.InsertOpts{Queue: Queue}}
+	}
+	_, err := s.Jobs.InsertManyFastTx(ctx, tx, jobs)
+	return err
+}
