@@ -204,6 +204,8 @@ func TestHeapStaysFlat(t *testing.T) {
 	}
 	s := own(t, nil)
 	key := s.dev["SLUICE_API_KEY"]
+	narrow, _ := s.newKey(t, "streams:read")
+	s.accepted(t, narrow)
 	s.accepted(t, key)
 	var left atomic.Int64
 	burst := func(n int64) {
@@ -216,12 +218,14 @@ func TestHeapStaysFlat(t *testing.T) {
 				once.Do(func() { close(stop) })
 				return nil
 			}
-			// Half are refused, so that both paths are covered; the text differs each time.
-			if i%2 == 0 {
-				r, err := try(http.MethodGet, s.url("/health"), "", nil, "X-Noise", strconv.FormatInt(i*7919, 36))
-				return unless(err, r, 200)
+			// Most are refused for their scope, the others reach the product, so that
+			// both ways are covered; each request is different.
+			noise := strconv.FormatInt(i*7919, 36)
+			if i%4 != 0 {
+				r, err := try(http.MethodGet, s.url("/v1/analytics/views?"+noise), narrow, nil, "X-Noise", noise)
+				return unless(err, r, 403)
 			}
-			r, err := try(http.MethodGet, s.url("/v1/streams/"+strconv.FormatInt(i, 36)), key, nil)
+			r, err := try(http.MethodGet, s.url("/v1/streams/"+noise), key, nil, "X-Noise", noise)
 			return unless(err, r, 404)
 		})
 		if len(failures) > 0 {

@@ -29,5 +29,9 @@ func uses(env environment) []*cobra.Command {
 		accountCommand(env),
 		sessionCommand(env),
 		limitCommand(env),
+		applyCommand(env),
+		routeCommand(env),
+		edgesCommand(env),
+		cronCommand(),
 	}
 }
