@@ -38,7 +38,9 @@ race: filters build
 	@$(TEST_ENV) $(BIN)/withpg $(GO) test -race -timeout 20m ./filters/... ./controlplane/...
 
 bench: filters build ## measure side by side with plain Envoy, in one run
-	@$(TEST_ENV) $(BIN)/withpg $(GO) run ./bench
+	@for main in bench/*/main.go; do \
+	  $(TEST_ENV) $(BIN)/withpg $(GO) run "./$$(dirname "$$main")" || exit; \
+	done
 
 filters: helpers ## build the WASM filters into .sluice/wasm
 	@$(BIN)/provision filters

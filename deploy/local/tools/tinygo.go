@@ -112,7 +112,7 @@ func buildTinyGo(ctx context.Context, cfg Config, dir string) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(tmp)
+	defer func() { _ = os.RemoveAll(tmp) }()
 	files := map[string]string{
 		"go.mod":   "module tinygo\n\ngo 1.26\n\nrequire " + tinygoModule + " v" + TinyGoVersion() + "\n",
 		"tools.go": "//go:build tools\n\npackage tools\n\nimport _ \"" + tinygoModule + "\"\n",

@@ -46,7 +46,7 @@ func (c Config) dir() string { return filepath.Join(c.Root, ".sluice", "tools") 
 
 func (c Config) say(format string, args ...any) {
 	if c.Progress != nil {
-		fmt.Fprintf(c.Progress, "tools: "+format+"\n", args...)
+		_, _ = fmt.Fprintf(c.Progress, "tools: "+format+"\n", args...)
 	}
 }
 
