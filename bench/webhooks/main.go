@@ -2,7 +2,7 @@
 // receiver included, the fan-out of one event to 10,000 subscriptions, and what
 // hanging endpoints do to the others.
 //
-//	go run ./bench/webhooks [-deliveries 60000] [-rate 300] [-seconds 20] [throughput] [fanout] [hanging]
+//	go run ./bench/webhooks [-deliveries 60000] [-rate 40] [-seconds 20] [throughput] [fanout] [hanging]
 //
 // Everything runs on this machine: PostgreSQL with durable writes, one worker
 // process (this one) and the receiver.
@@ -15,11 +15,7 @@ import (
 	"os"
 	"runtime/pprof"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 )
-
-type pgTx = pgx.Tx
 
 type options struct {
 	deliveries, endpoints, rate, seconds int
@@ -29,7 +25,7 @@ func main() {
 	var o options
 	flag.IntVar(&o.deliveries, "deliveries", 60_000, "deliveries of the throughput row")
 	flag.IntVar(&o.endpoints, "endpoints", 100, "endpoints of the throughput row")
-	flag.IntVar(&o.rate, "rate", 300, "events a second of the hanging row")
+	flag.IntVar(&o.rate, "rate", 40, "events a second of the hanging row, ten deliveries each")
 	flag.IntVar(&o.seconds, "seconds", 20, "length of each half of the hanging row")
 	profile := flag.String("cpuprofile", "", "write a CPU profile of this process here")
 	flag.Parse()

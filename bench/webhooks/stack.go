@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
@@ -26,7 +27,7 @@ type stack struct {
 	server  *pgserver.Server
 	pool    *pgxpool.Pool
 	service *webhooks.Service
-	client  *river.Client[pgTx]
+	client  *river.Client[pgx.Tx]
 	account string
 }
 
@@ -42,11 +43,15 @@ func start(ctx context.Context, dir string) (*stack, error) {
 	if s.pool, err = postgres.Open(ctx, postgres.Config{URL: server.URL(), MaxConns: 24, Name: "bench"}); err != nil {
 		return s, err
 	}
-	_, err = s.pool.Exec(ctx, `INSERT INTO accounts (id, name, plan) VALUES ($1, 'bench', 'local') ON CONFLICT DO NOTHING`, s.account)
-	if err != nil {
+	if err := s.addAccount(ctx, s.account); err != nil {
 		return s, err
 	}
 	return s, s.work(ctx)
+}
+
+func (s *stack) addAccount(ctx context.Context, id string) error {
+	_, err := s.pool.Exec(ctx, `INSERT INTO accounts (id, name, plan) VALUES ($1, 'bench', 'local')`, id)
+	return err
 }
 
 func (s *stack) work(ctx context.Context) error {
@@ -58,7 +63,7 @@ func (s *stack) work(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	client := outbound.New(outbound.Config{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, MaxIdlePerHost: 256, MaxBody: 1 << 10})
+	client := outbound.New(outbound.Config{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, MaxIdlePerHost: 4096, MaxBody: 1 << 10})
 	s.service = webhooks.New(webhooks.Config{DB: s.pool, Jobs: jobs, Box: box, Client: client, MaxSubscriptions: 50_000})
 	deliverer := delivery.New(delivery.Config{DB: s.pool, Service: s.service, Client: client})
 	registry := river.NewWorkers()
@@ -84,10 +89,10 @@ func (s *stack) stop(ctx context.Context) error {
 	return s.server.Stop()
 }
 
-// subscribe makes n subscriptions, to url(i) each.
-func (s *stack) subscribe(ctx context.Context, n int, event string, url func(int) string) error {
+// subscribe makes n subscriptions of account, to url(i) each.
+func (s *stack) subscribe(ctx context.Context, account string, n int, url func(int) string) error {
 	for i := range n {
-		_, err := s.service.Create(ctx, s.account, webhooks.Create{URL: url(i), Events: []string{event}, Secret: "a secret of the benchmark"})
+		_, err := s.service.Create(ctx, account, webhooks.Create{URL: url(i), Events: []string{event}, Secret: "a secret of the benchmark"})
 		if err != nil {
 			return err
 		}
