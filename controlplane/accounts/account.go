@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/controlplane/api/paging"
+	"sluice.dev/sluice/controlplane/audit"
 	"sluice.dev/sluice/controlplane/keys"
 	"sluice.dev/sluice/controlplane/postgres"
 	"sluice.dev/sluice/filters/decision"
@@ -66,9 +67,17 @@ func (s Store) create(ctx context.Context, name, plan string, operator bool) (Ac
 	if err := controlplane.Invalid(append(checkName(name), checkPlan(plan)...)); err != nil {
 		return Account{}, err
 	}
-	return one(ctx, s.DB, "create account",
-		`INSERT INTO accounts (id, name, plan, operator) VALUES ($1, $2, $3, $4) RETURNING `+columns,
-		newID(keytable.AccountPrefix), name, plan, operator)
+	var a Account
+	err := postgres.InTx(ctx, s.DB, func(tx pgx.Tx) (err error) {
+		a, err = one(ctx, tx, "create account",
+			`INSERT INTO accounts (id, name, plan, operator) VALUES ($1, $2, $3, $4) RETURNING `+columns,
+			newID(keytable.AccountPrefix), name, plan, operator)
+		if err != nil {
+			return err
+		}
+		return audit.RecordTx(ctx, tx, audit.Change{Account: a.ID, Action: "account.create", Target: a.ID, After: a})
+	})
+	return a, err
 }
 
 // Get returns one account; not_found when there is none.
@@ -119,6 +128,10 @@ func (s Store) Update(ctx context.Context, id string, c Change) (a Account, err 
 		}
 		a, err = one(ctx, tx, "update account", `UPDATE accounts SET name = coalesce($2, name), plan = coalesce($3, plan)
 			WHERE id = $1 RETURNING `+columns, id, c.Name, c.Plan)
+		if err != nil {
+			return err
+		}
+		err = audit.RecordTx(ctx, tx, audit.Change{Account: id, Action: "account.update", Target: id, Before: before, After: a})
 		if err != nil || a.Plan == before.Plan {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/controlplane/audit"
 	"sluice.dev/sluice/controlplane/feed"
 	"sluice.dev/sluice/controlplane/keys"
 	"sluice.dev/sluice/controlplane/postgres"
@@ -58,7 +59,11 @@ func (s Store) SetLimit(ctx context.Context, account string, l Limit) error {
 		return err
 	}
 	return s.changeLimits(ctx, account, func(tx pgx.Tx, number uint64) error {
-		_, err := tx.Exec(ctx, `INSERT INTO account_limits (account_id, class, per_minute) VALUES ($1, $2, $3)
+		err := audit.RecordTx(ctx, tx, audit.Change{Account: account, Action: "limit.set", Target: l.Class, After: l})
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `INSERT INTO account_limits (account_id, class, per_minute) VALUES ($1, $2, $3)
 			ON CONFLICT (account_id, class) DO UPDATE SET per_minute = excluded.per_minute`, account, l.Class, l.PerMinute)
 		if err != nil {
 			return fmt.Errorf("set limit: %w", postgres.Unreachable(err))
@@ -78,6 +83,10 @@ func (s Store) RemoveLimit(ctx context.Context, account, class string) error {
 		}
 		if tag.RowsAffected() == 0 {
 			return &controlplane.Error{Code: decision.NotFound}
+		}
+		err = audit.RecordTx(ctx, tx, audit.Change{Account: account, Action: "limit.remove", Target: class})
+		if err != nil {
+			return err
 		}
 		return feed.DeleteTx(ctx, tx, keytable.TagOfLimit(number, class))
 	})

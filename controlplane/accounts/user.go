@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/controlplane/audit"
 	"sluice.dev/sluice/controlplane/postgres"
 	"sluice.dev/sluice/filters/decision"
 )
@@ -53,8 +54,16 @@ func (s Store) AddUser(ctx context.Context, account, email, role, passwordHash s
 	if err := controlplane.Invalid(append(checkEmail(email), checkRole(role)...)); err != nil {
 		return User{}, err
 	}
-	return oneUser(ctx, s.DB, "add user", `INSERT INTO users (id, account_id, email, role, password_hash)
-		VALUES ($1, $2, $3, $4, $5) RETURNING `+userColumns, newID(UserPrefix), account, email, role, passwordHash)
+	var u User
+	err := postgres.InTx(ctx, s.DB, func(tx pgx.Tx) (err error) {
+		u, err = oneUser(ctx, tx, "add user", `INSERT INTO users (id, account_id, email, role, password_hash)
+			VALUES ($1, $2, $3, $4, $5) RETURNING `+userColumns, newID(UserPrefix), account, email, role, passwordHash)
+		if err != nil {
+			return err
+		}
+		return audit.RecordTx(ctx, tx, audit.Change{Account: account, Action: "user.add", Target: u.ID, After: u})
+	})
+	return u, err
 }
 
 // UserByEmail finds a user in any account; not_found when there is none.
@@ -82,6 +91,11 @@ func checkRole(role string) []decision.Detail {
 
 // SetPassword replaces the hash of a user's password.
 func (s Store) SetPassword(ctx context.Context, user, passwordHash string) error {
-	_, err := oneUser(ctx, s.DB, "set password", `UPDATE users SET password_hash = $2 WHERE id = $1 RETURNING `+userColumns, user, passwordHash)
-	return err
+	return postgres.InTx(ctx, s.DB, func(tx pgx.Tx) error {
+		u, err := oneUser(ctx, tx, "set password", `UPDATE users SET password_hash = $2 WHERE id = $1 RETURNING `+userColumns, user, passwordHash)
+		if err != nil {
+			return err
+		}
+		return audit.RecordTx(ctx, tx, audit.Change{Account: u.Account, Action: "user.set_password", Target: u.ID})
+	})
 }

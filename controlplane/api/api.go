@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/controlplane/accounts"
+	"sluice.dev/sluice/controlplane/audit"
 	"sluice.dev/sluice/controlplane/identity"
 	"sluice.dev/sluice/controlplane/keys"
 	"sluice.dev/sluice/controlplane/postgres"
@@ -80,6 +81,7 @@ func Admin(c Config) http.Handler {
 		r.Get("/self", c.Respond.Handle(c.self))
 		r.Post("/sessions", c.Respond.Handle(c.createSession))
 		a.AdminRoutes(r)
+		audit.API{DB: c.DB, Respond: c.Respond}.AdminRoutes(r)
 		c.keys().AdminRoutes(r)
 		mount(r, c.Admin)
 	})
@@ -96,7 +98,7 @@ func mount(r chi.Router, list []Routes) {
 // handler that panics.
 func (c Config) router() *chi.Mux {
 	r := chi.NewRouter()
-	r.Use(c.recoverer)
+	r.Use(c.recoverer, audit.Middleware(sessions.ClientAddress))
 	r.NotFound(c.Respond.NotFound)
 	r.MethodNotAllowed(func(w http.ResponseWriter, q *http.Request) {
 		for _, m := range []string{"DELETE", "GET", "PATCH", "POST", "PUT"} {

@@ -28,8 +28,7 @@ func (s Store) Rotate(ctx context.Context, account, id string, overlap time.Dura
 		if err := hold(ctx, tx, account); err != nil {
 			return err
 		}
-		old, err := one(ctx, tx, "lock key", `SELECT `+columns+` FROM api_keys k
-			WHERE k.id = $1 AND k.account_id = $2 AND k.revoked_at IS NULL FOR UPDATE`, id, account)
+		old, err := lock(ctx, tx, account, id)
 		if err != nil {
 			return err
 		}
@@ -38,6 +37,9 @@ func (s Store) Rotate(ctx context.Context, account, id string, overlap time.Dura
 			return err
 		}
 		if c, err = s.insert(ctx, tx, spec); err != nil {
+			return err
+		}
+		if err := record(ctx, tx, "key.rotate", old, old, c.Key); err != nil {
 			return err
 		}
 		return s.hand(ctx, tx, old, c.ID, overlap)

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/controlplane/api/paging"
+	"sluice.dev/sluice/controlplane/audit"
 	"sluice.dev/sluice/controlplane/feed"
 	"sluice.dev/sluice/controlplane/postgres"
 	registry "sluice.dev/sluice/controlplane/scopes"
@@ -67,6 +68,9 @@ func (s Store) Create(ctx context.Context, spec Spec) (Created, error) {
 			return err
 		}
 		if c, err = s.insert(ctx, tx, spec); err != nil {
+			return err
+		}
+		if err := record(ctx, tx, "key.create", c.Key, nil, c.Key); err != nil {
 			return err
 		}
 		return emitTx(ctx, tx, known, c.ID)
@@ -155,8 +159,30 @@ func (s Store) Rename(ctx context.Context, account, id, name string) (Key, error
 	if err := controlplane.Invalid(checkName(name)); err != nil {
 		return Key{}, err
 	}
-	return one(ctx, s.DB, "rename key", `UPDATE api_keys k SET name = $3
-		WHERE k.id = $1 AND k.account_id = $2 AND k.revoked_at IS NULL RETURNING `+columns, id, account, name)
+	var k Key
+	err := postgres.InTx(ctx, s.DB, func(tx pgx.Tx) error {
+		before, err := lock(ctx, tx, account, id)
+		if err != nil {
+			return err
+		}
+		k, err = one(ctx, tx, "rename key", `UPDATE api_keys k SET name = $2 WHERE k.id = $1 RETURNING `+columns, id, name)
+		if err != nil {
+			return err
+		}
+		return record(ctx, tx, "key.rename", before, before, k)
+	})
+	return k, err
+}
+
+// lock returns one key of the account and keeps it as it is until tx ends.
+func lock(ctx context.Context, tx pgx.Tx, account, id string) (Key, error) {
+	return one(ctx, tx, "lock key", `SELECT `+columns+` FROM api_keys k
+		WHERE k.id = $1 AND k.account_id = $2 AND k.revoked_at IS NULL FOR UPDATE`, id, account)
+}
+
+// record writes the audit log; before and after are of the key, nil or a Key.
+func record(ctx context.Context, tx pgx.Tx, action string, k Key, before, after any) error {
+	return audit.RecordTx(ctx, tx, audit.Change{Account: k.Account, Action: action, Target: k.ID, Before: before, After: after})
 }
 
 // Revoke ends a key: edges refuse it within milliseconds, and it cannot come
@@ -164,6 +190,13 @@ func (s Store) Rename(ctx context.Context, account, id, name string) (Key, error
 func (s Store) Revoke(ctx context.Context, account, id string) error {
 	return postgres.InTx(ctx, s.DB, func(tx pgx.Tx) error {
 		if err := hold(ctx, tx, account); err != nil {
+			return err
+		}
+		k, err := lock(ctx, tx, account, id)
+		if err != nil {
+			return err
+		}
+		if err := record(ctx, tx, "key.revoke", k, k, nil); err != nil {
 			return err
 		}
 		return s.revokeTx(ctx, tx, account, id)

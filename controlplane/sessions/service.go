@@ -15,7 +15,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/controlplane/accounts"
+	"sluice.dev/sluice/controlplane/audit"
 	"sluice.dev/sluice/controlplane/feed"
+	"sluice.dev/sluice/controlplane/identity"
 	"sluice.dev/sluice/controlplane/postgres"
 	registry "sluice.dev/sluice/controlplane/scopes"
 	"sluice.dev/sluice/filters/decision"
@@ -131,12 +133,24 @@ func (s *Service) Create(ctx context.Context, user string) (Session, error) {
 	if err != nil {
 		return Session{}, err
 	}
-	_, err = s.config.DB.Exec(ctx, `INSERT INTO sessions (id, user_id, scopes, created_at, expires_at) VALUES ($1, $2, $3, $4, $5)`,
-		made.ID, user, granted, now, made.ExpiresAt)
-	if err != nil {
-		return Session{}, fmt.Errorf("store session: %w", postgres.Unreachable(err))
+	return made, s.store(ctx, user, account, made, now)
+}
+
+// store keeps the session. The log names the caller who made it, or else the
+// user, who then has just given the password.
+func (s *Service) store(ctx context.Context, user, account string, made Session, now time.Time) error {
+	actor := user
+	if caller, ok := identity.From(ctx); ok {
+		actor = caller.Key
 	}
-	return made, nil
+	return postgres.InTx(ctx, s.config.DB, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, `INSERT INTO sessions (id, user_id, scopes, created_at, expires_at) VALUES ($1, $2, $3, $4, $5)`,
+			made.ID, user, made.Scopes, now, made.ExpiresAt)
+		if err != nil {
+			return fmt.Errorf("store session: %w", postgres.Unreachable(err))
+		}
+		return audit.RecordTx(ctx, tx, audit.Change{Actor: actor, Account: account, Action: "session.create", Target: made.ID})
+	})
 }
 
 func (s *Service) token(ctx context.Context, user, account string, made Session, now time.Time) (string, error) {
@@ -189,10 +203,15 @@ func (s *Service) Verify(ctx context.Context, token string) (Claims, error) {
 func (s *Service) End(ctx context.Context, id string) error {
 	return postgres.InTx(ctx, s.config.DB, func(tx pgx.Tx) error {
 		var until time.Time
-		err := tx.QueryRow(ctx, `UPDATE sessions SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL RETURNING expires_at`,
-			id, s.config.Now()).Scan(&until)
+		var account string
+		err := tx.QueryRow(ctx, `UPDATE sessions s SET revoked_at = $2 FROM users u
+			WHERE s.id = $1 AND s.revoked_at IS NULL AND u.id = s.user_id RETURNING s.expires_at, u.account_id`,
+			id, s.config.Now()).Scan(&until, &account)
 		if err != nil {
 			return postgres.NotFound(err, "end session")
+		}
+		if err := audit.RecordTx(ctx, tx, audit.Change{Account: account, Action: "session.end", Target: id}); err != nil {
+			return err
 		}
 		return feed.PutTx(ctx, tx, keytable.Record{Tag: keytable.TagOfToken(id), Kind: keytable.KindToken, Expires: uint32(until.Unix())})
 	})
