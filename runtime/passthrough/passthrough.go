@@ -1,0 +1,113 @@
+// Package passthrough streams binary bodies to the gateway's routes of the same
+// path, and the answers back, with the caller's key (spec, "Chat runtime").
+// Nothing is held on the way: what one side does not read, the other cannot
+// send.
+package passthrough
+
+import (
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"time"
+
+	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/controlplane/respond"
+	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/filters/identity"
+)
+
+// Paths are the capability routes.
+func Paths() []string {
+	return []string{"/v1/transcribe", "/v1/captions", "/v1/voice", "/v1/vision", "/v1/render", "/v1/transcode", "/v1/mux"}
+}
+
+// DefaultMaxBody bounds a body, in bytes.
+const DefaultMaxBody = 2 << 30
+
+// Config says where the bodies go.
+type Config struct {
+	Gateway string // base URL, for instance http://127.0.0.1:8080
+	MaxBody int64  // bytes; 0: DefaultMaxBody
+	Adapter respond.Adapter
+	// Transport makes the calls; nil: one that keeps connections.
+	Transport http.RoundTripper
+	Log       *slog.Logger // nil: slog.Default
+}
+
+// Proxy serves the capability routes. It expects access.Guard in front.
+type Proxy struct {
+	Config
+	proxy *httputil.ReverseProxy
+}
+
+// New checks c.
+func New(c Config) (*Proxy, error) {
+	target, err := url.Parse(c.Gateway)
+	if err != nil || target.Host == "" || target.Scheme != "http" && target.Scheme != "https" {
+		return nil, errors.New("the gateway's base URL must look like https://host")
+	}
+	if c.MaxBody <= 0 {
+		c.MaxBody = DefaultMaxBody
+	}
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	if c.Transport == nil {
+		c.Transport = &http.Transport{
+			DialContext:           (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
+			DisableCompression:    true, // the body is the caller's as it is
+			MaxIdleConnsPerHost:   256,
+			IdleConnTimeout:       60 * time.Second,
+			ExpectContinueTimeout: time.Second,
+		}
+	}
+	p := &Proxy{Config: c}
+	p.proxy = &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(target)
+			r.Out.Header.Del(identity.Header) // the gateway asks the key, not us
+		},
+		FlushInterval: -1, // at once
+		Transport:     c.Transport,
+		ErrorHandler:  p.failed,
+		ErrorLog:      slog.NewLogLogger(c.Log.Handler(), slog.LevelWarn),
+	}
+	return p, nil
+}
+
+// ServeHTTP passes one request on. An answer may begin before the body has
+// ended.
+func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.ContentLength > p.MaxBody {
+		w.Header().Set("Connection", "close") // or the server would read it all the same
+		p.Adapter.Error(w, r, p.tooLarge())
+		return
+	}
+	_ = http.NewResponseController(w).EnableFullDuplex() // HTTP/2 always is, and says that it cannot
+	if r.Header.Get("Content-Type") == "" {
+		r.Header.Set("Content-Type", "application/octet-stream")
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, p.MaxBody)
+	p.proxy.ServeHTTP(w, r)
+}
+
+// failed answers when the gateway did not.
+func (p *Proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
+	var timeout net.Error
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		p.Adapter.Error(w, r, p.tooLarge())
+		return
+	}
+	code := decision.BadGateway
+	if errors.As(err, &timeout) && timeout.Timeout() {
+		code = decision.GatewayTimeout
+	}
+	p.Adapter.Error(w, r, &controlplane.Error{Code: code, Message: "The gateway could not be reached.", Cause: err})
+}
+
+func (p *Proxy) tooLarge() error {
+	return controlplane.Errorf(decision.Storage001, "The file is larger than %d bytes.", p.MaxBody)
+}
