@@ -22,3 +22,9 @@ func (l *lockedBuffer) String() string {
 	defer l.mu.Unlock()
 	return l.b.String()
 }
+
+// tail is the last of what was written.
+func (l *lockedBuffer) tail() string {
+	s := l.String()
+	return s[max(0, len(s)-500):]
+}

@@ -88,7 +88,7 @@ func (b *bed) stack(addrs []string, upstream string) error {
 	}
 	if err := until(func() error {
 		if !strings.Contains(out.String(), "\nready") {
-			return errors.New(out.String())
+			return errors.New("the stack is not ready: " + out.tail())
 		}
 		return nil
 	}); err != nil {
@@ -258,7 +258,7 @@ func cpuTime(pid int) time.Duration {
 	return time.Duration(user+system) * 10 * time.Millisecond // USER_HZ is 100
 }
 
-// childNamed finds a process below pid, at any depth, whose program has the name.
+// childNamed finds a process below pid, at any depth, whose program has a name that begins so.
 func childNamed(pid int, name string) (int, error) {
 	parents := map[int]int{}
 	names := map[int]string{}
@@ -276,7 +276,7 @@ func childNamed(pid int, name string) (int, error) {
 		}
 	}
 	for id, n := range names {
-		for p := id; n == name && p > 1; p = parents[p] {
+		for p := id; strings.HasPrefix(n, name) && p > 1; p = parents[p] {
 			if p == pid {
 				return id, nil
 			}

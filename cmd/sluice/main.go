@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	_ "time/tzdata" // zones where the machine has none
 
 	"github.com/spf13/cobra"
 )
