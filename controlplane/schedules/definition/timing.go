@@ -133,7 +133,7 @@ func parseTime(text string, loc *time.Location) (time.Time, bool) {
 	if err != nil || !saneYear(at) {
 		return time.Time{}, false
 	}
-	return at.UTC(), true
+	return at.UTC().Truncate(time.Microsecond), true // as precise as the database
 }
 
 // saneYear keeps times within what the database and RFC 3339 can hold, zone offsets included.
