@@ -47,9 +47,14 @@ CREATE INDEX webhook_subscriptions_account_idx ON webhook_subscriptions (account
 -- comes next, and each job names the generation it was made for: a job that
 -- outlived its time (rescued after a crash, overtaken by a resend) finds
 -- another number and does nothing.
+--
+-- subscription_id is no foreign key: its check would lock the subscription's
+-- row in every transaction that emits an event, so that a stream could not
+-- start while a webhook is being deleted, or would fail because one was. What
+-- is left of a deleted subscription is never read, and goes with its events.
 CREATE TABLE webhook_deliveries (
   id              bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT webhook_deliveries_pkey PRIMARY KEY,
-  subscription_id text NOT NULL CONSTRAINT webhook_deliveries_subscription_fkey REFERENCES webhook_subscriptions (id) ON DELETE CASCADE,
+  subscription_id text NOT NULL,
   event_seq       bigint NOT NULL CONSTRAINT webhook_deliveries_event_fkey REFERENCES account_events (seq) ON DELETE CASCADE,
   order_key       text, -- the stream, where the subscription wants order
   status          text NOT NULL DEFAULT 'pending' CONSTRAINT webhook_deliveries_status_known CHECK (status IN ('pending', 'held', 'succeeded', 'failed')),

@@ -97,8 +97,8 @@ func (s *Service) List(ctx context.Context, account string, limit, offset int) (
 	return list, total, storeError(err, "count subscriptions")
 }
 
-// Delete removes a subscription with its deliveries and their log, or fails
-// with not_found. Jobs that are queued for it find nothing to do.
+// Delete removes a subscription, or fails with not_found. Jobs that are queued
+// for it find nothing to do; its log goes with the events that are in it.
 func (s *Service) Delete(ctx context.Context, account, id string) error {
 	tag, err := s.DB.Exec(ctx, `DELETE FROM webhook_subscriptions WHERE id = $1 AND account_id = $2`, id, account)
 	if err == nil && tag.RowsAffected() == 0 {

@@ -85,7 +85,7 @@ func TestGoneDisablesAtOnce(t *testing.T) {
 		t.Errorf("%+v", sub)
 	}
 	want := []string{"stream.started", "webhook.disabled", "webhook.delivery_failed", "stream.started"}
-	if d := cmp.Diff(want, b.events()); d != "" {
+	if d := cmp.Diff(want, b.Events(webhooktest.Account)); d != "" {
 		t.Error(d)
 	}
 }
@@ -128,7 +128,7 @@ func TestFiveDaysOfNothingButFailureDisable(t *testing.T) {
 	if status() != webhooks.Disabled {
 		t.Fatal("not disabled after five days")
 	}
-	if types := b.events(); types[len(types)-1] != "webhook.disabled" {
+	if types := b.Events(webhooktest.Account); types[len(types)-1] != "webhook.disabled" {
 		t.Errorf("%v", types)
 	}
 }

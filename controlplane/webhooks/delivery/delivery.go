@@ -82,12 +82,11 @@ func (d *Deliverer) Attempt(ctx context.Context, a webhooks.DeliveryArgs) (Resul
 	if err != nil || o.verdict != goAhead {
 		return Result{Wait: o.wait, Most: o.most}, err
 	}
+	// What is begun is ended even if the worker is being stopped: both the request and the writing are bounded.
+	ctx = context.WithoutCancel(ctx)
 	r := sender.Send(ctx, d.Client, sender.Request{
 		URL: o.url, EventID: o.eventID, Body: o.body, Secrets: o.secrets, At: o.startedAt,
 	}, d.Now)
-	// The result is stored even if the worker is being stopped: a receiver has seen the request.
-	stored, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.StoreTimeout)
-	defer cancel()
-	_, err = d.closing.do(stored, closed{opened: o, response: r, at: d.Now()})
+	_, err = d.closing.do(ctx, closed{opened: o, response: r, at: d.Now()})
 	return Result{Made: true, OK: r.OK(), Duration: r.Duration, Most: o.most}, err
 }

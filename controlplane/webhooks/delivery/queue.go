@@ -41,7 +41,7 @@ func (d *Deliverer) Revive(ctx context.Context, stuckAfter time.Duration) (int, 
 		UPDATE river_job SET state = 'available' WHERE id IN (
 			SELECT id FROM river_job WHERE state = 'running' AND queue = ANY ($1) AND attempted_at < now() - $2::interval
 			UNION ALL
-			SELECT id FROM river_job WHERE state = 'scheduled' AND queue = ANY ($1) AND scheduled_at <= now()
+			SELECT id FROM river_job WHERE state = 'scheduled' AND queue = ANY ($1) AND priority = 1 AND scheduled_at <= now()
 			LIMIT 10000)
 		AND state IN ('running', 'scheduled')`, queues, stuckAfter)
 	if err != nil {

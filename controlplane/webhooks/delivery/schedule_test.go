@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/controlplane/webhooks"
+	"sluice.dev/sluice/controlplane/webhooks/webhooktest"
 	"sluice.dev/sluice/filters/decision"
 )
 
@@ -33,7 +34,7 @@ func TestFailingDeliveryFollowsTheScheduleToTheSecond(t *testing.T) {
 	if d.Status != "failed" || d.ErrorCode != decision.Webhook001 || d.Attempts != 6 || len(d.AttemptLog) != 6 {
 		t.Errorf("%+v", d)
 	}
-	if diff := cmp.Diff([]string{"stream.started", "webhook.delivery_failed"}, b.events()); diff != "" {
+	if diff := cmp.Diff([]string{"stream.started", "webhook.delivery_failed"}, b.Events(webhooktest.Account)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -109,7 +110,7 @@ func TestSuccessAfterARetryEndsIt(t *testing.T) {
 	if want := start.Add(5 * time.Second); !oldest.NextAttemptAt.Equal(want) || !newest.NextAttemptAt.IsZero() {
 		t.Errorf("next attempts: %v, %v", oldest.NextAttemptAt, newest.NextAttemptAt)
 	}
-	sub, _ = b.Service.Get(t.Context(), "acct_0000000000001", sub.ID)
+	sub, _ = b.Service.Get(t.Context(), webhooktest.Account, sub.ID)
 	if !sub.FailingSince.IsZero() {
 		t.Error("the subscription still counts as failing")
 	}

@@ -90,16 +90,3 @@ func (b bundle) detail(d webhooks.Delivery) webhooks.DeliveryDetail {
 	}
 	return detail
 }
-
-// events returns the types of the account's events, oldest first.
-func (b bundle) events() (types []string) {
-	b.T.Helper()
-	items, _, err := webhooks.ListEvents(b.T.Context(), b.Pool, webhooktest.Account, webhooks.EventFilter{Limit: 100})
-	if err != nil {
-		b.T.Fatal(err)
-	}
-	for i := len(items) - 1; i >= 0; i-- {
-		types = append(types, items[i].Type)
-	}
-	return types
-}

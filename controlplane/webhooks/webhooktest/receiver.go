@@ -64,3 +64,14 @@ func (r *Receiver) AnswerWith(h http.HandlerFunc) {
 
 // Pending is how many requests have been received and not been looked at.
 func (r *Receiver) Pending() int { return len(r.Got) }
+
+// Before makes the receiver call f before its next answers.
+func (r *Receiver) Before(f func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	answer := r.answer
+	r.answer = func(w http.ResponseWriter, req *http.Request) {
+		f()
+		answer(w, req)
+	}
+}

@@ -87,6 +87,17 @@ func (b *Bundle) Emit(e controlplane.Event) {
 	}
 }
 
+// Events returns the types of an account's events, oldest first.
+func (b *Bundle) Events(account string) []string {
+	b.T.Helper()
+	rows, _ := b.Pool.Query(b.T.Context(), `SELECT type FROM account_events WHERE account_id = $1 ORDER BY seq`, account)
+	types, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		b.T.Fatal(err)
+	}
+	return types
+}
+
 // Jobs returns the delivery jobs that are not finished, by when they are due.
 func (b *Bundle) Jobs() []Job {
 	b.T.Helper()
