@@ -20,7 +20,7 @@ import (
 
 // newServer returns a server and its address. It is served as in production: by
 // net/http, over HTTP/2 without encryption.
-func newServer(t *testing.T, c Config) (*Server, string) {
+func newServer(t testing.TB, c Config) (*Server, string) {
 	t.Helper()
 	c.Numbers = func(_ context.Context, d config.Document) (config.Numbers, error) {
 		return config.ProvisionalNumbers(d), nil
@@ -48,7 +48,7 @@ func document(t testing.TB) config.Document {
 	return d
 }
 
-func publish(t *testing.T, s *Server, version int64, d config.Document) {
+func publish(t testing.TB, s *Server, version int64, d config.Document) {
 	t.Helper()
 	if err := s.Publish(t.Context(), version, d); err != nil {
 		t.Fatal(err)

@@ -21,7 +21,7 @@ import (
 
 // bootstrap is the least that an Envoy needs to take all else from the server.
 const bootstrap = `
-node: {id: edge-under-test, cluster: sluice-edge, metadata: {gateway_addr: "127.0.0.1:0", runtime_addr: "127.0.0.1:0"}}
+node: {id: "edge-%s", cluster: sluice-edge, metadata: {gateway_addr: "127.0.0.1:0", runtime_addr: "127.0.0.1:0"}}
 admin: {address: {socket_address: {address: 127.0.0.1, port_value: 0}}}
 dynamic_resources:
   ads_config: {api_type: DELTA_GRPC, transport_api_version: V3, grpc_services: [{envoy_grpc: {cluster_name: sluice_controlplane}}]}
@@ -40,12 +40,12 @@ static_resources:
 
 // startEnvoy runs an Envoy that takes its configuration from the server at addr
 // and returns the URL of its admin endpoint.
-func startEnvoy(t *testing.T, addr string) string {
+func startEnvoy(t testing.TB, addr string) string {
 	t.Helper()
 	dir := t.TempDir()
 	host, port, _ := strings.Cut(addr, ":")
 	file, admin := filepath.Join(dir, "envoy.yaml"), filepath.Join(dir, "admin")
-	if err := os.WriteFile(file, fmt.Appendf(nil, bootstrap, host, port), 0o600); err != nil {
+	if err := os.WriteFile(file, fmt.Appendf(nil, bootstrap, filepath.Base(dir), host, port), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	wasm := os.Getenv("SLUICE_WASM_DIR")
@@ -75,7 +75,7 @@ func startEnvoy(t *testing.T, addr string) string {
 }
 
 // poll returns what f does once it is not empty: Envoy gives no signal.
-func poll(t *testing.T, f func() string) string {
+func poll(t testing.TB, f func() string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()

@@ -9,7 +9,7 @@ import (
 )
 
 // until waits for a change of what the server knows of its edges, until ok.
-func until(t *testing.T, s *Server, ok func() bool) {
+func until(t testing.TB, s *Server, ok func() bool) {
 	t.Helper()
 	for {
 		changed := s.fleet.wait()

@@ -120,7 +120,7 @@ func TestRoutesReferToClustersAndPoliciesThatExist(t *testing.T) {
 		known[r.Name] = true
 	}
 	for _, rc := range s.Routes {
-		for _, r := range rc.VirtualHosts[0].Routes {
+		for _, r := range flat(t, rc.VirtualHosts[0]) {
 			if !known[r.Name] {
 				t.Errorf("%s has no policy", r.Name)
 			}

@@ -1,9 +1,9 @@
 package resources
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	core "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -22,9 +22,27 @@ const (
 	maxDirectBodyBytes = 4096
 )
 
-// routeTable returns the routes of one listener, the most specific first, and
-// last what is answered when none matches.
+// routeTable returns the routes of one listener.
 func (s *Set) routeTable(listener string) (*route.RouteConfiguration, error) {
+	routes, err := s.ordered(listener)
+	if err != nil {
+		return nil, err
+	}
+	vh := &route.VirtualHost{Name: "all", Domains: []string{"*"}}
+	arrange(vh, routes)
+	return &route.RouteConfiguration{
+		Name:                           listener,
+		VirtualHosts:                   []*route.VirtualHost{vh},
+		MaxDirectResponseBodySizeBytes: u32(maxDirectBodyBytes),
+		// Edges learn of a cluster before the routes to it; should one be
+		// missing all the same, the others must not suffer.
+		ValidateClusters: wrapperspb.Bool(false),
+	}, nil
+}
+
+// ordered returns the routes of one listener, the most specific first, and last
+// what is answered when none matches.
+func (s *Set) ordered(listener string) ([]branched, error) {
 	type entry struct {
 		route   config.Route
 		pattern config.Pattern
@@ -41,24 +59,15 @@ func (s *Set) routeTable(listener string) (*route.RouteConfiguration, error) {
 		entries = append(entries, entry{r, p})
 	}
 	slices.SortStableFunc(entries, func(a, b entry) int {
-		if c := a.pattern.Compare(b.pattern); c != 0 {
-			return c
-		}
-		return methodsRank(a.route) - methodsRank(b.route)
+		return cmp.Or(a.pattern.Compare(b.pattern), methodsRank(a.route)-methodsRank(b.route))
 	})
-	vh := &route.VirtualHost{Name: "all", Domains: []string{"*"}}
+	var routes []branched
 	for _, e := range entries {
-		vh.Routes = append(vh.Routes, s.route(e.route, e.pattern))
+		for _, m := range methods(e.route) {
+			routes = append(routes, branched{start(e.pattern), s.route(e.route, e.pattern, m)})
+		}
 	}
-	vh.Routes = append(vh.Routes, catchAll(listener)...)
-	return &route.RouteConfiguration{
-		Name:                           listener,
-		VirtualHosts:                   []*route.VirtualHost{vh},
-		MaxDirectResponseBodySizeBytes: u32(maxDirectBodyBytes),
-		// Edges learn of a cluster before the routes to it; should one be
-		// missing all the same, the others must not suffer.
-		ValidateClusters: wrapperspb.Bool(false),
-	}, nil
+	return append(routes, catchAll(listener)...), nil
 }
 
 // methodsRank puts a route for all methods behind those that name theirs.
@@ -72,24 +81,32 @@ func methodsRank(r config.Route) int {
 // catchAll returns the routes for what no other matches. The edge filter
 // answers these by their names; the statuses here are what Envoy would say
 // should it ever get as far.
-func catchAll(listener string) []*route.Route {
-	prefix := func(name, path string, status uint32) *route.Route {
-		return &route.Route{
+func catchAll(listener string) []branched {
+	prefix := func(name, path string, status uint32) branched {
+		return branched{path, &route.Route{
 			Name:   name,
 			Match:  &route.RouteMatch{PathSpecifier: &route.RouteMatch_Prefix{Prefix: path}},
 			Action: &route.Route_DirectResponse{DirectResponse: &route.DirectResponseAction{Status: status}},
-		}
+		}}
 	}
-	routes := []*route.Route{prefix(config.Absent, "/", 404)}
+	absent := prefix(config.Absent, "/", 404)
 	if listener == config.Gateway {
-		unmapped := prefix(config.Unmapped, "/v1/", 403)
-		routes = append([]*route.Route{unmapped}, routes...)
+		return []branched{prefix(config.Unmapped, "/v1/", 403), absent}
 	}
-	return routes
+	return []branched{absent}
 }
 
-func (s *Set) route(r config.Route, p config.Pattern) *route.Route {
-	out := &route.Route{Name: r.Name, Match: match(r, p)}
+// methods returns the methods of r, each of which gets an Envoy route of its
+// own: that is cheaper than one with an expression. "" stands for all.
+func methods(r config.Route) []string {
+	if len(r.Methods) == 0 {
+		return []string{""}
+	}
+	return r.Methods
+}
+
+func (s *Set) route(r config.Route, p config.Pattern, method string) *route.Route {
+	out := &route.Route{Name: r.Name, Match: match(r.Path, p, method)}
 	if r.BodyLimit > 0 {
 		out.RequestBodyBufferLimit = wrapperspb.UInt64(r.BodyLimit)
 	}
@@ -103,7 +120,7 @@ func (s *Set) route(r config.Route, p config.Pattern) *route.Route {
 	if !r.ForwardCredentials {
 		out.RequestHeadersToRemove = []string{"authorization"}
 	}
-	out.Action = &route.Route_Route{Route: s.action(r)}
+	out.Action = &route.Route_Route{Route: s.action(r, method)}
 	return out
 }
 
@@ -124,43 +141,35 @@ func respond(out *route.Route, r config.Respond) {
 	out.Action = &route.Route_DirectResponse{DirectResponse: direct}
 }
 
-// match tries the methods first, as that is the cheaper test, then the path: by
-// comparing bytes where the path allows it.
-func match(r config.Route, p config.Pattern) *route.RouteMatch {
+// match compares the method, then the path: by bytes where the path allows it.
+func match(path string, p config.Pattern, method string) *route.RouteMatch {
 	m := &route.RouteMatch{}
 	prefix, onlyPrefix := p.Prefix()
 	switch {
 	case p.IsLiteral():
-		m.PathSpecifier = &route.RouteMatch_Path{Path: r.Path}
+		m.PathSpecifier = &route.RouteMatch_Path{Path: path}
 	case onlyPrefix:
 		m.PathSpecifier = &route.RouteMatch_Prefix{Prefix: prefix}
 	default:
-		m.PathSpecifier = &route.RouteMatch_SafeRegex{SafeRegex: regex(p.Regexp())}
+		m.PathSpecifier = &route.RouteMatch_SafeRegex{SafeRegex: &matcher.RegexMatcher{Regex: p.Regexp()}}
 	}
-	if len(r.Methods) > 0 {
+	if method != "" {
 		m.Headers = []*route.HeaderMatcher{{
-			Name:                 ":method",
-			HeaderMatchSpecifier: &route.HeaderMatcher_StringMatch{StringMatch: oneOf(r.Methods)},
+			Name: ":method",
+			HeaderMatchSpecifier: &route.HeaderMatcher_StringMatch{StringMatch: &matcher.StringMatcher{
+				MatchPattern: &matcher.StringMatcher_Exact{Exact: method},
+			}},
 		}}
 	}
 	return m
 }
 
-func oneOf(texts []string) *matcher.StringMatcher {
-	if len(texts) == 1 {
-		return &matcher.StringMatcher{MatchPattern: &matcher.StringMatcher_Exact{Exact: texts[0]}}
-	}
-	return &matcher.StringMatcher{MatchPattern: &matcher.StringMatcher_SafeRegex{SafeRegex: regex(strings.Join(texts, "|"))}}
-}
-
-func regex(expr string) *matcher.RegexMatcher { return &matcher.RegexMatcher{Regex: expr} }
-
-func (s *Set) action(r config.Route) *route.RouteAction {
+func (s *Set) action(r config.Route, method string) *route.RouteAction {
 	a := &route.RouteAction{
 		ClusterSpecifier:            &route.RouteAction_Cluster{Cluster: r.Product},
 		ClusterNotFoundResponseCode: route.RouteAction_SERVICE_UNAVAILABLE,
 		Timeout:                     durationpb.New(r.Timeout.Or(defaultTimeout)),
-		RetryPolicy:                 retries(s.product(r.Product), r.Methods),
+		RetryPolicy:                 retries(s.product(r.Product), method),
 	}
 	if r.Streaming {
 		a.Timeout = durationpb.New(0)
@@ -176,7 +185,7 @@ func (s *Set) product(name string) config.Product {
 
 // retries lets a request be sent again when the product cannot have seen it;
 // also after a reset when doing it twice does no harm.
-func retries(p config.Product, methods []string) *route.RetryPolicy {
+func retries(p config.Product, method string) *route.RetryPolicy {
 	n := uint32(defaultRetries)
 	if p.Retries != nil {
 		n = *p.Retries
@@ -185,7 +194,7 @@ func retries(p config.Product, methods []string) *route.RetryPolicy {
 		return nil
 	}
 	on := "connect-failure,refused-stream,reset-before-request"
-	if len(methods) > 0 && !slices.ContainsFunc(methods, unsafeMethod) {
+	if method == "GET" || method == "HEAD" || method == "OPTIONS" {
 		on += ",reset"
 	}
 	return &route.RetryPolicy{
@@ -195,5 +204,3 @@ func retries(p config.Product, methods []string) *route.RetryPolicy {
 		},
 	}
 }
-
-func unsafeMethod(m string) bool { return m != "GET" && m != "HEAD" && m != "OPTIONS" }

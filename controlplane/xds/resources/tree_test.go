@@ -1,0 +1,155 @@
+package resources
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	tree "github.com/cncf/xds/go/xds/type/matcher/v3"
+	route "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	"sluice.dev/sluice/controlplane/config"
+)
+
+// flat returns every route of a virtual host once; listed in the order in which
+// a plain list would have them is not promised.
+func flat(t *testing.T, vh *route.VirtualHost) []*route.Route {
+	t.Helper()
+	if vh.Matcher == nil {
+		return vh.Routes
+	}
+	all := routesOf(t, vh.Matcher.OnNoMatch)
+	for _, m := range vh.Matcher.GetMatcherTree().GetPrefixMatchMap().Map {
+		all = append(all, routesOf(t, m)...)
+	}
+	return all
+}
+
+func routesOf(t *testing.T, m *tree.Matcher_OnMatch) []*route.Route {
+	t.Helper()
+	var l route.RouteList
+	if err := m.GetAction().GetTypedConfig().UnmarshalTo(&l); err != nil {
+		t.Fatal(err)
+	}
+	return l.Routes
+}
+
+// choose does what Envoy does with a path: the longest branch, then its list.
+func choose(t *testing.T, vh *route.VirtualHost, path string) string {
+	t.Helper()
+	list := vh.Routes
+	if vh.Matcher != nil {
+		at, longest := vh.Matcher.OnNoMatch, ""
+		for b, m := range vh.Matcher.GetMatcherTree().GetPrefixMatchMap().Map {
+			if strings.HasPrefix(path, b) && len(b) > len(longest) {
+				at, longest = m, b
+			}
+		}
+		list = routesOf(t, at)
+	}
+	return first(list, path)
+}
+
+// first is the name of the first route of a list that matches.
+func first(list []*route.Route, path string) string {
+	for _, r := range list {
+		m := r.Match
+		switch {
+		case m.GetPath() != "" && m.GetPath() == path,
+			m.GetPrefix() != "" && strings.HasPrefix(path, m.GetPrefix()),
+			m.GetSafeRegex() != nil && regexp.MustCompile(`^(?:`+m.GetSafeRegex().Regex+`)$`).MatchString(path):
+			return r.Name
+		}
+	}
+	return ""
+}
+
+// The tree chooses the route that trying all of them in order would.
+func TestTreeChoosesAsAListWould(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(1, 2))
+	words := []string{"v1", "a", "ab", "abc", "{x}", "b", "c"}
+	pick := func() string {
+		var b strings.Builder
+		for range 1 + random.IntN(4) {
+			b.WriteString("/" + words[random.IntN(len(words))])
+		}
+		return b.String()
+	}
+	trees := 0
+	for range 200 {
+		d := config.Document{Products: []config.Product{{Name: "p"}}}
+		for i := range 3 + random.IntN(20) {
+			path := pick()
+			if random.IntN(5) == 0 {
+				path += "/*"
+			}
+			d.Routes = append(d.Routes, config.Route{Name: fmt.Sprintf("r%d", i), Path: path, Product: "p"})
+		}
+		s := &Set{doc: d}
+		sorted, err := s.ordered(config.Gateway)
+		if err != nil {
+			t.Fatal(err)
+		}
+		vh, list := &route.VirtualHost{}, []*route.Route{}
+		arrange(vh, sorted)
+		for _, b := range sorted {
+			list = append(list, b.route)
+		}
+		if vh.Matcher != nil {
+			trees++
+		}
+		for range 50 {
+			path := strings.ReplaceAll(pick(), "{x}", "z") + []string{"", "", "/", "d"}[random.IntN(4)]
+			if got, want := choose(t, vh, path), first(list, path); got != want {
+				t.Fatalf("%s goes to %q, want %q, of %+v", path, got, want, d.Routes)
+			}
+		}
+	}
+	if trees < 50 {
+		t.Errorf("only %d of the tables were trees", trees)
+	}
+}
+
+func TestDefaultTablesAreTreesOfShortLists(t *testing.T) {
+	t.Parallel()
+	s := build(t, defaults(t), Options{Addresses: addresses})
+	vh := s.Routes[config.Gateway].VirtualHosts[0]
+	for b, m := range vh.Matcher.GetMatcherTree().GetPrefixMatchMap().Map {
+		if n := len(routesOf(t, m)); n > 14 {
+			t.Errorf("%s has %d routes", b, n)
+		}
+	}
+	for path, want := range map[string]string{
+		"/health": "health", "/v1/streams": "streams.list", "/v1/streams/a": "streams.get", "/v1/streams/a/embed": "streams.embed",
+		"/v1/streamsx": config.Unmapped, "/v1/": config.Unmapped, "/v1": config.Absent, "/": config.Absent, "/healthz": config.Absent,
+		"/v1/webhooks/wh_1/test": "webhooks.read", "/docs/errors/x": "docs", "/v1/nothing/here": config.Unmapped,
+	} {
+		if got := choose(t, vh, path); got != want {
+			t.Errorf("%s goes to %s, want %s", path, got, want)
+		}
+	}
+}
+
+// A table in which most routes would stand in most branches stays a list.
+func TestTableOfVariablesStaysAList(t *testing.T) {
+	t.Parallel()
+	d := config.Document{Products: []config.Product{{Name: "p"}}}
+	for i := range 40 {
+		d.Routes = append(d.Routes,
+			config.Route{Name: fmt.Sprintf("v%d", i), Path: fmt.Sprintf("/{x}/v%d", i), Product: "p"},
+			config.Route{Name: fmt.Sprintf("l%d", i), Path: fmt.Sprintf("/l%d", i), Product: "p"})
+	}
+	rc, err := (&Set{doc: d}).routeTable(config.Gateway)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if vh := rc.VirtualHosts[0]; vh.Matcher != nil || len(vh.Routes) != 82 {
+		t.Errorf("%d routes", len(vh.Routes))
+	}
+	if !slices.ContainsFunc(rc.VirtualHosts[0].Routes, func(r *route.Route) bool { return r.Name == "l7" }) {
+		t.Error("a route is missing")
+	}
+}
