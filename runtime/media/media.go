@@ -15,8 +15,10 @@ import (
 	"sluice.dev/sluice/controlplane/identity"
 	"sluice.dev/sluice/controlplane/postgres"
 	"sluice.dev/sluice/controlplane/respond"
+	"sluice.dev/sluice/controlplane/webhooks/seal"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/runtime/media/assets"
+	"sluice.dev/sluice/runtime/media/legacy"
 	"sluice.dev/sluice/runtime/media/plans"
 	"sluice.dev/sluice/runtime/media/streams"
 )
@@ -40,7 +42,10 @@ type Config struct {
 	// QueueLimit is how many sources may wait to be fetched; beyond it creation
 	// answers TRANSCODE_001. 0: 1000.
 	QueueLimit int
-	Now        func() time.Time // nil: time.Now
+	// Box seals the tokens of providers that accounts move in from. Nil:
+	// POST /v1/migration/legacy/connect answers 501.
+	Box *seal.Box
+	Now func() time.Time // nil: time.Now
 }
 
 // New returns the product's handler: /health for anyone, /v1/playback for viewers,
@@ -68,7 +73,9 @@ func New(c Config) http.Handler {
 // which the caller's River client must serve.
 func AddWorkers(workers *river.Workers, c Config) {
 	c.fill()
-	river.AddWorker(workers, &assets.FetchWorker{Service: newParts(c).assets})
+	p := newParts(c)
+	river.AddWorker(workers, &assets.FetchWorker{Service: p.assets})
+	river.AddWorker(workers, &legacy.ImportWorker{Service: p.legacy})
 }
 
 func (c *Config) fill() {

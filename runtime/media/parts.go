@@ -12,6 +12,8 @@ import (
 	"sluice.dev/sluice/runtime/media/assets"
 	"sluice.dev/sluice/runtime/media/captions"
 	"sluice.dev/sluice/runtime/media/fetch"
+	"sluice.dev/sluice/runtime/media/ingest"
+	"sluice.dev/sluice/runtime/media/legacy"
 	"sluice.dev/sluice/runtime/media/playback"
 	"sluice.dev/sluice/runtime/media/signing"
 	"sluice.dev/sluice/runtime/media/streams"
@@ -29,6 +31,8 @@ type parts struct {
 	playback  playback.Service
 	captions  captions.Service
 	analytics analytics.Service
+	ingest    ingest.Service
+	legacy    legacy.Service
 }
 
 // newParts makes the services from a filled configuration.
@@ -37,18 +41,21 @@ func newParts(c Config) parts {
 	if err != nil {
 		panic(err) // an empty configuration is a valid one
 	}
+	client := fetch.NewClient(c.Allow)
 	keys := &signing.Keys{DB: c.DB}
 	counter := views.Counter{DB: c.DB, Events: c.Events, Now: c.Now}
 	link := c.Endpoints.Playback
 	p := parts{
 		streams:   streams.Service{DB: c.DB, Events: c.Events, Plans: c.Plans, Endpoints: c.Endpoints, Now: c.Now},
 		analytics: analytics.Service{DB: c.DB, Plans: c.Plans, Now: c.Now},
-		assets: assets.Service{DB: c.DB, Events: c.Events, Plans: c.Plans, Keys: keys, Client: fetch.NewClient(c.Allow),
+		assets: assets.Service{DB: c.DB, Events: c.Events, Plans: c.Plans, Keys: keys, Client: client,
 			Jobs: jobs, Playback: link, QueueLimit: c.QueueLimit, Views: counter, Now: c.Now},
 	}
 	p.playback = playback.Service{DB: c.DB, Streams: p.streams, Keys: keys, Views: counter, Playback: link, Engine: c.EngineHLS,
 		Client: &http.Client{Transport: &http.Transport{ResponseHeaderTimeout: engineTimeout, MaxIdleConnsPerHost: 64}}, Now: c.Now}
 	p.captions = captions.Service{DB: c.DB, Events: c.Events, Streams: p.streams, Watch: p.playback.Watch, Playback: link, Now: c.Now}
+	p.ingest = ingest.Service{Streams: p.streams}
+	p.legacy = legacy.Service{DB: c.DB, Assets: p.assets, Client: client, Jobs: jobs, Box: c.Box, Now: c.Now}
 	return p
 }
 
@@ -64,7 +71,7 @@ type (
 )
 
 func (p parts) private() []privateRoutes {
-	return []privateRoutes{p.streams, p.assets, p.playback, p.captions, p.analytics}
+	return []privateRoutes{p.streams, p.assets, p.playback, p.captions, p.analytics, p.ingest, p.legacy}
 }
 
 func (p parts) public() []publicRoutes {

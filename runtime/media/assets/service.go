@@ -44,11 +44,21 @@ type Service struct {
 // BILLING_002 when the owner's storage is used up and with TRANSCODE_001 when
 // the queue is full.
 func (v Service) CreateVOD(ctx context.Context, o owner.Owner, in Input) (Asset, error) {
-	a, err := in.asset()
+	a, err := v.Admit(ctx, o, in)
 	if err != nil {
 		return Asset{}, err
 	}
-	return v.enqueue(ctx, o, a)
+	return a, v.enqueue(ctx, o, a)
+}
+
+// Admit checks what CreateVOD checks, but for the queue, and returns the asset
+// that EnqueueTx stores.
+func (v Service) Admit(ctx context.Context, o owner.Owner, in Input) (Asset, error) {
+	a, err := in.asset()
+	if err == nil {
+		err = v.admit(ctx, o, &a)
+	}
+	return a, err
 }
 
 // CreateClip stores a clip: ready at once when its source is, processing while
@@ -61,7 +71,10 @@ func (v Service) CreateClip(ctx context.Context, o owner.Owner, in ClipInput) (A
 		return Asset{}, err
 	}
 	if a.SourceURL != "" {
-		return v.enqueue(ctx, o, a)
+		if err := v.admit(ctx, o, &a); err != nil {
+			return Asset{}, err
+		}
+		return a, v.enqueue(ctx, o, a)
 	}
 	v.adopt(&a, o)
 	err = postgres.InTx(ctx, v.DB, func(tx pgx.Tx) error {
@@ -114,30 +127,37 @@ func (in ClipInput) source(ctx context.Context, tx pgx.Tx, o owner.Owner) (Asset
 	return a, err
 }
 
-// enqueue stores an asset with a source_url and the job that fetches it.
-func (v Service) enqueue(ctx context.Context, o owner.Owner, a Asset) (Asset, error) {
+// admit checks a source before it is accepted, and makes a the owner's.
+func (v Service) admit(ctx context.Context, o owner.Owner, a *Asset) error {
 	if err := v.Client.CheckURL(ctx, a.SourceURL); err != nil {
-		return Asset{}, controlplane.Invalid([]decision.Detail{outbound.Detail("source_url", err)})
+		return controlplane.Invalid([]decision.Detail{outbound.Detail("source_url", err)})
 	}
 	if _, err := v.room(ctx, o); err != nil {
-		return Asset{}, err
+		return err
 	}
-	v.adopt(&a, o)
-	err := postgres.InTx(ctx, v.DB, func(tx pgx.Tx) error {
-		if n, err := countProcessing(ctx, tx); err != nil {
-			return err
-		} else if n >= v.QueueLimit {
-			return &controlplane.Error{Code: decision.Transcode001, RetryAfter: queueRetry}
-		}
-		if err := save(ctx, tx, a); err != nil {
-			return err
-		}
-		if _, err := v.Jobs.InsertTx(ctx, tx, FetchArgs{AssetID: a.ID, Plan: o.Plan}, nil); err != nil {
-			return fmt.Errorf("enqueue fetch: %w", postgres.Unreachable(err))
-		}
-		return nil
-	})
-	return a, err
+	v.adopt(a, o)
+	return nil
+}
+
+func (v Service) enqueue(ctx context.Context, o owner.Owner, a Asset) error {
+	return postgres.InTx(ctx, v.DB, func(tx pgx.Tx) error { return v.EnqueueTx(ctx, tx, o, a) })
+}
+
+// EnqueueTx stores an asset of Admit and the job that fetches its source. It fails
+// with TRANSCODE_001 when the queue is full.
+func (v Service) EnqueueTx(ctx context.Context, tx pgx.Tx, o owner.Owner, a Asset) error {
+	if n, err := countProcessing(ctx, tx); err != nil {
+		return err
+	} else if n >= v.QueueLimit {
+		return &controlplane.Error{Code: decision.Transcode001, RetryAfter: queueRetry}
+	}
+	if err := save(ctx, tx, a); err != nil {
+		return err
+	}
+	if _, err := v.Jobs.InsertTx(ctx, tx, FetchArgs{AssetID: a.ID, Plan: o.Plan}, nil); err != nil {
+		return fmt.Errorf("enqueue fetch: %w", postgres.Unreachable(err))
+	}
+	return nil
 }
 
 // Upload stores a video whose bytes come with the request. It fails with

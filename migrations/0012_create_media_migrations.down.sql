@@ -1,0 +1,1 @@
+DROP TABLE media_migration_videos, media_migrations;

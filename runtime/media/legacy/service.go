@@ -1,0 +1,212 @@
+package legacy
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
+	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/controlplane/outbound"
+	"sluice.dev/sluice/controlplane/postgres"
+	"sluice.dev/sluice/controlplane/webhooks/seal"
+	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/runtime/media/assets"
+	"sluice.dev/sluice/runtime/media/form"
+	"sluice.dev/sluice/runtime/media/owner"
+)
+
+// maxPages bounds how much of a provider is walked through at once.
+const maxPages = 100
+
+// maxIDs bounds the videos that one request may name.
+const maxIDs = 1000
+
+// Service is what can be done about moving in.
+type Service struct {
+	DB     postgres.DB
+	Assets assets.Service
+	Client *outbound.Client
+	Jobs   *river.Client[pgx.Tx] // only InsertTx is called
+	Box    *seal.Box             // seals tokens; nil: connect answers 501
+	Now    func() time.Time
+}
+
+// ConnectInput is the body of POST …/connect.
+type ConnectInput struct {
+	BaseURL  string `json:"base_url"`
+	APIToken string `json:"api_token"`
+}
+
+// Connect checks the connection by asking for one video, and stores it.
+func (v Service) Connect(ctx context.Context, o owner.Owner, in ConnectInput) (Connection, error) {
+	if v.Box == nil {
+		return Connection{}, controlplane.Errorf(decision.NotImplemented, "No key is configured here to keep tokens of providers with.")
+	}
+	c := Connection{Owner: o.ID, Account: o.Account, Plan: o.Plan, BaseURL: strings.TrimRight(in.BaseURL, "/"), State: stateNone, ConnectedAt: v.now()}
+	if err := v.check(ctx, in); err != nil {
+		return Connection{}, err
+	}
+	p := Provider{Client: v.Client, BaseURL: c.BaseURL, Token: in.APIToken}
+	if _, err := p.Videos(ctx, "", 1); err != nil {
+		return Connection{}, err
+	}
+	c.Token = v.Box.Seal([]byte(in.APIToken), row(o.ID))
+	return c, save(ctx, v.DB, c)
+}
+
+func (v Service) check(ctx context.Context, in ConnectInput) error {
+	var f form.Form
+	f.URL("base_url", in.BaseURL)
+	if len(in.APIToken) == 0 || len(in.APIToken) > 4096 || strings.ContainsFunc(in.APIToken, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		f.Fail("api_token", "is missing or no token", "1 to 4096 printable characters")
+	}
+	if err := f.Err(); err != nil {
+		return err
+	}
+	if strings.Contains(in.BaseURL, "?") {
+		f.Fail("base_url", "has a query", "URL without a query")
+	}
+	if err := v.Client.CheckURL(ctx, in.BaseURL); err != nil {
+		d := outbound.Detail("base_url", err)
+		f.Fail(d.Field, d.Issue, d.Expected)
+	}
+	return f.Err()
+}
+
+// row binds a sealed token to its place.
+func row(owner string) string { return "media_migrations " + owner }
+
+// open returns the connection of o and its provider. It fails with conflict when
+// there is none.
+func (v Service) open(ctx context.Context, o owner.Owner) (Connection, Provider, error) {
+	c, err := get(ctx, v.DB, o.ID)
+	if controlplane.ErrorCode(err) == decision.NotFound {
+		err = controlplane.Errorf(decision.Conflict, "No provider is connected.")
+	}
+	if err != nil || v.Box == nil {
+		return c, Provider{}, err
+	}
+	token, err := v.Box.Open(c.Token, row(c.Owner))
+	if err != nil {
+		return c, Provider{}, fmt.Errorf("open token of provider: %w", err)
+	}
+	return c, Provider{Client: v.Client, BaseURL: c.BaseURL, Token: string(token)}, nil
+}
+
+// ImportInput is the body of POST …/import: all videos, or those named.
+type ImportInput struct {
+	All      bool     `json:"all"`
+	VideoIDs []string `json:"video_ids"`
+}
+
+// Import starts the job that takes videos over. It fails with conflict while one
+// runs.
+func (v Service) Import(ctx context.Context, o owner.Owner, in ImportInput) error {
+	var f form.Form
+	if in.All == (len(in.VideoIDs) > 0) {
+		f.Fail("video_ids", "names not exactly one choice", "either all, or video_ids")
+	}
+	bad := func(id string) bool { return id == "" || len(id) > maxID || !plain(id) }
+	if len(in.VideoIDs) > maxIDs || slices.ContainsFunc(in.VideoIDs, bad) {
+		f.Fail("video_ids", "has too many ids, or one that is none", "at most 1000 ids")
+	}
+	if err := f.Err(); err != nil {
+		return err
+	}
+	if _, _, err := v.open(ctx, o); err != nil {
+		return err
+	}
+	return postgres.InTx(ctx, v.DB, func(tx pgx.Tx) error {
+		if ok, err := begin(ctx, tx, o.ID, v.now()); err != nil {
+			return err
+		} else if !ok {
+			return controlplane.Errorf(decision.Conflict, "An import is running already.")
+		}
+		if _, err := v.Jobs.InsertTx(ctx, tx, ImportArgs{Owner: o.ID, IDs: in.VideoIDs}, nil); err != nil {
+			return fmt.Errorf("enqueue import: %w", postgres.Unreachable(err))
+		}
+		return nil
+	})
+}
+
+// StatusView is the answer of GET …/status.
+type StatusView struct {
+	Status      string    `json:"status"` // connected, importing, completed or failed
+	BaseURL     string    `json:"base_url"`
+	Error       *string   `json:"error"`
+	Progress    Progress  `json:"progress"`
+	ConnectedAt time.Time `json:"connected_at"`
+	UpdatedAt   time.Time `json:"updated_at"`
+}
+
+// status names where a connection stands: an import has ended only when all that
+// it took over has arrived or failed.
+func status(c Connection, p Progress) string {
+	switch {
+	case c.State == stateFailed:
+		return "failed"
+	case c.State == stateRunning || p.Processing > 0:
+		return "importing"
+	case c.State == stateDone:
+		return "completed"
+	}
+	return "connected"
+}
+
+// Status tells how far the import of o is.
+func (v Service) Status(ctx context.Context, o owner.Owner) (StatusView, error) {
+	c, _, err := v.open(ctx, o)
+	if err != nil {
+		return StatusView{}, err
+	}
+	here, err := taken(ctx, v.DB, o.ID)
+	if err != nil {
+		return StatusView{}, err
+	}
+	p := Count(here)
+	out := StatusView{Status: status(c, p), BaseURL: c.BaseURL, Progress: p, ConnectedAt: c.ConnectedAt.UTC(), UpdatedAt: c.UpdatedAt.UTC()}
+	if c.Error != "" {
+		out.Error = &c.Error
+	}
+	return out, nil
+}
+
+// Compare sets what the provider has beside what has arrived.
+func (v Service) Compare(ctx context.Context, o owner.Owner) (Comparison, error) {
+	_, p, err := v.open(ctx, o)
+	if err != nil {
+		return Comparison{}, err
+	}
+	var there []Video
+	partial, err := walk(ctx, p, func(found []Video) error { there = append(there, found...); return nil })
+	if err != nil {
+		return Comparison{}, err
+	}
+	here, err := taken(ctx, v.DB, o.ID)
+	return Compare(there, here, partial), err
+}
+
+// walk hands every page of the provider to f; partial: there are more than
+// maxPages of them.
+func walk(ctx context.Context, p Provider, f func([]Video) error) (partial bool, err error) {
+	cursor := ""
+	for range maxPages {
+		page, err := p.Videos(ctx, cursor, pageSize)
+		if err != nil {
+			return false, err
+		}
+		if err := f(page.Videos); err != nil {
+			return false, err
+		}
+		if cursor = page.NextCursor; cursor == "" {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+func (v Service) now() time.Time { return v.Now().UTC().Truncate(time.Millisecond) }
