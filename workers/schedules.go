@@ -38,9 +38,15 @@ func (*scheduleWorker) NextRetry(*river.Job[schedules.ExecutionArgs]) time.Time 
 	return time.Now().Add(time.Second)
 }
 
-// Work makes one attempt. A retry by the schedule's policy snoozes the job, which does not count against its attempts.
+// Work makes one attempt.
 func (w *scheduleWorker) Work(ctx context.Context, job *river.Job[schedules.ExecutionArgs]) error {
-	again, err := w.runner.Run(ctx, job.Args.Execution)
+	return WorkSchedule(ctx, w.runner, job)
+}
+
+// WorkSchedule makes one attempt of the job's execution and says what the queue is to do with the job. A retry by the schedule's
+// policy snoozes it, which does not count against its attempts.
+func WorkSchedule(ctx context.Context, r run.Runner, job *river.Job[schedules.ExecutionArgs]) error {
+	again, err := r.Run(ctx, job.Args.Execution)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,113 @@
+package workers_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/rivertype"
+	"sluice.dev/sluice/controlplane/postgres/pgtest"
+	"sluice.dev/sluice/controlplane/schedules"
+	"sluice.dev/sluice/controlplane/schedules/definition"
+	"sluice.dev/sluice/controlplane/schedules/run"
+	"sluice.dev/sluice/workers"
+)
+
+// TestASchedulesCallArrives goes the whole way: a schedule is created, its time comes, the queue carries its execution, the
+// receiver is called, fails once, and is called again.
+func TestASchedulesCallArrives(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Pool(t)
+	if _, err := pool.Exec(t.Context(), `INSERT INTO accounts (id, name, plan) VALUES ($1, 'A', 'local')`, crashAccount); err != nil {
+		t.Fatal(err)
+	}
+	service, _, err := scheduleService(pool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bodies := make(chan string, 10)
+	var failed atomic.Bool
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if failed.CompareAndSwap(false, true) {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+		bodies <- string(body)
+	}))
+	t.Cleanup(receiver.Close)
+	one := 1
+	made, err := service.Create(t.Context(), crashAccount, definition.Definition{
+		Name: "call", Type: definition.TypeWebhook,
+		Webhook:     &definition.Webhook{URL: receiver.URL, Payload: []byte(`{"eventName":"go"}`)},
+		RetryPolicy: &definition.RetryPolicy{InitialDelaySeconds: &one},
+		Schedule:    definition.Timing{Type: definition.OneTime, ExecuteAt: time.Now().Add(200 * time.Millisecond).Format(time.RFC3339Nano)},
+	}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	if err := startScheduleWorker(ctx, pool); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		select {
+		case body := <-bodies:
+			if body != `{"eventName":"go"}` {
+				t.Errorf("the receiver got %s", body)
+			}
+		case <-time.After(crashLimit):
+			t.Fatal("no call arrives")
+		}
+	}
+	c := &scheduleCrash{t: t, pool: pool}
+	c.finish()
+	if done, err := service.Get(t.Context(), crashAccount, made.ID); err != nil || done.Status != schedules.Completed || done.Count != 1 || *done.LastStatus != schedules.Success {
+		t.Errorf("%+v %v", done, err)
+	}
+}
+
+// deadStore is a database that is away.
+type deadStore struct{ run.Store }
+
+var errAway = errors.New("the database is away")
+
+func (deadStore) Begin(context.Context, string) (*schedules.Attempt, time.Time, error) {
+	return nil, time.Time{}, errAway
+}
+
+// waitingStore has an execution whose next attempt is due later.
+type waitingStore struct{ run.Store }
+
+func (waitingStore) Begin(context.Context, string) (*schedules.Attempt, time.Time, error) {
+	return nil, time.Now().Add(time.Hour), nil
+}
+
+// endedStore has an execution that has ended.
+type endedStore struct{ run.Store }
+
+func (endedStore) Begin(context.Context, string) (*schedules.Attempt, time.Time, error) {
+	return nil, time.Time{}, nil
+}
+
+func TestWhatTheQueueIsTold(t *testing.T) {
+	t.Parallel()
+	job := &river.Job[schedules.ExecutionArgs]{JobRow: &rivertype.JobRow{}, Args: schedules.ExecutionArgs{Execution: "exec_1"}}
+	work := func(s run.Store) error { return workers.WorkSchedule(t.Context(), run.Runner{Store: s}, job) }
+	if err := work(deadStore{}); !errors.Is(err, errAway) {
+		t.Errorf("the database is away: %v", err)
+	}
+	if err := work(endedStore{}); err != nil {
+		t.Errorf("it has ended: %v", err)
+	}
+	var snooze *rivertype.JobSnoozeError
+	if err := work(waitingStore{}); !errors.As(err, &snooze) || snooze.Duration < 59*time.Minute {
+		t.Errorf("it waits: %v", err)
+	}
+}
