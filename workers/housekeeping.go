@@ -7,13 +7,15 @@ import (
 	"time"
 
 	"sluice.dev/sluice/controlplane/feed"
+	"sluice.dev/sluice/controlplane/idempotency"
 	"sluice.dev/sluice/controlplane/keys"
 	"sluice.dev/sluice/controlplane/postgres"
 	"sluice.dev/sluice/controlplane/sessions"
 )
 
 // Housekeeping drops what nobody needs any more: old tombstones of the key feed,
-// keys that ended long ago, sessions that have run out. It may run in every
+// keys that ended long ago, answers kept for repeated requests, sessions that
+// have run out. It may run in every
 // worker; whoever comes second finds nothing to do.
 type Housekeeping struct {
 	DB       postgres.DB       // required
@@ -53,6 +55,7 @@ func (h Housekeeping) Round(ctx context.Context) map[string]int {
 	}{
 		{"tombstones", func() (int, error) { return feed.Prune(ctx, h.DB, now().Add(-feed.TombstoneAge)) }},
 		{"keys", func() (int, error) { return keys.Store{DB: h.DB, Now: now}.Purge(ctx) }},
+		{"answers", func() (int, error) { return idempotency.Purge(ctx, h.DB, now()) }},
 		{"sessions", func() (int, error) { return h.Sessions.Purge(ctx) }},
 	} {
 		n, err := part.do()

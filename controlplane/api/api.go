@@ -12,6 +12,7 @@ import (
 	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/controlplane/accounts"
 	"sluice.dev/sluice/controlplane/audit"
+	"sluice.dev/sluice/controlplane/idempotency"
 	"sluice.dev/sluice/controlplane/identity"
 	"sluice.dev/sluice/controlplane/keys"
 	"sluice.dev/sluice/controlplane/postgres"
@@ -33,6 +34,8 @@ type Config struct {
 	// Open, Keyed and Admin are further routes: for everyone, behind the edge's
 	// identity header, and, relative to /admin/v1, for operators.
 	Open, Keyed, Admin []Routes
+	// AnswerSecret protects stored answers; see idempotency.Config.
+	AnswerSecret [32]byte
 	// Now is the clock; nil: time.Now.
 	Now func() time.Time
 }
@@ -50,6 +53,7 @@ func (c Config) keys() keys.API {
 
 // Public returns the API that stands behind the gateway.
 func Public(c Config) http.Handler {
+	once := c.joinAnswers()
 	r := c.router()
 	s, k := sessions.API{Service: c.Sessions, Respond: c.Respond}, c.keys()
 	r.Get("/v1/health", c.Respond.Handle(c.health))
@@ -57,12 +61,12 @@ func Public(c Config) http.Handler {
 	s.Routes(r)
 	mount(r, c.Open)
 	r.Group(func(r chi.Router) {
-		r.Use(s.Require)
+		r.Use(s.Require, once.Wrap)
 		s.OwnRoutes(r)
 		k.Routes(r)
 	})
 	r.Group(func(r chi.Router) {
-		r.Use(c.Identity.Require(c.Respond))
+		r.Use(c.Identity.Require(c.Respond), once.Wrap)
 		r.Get("/v1/auth/validate", c.Respond.Handle(k.Validate))
 		mount(r, c.Keyed)
 	})
@@ -72,12 +76,13 @@ func Public(c Config) http.Handler {
 // Admin returns the API for operators: everything under /admin/v1 wants an
 // operator's key. /health is open.
 func Admin(c Config) http.Handler {
+	once := c.joinAnswers()
 	r := c.router()
 	a := accounts.API{Store: accounts.Store{DB: c.DB}, Respond: c.Respond,
 		CheckPassword: sessions.CheckPassword, HashPassword: sessions.HashPassword}
 	r.Get("/health", c.Respond.Handle(c.health))
 	r.Route("/admin/v1", func(r chi.Router) {
-		r.Use(c.requireOperator)
+		r.Use(c.requireOperator, once.Wrap)
 		r.Get("/self", c.Respond.Handle(c.self))
 		r.Post("/sessions", c.Respond.Handle(c.createSession))
 		a.AdminRoutes(r)
@@ -86,6 +91,14 @@ func Admin(c Config) http.Handler {
 		mount(r, c.Admin)
 	})
 	return r
+}
+
+// joinAnswers lets everything that c makes work in the transaction in which the
+// answer to a request with an Idempotency-Key is kept.
+func (c *Config) joinAnswers() *idempotency.Middleware {
+	m := idempotency.New(idempotency.Config{DB: c.DB, Respond: c.Respond, Secret: c.AnswerSecret, Now: c.Now})
+	c.DB = idempotency.DB{Pool: c.DB}
+	return m
 }
 
 func mount(r chi.Router, list []Routes) {

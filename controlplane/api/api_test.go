@@ -164,6 +164,27 @@ func TestAllowNamesTheMethods(t *testing.T) {
 	}
 }
 
+func TestARepeatedCreationMakesOneKey(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	with, once := bearer(b.seeded.SessionToken), header{"Idempotency-Key": "4b1c"}
+	body := `{"name":"ci","scopes":["streams:read"]}`
+	_, first := call(b.public, "POST", "/v1/auth/keys", body, with, once)
+	w, again := call(b.public, "POST", "/v1/auth/keys", body, with, once)
+	if w.Code != 201 || again["key"] != first["key"] || w.Header().Get("Idempotent-Replayed") != "true" || w.Header().Get("Cache-Control") != "no-store" {
+		t.Fatal(w.Code, first, again, w.Header())
+	}
+	if w, got := call(b.public, "POST", "/v1/auth/keys", `{"name":"other","scopes":["streams:read"]}`, with, once); w.Code != 422 {
+		t.Fatal(w.Code, got)
+	}
+	if _, list := call(b.public, "GET", "/v1/auth/keys", "", with); list["pagination"].(map[string]any)["total"] != 3.0 { // two are seeded
+		t.Fatal(list)
+	}
+	if w, _ := call(b.admin, "POST", "/admin/v1/accounts", `{"name":"B","plan":"pro"}`, bearer(b.seeded.AdminKey), once); w.Code != 201 {
+		t.Fatal(w.Code)
+	}
+}
+
 func TestSelf(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

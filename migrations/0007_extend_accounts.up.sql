@@ -14,3 +14,14 @@ CREATE TABLE audit_log (
 );
 CREATE INDEX audit_log_account_idx ON audit_log (account_id, id DESC);
 CREATE INDEX audit_log_target_idx ON audit_log (target, id DESC);
+
+-- First answers to requests with an Idempotency-Key, for 24 hours. An answer may
+-- hold a secret that is stored nowhere else, so it is encrypted by a key that
+-- takes the client's Idempotency-Key to derive, of which only a hash is here.
+CREATE TABLE idempotent_answers (
+  scope      bytea PRIMARY KEY CONSTRAINT idempotent_answers_scope_length CHECK (octet_length(scope) = 32),
+  request    bytea NOT NULL CONSTRAINT idempotent_answers_request_length CHECK (octet_length(request) = 32),
+  answer     bytea NOT NULL,
+  created_at timestamptz NOT NULL
+);
+CREATE INDEX idempotent_answers_created_idx ON idempotent_answers (created_at);
