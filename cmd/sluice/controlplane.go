@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 
+	"github.com/go-chi/chi/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
@@ -15,6 +16,7 @@ import (
 	"sluice.dev/sluice/controlplane/postgres"
 	"sluice.dev/sluice/controlplane/respond"
 	"sluice.dev/sluice/controlplane/sessions"
+	"sluice.dev/sluice/controlplane/webhooks"
 	"sluice.dev/sluice/controlplane/xds"
 	"sluice.dev/sluice/controlplane/xds/resources"
 )
@@ -74,6 +76,10 @@ func (e environment) api(pool *pgxpool.Pool, edges *xds.Server, adapter respond.
 	if err != nil {
 		return api.Config{}, err
 	}
+	s, err := e.services(pool)
+	if err != nil {
+		return api.Config{}, err
+	}
 	documents := config.Admin{Store: config.Store{DB: pool}, Check: edges.Check, Numbers: numbers(pool), Respond: adapter}
 	return api.Config{
 		DB:       pool,
@@ -82,7 +88,12 @@ func (e environment) api(pool *pgxpool.Pool, edges *xds.Server, adapter respond.
 		Sessions: sessions.New(e.sessions(pool)),
 		Region:   e.get("SLUICE_REGION"),
 		Version:  version,
-		Admin:    []api.Routes{documents.Routes, edges.AdminRoutes(adapter)},
+		Keyed: []api.Routes{
+			webhooks.Routes(s.webhooks, adapter),
+			webhooks.InternalRoutes(s.webhooks, adapter),
+			func(r chi.Router) { s.schedules.Routes(r, adapter) },
+		},
+		Admin: []api.Routes{documents.Routes, edges.AdminRoutes(adapter)},
 	}, nil
 }
 

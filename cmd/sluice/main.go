@@ -16,11 +16,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func main() { os.Exit(run(os.Args[1:])) }
+func main() { os.Exit(execute(os.Args[1:])) }
 
-// run executes one command and returns the exit status: 0, 1 for a failure, 2
+// execute runs one command and returns the exit status: 0, 1 for a failure, 2
 // for a wrong call.
-func run(args []string) int {
+func execute(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	env := environment{lookup: os.LookupEnv}

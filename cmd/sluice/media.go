@@ -18,11 +18,11 @@ func runMedia(ctx context.Context, env environment) error {
 	if err != nil {
 		return err
 	}
-	events, err := env.webhooks(pool)
+	s, err := env.services(pool)
 	if err != nil {
 		return err
 	}
 	return serve(ctx, endpoint{name: "media", addr: env.get("SLUICE_MEDIA_LISTEN"), streams: true, handler: media.New(media.Config{
-		DB: pool, Events: events, Identity: verifier, Respond: respond.Adapter{DocsBase: env.publicURL()},
+		DB: pool, Events: s.webhooks, Identity: verifier, Respond: respond.Adapter{DocsBase: env.publicURL()},
 	})})
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"maps"
 	"time"
@@ -10,10 +11,10 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
-	"sluice.dev/sluice/controlplane/outbound"
-	"sluice.dev/sluice/controlplane/webhooks"
-	"sluice.dev/sluice/controlplane/webhooks/delivery"
-	"sluice.dev/sluice/controlplane/webhooks/seal"
+	"golang.org/x/sync/errgroup"
+	"sluice.dev/sluice/controlplane/schedules/product"
+	"sluice.dev/sluice/controlplane/schedules/run"
+	"sluice.dev/sluice/controlplane/sessions"
 	"sluice.dev/sluice/workers"
 )
 
@@ -24,38 +25,51 @@ const (
 	rescueAfter = 60 * time.Second
 )
 
-// runWorker works off River's queues.
+// runWorker works off River's queues, fires schedules and keeps house. Any
+// number of workers may run: each piece of work is taken by one of them.
 func runWorker(ctx context.Context, env environment) error {
-	pool, err := env.database(ctx, "sluice worker", 20)
+	pool, err := env.database(ctx, "sluice worker", 30)
 	if err != nil {
 		return err
 	}
 	defer pool.Close()
-	hooks, err := env.webhooks(pool)
+	s, err := env.services(pool)
 	if err != nil {
 		return err
 	}
-	client, err := env.outbound()
-	if err != nil {
-		return err
-	}
-	deliverer := delivery.New(delivery.Config{DB: pool, Service: hooks, Client: client})
-
-	jobs := river.NewWorkers()
-	workers.AddWebhooks(jobs, workers.Webhooks{Service: hooks, Deliverer: deliverer})
-	queues := map[string]river.QueueConfig{}
-	maps.Copy(queues, workers.WebhookQueues())
-	r, err := river.NewClient(riverpgxv5.New(pool), &river.Config{
-		Workers: jobs, Queues: queues, JobTimeout: jobTimeout, RescueStuckJobsAfter: rescueAfter, Logger: slog.Default(),
-	})
+	r, err := env.jobs(pool, s)
 	if err != nil {
 		return err
 	}
 	if err := r.Start(context.WithoutCancel(ctx)); err != nil {
 		return err
 	}
-	workers.WebhookUpkeep{Deliverer: deliverer}.Run(ctx)
-	return stopJobs(context.WithoutCancel(ctx), r)
+	var loops errgroup.Group
+	for _, run := range []func(context.Context){
+		workers.WebhookUpkeep{Deliverer: s.deliverer}.Run,
+		workers.ScheduleLoop{Service: s.schedules}.Run,
+		workers.Housekeeping{DB: pool, Sessions: sessions.New(env.sessions(pool))}.Run,
+	} {
+		loops.Go(func() error { run(ctx); return nil })
+	}
+	return errors.Join(loops.Wait(), stopJobs(context.WithoutCancel(ctx), r))
+}
+
+// jobs is the client that works off the queues.
+func (e environment) jobs(pool *pgxpool.Pool, s services) (*river.Client[pgx.Tx], error) {
+	secrets, err := e.secrets("SLUICE_IDENTITY_SECRETS")
+	if err != nil {
+		return nil, err
+	}
+	streams := product.Client{BaseURL: "http://" + e.get("SLUICE_MEDIA_LISTEN"), Secret: secrets[0][:]}
+	w := river.NewWorkers()
+	workers.AddWebhooks(w, workers.Webhooks{Service: s.webhooks, Deliverer: s.deliverer})
+	workers.AddSchedules(w, run.Runner{Store: s.schedules, Streams: streams, Webhook: s.outbound})
+	queues := workers.WebhookQueues()
+	maps.Copy(queues, workers.ScheduleQueues())
+	return river.NewClient(riverpgxv5.New(pool), &river.Config{
+		Workers: w, Queues: queues, JobTimeout: jobTimeout, RescueStuckJobsAfter: rescueAfter, Logger: slog.Default(),
+	})
 }
 
 // stopJobs lets the jobs under way end. Those that do not are run again
@@ -69,34 +83,4 @@ func stopJobs(ctx context.Context, r *river.Client[pgx.Tx]) error {
 		return r.StopAndCancel(hard)
 	}
 	return nil
-}
-
-// webhooks is the service that stores events and makes jobs of them.
-func (e environment) webhooks(pool *pgxpool.Pool) (*webhooks.Service, error) {
-	key, err := e.require("SLUICE_SECRETS_KEY")
-	if err != nil {
-		return nil, err
-	}
-	box, err := seal.New(key)
-	if err != nil {
-		return nil, err
-	}
-	inserter, err := river.NewClient(riverpgxv5.New(pool), &river.Config{Logger: slog.Default()})
-	if err != nil {
-		return nil, err
-	}
-	client, err := e.outbound()
-	if err != nil {
-		return nil, err
-	}
-	return webhooks.New(webhooks.Config{DB: pool, Jobs: inserter, Box: box, Client: client}), nil
-}
-
-// outbound is the guarded client for addresses that customers choose.
-func (e environment) outbound() (*outbound.Client, error) {
-	allow, err := e.prefixes("SLUICE_WEBHOOK_ALLOW_CIDRS")
-	if err != nil {
-		return nil, err
-	}
-	return outbound.New(outbound.Config{Allow: allow}), nil
 }

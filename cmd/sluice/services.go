@@ -1,0 +1,47 @@
+package main
+
+import (
+	"log/slog"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"sluice.dev/sluice/controlplane/outbound"
+	"sluice.dev/sluice/controlplane/schedules"
+	"sluice.dev/sluice/controlplane/webhooks"
+	"sluice.dev/sluice/controlplane/webhooks/delivery"
+	"sluice.dev/sluice/controlplane/webhooks/seal"
+)
+
+// services are those that several processes share: the API takes requests for
+// them, products emit events into them, and workers do their work.
+type services struct {
+	outbound  *outbound.Client
+	webhooks  *webhooks.Service
+	deliverer *delivery.Deliverer
+	schedules *schedules.Service
+}
+
+func (e environment) services(pool *pgxpool.Pool) (s services, err error) {
+	key, err := e.require("SLUICE_SECRETS_KEY")
+	if err != nil {
+		return s, err
+	}
+	box, err := seal.New(key)
+	if err != nil {
+		return s, err
+	}
+	allow, err := e.prefixes("SLUICE_WEBHOOK_ALLOW_CIDRS")
+	if err != nil {
+		return s, err
+	}
+	jobs, err := river.NewClient(riverpgxv5.New(pool), &river.Config{Logger: slog.Default()}) // it inserts only
+	if err != nil {
+		return s, err
+	}
+	s.outbound = outbound.New(outbound.Config{Allow: allow})
+	s.webhooks = webhooks.New(webhooks.Config{DB: pool, Jobs: jobs, Box: box, Client: s.outbound})
+	s.deliverer = delivery.New(delivery.Config{DB: pool, Service: s.webhooks, Client: s.outbound})
+	s.schedules = schedules.New(schedules.Config{DB: pool, Jobs: jobs, Events: s.webhooks, CheckURL: s.outbound.CheckURL})
+	return s, nil
+}
