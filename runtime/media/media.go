@@ -65,6 +65,7 @@ func New(c Config) http.Handler {
 		for _, part := range p.private() {
 			part.Routes(r, c.Respond)
 		}
+		capabilityRoutes(r, c.Respond)
 	})
 	return r
 }
