@@ -1,0 +1,148 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+
+	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/controlplane/respond"
+	"sluice.dev/sluice/filters/caps/jsonscan"
+	"sluice.dev/sluice/filters/decision"
+)
+
+// maxDepth bounds the nesting of a message.
+const maxDepth = 64
+
+// Codes of JSON-RPC.
+const (
+	parseError     = -32700
+	invalidRequest = -32600
+)
+
+// call hands a JSON-RPC message on. Only messages that call a tool need a
+// caller.
+func (h *Handler) call(w http.ResponseWriter, r *http.Request) error {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return controlplane.Errorf(decision.TooLarge, "The request body is larger than %d bytes.", maxBody)
+	}
+	if err != nil {
+		return &controlplane.Error{Code: decision.InvalidRequest, Message: "The request body could not be read.", Cause: err}
+	}
+	if bad := jsonscan.Validate(body, maxDepth); bad != nil {
+		rpcError(w, http.StatusBadRequest, parseError, "Parse error: "+bad.Issue)
+		return nil
+	}
+	if callsTool(body, jsonscan.Root(body)) {
+		if r, err = h.Guard.Admit(w, r); err != nil {
+			return err
+		}
+	}
+	r = r.Clone(r.Context())
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	r.ContentLength = int64(len(body))
+	r.Header.Set("Accept", "application/json, text/event-stream") // the SDK wants both, and answers JSON
+	if r.Header.Get("Content-Type") == "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	out := &plain{ResponseWriter: w}
+	h.rpc.ServeHTTP(out, r)
+	out.finish()
+	return nil
+}
+
+// callsTool reports whether a message, or one of a batch, has a method of
+// tools/call in any spelling that any parser may take for it.
+func callsTool(b []byte, v jsonscan.Value) bool {
+	kind := v.Kind(b)
+	if kind != jsonscan.Object && kind != jsonscan.Array {
+		return false
+	}
+	for w := jsonscan.Members(b, v); w.Step(); {
+		if kind == jsonscan.Array && callsTool(b, w.Value) {
+			return true
+		}
+		if kind == jsonscan.Object && jsonscan.Fold(w.Name, "method") && w.Kind(b) == jsonscan.String &&
+			jsonscan.Fold(w.Text(b), "tools/call") {
+			return true
+		}
+	}
+	return false
+}
+
+func rpcError(w http.ResponseWriter, status, code int, message string) {
+	respond.JSON(w, status, map[string]any{"jsonrpc": "2.0", "id": nil, "error": map[string]any{"code": code, "message": message}})
+}
+
+// plain turns the SDK's errors in plain text into JSON-RPC errors.
+type plain struct {
+	http.ResponseWriter
+	status int
+	text   strings.Builder
+}
+
+// Unwrap lets a ResponseController find the writer behind.
+func (p *plain) Unwrap() http.ResponseWriter { return p.ResponseWriter }
+
+// WriteHeader holds an error in plain text back.
+func (p *plain) WriteHeader(status int) {
+	if status >= 400 && !strings.HasPrefix(p.Header().Get("Content-Type"), "application/json") {
+		p.status = status
+		return
+	}
+	p.ResponseWriter.WriteHeader(status)
+}
+
+// Write collects the text of an error.
+func (p *plain) Write(b []byte) (int, error) {
+	if p.status == 0 {
+		return p.ResponseWriter.Write(b)
+	}
+	if p.text.Len() < 1000 {
+		p.text.Write(b)
+	}
+	return len(b), nil
+}
+
+func (p *plain) finish() {
+	if p.status != 0 {
+		p.Header().Del("Content-Length")
+		rpcError(p.ResponseWriter, p.status, invalidRequest, strings.TrimSpace(p.text.String()))
+	}
+}
+
+// recorder keeps the answer of a handler that a tool calls.
+type recorder struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func newRecorder() *recorder { return &recorder{header: http.Header{}, status: http.StatusOK} }
+
+// Header returns the answer's header.
+func (r *recorder) Header() http.Header { return r.header }
+
+// WriteHeader keeps the status.
+func (r *recorder) WriteHeader(status int) { r.status = status }
+
+// Write keeps the body.
+func (r *recorder) Write(b []byte) (int, error) { return r.body.Write(b) }
+
+// Flush has nobody to flush to.
+func (r *recorder) Flush() {}
+
+// failure is the error of an answer that is not 200.
+func (r *recorder) failure() error {
+	var e struct {
+		Error struct{ Code, Message string }
+	}
+	if err := json.Unmarshal(r.body.Bytes(), &e); err != nil || e.Error.Message == "" {
+		return errors.New("the runtime failed")
+	}
+	return errors.New(e.Error.Code + ": " + e.Error.Message)
+}

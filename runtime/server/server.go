@@ -1,0 +1,149 @@
+// Package server is the chat runtime as one http.Handler: its routes, and what
+// all of them have alike.
+package server
+
+import (
+	"crypto/rand"
+	_ "embed"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/controlplane/identity"
+	"sluice.dev/sluice/controlplane/respond"
+	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/runtime/access"
+	"sluice.dev/sluice/runtime/catalog"
+	"sluice.dev/sluice/runtime/chat"
+	"sluice.dev/sluice/runtime/chat/echo"
+	"sluice.dev/sluice/runtime/landing"
+	"sluice.dev/sluice/runtime/mcp"
+	"sluice.dev/sluice/runtime/passthrough"
+)
+
+// Version is the runtime's own (spec, "Versioning").
+const Version = "0.1.0"
+
+//go:embed openapi.json
+var description []byte
+
+// Config says what the runtime is made of.
+type Config struct {
+	// Targets are the providers; none: the built-in model alone. The built-in
+	// model is always there under its own names.
+	Targets []chat.Target
+	// Ledger meters tokens; nil: nothing is metered.
+	Ledger chat.Ledger
+	// Secrets are the keys that edges sign identities with; nil: none is
+	// accepted.
+	Secrets func() [][]byte
+	// Gateway is where binary bodies go, for instance http://127.0.0.1:8080.
+	Gateway string
+	// PublicURL is the runtime's address for users; empty: that of the request.
+	PublicURL string
+	// DocsBase is the address under which /docs is served; empty: relative.
+	DocsBase string
+	// MaxBody and MaxUpload bound chat requests and binary bodies, in bytes; 0:
+	// the packages' defaults.
+	MaxBody   int
+	MaxUpload int64
+	// KeepAlive, FirstEvent and Idle are those of chat.Config.
+	KeepAlive, FirstEvent, Idle time.Duration
+	Log                         *slog.Logger // nil: slog.Default
+}
+
+// route is one line of the runtime's table.
+type route struct {
+	method, path string
+	handler      http.Handler
+}
+
+// server looks routes up.
+type server struct {
+	adapter respond.Adapter
+	routes  []route
+}
+
+// New returns the runtime. It fails when an address in c does not parse.
+func New(c Config) (http.Handler, error) {
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	if c.Secrets == nil {
+		c.Secrets = func() [][]byte { return nil }
+	}
+	adapter := respond.Adapter{DocsBase: c.DocsBase, Log: c.Log}
+	guard := access.Guard{Verifier: identity.Verifier{Secrets: c.Secrets}, Adapter: adapter}
+	binary, err := passthrough.New(passthrough.Config{Gateway: c.Gateway, MaxBody: c.MaxUpload, Adapter: adapter, Log: c.Log})
+	if err != nil {
+		return nil, err
+	}
+	return &server{adapter, routes(c, adapter, guard, binary)}, nil
+}
+
+func routes(c Config, adapter respond.Adapter, guard access.Guard, binary http.Handler) []route {
+	targets := append(slices.Clone(c.Targets), chat.Target{Name: "sluice", Provider: echo.Provider{}, Models: echo.Models()})
+	completions := guard.Require(chat.NewHandler(chat.Config{
+		Pool: chat.NewPool(targets, nil), Ledger: c.Ledger, Adapter: adapter, Log: c.Log,
+		MaxBody: c.MaxBody, KeepAlive: c.KeepAlive, FirstEvent: c.FirstEvent, Idle: c.Idle,
+	}))
+	models := guard.Require(catalog.Catalog{Targets: targets, Adapter: adapter, Log: c.Log})
+	tools := mcp.New(mcp.Config{Chat: completions, Models: models, Guard: guard, Adapter: adapter, PublicURL: c.PublicURL, Version: Version})
+	list := []route{
+		{"POST", "/v1/chat/completions", completions},
+		{"GET", "/v1/models", models},
+		{"GET", "/", landing.Handler(landing.Config{PublicURL: c.PublicURL, Docs: c.DocsBase + "/docs/", Model: echo.Name})},
+		{"GET", "/openapi.json", http.HandlerFunc(describe)},
+		{"GET", "/mcp", tools},
+		{"POST", "/mcp", tools},
+	}
+	for _, path := range passthrough.Paths() {
+		list = append(list, route{"POST", path, guard.Require(binary)})
+	}
+	return list
+}
+
+func describe(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(description) // the client is gone otherwise
+}
+
+// ServeHTTP finds the route. HEAD is GET without the body, as net/http sees to.
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	identify(w, r)
+	method := r.Method
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	var allowed []string
+	for _, rt := range s.routes {
+		if rt.path != r.URL.Path {
+			continue
+		}
+		if rt.method == method {
+			rt.handler.ServeHTTP(w, r)
+			return
+		}
+		allowed = append(allowed, rt.method)
+	}
+	if len(allowed) == 0 {
+		s.adapter.NotFound(w, r)
+		return
+	}
+	w.Header().Set("Allow", strings.Join(allowed, ", "))
+	s.adapter.Error(w, r, &controlplane.Error{Code: decision.MethodRefused})
+}
+
+// identify gives a request that came without an edge an id of its own, and
+// every response its request's.
+func identify(w http.ResponseWriter, r *http.Request) {
+	id := respond.RequestID(r)
+	if id == "" || strings.ContainsFunc(id, func(c rune) bool { return c <= ' ' || c > '~' }) {
+		id = "req_" + rand.Text()
+		r.Header.Set(respond.RequestIDHeader, id)
+	}
+	w.Header().Set(respond.RequestIDHeader, id)
+}
