@@ -1,0 +1,77 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+// The README's table of variables is the program's.
+func TestReadmeListsEveryVariable(t *testing.T) {
+	t.Parallel()
+	b, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := 0
+	for line := range strings.Lines(string(b)) {
+		if strings.HasPrefix(line, "| `SLUICE_") {
+			listed++
+		}
+	}
+	if listed != len(variables) {
+		t.Errorf("the README lists %d variables, the program reads %d", listed, len(variables))
+	}
+	for _, v := range variables {
+		fallback := v.fallback
+		if fallback != "" {
+			fallback = "`" + fallback + "`"
+		}
+		if row := fmt.Sprintf("| `%s` | %s | %s |\n", v.name, fallback, v.help); !strings.Contains(string(b), row) {
+			t.Errorf("the README lacks: %s", row)
+		}
+	}
+}
+
+func setTo(name, value string) environment {
+	return environment{lookup: func(string) (string, bool) { return "", false }}.with(map[string]string{name: value})
+}
+
+func TestReadingVariables(t *testing.T) {
+	t.Parallel()
+	if got := setTo("SLUICE_GATEWAY_ADDR", "").get("SLUICE_GATEWAY_ADDR"); got != "127.0.0.1:8080" {
+		t.Errorf("an empty variable gives %q", got)
+	}
+	if _, err := setTo("x", "").require("SLUICE_DATABASE_URL"); err == nil || !strings.Contains(err.Error(), "SLUICE_DATABASE_URL") {
+		t.Error(err)
+	}
+	secret := strings.Repeat("ab", 32)
+	if got, err := setTo("SLUICE_IDENTITY_SECRETS", secret+", "+secret).secrets("SLUICE_IDENTITY_SECRETS"); err != nil || len(got) != 2 {
+		t.Error(got, err)
+	}
+	if _, err := setTo("SLUICE_IDENTITY_SECRETS", secret+"zz").secrets("SLUICE_IDENTITY_SECRETS"); err == nil || strings.Contains(err.Error(), secret) {
+		t.Errorf("a bad secret is shown, or accepted: %v", err)
+	}
+	if got, err := setTo("SLUICE_WEBHOOK_ALLOW_CIDRS", "10.0.0.0/8, ::1/128").prefixes("SLUICE_WEBHOOK_ALLOW_CIDRS"); err != nil || len(got) != 2 {
+		t.Error(got, err)
+	}
+	if _, err := setTo("SLUICE_WEBHOOK_ALLOW_CIDRS", "10.0.0.0").prefixes("SLUICE_WEBHOOK_ALLOW_CIDRS"); err == nil {
+		t.Error("an address passes for a network")
+	}
+	if got := setTo("SLUICE_PUBLIC_URL", "https://api.example.com/").publicURL(); got != "https://api.example.com" {
+		t.Error(got)
+	}
+}
+
+func TestPortsOfEdges(t *testing.T) {
+	t.Parallel()
+	if got, err := shift("V", "127.0.0.1:8080", 200); err != nil || got != "127.0.0.1:8280" {
+		t.Error(got, err)
+	}
+	for _, bad := range []string{"8080", "127.0.0.1:0", "127.0.0.1:65500", "127.0.0.1:http"} {
+		if got, err := shift("V", bad, 100); err == nil || !strings.Contains(err.Error(), "V is") {
+			t.Errorf("%s: %s %v", bad, got, err)
+		}
+	}
+}
