@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"sluice.dev/sluice/controlplane/outbound"
+	"sluice.dev/sluice/controlplane/postgres"
+	"sluice.dev/sluice/controlplane/schedules"
+	"sluice.dev/sluice/controlplane/schedules/run"
+	"sluice.dev/sluice/controlplane/webhooks"
+	"sluice.dev/sluice/controlplane/webhooks/seal"
+	"sluice.dev/sluice/deploy/local/pgserver"
+	"sluice.dev/sluice/migrations"
+	"sluice.dev/sluice/workers"
+)
+
+const account = "acct_0000000000001"
+
+var quiet = slog.New(slog.DiscardHandler)
+
+// stack is a database server, a receiver, and the service.
+type stack struct {
+	dir      string
+	server   *pgserver.Server
+	pool     *pgxpool.Pool
+	receiver string // URL
+	web      *http.Server
+	client   *outbound.Client
+	service  *schedules.Service
+}
+
+func newStack(ctx context.Context) (*stack, error) {
+	dir, err := os.MkdirTemp("", "bench-schedules-")
+	if err != nil {
+		return nil, err
+	}
+	s := &stack{dir: dir}
+	if err := s.start(ctx); err != nil {
+		s.stop()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *stack) start(ctx context.Context) (err error) {
+	if err := os.Chmod(s.dir, 0o755); err != nil {
+		return err
+	}
+	if s.server, err = pgserver.Start(ctx, pgserver.Config{Dir: s.dir + "/pg", Path: os.Getenv("PATH")}); err != nil {
+		return err
+	}
+	if err := migrations.Up(ctx, s.server.URL()); err != nil {
+		return err
+	}
+	if s.pool, err = postgres.Open(ctx, postgres.Config{URL: s.server.URL(), MaxConns: 24}); err != nil {
+		return err
+	}
+	if _, err := s.pool.Exec(ctx, `INSERT INTO accounts (id, name, plan) VALUES ($1, 'Bench', 'local')`, account); err != nil {
+		return err
+	}
+	if err := s.receive(); err != nil {
+		return err
+	}
+	return s.serve()
+}
+
+// receive starts a receiver that answers every call with 200.
+func (s *stack) receive() error {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	s.receiver = "http://" + l.Addr().String()
+	s.web = &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), ReadHeaderTimeout: 5 * time.Second}
+	go s.web.Serve(l)
+	return nil
+}
+
+// serve makes the service; workers are started by work.
+func (s *stack) serve() error {
+	jobs, err := river.NewClient(riverpgxv5.New(s.pool), &river.Config{Logger: quiet})
+	if err != nil {
+		return err
+	}
+	box, err := seal.New(strings.Repeat("k", seal.MinKey))
+	if err != nil {
+		return err
+	}
+	s.client = outbound.New(outbound.Config{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, MaxIdlePerHost: 200})
+	events := webhooks.New(webhooks.Config{DB: s.pool, Jobs: jobs, Box: box, Client: s.client, Log: quiet})
+	s.service = schedules.New(schedules.Config{DB: s.pool, Jobs: jobs, Events: events, CheckURL: s.client.CheckURL, Log: quiet})
+	return nil
+}
+
+// work starts workers, which end with the context.
+func (s *stack) work(ctx context.Context, n int) error {
+	for range n {
+		registry := river.NewWorkers()
+		workers.AddSchedules(registry, run.Runner{Store: s.service, Webhook: s.client, Log: quiet})
+		c, err := river.NewClient(riverpgxv5.New(s.pool), &river.Config{Queues: workers.ScheduleQueues(), Workers: registry, Logger: quiet})
+		if err != nil {
+			return err
+		}
+		if err := c.Start(ctx); err != nil {
+			return err
+		}
+		go workers.ScheduleLoop{Service: s.service, Log: quiet}.Run(ctx)
+	}
+	return nil
+}
+
+func (s *stack) stop() {
+	if s.web != nil {
+		_ = s.web.Close()
+	}
+	if s.pool != nil {
+		s.pool.Close()
+	}
+	if s.server != nil {
+		_ = s.server.Stop()
+	}
+	_ = os.RemoveAll(s.dir)
+}
