@@ -1,0 +1,143 @@
+package resources
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	route "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/controlplane/config"
+)
+
+// compiled returns the Envoy routes that one route of the document becomes.
+func compiled(t *testing.T, r config.Route) []*route.Route {
+	t.Helper()
+	r.Name, r.Auth = "it", []string{"key"}
+	if r.Respond == nil {
+		r.Product = "media"
+	}
+	d := config.Document{
+		Classes:  []config.Class{{Name: "default", PerMinute: 60}},
+		Products: []config.Product{{Name: "media", Upstreams: []config.Upstream{{Address: "10.0.0.1:80"}}}},
+		Routes:   []config.Route{r},
+	}
+	rc := build(t, d, Options{ChatCaps: true}).Routes[r.ListenerName()]
+	return slices.DeleteFunc(rc.VirtualHosts[0].Routes, func(r *route.Route) bool { return r.Name != "it" })
+}
+
+func TestProductSeesTheCredentialOnlyWhereTheRouteSaysSo(t *testing.T) {
+	t.Parallel()
+	if r := compiled(t, config.Route{Path: "/a"})[0]; !slices.Equal(r.RequestHeadersToRemove, []string{"authorization"}) {
+		t.Errorf("removed: %v", r.RequestHeadersToRemove)
+	}
+	if r := compiled(t, config.Route{Path: "/a", ForwardCredentials: true})[0]; len(r.RequestHeadersToRemove) != 0 {
+		t.Errorf("removed: %v", r.RequestHeadersToRemove)
+	}
+}
+
+func TestTimeouts(t *testing.T) {
+	t.Parallel()
+	for what, c := range map[string]struct {
+		route       config.Route
+		total, idle time.Duration
+	}{
+		"by default":      {config.Route{}, 30 * time.Second, 0},
+		"given":           {config.Route{Timeout: "2s"}, 2 * time.Second, 0},
+		"streaming":       {config.Route{Streaming: true}, 0, 5 * time.Minute},
+		"streaming given": {config.Route{Streaming: true, Timeout: "90s"}, 0, 90 * time.Second},
+	} {
+		c.route.Path = "/a"
+		a := compiled(t, c.route)[0].GetRoute()
+		if a.Timeout.AsDuration() != c.total || a.IdleTimeout.AsDuration() != c.idle {
+			t.Errorf("%s: %v in all, %v of silence", what, a.Timeout.AsDuration(), a.IdleTimeout.AsDuration())
+		}
+	}
+}
+
+// A request that may have had an effect is never sent twice.
+func TestRetries(t *testing.T) {
+	t.Parallel()
+	safe := map[string]bool{"GET": true, "HEAD": true, "OPTIONS": true, "POST": false, "PATCH": false, "DELETE": false}
+	var methods []string
+	for m := range safe {
+		methods = append(methods, m)
+	}
+	routes := append(compiled(t, config.Route{Path: "/a", Methods: methods}), compiled(t, config.Route{Path: "/a"})...)
+	if len(routes) != len(safe)+1 {
+		t.Fatalf("%d routes", len(routes))
+	}
+	for _, r := range routes {
+		method := ""
+		if len(r.Match.Headers) > 0 {
+			method = r.Match.Headers[0].GetStringMatch().GetExact()
+		}
+		on := strings.Split(r.GetRoute().RetryPolicy.RetryOn, ",")
+		if !slices.Contains(on, "connect-failure") || slices.Contains(on, "reset") != safe[method] || slices.Contains(on, "5xx") {
+			t.Errorf("%q is sent again on %v", method, on)
+		}
+	}
+	if retries(config.Product{Retries: new(uint32)}, "GET") != nil {
+		t.Error("retries that are turned off")
+	}
+}
+
+func TestPathsAreComparedTheCheapestWay(t *testing.T) {
+	t.Parallel()
+	if m := compiled(t, config.Route{Path: "/a/b"})[0].Match; m.GetPath() != "/a/b" {
+		t.Errorf("%v", m)
+	}
+	if m := compiled(t, config.Route{Path: "/a/*"})[0].Match; m.GetPrefix() != "/a/" {
+		t.Errorf("%v", m)
+	}
+	if m := compiled(t, config.Route{Path: "/a.b/{id}/*"})[0].Match; m.GetSafeRegex().GetRegex() != `/a\.b/[^/]+/.*` {
+		t.Errorf("%v", m)
+	}
+}
+
+func TestBodiesThatFiltersMustSee(t *testing.T) {
+	t.Parallel()
+	r := compiled(t, config.Route{Path: "/a", BodyLimit: 123, ChatCaps: true})[0]
+	if r.RequestBodyBufferLimit.GetValue() != 123 || r.TypedPerFilterConfig[ChatCapsFilter] == nil {
+		t.Errorf("%v", r)
+	}
+	if r := compiled(t, config.Route{Path: "/a"})[0]; r.RequestBodyBufferLimit != nil || r.TypedPerFilterConfig != nil {
+		t.Errorf("%v", r)
+	}
+}
+
+func TestAnswersOfTheEdge(t *testing.T) {
+	t.Parallel()
+	r := compiled(t, config.Route{Path: "/a", Respond: &config.Respond{Status: 200, Body: "{}"}})[0]
+	if d := r.GetDirectResponse(); d.Status != 200 || d.Body.GetInlineString() != "{}" || r.ResponseHeadersToAdd[0].Header.Value != "application/json" {
+		t.Errorf("%v", r)
+	}
+	r = compiled(t, config.Route{Path: "/a", Respond: &config.Respond{Status: 204}})[0]
+	if d := r.GetDirectResponse(); d.Status != 204 || d.Body != nil || r.ResponseHeadersToAdd != nil {
+		t.Errorf("%v", r)
+	}
+}
+
+func TestWhatTheOptionsLackIsNamedAllAtOnce(t *testing.T) {
+	t.Parallel()
+	d := everything()
+	d.Products[1].Upstreams[0].Address = "${chat}"
+	p, err := d.Policy(1, "", config.ProvisionalNumbers(d))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Build(d, p, Options{Addresses: map[string]string{"api": "10.0.0.1:80"}})
+	e, ok := errors.AsType[*controlplane.Error](err)
+	if !ok {
+		t.Fatalf("%v", err)
+	}
+	var fields []string
+	for _, d := range e.Details {
+		fields = append(fields, d.Field)
+	}
+	if got := strings.Join(fields, " "); got != "products[0].upstreams[0].address products[1].upstreams[0].address routes[5].chat_caps" {
+		t.Error(got)
+	}
+}
