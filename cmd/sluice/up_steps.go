@@ -16,7 +16,6 @@ import (
 	"sluice.dev/sluice/controlplane/postgres"
 	"sluice.dev/sluice/controlplane/seed"
 	"sluice.dev/sluice/controlplane/sessions"
-	"sluice.dev/sluice/deploy"
 	"sluice.dev/sluice/migrations"
 )
 
@@ -81,7 +80,7 @@ func (l *local) migrate(ctx context.Context) error {
 // local account.
 func (l *local) seed(ctx context.Context) error {
 	return l.withPool(ctx, func(pool *pgxpool.Pool) error {
-		d, _, err := config.ParseYAML(deploy.Document)
+		d, err := config.Default()
 		if err != nil {
 			return err
 		}
