@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/controlplane/accounts"
+	"sluice.dev/sluice/controlplane/api/errordocs"
 	"sluice.dev/sluice/controlplane/audit"
 	"sluice.dev/sluice/controlplane/idempotency"
 	"sluice.dev/sluice/controlplane/identity"
@@ -59,6 +60,7 @@ func Public(c Config) http.Handler {
 	r.Get("/v1/health", c.Respond.Handle(c.health))
 	r.Get("/origin-health", c.Respond.Handle(c.health))
 	s.Routes(r)
+	errordocs.API{Respond: c.Respond}.Routes(r)
 	mount(r, c.Open)
 	r.Group(func(r chi.Router) {
 		r.Use(s.Require, once.Wrap)

@@ -107,6 +107,7 @@ func TestWhoMayCallWhat(t *testing.T) {
 		{b.public, "GET", "/v1/health", nil, 200, nil},
 		{b.public, "GET", "/origin-health", nil, 200, nil},
 		{b.public, "GET", "/.well-known/jwks.json", nil, 200, nil},
+		{b.public, "GET", "/docs/errors/AUTH_002", nil, 200, nil},
 		{b.public, "GET", "/admin/v1/accounts", admin, 404, "not_found"},
 		{b.public, "PUT", "/v1/auth/keys", session, 405, "method_not_allowed"},
 		{b.public, "GET", "/boom", nil, 500, "internal"},

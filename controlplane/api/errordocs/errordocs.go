@@ -1,0 +1,86 @@
+// Package errordocs serves the page that an error's documentation_url names:
+// what the code means, its HTTP status, and what to do. The pages come from the
+// table that every service answers from, so they cannot tell another story.
+package errordocs
+
+import (
+	_ "embed"
+	"html/template"
+	"net/http"
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/controlplane/respond"
+	"sluice.dev/sluice/filters/decision"
+)
+
+//go:embed page.html.tmpl
+var source string
+
+var page = template.Must(template.New("page").Parse(source))
+
+// API serves the pages.
+type API struct{ Respond respond.Adapter }
+
+// Routes mounts /docs/errors and /docs/errors/{code} under r: HTML, or JSON for
+// a client that asks for it by Accept or by ?format=json.
+func (a API) Routes(r chi.Router) {
+	r.Get("/docs/errors", a.Respond.Handle(func(w http.ResponseWriter, r *http.Request) error {
+		return a.show(w, r, decision.All()...)
+	}))
+	r.Get("/docs/errors/{code}", a.Respond.Handle(func(w http.ResponseWriter, r *http.Request) error {
+		code := decision.Code(chi.URLParam(r, "code"))
+		info := decision.Lookup(code)
+		if info.Code != code {
+			return controlplane.Errorf(decision.NotFound, "There is no such error code.")
+		}
+		return a.show(w, r, info)
+	}))
+}
+
+type entry struct {
+	Code    decision.Code `json:"code"`
+	Status  int           `json:"http_status"` // 0: no response of its own
+	Meaning string        `json:"meaning"`
+	Remedy  string        `json:"remedy"`
+}
+
+func (a API) show(w http.ResponseWriter, r *http.Request, list ...decision.Info) error {
+	entries := make([]entry, len(list))
+	for i, info := range list {
+		entries[i] = entry{info.Code, info.Status, info.Message, info.Remedy}
+	}
+	w.Header().Set("Cache-Control", "public, max-age=3600")
+	w.Header().Set("Vary", "Accept")
+	if wantsJSON(r) {
+		respond.JSON(w, http.StatusOK, struct {
+			Data []entry `json:"data"`
+		}{entries})
+		return nil
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
+	return page.Execute(w, entries)
+}
+
+func wantsJSON(r *http.Request) bool {
+	return r.URL.Query().Get("format") == "json" || strings.HasPrefix(r.Header.Get("Accept"), "application/json")
+}
+
+// StatusText names the entry's HTTP status.
+func (e entry) StatusText() string { return http.StatusText(e.Status) }
+
+// part is a piece of a remedy.
+type part struct {
+	Text string
+	Code bool
+}
+
+// Parts splits the remedy at back quotes, the one mark-up it has.
+func (e entry) Parts() (list []part) {
+	for i, text := range strings.Split(e.Remedy, "`") {
+		list = append(list, part{text, i%2 == 1})
+	}
+	return list
+}

@@ -1,0 +1,56 @@
+package errordocs
+
+import (
+	"encoding/json"
+	"html"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/go-chi/chi/v5"
+	"sluice.dev/sluice/filters/decision"
+)
+
+func get(path, accept string) *httptest.ResponseRecorder {
+	mux := chi.NewRouter()
+	API{}.Routes(mux)
+	r := httptest.NewRequest("GET", path, nil)
+	r.Header.Set("Accept", accept)
+	w := httptest.NewRecorder()
+	mux.ServeHTTP(w, r)
+	return w
+}
+
+// The address in every error's envelope leads to its page.
+func TestEveryCodeHasItsPage(t *testing.T) {
+	t.Parallel()
+	for _, info := range decision.All() {
+		w := get(decision.DocsURL("", info.Code), "text/html")
+		body := w.Body.String()
+		if w.Code != 200 || !strings.Contains(body, string(info.Code)) || !strings.Contains(html.UnescapeString(body), info.Message) {
+			t.Errorf("%s: %d %s", info.Code, w.Code, body)
+		}
+		if strings.Contains(body, "`") {
+			t.Errorf("%s: mark-up is left in the page", info.Code)
+		}
+	}
+}
+
+func TestPrograms(t *testing.T) {
+	t.Parallel()
+	for _, w := range []*httptest.ResponseRecorder{get("/docs/errors", "application/json"), get("/docs/errors?format=json", "")} {
+		var got struct{ Data []entry }
+		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || len(got.Data) != len(decision.All()) {
+			t.Errorf("%d entries, %v", len(got.Data), err)
+		}
+	}
+}
+
+func TestUnknownCodes(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{"/docs/errors/NOPE_001", "/docs/errors/%3Cscript%3E"} {
+		if w := get(path, ""); w.Code != 404 || strings.Contains(w.Body.String(), "<script>") {
+			t.Errorf("%s: %d %s", path, w.Code, w.Body)
+		}
+	}
+}
