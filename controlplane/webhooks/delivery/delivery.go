@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
 	"sluice.dev/sluice/controlplane/webhooks"
 	"sluice.dev/sluice/controlplane/webhooks/retry"
 	"sluice.dev/sluice/controlplane/webhooks/sender"
@@ -34,7 +35,8 @@ type Config struct {
 	Random func() float64
 	// StoreTimeout bounds each write, repetitions included; 0: 5 s.
 	StoreTimeout time.Duration
-	Log          *slog.Logger // nil: slog.Default
+	Metrics      prometheus.Registerer // nil: not registered
+	Log          *slog.Logger          // nil: slog.Default
 }
 
 // Deliverer makes attempts. It is safe for use by many goroutines.
@@ -43,6 +45,7 @@ type Deliverer struct {
 	opening batch[claim, opened]
 	closing batch[closed, struct{}]
 	moving  batch[int64, struct{}]
+	metrics metrics
 }
 
 // New returns a Deliverer; it starts nothing.
@@ -58,7 +61,7 @@ func New(c Config) *Deliverer {
 	}
 	c.StoreTimeout = cmp.Or(c.StoreTimeout, 5*time.Second)
 	c.Log = cmp.Or(c.Log, slog.Default())
-	d := &Deliverer{Config: c}
+	d := &Deliverer{Config: c, metrics: newMetrics(c.Metrics)}
 	d.opening = batch[claim, opened]{run: d.openAll, maximum: 500, lanes: 2, blame: notTransient}
 	d.closing = batch[closed, struct{}]{run: d.closeAll, maximum: 500, lanes: 2, blame: notTransient}
 	d.moving = batch[int64, struct{}]{run: d.divertAll, maximum: 1000, lanes: 1, blame: notTransient}
@@ -87,6 +90,7 @@ func (d *Deliverer) Attempt(ctx context.Context, a webhooks.DeliveryArgs) (Resul
 	r := sender.Send(ctx, d.Client, sender.Request{
 		URL: o.url, EventID: o.eventID, Body: o.body, Secrets: o.secrets, At: o.startedAt,
 	}, d.Now)
+	d.metrics.observe(o, r)
 	_, err = d.closing.do(ctx, closed{opened: o, response: r, at: d.Now()})
 	return Result{Made: true, OK: r.OK(), Duration: r.Duration, Most: o.most}, err
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/prometheus/client_golang/prometheus"
+	"sluice.dev/sluice/controlplane/webhooks/sender"
 )
 
 func TestSlots(t *testing.T) {
@@ -125,5 +127,29 @@ func TestNotTransient(t *testing.T) {
 		if got := notTransient(err); got != want {
 			t.Errorf("%v: %v", err, got)
 		}
+	}
+}
+
+func TestMetricsTellOutcomesApart(t *testing.T) {
+	t.Parallel()
+	registry := prometheus.NewPedanticRegistry()
+	m := newMetrics(registry)
+	m.observe(opened{}, sender.Response{StatusCode: 200})
+	m.observe(opened{}, sender.Response{StatusCode: 500})
+	m.observe(opened{}, sender.Response{StatusCode: 200, Error: "cut off"})
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, f := range families {
+		for _, metric := range f.GetMetric() {
+			if f.GetName() == "sluice_webhook_attempts_total" {
+				got[metric.GetLabel()[0].GetValue()] = metric.GetCounter().GetValue()
+			}
+		}
+	}
+	if d := cmp.Diff(map[string]float64{"succeeded": 1, "refused": 1, "no_response": 1}, got); d != "" {
+		t.Error(d)
 	}
 }

@@ -32,6 +32,7 @@ type opened struct {
 
 	failures     int
 	number       int // of the attempt
+	due          time.Time
 	startedAt    time.Time
 	account      string
 	subscription string
@@ -67,7 +68,7 @@ func (d *Deliverer) openAll(claims []claim) ([]opened, error) {
 const findSQL = `
 SELECT want.position, d.failures, s.account_id, s.id, s.url, s.status, s.secret,
 	CASE WHEN s.old_secret_until > $3 THEN s.old_secret END, s.retry_schedule, s.failing_since, coalesce(s.rate_per_second, 0), s.max_concurrency,
-	e.id, e.type, e.body,
+	d.next_attempt_at, e.id, e.type, e.body,
 	(SELECT coalesce(max(a.number), 0) FROM webhook_attempts a WHERE a.delivery_id = d.id) + 1,
 	CASE WHEN d.order_key IS NOT NULL THEN (
 		SELECT coalesce(p.next_attempt_at, $3) FROM webhook_deliveries p
@@ -112,12 +113,13 @@ type foundRow struct {
 	secret, old  []byte
 	schedule     []int
 	failingSince *time.Time
+	due          *time.Time
 	blockedUntil *time.Time // set: an earlier delivery of the same order is not finished
 }
 
 func (r *foundRow) into(position *int, o *opened) []any {
 	return []any{position, &o.failures, &o.account, &o.subscription, &o.url, &r.status, &r.secret, &r.old, &r.schedule,
-		&r.failingSince, &o.rate, &o.most, &o.eventID, &o.eventType, &o.body, &o.number, &r.blockedUntil}
+		&r.failingSince, &o.rate, &o.most, &r.due, &o.eventID, &o.eventType, &o.body, &o.number, &r.blockedUntil}
 }
 
 // How often a delivery looks whether the one before it is finished.
@@ -130,7 +132,7 @@ func (d *Deliverer) judge(o *opened, r foundRow, now time.Time) (err error) {
 	if r.failingSince != nil {
 		o.failingSince = *r.failingSince
 	}
-	o.schedule = d.Schedule
+	o.due, o.schedule = dueOf(r.due, now), d.Schedule
 	if len(r.schedule) > 0 {
 		o.schedule = make([]time.Duration, len(r.schedule))
 		for i, s := range r.schedule {

@@ -15,6 +15,7 @@ import (
 // Divert moves a job that is being run into the queue of slow endpoints. The
 // worker must then snooze it.
 func (d *Deliverer) Divert(ctx context.Context, job int64) error {
+	d.metrics.diverted.Inc()
 	_, err := d.moving.do(ctx, job)
 	return err
 }
