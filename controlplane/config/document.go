@@ -7,7 +7,10 @@
 // Package xds turns the same Document into Envoy's resources.
 package config
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Document is a whole configuration. docs/config.md explains it for users.
 type Document struct {
@@ -73,7 +76,7 @@ const (
 type Route struct {
 	Name     string   `json:"name"`
 	Listener string   `json:"listener,omitempty"` // empty: gateway
-	Methods  []string `json:"methods,omitempty"`  // none: all
+	Methods  []string `json:"methods,omitempty"`  // none: all; GET includes HEAD
 	// Path is literal (/v1/streams), has variables for whole segments
 	// (/v1/streams/{id}), or ends in /* for everything below.
 	Path    string   `json:"path"`
@@ -122,4 +125,12 @@ func (r Route) ListenerName() string {
 		return Gateway
 	}
 	return r.Listener
+}
+
+// Matches returns the methods that r matches; none: all.
+func (r Route) Matches() []string {
+	if slices.Contains(r.Methods, "GET") && !slices.Contains(r.Methods, "HEAD") {
+		return append(slices.Clone(r.Methods), "HEAD")
+	}
+	return r.Methods
 }

@@ -77,7 +77,7 @@ func (v *validator) overlaps(list []Route) {
 		if err != nil {
 			continue
 		}
-		methods := r.Methods
+		methods := r.Matches()
 		if len(methods) == 0 {
 			methods = []string{""} // those that no other route of this path names
 		}

@@ -102,7 +102,7 @@ func methods(r config.Route) []string {
 	if len(r.Methods) == 0 {
 		return []string{""}
 	}
-	return r.Methods
+	return r.Matches()
 }
 
 func (s *Set) route(r config.Route, p config.Pattern, method string) *route.Route {

@@ -120,6 +120,19 @@ func TestAnswersOfTheEdge(t *testing.T) {
 	}
 }
 
+func TestHeadGoesWhereGetGoes(t *testing.T) {
+	t.Parallel()
+	for given, want := range map[string]string{"GET": "GET HEAD", "GET HEAD": "GET HEAD", "POST GET": "POST GET HEAD", "POST": "POST", "HEAD": "HEAD"} {
+		var got []string
+		for _, r := range compiled(t, config.Route{Path: "/a", Methods: strings.Fields(given)}) {
+			got = append(got, r.Match.Headers[0].GetStringMatch().GetExact())
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: %v", given, got)
+		}
+	}
+}
+
 func TestWhatTheOptionsLackIsNamedAllAtOnce(t *testing.T) {
 	t.Parallel()
 	d := everything()

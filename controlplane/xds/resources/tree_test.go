@@ -118,7 +118,7 @@ func TestDefaultTablesAreTreesOfShortLists(t *testing.T) {
 	s := build(t, defaults(t), Options{Addresses: addresses})
 	vh := s.Routes[config.Gateway].VirtualHosts[0]
 	for b, m := range vh.Matcher.GetMatcherTree().GetPrefixMatchMap().Map {
-		if n := len(routesOf(t, m)); n > 14 {
+		if n := len(routesOf(t, m)); n > 20 {
 			t.Errorf("%s has %d routes", b, n)
 		}
 	}
