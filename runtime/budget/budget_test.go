@@ -1,0 +1,286 @@
+package budget
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/controlplane/identity"
+	"sluice.dev/sluice/controlplane/postgres/pgtest"
+	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/runtime/chat"
+)
+
+const account = "acct_0000000000001"
+
+// bundle is a ledger over a database of its own, with a clock that stands.
+type bundle struct {
+	*Ledger
+	pool *pgxpool.Pool
+	now  time.Time
+}
+
+func setup(t *testing.T, daily, monthly any) *bundle {
+	t.Helper()
+	b := &bundle{pool: pgtest.Pool(t), now: time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)}
+	b.exec(t, `INSERT INTO accounts (id, name, plan) VALUES ($1, 'a', 'pro')`, account)
+	b.exec(t, `UPDATE token_budgets SET daily = $1, monthly = $2 WHERE plan = 'pro'`, daily, monthly)
+	b.Ledger = New(Config{DB: b.pool, Now: func() time.Time { return b.now }, Log: slog.New(slog.DiscardHandler)})
+	return b
+}
+
+func (b *bundle) exec(t *testing.T, sql string, args ...any) {
+	t.Helper()
+	if _, err := b.pool.Exec(t.Context(), sql, args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func caller() identity.Caller { return identity.Caller{Account: account, Key: "key_1", Plan: "pro"} }
+
+// take reserves tokens; the reservation is nil if they are refused.
+func (b *bundle) take(t *testing.T, tokens int) chat.Reservation {
+	t.Helper()
+	r, err := b.Reserve(t.Context(), caller(), tokens)
+	if err != nil && controlplane.ErrorCode(err) != decision.QuotaUsed {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func settle(t *testing.T, r chat.Reservation, total int) {
+	t.Helper()
+	if err := r.Settle(t.Context(), "m", chat.Usage{Prompt: 1, Completion: total - 1}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestReservedTokensCount(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 100, nil)
+	first := b.take(t, 60)
+	if first == nil || b.take(t, 41) != nil || b.take(t, 40) == nil {
+		t.Fatal("the reservation does not count")
+	}
+	settle(t, first, 10)
+	if b.take(t, 51) != nil || b.take(t, 50) == nil {
+		t.Error("50 are used and set aside, so that 50 are left")
+	}
+}
+
+func TestRefusalNamesEveryBudget(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 100, 90)
+	_, err := b.Reserve(t.Context(), caller(), 101)
+	e, ok := errors.AsType[*controlplane.Error](err)
+	if !ok || e.Code != decision.QuotaUsed || len(e.Details) != 2 || e.Details[0].Field != "tokens.daily" || e.Details[1].Field != "tokens.monthly" {
+		t.Errorf("got %+v", err)
+	}
+}
+
+// TestParallelRequestsCannotOverrun has many more requests than the budget
+// bears, each of which takes all that it reserved, from two runtimes.
+func TestParallelRequestsCannotOverrun(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 1000, nil)
+	other := New(b.Config)
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	admitted := 0
+	for i := range 60 {
+		l := b.Ledger
+		if i%2 == 1 {
+			l = other
+		}
+		all.Go(func() {
+			r, err := l.Reserve(t.Context(), caller(), 70)
+			if err != nil {
+				return
+			}
+			if err := r.Settle(t.Context(), "m", chat.Usage{Prompt: 20, Completion: 50}); err != nil {
+				t.Error(err)
+			}
+			mu.Lock()
+			admitted++
+			mu.Unlock()
+		})
+	}
+	all.Wait()
+	if admitted != 14 {
+		t.Errorf("%d of 14 requests that fit were admitted", admitted)
+	}
+}
+
+func TestDaysAndMonths(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 100, 150)
+	settle(t, b.take(t, 100), 100)
+	if b.take(t, 1) != nil {
+		t.Error("the day's budget is used up")
+	}
+	b.now = b.now.Add(-24 * time.Hour) // a clock that is behind
+	if b.take(t, 1) != nil {
+		t.Error("the day was turned back")
+	}
+	b.now = time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC) // a new day, and a new month
+	settle(t, b.take(t, 100), 100)
+	b.now = b.now.Add(24 * time.Hour)
+	if b.take(t, 51) != nil || b.take(t, 50) == nil {
+		t.Error("50 are left of the month")
+	}
+}
+
+func TestHoldsEnd(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 100, nil)
+	lost := b.take(t, 100)
+	b.now = b.now.Add(time.Hour + time.Second)
+	late := b.take(t, 100)
+	if late == nil {
+		t.Fatal("tokens of a runtime that died are never given back")
+	}
+	settle(t, lost, 30) // it was only slow
+	settle(t, late, 30)
+	if b.take(t, 41) != nil || b.take(t, 40) == nil {
+		t.Error("both count")
+	}
+}
+
+func TestSettlementsCountOnce(t *testing.T) {
+	t.Parallel()
+	for name, daily := range map[string]any{"with a budget": 1000, "without": nil} {
+		b := setup(t, daily, nil)
+		r := b.take(t, 100)
+		for range 3 {
+			settle(t, r, 50)
+		}
+		if lines := b.report(t); len(lines) != 1 || lines[0].Requests != 1 || lines[0].Prompt != 1 || lines[0].Completion != 49 {
+			t.Errorf("%s: %+v", name, lines)
+		}
+	}
+}
+
+func (b *bundle) report(t *testing.T) []Line {
+	t.Helper()
+	lines, err := Report(t.Context(), b.pool, account, b.now.AddDate(0, 0, -1), b.now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lines
+}
+
+func TestReport(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil, nil)
+	for _, c := range []struct {
+		key, model string
+		usage      chat.Usage
+	}{
+		{"key_1", "a", chat.Usage{Prompt: 1, Completion: 2}},
+		{"key_1", "a", chat.Usage{Prompt: 10, Completion: 20, Estimated: true}},
+		{"key_2", "a", chat.Usage{Prompt: 100, Completion: 200}},
+		{"key_2", "b", chat.Usage{}}, // nothing was produced
+	} {
+		r, err := b.Reserve(t.Context(), identity.Caller{Account: account, Key: c.key, Plan: "pro"}, 5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Settle(t.Context(), c.model, c.usage); err != nil {
+			t.Fatal(err)
+		}
+	}
+	day := time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC)
+	want := []Line{{day, "key_1", "a", 2, 11, 22, 30}, {day, "key_2", "a", 1, 100, 200, 0}}
+	got := b.report(t)
+	if len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
+		t.Errorf("got %+v", got)
+	}
+	if _, err := Report(t.Context(), b.pool, account, b.now, b.now.AddDate(0, 0, -1)); err == nil {
+		t.Error("a report that ends before it begins")
+	}
+}
+
+func TestCallersWithoutAnAccountAreNotMetered(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 1, 1)
+	r, err := b.Reserve(t.Context(), identity.Caller{Key: "pay_1"}, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settle(t, r, 100)
+	if lines := b.report(t); len(lines) != 0 {
+		t.Errorf("got %+v", lines)
+	}
+}
+
+// TestDatabaseAway settles while no connection works, and later.
+func TestDatabaseAway(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 100, nil)
+	r := b.take(t, 50)
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := r.Settle(gone, "m", chat.Usage{Prompt: 30}); err == nil {
+		t.Fatal("settled without a database")
+	}
+	if n := b.Flush(gone); n != 1 {
+		t.Errorf("%d wait", n)
+	}
+	if n := b.Flush(t.Context()); n != 0 {
+		t.Errorf("%d wait still", n)
+	}
+	if lines := b.report(t); len(lines) != 1 || lines[0].Prompt != 30 {
+		t.Errorf("got %+v", lines)
+	}
+	b.keep(settlement{id: "hold_x", account: "acct_0000000000009", at: b.now})
+	if n := b.Flush(t.Context()); n != 0 {
+		t.Errorf("a settlement for an account that is gone waits for ever: %d", n)
+	}
+	for range maxUnsettled {
+		b.keep(settlement{})
+	}
+	if b.keep(settlement{}) {
+		t.Error("what waits has no bound")
+	}
+}
+
+func TestPrune(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 1000, nil)
+	settle(t, b.take(t, 10), 10)
+	b.take(t, 10)
+	for after, want := range map[time.Duration]int{0: 2, 90 * time.Minute: 1, 3 * time.Hour: 0} {
+		left := 0
+		b.now = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC).Add(after)
+		tx, err := b.pool.Begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := New(Config{DB: tx, Now: b.Now}).Prune(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := tx.QueryRow(t.Context(), `SELECT count(*) FROM token_holds`).Scan(&left); err != nil || left != want {
+			t.Errorf("after %v: %d holds, want %d, %v", after, left, want, err)
+		}
+		if err := tx.Rollback(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestRunRecordsWhatWaitsAtItsEnd(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil, nil)
+	b.keep(settlement{id: "hold_1", account: account, credential: "key_1", model: "m", usage: chat.Usage{Prompt: 5}, at: b.now})
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	b.Run(ctx)
+	if lines := b.report(t); len(lines) != 1 {
+		t.Errorf("got %+v", lines)
+	}
+}

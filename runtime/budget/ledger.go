@@ -1,0 +1,185 @@
+// Package budget meters the tokens of chat completions and holds accounts to
+// their plans' daily and monthly budgets, in Postgres. It is the chat.Ledger
+// that ships.
+//
+// Rules, for any number of runtimes:
+//  1. A request is admitted only if the tokens it can take at most fit into what
+//     is used plus what is set aside, both judged under a lock on the account.
+//  2. A settlement counts once, however often it is sent.
+//  3. A request that is never settled gives its tokens back after Hold.
+//  4. Days and months are those of UTC.
+package budget
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/controlplane/identity"
+	"sluice.dev/sluice/controlplane/postgres"
+	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/runtime/chat"
+)
+
+// Config says how to meter.
+type Config struct {
+	DB   postgres.DB
+	Log  *slog.Logger     // nil: slog.Default
+	Now  func() time.Time // the clock; nil: time.Now
+	Hold time.Duration    // how long tokens stay set aside; 0: 1 hour
+}
+
+// planAge is how long a plan's budget is believed without a look.
+const planAge = 5 * time.Second
+
+// maxUnsettled bounds the settlements that wait for the database to come back.
+const maxUnsettled = 10_000
+
+// Ledger implements chat.Ledger.
+type Ledger struct {
+	Config
+	mu        sync.Mutex
+	plans     map[string]limits
+	unsettled []settlement
+}
+
+// limits is a plan's budget; 0 is no end.
+type limits struct {
+	daily, monthly int64
+	read           time.Time
+}
+
+// New returns a ledger. Run must run for as long as it is used.
+func New(c Config) *Ledger {
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Hold <= 0 {
+		c.Hold = time.Hour
+	}
+	return &Ledger{Config: c, plans: map[string]limits{}}
+}
+
+// Reserve implements chat.Ledger. A caller without an account is metered by
+// whoever it pays, and not here.
+func (l *Ledger) Reserve(ctx context.Context, c identity.Caller, tokens int) (chat.Reservation, error) {
+	if c.Account == "" {
+		return nothing{}, nil
+	}
+	r := &reservation{ledger: l, s: settlement{id: "hold_" + rand.Text(), account: c.Account, credential: c.Key}}
+	limit, err := l.limits(ctx, c.Plan)
+	if err != nil || limit.daily == 0 && limit.monthly == 0 {
+		return r, err
+	}
+	err = postgres.InTx(ctx, l.DB, func(tx pgx.Tx) error {
+		return l.hold(ctx, tx, r.s, limit, int64(tokens))
+	})
+	if err != nil {
+		return nil, postgres.Unreachable(err)
+	}
+	return r, nil
+}
+
+// limits reads a plan's budget.
+func (l *Ledger) limits(ctx context.Context, plan string) (limits, error) {
+	now := l.Now()
+	l.mu.Lock()
+	known, ok := l.plans[plan]
+	l.mu.Unlock()
+	if ok && now.Sub(known.read) < planAge {
+		return known, nil
+	}
+	fresh := limits{read: now}
+	err := l.DB.QueryRow(ctx, `
+		SELECT coalesce(max(daily), 0), coalesce(max(monthly), 0) FROM token_budgets WHERE plan = $1`, plan).
+		Scan(&fresh.daily, &fresh.monthly)
+	if err != nil {
+		return limits{}, fmt.Errorf("read the budget of plan %q: %w", plan, postgres.Unreachable(err))
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.plans) > 1000 { // names come from edges, but memory is ours
+		clear(l.plans)
+	}
+	l.plans[plan] = fresh
+	return fresh, nil
+}
+
+// hold sets tokens aside, or fails with BILLING_002.
+func (l *Ledger) hold(ctx context.Context, tx pgx.Tx, s settlement, limit limits, tokens int64) error {
+	now := l.Now()
+	day, month, err := totals(ctx, tx, s.account, now, 0) // locks the account
+	if err != nil {
+		return err
+	}
+	var held int64
+	err = tx.QueryRow(ctx, `
+		SELECT coalesce(sum(tokens), 0)::bigint FROM token_holds
+		WHERE account_id = $1 AND settled_at IS NULL AND expires_at > $2`, s.account, now).Scan(&held)
+	if err != nil {
+		return fmt.Errorf("sum what is set aside: %w", err)
+	}
+	if err := judge(limit, day+held, month+held, tokens); err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `INSERT INTO token_holds (id, account_id, tokens, expires_at) VALUES ($1, $2, $3, $4)`,
+		s.id, s.account, tokens, now.Add(l.Hold))
+	if err != nil {
+		return fmt.Errorf("set tokens aside: %w", err)
+	}
+	return nil
+}
+
+// judge says whether tokens fit, and lists every budget into which they do not.
+func judge(limit limits, day, month, tokens int64) error {
+	var details []decision.Detail
+	check := func(field string, budget, taken int64) {
+		if budget > 0 && taken+tokens > budget {
+			details = append(details, decision.Detail{
+				Field:    field,
+				Issue:    fmt.Sprintf("the request may take %d tokens, and %d are left", tokens, max(0, budget-taken)),
+				Expected: fmt.Sprintf("at most %d", budget),
+			})
+		}
+	}
+	check("tokens.daily", limit.daily, day)
+	check("tokens.monthly", limit.monthly, month)
+	if details == nil {
+		return nil
+	}
+	return &controlplane.Error{Code: decision.QuotaUsed, Message: "The plan's token budget is used up.", Details: details}
+}
+
+// totals adds tokens to an account's sums, begins a new day or month where one
+// has begun, and returns the sums. It locks the account until tx ends.
+func totals(ctx context.Context, tx pgx.Tx, account string, now time.Time, tokens int64) (day, month int64, err error) {
+	today := now.UTC().Truncate(24 * time.Hour)
+	// A runtime whose clock is behind must not turn the day back: greatest.
+	err = tx.QueryRow(ctx, `
+		INSERT INTO token_totals AS t (account_id, day, month, day_tokens, month_tokens) VALUES ($1, $2, $3, $4, $4)
+		ON CONFLICT (account_id) DO UPDATE SET
+			day_tokens   = $4 + CASE WHEN excluded.day > t.day THEN 0 ELSE t.day_tokens END,
+			month_tokens = $4 + CASE WHEN excluded.month > t.month THEN 0 ELSE t.month_tokens END,
+			day          = greatest(t.day, excluded.day),
+			month        = greatest(t.month, excluded.month)
+		RETURNING day_tokens, month_tokens`,
+		account, today, today.AddDate(0, 0, 1-today.Day()), tokens).Scan(&day, &month)
+	if err != nil {
+		return 0, 0, fmt.Errorf("lock the sums of account %s: %w", account, err)
+	}
+	return day, month, nil
+}
+
+// nothing is the reservation of a caller that is not metered here.
+type nothing struct{}
+
+// Settle does nothing.
+func (nothing) Settle(context.Context, string, chat.Usage) error { return nil }
