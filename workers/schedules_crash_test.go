@@ -26,11 +26,13 @@ const (
 	crashAccount = "acct_0000000000001"
 	// crashLimit is how long anything may take before the test gives up.
 	crashLimit = 90 * time.Second
-	// crashSpacing is the time between two due runs: a kill is never further than that from a tick.
+	// crashSpacing is the time between two due runs: a kill is never further
+	// than that from a tick.
 	crashSpacing = 10 * time.Millisecond
 )
 
-// scheduleCrash is two worker processes on a database server of their own, with a run due at every moment.
+// scheduleCrash is two worker processes on a database server of their own, with
+// a run due at every moment.
 type scheduleCrash struct {
 	t       *testing.T
 	dir     string
@@ -59,9 +61,10 @@ func (c *callCounter) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestEveryDueRunExistsExactlyOnce kills workers, both of them at times, and the database at random moments, with runs due every
-// few milliseconds. Afterwards every schedule has had its one run, recorded once, and the receiver has heard of each.
-// SLUICE_TEST_CRASH_ROUNDS=200 is the long form.
+// TestEveryDueRunExistsExactlyOnce kills workers, both of them at times, and
+// the database at random moments, with runs due every few milliseconds.
+// Afterwards every schedule has had its one run, recorded once, and the
+// receiver has heard of each. SLUICE_TEST_CRASH_ROUNDS=200 is the long form.
 func TestEveryDueRunExistsExactlyOnce(t *testing.T) {
 	rounds := 20
 	if n, err := strconv.Atoi(os.Getenv("SLUICE_TEST_CRASH_ROUNDS")); err == nil {
@@ -166,7 +169,8 @@ func (c *scheduleCrash) kill(i int) {
 	<-c.procs[i].Done()
 }
 
-// startDead starts workers that are not there, killed or unable to begin while the database was down.
+// startDead starts workers that are not there, killed or unable to begin while
+// the database was down.
 func (c *scheduleCrash) startDead() {
 	c.t.Helper()
 	for i, p := range c.procs {
@@ -178,8 +182,9 @@ func (c *scheduleCrash) startDead() {
 	}
 }
 
-// plan creates one-time schedules without pause, each due shortly after, until stop is called. It returns how many there are. One
-// whose commit was not confirmed is created again with the same key.
+// plan creates one-time schedules without pause, each due shortly after, until
+// stop is called. It returns how many there are. One whose commit was not
+// confirmed is created again with the same key.
 func (c *scheduleCrash) plan() (stop func() int) {
 	ctx, cancel := context.WithCancel(c.t.Context())
 	done := make(chan int)
@@ -223,7 +228,8 @@ func (c *scheduleCrash) awaitCalls(n int) {
 	}
 }
 
-// finish waits until nothing is planned or under way. Workers are other processes: the database is asked again and again.
+// finish waits until nothing is planned or under way. Workers are other
+// processes: the database is asked again and again.
 func (c *scheduleCrash) finish() {
 	c.t.Helper()
 	give := time.After(crashLimit)
@@ -242,8 +248,9 @@ func (c *scheduleCrash) finish() {
 	}
 }
 
-// compare holds every schedule against its executions, and these against what the receiver has seen. Lateness is shown, not
-// judged: it depends on the machine.
+// compare holds every schedule against its executions, and these against what
+// the receiver has seen. Lateness is shown, not judged: it depends on the
+// machine.
 func (c *scheduleCrash) compare(planned int) {
 	c.t.Helper()
 	var created, runs, right int

@@ -10,11 +10,13 @@ import (
 	"sluice.dev/sluice/controlplane/schedules"
 )
 
-// ScheduleLoop makes due runs into executions. Any number of processes may run one: they share the work row by row.
+// ScheduleLoop makes due runs into executions. Any number of processes may run
+// one: they share the work row by row.
 type ScheduleLoop struct {
 	Service *schedules.Service
-	// Poll is the longest pause between two looks for due schedules, and so the greatest delay of a schedule that was created
-	// or changed to be due within it; 0: 50 ms. Known due times are waited for exactly.
+	// Poll is the longest pause between two looks for due schedules, and so the
+	// greatest delay of a schedule that was created or changed to be due within
+	// it; 0: 50 ms. Known due times are waited for exactly.
 	Poll time.Duration
 	// TakeOver is the pause between two looks for lost executions; 0: 500 ms.
 	TakeOver time.Duration
@@ -26,7 +28,8 @@ type ScheduleLoop struct {
 	Log *slog.Logger
 }
 
-// retryPause is how long the loop waits after an error, such as a database that restarts.
+// retryPause is how long the loop waits after an error, such as a database that
+// restarts.
 const retryPause = 100 * time.Millisecond
 
 // Run works until the context ends.
@@ -38,7 +41,8 @@ func (l ScheduleLoop) Run(ctx context.Context) {
 	parts.Wait()
 }
 
-// repeat calls a step again and again, each time after the pause that it asks for.
+// repeat calls a step again and again, each time after the pause that it asks
+// for.
 func (l ScheduleLoop) repeat(ctx context.Context, step func(context.Context) (time.Duration, error)) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()

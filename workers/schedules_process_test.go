@@ -20,7 +20,8 @@ import (
 	"sluice.dev/sluice/workers"
 )
 
-// scheduleProcessEnv makes this test binary a worker process for schedules instead: its value is the database.
+// scheduleProcessEnv makes this test binary a worker process for schedules
+// instead: its value is the database.
 const scheduleProcessEnv = "SLUICE_TEST_SCHEDULE_WORKER"
 
 func init() {
@@ -58,7 +59,8 @@ func scheduleService(pool *pgxpool.Pool) (*schedules.Service, *outbound.Client, 
 	return service, client, nil
 }
 
-// startScheduleWorker starts a River client with the schedule jobs and the firing loop. They work until ctx ends.
+// startScheduleWorker starts a River client with the schedule jobs and the
+// firing loop. They work until ctx ends.
 func startScheduleWorker(ctx context.Context, pool *pgxpool.Pool) error {
 	service, client, err := scheduleService(pool)
 	if err != nil {

@@ -19,8 +19,9 @@ import (
 	"sluice.dev/sluice/workers"
 )
 
-// TestASchedulesCallArrives goes the whole way: a schedule is created, its time comes, the queue carries its execution, the
-// receiver is called, fails once, and is called again.
+// TestASchedulesCallArrives goes the whole way: a schedule is created, its time
+// comes, the queue carries its execution, the receiver is called, fails once,
+// and is called again.
 func TestASchedulesCallArrives(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Pool(t)

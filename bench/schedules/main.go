@@ -1,10 +1,11 @@
-// Command schedules measures the scheduling service: 10,000 of 100,000 active schedules due in one second, and the lateness of a
-// steady stream of due runs.
+// Command schedules measures the scheduling service: 10,000 of 100,000 active
+// schedules due in one second, and the lateness of a steady stream of due runs.
 //
 //	go run ./bench/schedules [-active 100000] [-due 10000] [-workers 1] [-rate 100] [-seconds 20] [burst] [calls] [steady]
 //
-// Everything runs on this machine: PostgreSQL with durable writes, the workers (in this process) and, where schedules call a
-// webhook, the receiver. Burst emits an event for each run; calls makes an HTTP call for each.
+// Everything runs on this machine: PostgreSQL with durable writes, the workers
+// (in this process) and, where schedules call a webhook, the receiver. Burst
+// emits an event for each run; calls makes an HTTP call for each.
 package main
 
 import (

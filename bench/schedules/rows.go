@@ -9,7 +9,8 @@ import (
 	"sluice.dev/sluice/controlplane/schedules/definition"
 )
 
-// burst has a part of the active schedules due within one second. An empty url makes them emit events instead of calls.
+// burst has a part of the active schedules due within one second. An empty url
+// makes them emit events instead of calls.
 func burst(ctx context.Context, s *stack, o options, name, url string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -45,7 +46,8 @@ func steady(ctx context.Context, s *stack, o options) error {
 	return s.report(ctx, fmt.Sprintf("steady: %d calls due a second for %d s", o.rate, o.seconds))
 }
 
-// load stores n one-time schedules, due evenly within a span that begins after a while.
+// load stores n one-time schedules, due evenly within a span that begins after
+// a while.
 func (s *stack) load(ctx context.Context, n int, after, span time.Duration, url string) error {
 	first := time.Now().Add(after).UTC().Truncate(time.Microsecond)
 	base := definition.Definition{Type: definition.TypeCustom, Tags: []string{}, CatchUpPolicy: "last", MaxCatchUp: 10, OverlapPolicy: "skip"}
@@ -83,7 +85,8 @@ func (s *stack) settle(ctx context.Context, n int) error {
 	return nil
 }
 
-// report prints a row: when the last run was made and when it had ended, counted from the first due time, and how late runs were.
+// report prints a row: when the last run was made and when it had ended,
+// counted from the first due time, and how late runs were.
 func (s *stack) report(ctx context.Context, title string) error {
 	var runs, good int
 	var fired, ended, fire50, fire99, fireMost, end50, end99, endMost float64

@@ -5,19 +5,23 @@ import (
 	"time"
 )
 
-// Wall-clock arithmetic: local time is counted in seconds since 1970-01-01T00:00:00 on the local clock, with no zone in it.
+// Wall-clock arithmetic: local time is counted in seconds since
+// 1970-01-01T00:00:00 on the local clock, with no zone in it.
 
 const (
 	minuteSeconds = 60
 	daySeconds    = 24 * 60 * minuteSeconds
-	// cycleMonths is the length of the Gregorian cycle: weekdays and leap years repeat after 400 years.
+	// cycleMonths is the length of the Gregorian cycle: weekdays and leap years
+	// repeat after 400 years.
 	cycleMonths = 400 * 12
 )
 
-// endOfTime is the first second of the year 10000, past which RFC 3339 cannot write a time.
+// endOfTime is the first second of the year 10000, past which RFC 3339 cannot
+// write a time.
 var endOfTime = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
 
-// nextLocal returns the first matching wall-clock time at or after from. False means none: the expression is impossible.
+// nextLocal returns the first matching wall-clock time at or after from. False
+// means none: the expression is impossible.
 func (s Schedule) nextLocal(from int64) (int64, bool) {
 	day := floorDiv(from, daySeconds)
 	inDay := (from - day*daySeconds + minuteSeconds - 1) / minuteSeconds // whole minutes, rounded up
@@ -37,7 +41,8 @@ func (s Schedule) nextLocal(from int64) (int64, bool) {
 	return date*daySeconds + int64(minute)*minuteSeconds, ok
 }
 
-// nextMinute returns the first matching minute of a day at or after from, counted from midnight.
+// nextMinute returns the first matching minute of a day at or after from,
+// counted from midnight.
 func (s Schedule) nextMinute(from int) (int, bool) {
 	hour, minute := from/60, from%60
 	if hour > 23 {
@@ -56,7 +61,8 @@ func (s Schedule) nextMinute(from int) (int, bool) {
 	return hour*60 + bits.TrailingZeros64(s.minutes), true
 }
 
-// nextDay returns the first matching day at or after from, in days since 1970-01-01.
+// nextDay returns the first matching day at or after from, in days since
+// 1970-01-01.
 func (s Schedule) nextDay(from int64) (int64, bool) {
 	year, mon, dom := time.Unix(from*daySeconds, 0).UTC().Date()
 	first := from - int64(dom) + 1

@@ -81,7 +81,8 @@ func (p *parsed) item(u unit, text string) error {
 	return nil
 }
 
-// bounds reads the part of an item before its step, and returns the first and the last value it covers.
+// bounds reads the part of an item before its step, and returns the first and
+// the last value it covers.
 func (p *parsed) bounds(u unit, text string, stepped bool) (low, high int, err error) {
 	if text == "*" || text == "?" && (u.name == domUnit.name || u.name == dowUnit.name) {
 		p.star, p.ranged = true, true
@@ -134,7 +135,8 @@ func number(text string, low, high int) (int, error) {
 	return int(n), nil
 }
 
-// monthDayItem reads L, L-n, LW and nW; false means that the item is none of them.
+// monthDayItem reads L, L-n, LW and nW; false means that the item is none of
+// them.
 func (p *parsed) monthDayItem(text string) (bool, error) {
 	switch {
 	case text == "L":

@@ -5,11 +5,13 @@ import (
 	"time"
 )
 
-// lookBack bounds how far before an instant an earlier zone period can still share local times with it. The largest
-// changes on record, moves across the date line, repeat one day.
+// lookBack bounds how far before an instant an earlier zone period can still
+// share local times with it. The largest changes on record, moves across the
+// date line, repeat one day.
 const lookBack = 2 * daySeconds
 
-// period is a stretch of time in which a zone keeps one offset from UTC. All values are seconds.
+// period is a stretch of time in which a zone keeps one offset from UTC. All
+// values are seconds.
 type period struct {
 	start, end int64 // Unix time; start is included, end is not
 	offset     int64 // local = UTC + offset
@@ -36,7 +38,8 @@ func periodAt(unix int64, loc *time.Location) period {
 	return p
 }
 
-// sameOffsetUntil returns an instant, at most one day after unix, up to which the zone keeps the offset.
+// sameOffsetUntil returns an instant, at most one day after unix, up to which
+// the zone keeps the offset.
 func sameOffsetUntil(unix, offset int64, loc *time.Location) int64 {
 	ahead := sort.Search(daySeconds, func(i int) bool {
 		_, later := time.Unix(unix+1+int64(i), 0).In(loc).Zone()
@@ -45,8 +48,9 @@ func sameOffsetUntil(unix, offset int64, loc *time.Location) int64 {
 	return unix + 1 + int64(ahead)
 }
 
-// repeatedUntil returns the local time up to which clocks before the period had already run when it began, looking back no
-// further than lookBack from at. Local times below it have occurred once already.
+// repeatedUntil returns the local time up to which clocks before the period had
+// already run when it began, looking back no further than lookBack from at.
+// Local times below it have occurred once already.
 func repeatedUntil(p period, at int64, loc *time.Location) int64 {
 	mark := p.start + p.offset
 	for p.start > at-lookBack {
@@ -56,11 +60,12 @@ func repeatedUntil(p period, at int64, loc *time.Location) int64 {
 	return mark
 }
 
-// Next returns the first instant strictly after `after` at which the schedule fires in the zone, in UTC. A nil zone is UTC.
-// False means that there is none before the year 10000. Years before 1 are taken as year 1.
+// Next returns the first instant strictly after `after` at which the schedule
+// fires in the zone, in UTC. A nil zone is UTC. False means that there is none
+// before the year 10000. Years before 1 are taken as year 1.
 //
-// The cost does not depend on how often the schedule fires: whole days and months are skipped by bit masks, and zone periods
-// one by one.
+// The cost does not depend on how often the schedule fires: whole days and
+// months are skipped by bit masks, and zone periods one by one.
 func (s Schedule) Next(after time.Time, loc *time.Location) (time.Time, bool) {
 	if loc == nil {
 		loc = time.UTC
@@ -78,8 +83,9 @@ func (s Schedule) Next(after time.Time, loc *time.Location) (time.Time, bool) {
 	return time.Unix(unix, 0).UTC(), true
 }
 
-// nextUnix returns the first firing at or after the Unix time at. It starts from the period of the second before, so that a
-// gap which ends exactly there is seen.
+// nextUnix returns the first firing at or after the Unix time at. It starts
+// from the period of the second before, so that a gap which ends exactly there
+// is seen.
 func (s Schedule) nextUnix(at int64, loc *time.Location) (int64, bool) {
 	p := periodAt(at-1, loc)
 	mark := repeatedUntil(p, at, loc)
@@ -107,8 +113,9 @@ func (s Schedule) nextUnix(at int64, loc *time.Location) (int64, bool) {
 	}
 }
 
-// Last returns the latest firing after `after` and not after `until`, in UTC. False means that there is none.
-// It looks back from `until` in doubling steps, so that a long absence costs no more than a short one.
+// Last returns the latest firing after `after` and not after `until`, in UTC.
+// False means that there is none. It looks back from `until` in doubling steps,
+// so that a long absence costs no more than a short one.
 func (s Schedule) Last(after, until time.Time, loc *time.Location) (time.Time, bool) {
 	const longest = 100 * 366 * 24 * time.Hour // past it the whole rest is searched at once
 	for step := time.Minute; ; step *= 2 {
@@ -123,7 +130,8 @@ func (s Schedule) Last(after, until time.Time, loc *time.Location) (time.Time, b
 	}
 }
 
-// lastWithin walks forward from `from` and returns the last firing that is not after `until`.
+// lastWithin walks forward from `from` and returns the last firing that is not
+// after `until`.
 func (s Schedule) lastWithin(from, until time.Time, loc *time.Location) (last time.Time, found bool) {
 	for {
 		next, ok := s.Next(from, loc)
@@ -134,7 +142,8 @@ func (s Schedule) lastWithin(from, until time.Time, loc *time.Location) (last ti
 	}
 }
 
-// Upcoming returns the first n firings strictly after `after`, in UTC. Fewer come back when the year 10000 is reached.
+// Upcoming returns the first n firings strictly after `after`, in UTC. Fewer
+// come back when the year 10000 is reached.
 func (s Schedule) Upcoming(after time.Time, loc *time.Location, n int) []time.Time {
 	var runs []time.Time
 	for range n {

@@ -147,7 +147,8 @@ func TestIntervalsFireInBothPasses(t *testing.T) {
 	})
 }
 
-// TestOffsetsWithSeconds holds that runs fall on the second 0 of the local clock, also where the offset has seconds.
+// TestOffsetsWithSeconds holds that runs fall on the second 0 of the local
+// clock, also where the offset has seconds.
 func TestOffsetsWithSeconds(t *testing.T) {
 	t.Parallel()
 	checkNext(t, []nextCase{
@@ -180,8 +181,9 @@ func TestTheEndsOfTime(t *testing.T) {
 	}
 }
 
-// TestLeapYearsPastTheZoneTable holds the last day of a leap year that only the zone's rule describes: the standard library
-// reports a zone period there that ends before it began.
+// TestLeapYearsPastTheZoneTable holds the last day of a leap year that only the
+// zone's rule describes: the standard library reports a zone period there that
+// ends before it began.
 func TestLeapYearsPastTheZoneTable(t *testing.T) {
 	t.Parallel()
 	checkNext(t, []nextCase{

@@ -9,10 +9,12 @@ import (
 	"time"
 )
 
-// The oracle is a second implementation, as naive as possible: it asks of every minute whether it matches. It shares no code
-// with the package and takes its own form of the expression, from which the text for Parse is written.
+// The oracle is a second implementation, as naive as possible: it asks of every
+// minute whether it matches. It shares no code with the package and takes its
+// own form of the expression, from which the text for Parse is written.
 
-// oracleField is the set of values of one field together with the text that means it.
+// oracleField is the set of values of one field together with the text that
+// means it.
 type oracleField struct {
 	text   string
 	values []int
@@ -54,7 +56,8 @@ func wallAt(at time.Time, loc *time.Location) time.Time {
 	return at.UTC().Add(time.Duration(offset) * time.Second)
 }
 
-// fires lists the runs in (from, to] by walking the minutes. Offsets must be whole minutes.
+// fires lists the runs in (from, to] by walking the minutes. Offsets must be
+// whole minutes.
 func (o oracle) fires(from, to time.Time, loc *time.Location) (all []time.Time) {
 	start := from.Truncate(time.Minute).Add(-3 * time.Hour)
 	seen := map[time.Time]bool{} // wall clock times shown so far
@@ -106,7 +109,8 @@ func (f oracleField) days(part func(time.Time) int) oracleDays {
 
 func lastDay(d time.Time) int { return time.Date(d.Year(), d.Month()+1, 0, 0, 0, 0, 0, time.UTC).Day() }
 
-// nearestTo walks outwards from a day of the date's month until it meets a weekday.
+// nearestTo walks outwards from a day of the date's month until it meets a
+// weekday.
 func nearestTo(d time.Time, day int) int {
 	for distance := range 3 {
 		for _, candidate := range []int{day - distance, day + distance} {
@@ -157,7 +161,8 @@ func randomOracle(r *rand.Rand) oracle {
 	}
 }
 
-// oracleWindows are stretches around clock changes of every kind, and one ordinary month end.
+// oracleWindows are stretches around clock changes of every kind, and one
+// ordinary month end.
 var oracleWindows = []struct{ zone, from string }{
 	{"America/New_York", "2016-03-11T20:00:00Z"},
 	{"America/New_York", "2016-11-04T20:00:00Z"},
@@ -206,8 +211,8 @@ func (s Schedule) within(from, to time.Time, loc *time.Location) (all []time.Tim
 	return all
 }
 
-// FuzzNext holds that parsing never hangs, that a run is strictly after its starting point, and that asking from just before a
-// run finds the same run.
+// FuzzNext holds that parsing never hangs, that a run is strictly after its
+// starting point, and that asking from just before a run finds the same run.
 func FuzzNext(f *testing.F) {
 	for _, pair := range same {
 		f.Add(pair.a, "Europe/Berlin", int64(1_761_440_400))

@@ -23,7 +23,8 @@ func (e *Error) Error() string {
 	return "cron expression, " + e.Field + ": " + e.Problem
 }
 
-// aliases are the names for common schedules, all of them fixed times but @hourly.
+// aliases are the names for common schedules, all of them fixed times but
+// @hourly.
 var aliases = map[string]string{
 	"@yearly":   "0 0 1 1 *",
 	"@annually": "0 0 1 1 *",
@@ -34,13 +35,17 @@ var aliases = map[string]string{
 	"@hourly":   "0 * * * *",
 }
 
-// Parse reads an expression of five fields, minute, hour, day of month, month and day of week, separated by spaces or tabs,
-// or one of the aliases @yearly, @annually, @monthly, @weekly, @daily, @midnight and @hourly.
+// Parse reads an expression of five fields, minute, hour, day of month, month
+// and day of week, separated by spaces or tabs, or one of the aliases @yearly,
+// @annually, @monthly, @weekly, @daily, @midnight and @hourly.
 //
-// Every field is a comma-separated list of `*`, values, ranges (`a-b`, wrapping when a is greater than b) and steps (`*/n`,
-// `a-b/n`, and `a/n` for from a to the end of the field). Months and weekdays have three-letter English names. Sunday is 0 or
-// 7. Day of month also knows `L` (last day), `L-n`, `nW` (weekday nearest to n) and `LW`; day of week `nL` (last n of the month)
-// and `n#k` (kth n of the month); both take `?` for `*`. Expressions that can never fire are refused.
+// Every field is a comma-separated list of `*`, values, ranges (`a-b`, wrapping
+// when a is greater than b) and steps (`*/n`, `a-b/n`, and `a/n` for from a to
+// the end of the field). Months and weekdays have three-letter English names.
+// Sunday is 0 or 7. Day of month also knows `L` (last day), `L-n`, `nW`
+// (weekday nearest to n) and `LW`; day of week `nL` (last n of the month) and
+// `n#k` (kth n of the month); both take `?` for `*`. Expressions that can never
+// fire are refused.
 //
 // Every error is an *Error.
 func Parse(expr string) (Schedule, error) {

@@ -53,7 +53,8 @@ func TestSpellingsThatMeanTheSame(t *testing.T) {
 	}
 }
 
-// refused maps an expression to the field its error must name; "" stands for the expression as a whole.
+// refused maps an expression to the field its error must name; "" stands for
+// the expression as a whole.
 var refused = map[string]string{
 	"":                       "",
 	"   ":                    "",
@@ -142,7 +143,8 @@ func TestLengthIsBounded(t *testing.T) {
 	}
 }
 
-// TestErrorsAreShort holds that an error never carries a long input back in full.
+// TestErrorsAreShort holds that an error never carries a long input back in
+// full.
 func TestErrorsAreShort(t *testing.T) {
 	t.Parallel()
 	for _, expr := range []string{strings.Repeat("x", 200) + " * * * *", "@" + strings.Repeat("x", 200)} {
@@ -152,7 +154,8 @@ func TestErrorsAreShort(t *testing.T) {
 	}
 }
 
-// TestRareDatesAreAccepted holds that "impossible" means impossible in every year of the 400-year cycle.
+// TestRareDatesAreAccepted holds that "impossible" means impossible in every
+// year of the 400-year cycle.
 func TestRareDatesAreAccepted(t *testing.T) {
 	t.Parallel()
 	for _, expr := range []string{"0 0 29 2 *", "0 0 * 2 MON#5", "0 0 L-28 2 *", "0 0 29W 2 *", "0 0 30 2 MON", "0 0 */31 * MON#1"} {

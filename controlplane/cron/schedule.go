@@ -1,19 +1,22 @@
-// Package cron reads five-field cron expressions and computes when they fire in an IANA time zone.
+// Package cron reads five-field cron expressions and computes when they fire in
+// an IANA time zone.
 //
-// It is pure: no clock, no state, no I/O but the reading of zone data in LoadZone. The rules at clock changes are those of
-// Vixie cron, stated here because no two libraries agree on them:
+// It is pure: no clock, no state, no I/O but the reading of zone data in
+// LoadZone. The rules at clock changes are those of Vixie cron, stated here
+// because no two libraries agree on them:
 //
 //  1. Local times that a forward change leaves out still count: if any of them matches, the schedule fires once, at the first
 //     valid instant after the gap, whatever the form of the expression.
 //  2. Of local times that a backward change repeats, an expression whose minute and hour are plain values or lists fires at the
 //     first occurrence only; one with `*`, a range or a step in minute or hour fires in both.
 //
-// When day-of-month and day-of-week are both restricted, a day that satisfies either matches. A day field that contains `*`
-// (also as `*/2`) counts as unrestricted, as crontab(5) has it, so that then both must match.
+// When day-of-month and day-of-week are both restricted, a day that satisfies
+// either matches. A day field that contains `*` (also as `*/2`) counts as
+// unrestricted, as crontab(5) has it, so that then both must match.
 package cron
 
-// Schedule is a parsed expression. It is a small comparable value, safe to copy and to share.
-// The zero Schedule never fires; Parse returns the useful ones.
+// Schedule is a parsed expression. It is a small comparable value, safe to copy
+// and to share. The zero Schedule never fires; Parse returns the useful ones.
 type Schedule struct {
 	minutes uint64 // bit m: minute m, 0–59
 	hours   uint32 // bit h: hour h, 0–23
@@ -54,7 +57,8 @@ func (m month) weekday(d int) int { return (m.first + d - 1) % 7 }
 // all returns a mask with one bit for each day of the month.
 func (m month) all() uint32 { return (1<<(m.length+1) - 1) &^ 1 }
 
-// matches returns the days of the month that the day-of-month field selects, one bit a day.
+// matches returns the days of the month that the day-of-month field selects,
+// one bit a day.
 func (f monthDays) matches(m month) uint32 {
 	set := f.days
 	if f.fromLast != 0 {
@@ -71,7 +75,8 @@ func (f monthDays) matches(m month) uint32 {
 	return set & m.all()
 }
 
-// nearestWeekdays returns the days selected by the field's `W` items. A day the month does not have selects nothing.
+// nearestWeekdays returns the days selected by the field's `W` items. A day the
+// month does not have selects nothing.
 func (f monthDays) nearestWeekdays(m month) (set uint32) {
 	for d := 1; d <= m.length; d++ {
 		if f.nearest&(1<<d) != 0 {
@@ -81,7 +86,8 @@ func (f monthDays) nearestWeekdays(m month) (set uint32) {
 	return set
 }
 
-// nearestWeekday returns the Monday-to-Friday closest to day d without leaving the month.
+// nearestWeekday returns the Monday-to-Friday closest to day d without leaving
+// the month.
 func nearestWeekday(m month, d int) int {
 	switch w := m.weekday(d); {
 	case w == 6 && d == 1:
@@ -96,7 +102,8 @@ func nearestWeekday(m month, d int) int {
 	return d
 }
 
-// matches returns the days of the month that the day-of-week field selects, one bit a day.
+// matches returns the days of the month that the day-of-week field selects, one
+// bit a day.
 func (f weekDays) matches(m month) (set uint32) {
 	if f.days == everyWeekday {
 		return m.all()
@@ -113,7 +120,8 @@ func (f weekDays) matches(m month) (set uint32) {
 	return set
 }
 
-// days returns the days of the month on which the schedule fires, one bit a day.
+// days returns the days of the month on which the schedule fires, one bit a
+// day.
 func (s Schedule) days(m month) uint32 {
 	dom, dow := s.dom.matches(m), s.dow.matches(m)
 	if s.either {

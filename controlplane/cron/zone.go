@@ -8,14 +8,17 @@ import (
 	_ "time/tzdata" // a static binary in an empty image has no zone files of its own
 )
 
-// maxZoneName bounds the length of a zone name; the longest in the IANA database has 32 bytes.
+// maxZoneName bounds the length of a zone name; the longest in the IANA
+// database has 32 bytes.
 const maxZoneName = 64
 
-// zones keeps the loaded locations by name. Only names that exist are kept, so that it stays small.
+// zones keeps the loaded locations by name. Only names that exist are kept, so
+// that it stays small.
 var zones sync.Map
 
-// LoadZone returns the IANA time zone with the given name, such as "Europe/Berlin" or "UTC".
-// It refuses what time.LoadLocation would take as the machine's own zone ("" and "Local"), and the leap-second copies.
+// LoadZone returns the IANA time zone with the given name, such as
+// "Europe/Berlin" or "UTC". It refuses what time.LoadLocation would take as the
+// machine's own zone ("" and "Local"), and the leap-second copies.
 func LoadZone(name string) (*time.Location, error) {
 	if loc, ok := zones.Load(name); ok {
 		return loc.(*time.Location), nil

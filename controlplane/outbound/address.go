@@ -2,9 +2,11 @@ package outbound
 
 import "net/netip"
 
-// special lists the address blocks that no outbound call may reach: the whole of IANA's special-purpose registries for IPv4 and
-// IPv6 (also the globally reachable anycast services in them, none of which serves webhooks), multicast, and what is reserved or
-// deprecated. 168.63.129.16 is public space, but on one large cloud the address of the host's metadata service.
+// special lists the address blocks that no outbound call may reach: the whole
+// of IANA's special-purpose registries for IPv4 and IPv6 (also the globally
+// reachable anycast services in them, none of which serves webhooks),
+// multicast, and what is reserved or deprecated. 168.63.129.16 is public space,
+// but on one large cloud the address of the host's metadata service.
 var special = prefixes(
 	// IPv4
 	"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "168.63.129.16/32", "169.254.0.0/16", "172.16.0.0/12",
@@ -14,8 +16,10 @@ var special = prefixes(
 	"2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20",
 )
 
-// globalUnicast6 is all IPv6 space that is handed out for use on the Internet. Outside it lie loopback, the mapped and compatible
-// forms of IPv4, NAT64 (64:ff9b::/96, 64:ff9b:1::/48), discard-only, segment routing, unique-local, link-local and multicast.
+// globalUnicast6 is all IPv6 space that is handed out for use on the Internet.
+// Outside it lie loopback, the mapped and compatible forms of IPv4, NAT64
+// (64:ff9b::/96, 64:ff9b:1::/48), discard-only, segment routing, unique-local,
+// link-local and multicast.
 var globalUnicast6 = netip.MustParsePrefix("2000::/3")
 
 func prefixes(texts ...string) []netip.Prefix {
@@ -26,7 +30,8 @@ func prefixes(texts ...string) []netip.Prefix {
 	return list
 }
 
-// public reports whether the address belongs to the open Internet. IPv4-mapped IPv6 counts as the IPv4 address in it.
+// public reports whether the address belongs to the open Internet. IPv4-mapped
+// IPv6 counts as the IPv4 address in it.
 func public(addr netip.Addr) bool {
 	addr = addr.Unmap().WithZone("")
 	if !addr.IsValid() || addr.Is6() && !globalUnicast6.Contains(addr) {

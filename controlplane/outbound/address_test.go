@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// refusedBlocks is IANA's IPv4 and IPv6 special-purpose registries, multicast and the deprecated blocks, written out again from
-// the registries so that an edit of the table in address.go is noticed.
+// refusedBlocks is IANA's IPv4 and IPv6 special-purpose registries, multicast
+// and the deprecated blocks, written out again from the registries so that an
+// edit of the table in address.go is noticed.
 var refusedBlocks = []string{
 	"0.0.0.0/8", "0.0.0.0/32", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
 	"192.0.0.0/29", "192.0.0.8/32", "192.0.0.9/32", "192.0.0.10/32", "192.0.0.170/32", "192.0.0.171/32", "192.0.2.0/24",

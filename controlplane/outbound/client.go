@@ -1,9 +1,10 @@
-// Package outbound is the one HTTP client for calls to addresses that customers choose: webhook deliveries, calls made by
-// schedules, OAuth metadata.
+// Package outbound is the one HTTP client for calls to addresses that customers
+// choose: webhook deliveries, calls made by schedules, OAuth metadata.
 //
-// It stands between their URLs and our network. The address is checked when the connection is made, after the name was resolved,
-// so that a name whose answer changes gains nothing. Redirects are not followed, proxies from the environment are not used, and
-// both time and size are bounded.
+// It stands between their URLs and our network. The address is checked when the
+// connection is made, after the name was resolved, so that a name whose answer
+// changes gains nothing. Redirects are not followed, proxies from the
+// environment are not used, and both time and size are bounded.
 package outbound
 
 import (
@@ -20,11 +21,14 @@ import (
 	"time"
 )
 
-// Config says whom a Client may call and for how long. The zero Config calls public hosts over https.
+// Config says whom a Client may call and for how long. The zero Config calls
+// public hosts over https.
 type Config struct {
-	// Allow lists addresses that may be called although they are not public, on any port and also over http://. Nil: none.
+	// Allow lists addresses that may be called although they are not public, on
+	// any port and also over http://. Nil: none.
 	Allow []netip.Prefix
-	// Timeout bounds a whole call, from the name lookup to the last byte read. 0: 5 seconds.
+	// Timeout bounds a whole call, from the name lookup to the last byte read.
+	// 0: 5 seconds.
 	Timeout time.Duration
 	// MaxBody is how many bytes of a response body are kept. 0: 16 KiB.
 	MaxBody int64
@@ -60,7 +64,8 @@ type Result struct {
 // OK reports whether the answer counts as success: 200–299.
 func (r Result) OK() bool { return r.Status >= 200 && r.Status < 300 }
 
-// Client makes guarded calls. It keeps connections and is safe for use by many goroutines.
+// Client makes guarded calls. It keeps connections and is safe for use by many
+// goroutines.
 type Client struct {
 	config   Config
 	reach    reach
@@ -104,7 +109,8 @@ func newHTTP(c Config, r reach) *http.Client {
 	}
 }
 
-// control is called by the dialer with each resolved address, right before it connects to it.
+// control is called by the dialer with each resolved address, right before it
+// connects to it.
 func (r reach) control(_, address string, _ syscall.RawConn) error {
 	target, err := netip.ParseAddrPort(address)
 	if err != nil || !r.permits(target.Addr()) {
@@ -113,7 +119,8 @@ func (r reach) control(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// Do makes the call. Every error is a *Failure; an answer with any status is not an error.
+// Do makes the call. Every error is a *Failure; an answer with any status is
+// not an error.
 func (c *Client) Do(ctx context.Context, req Request) (Result, error) {
 	t, err := parseTarget(req.URL)
 	if err != nil {
@@ -157,7 +164,8 @@ func (c *Client) request(ctx context.Context, req Request) (*http.Request, error
 	return call, nil
 }
 
-// head reads the part of a body that is kept, and a little more, so that the connection of a modest answer can be used again.
+// head reads the part of a body that is kept, and a little more, so that the
+// connection of a modest answer can be used again.
 func (c *Client) head(body io.Reader) (kept []byte, truncated bool, err error) {
 	kept, err = io.ReadAll(io.LimitReader(body, c.config.MaxBody))
 	if err != nil {

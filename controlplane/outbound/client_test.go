@@ -71,7 +71,8 @@ func TestPrivateAddressesAreRefusedAtTheDial(t *testing.T) {
 	wantReason(t, err, ReasonAddress)
 }
 
-// TestDNSThatChangesBetweenCheckAndDial is DNS rebinding: the check sees a public address, the connection would go to ours.
+// TestDNSThatChangesBetweenCheckAndDial is DNS rebinding: the check sees a
+// public address, the connection would go to ours.
 func TestDNSThatChangesBetweenCheckAndDial(t *testing.T) {
 	t.Parallel()
 	s := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("the call went through") })
@@ -87,8 +88,9 @@ func TestDNSThatChangesBetweenCheckAndDial(t *testing.T) {
 	wantReason(t, err, ReasonAddress)
 }
 
-// TestPlainHTTPDoesNotLeaveTheAllowList holds the other half: a name that passed the check with an allowed address must not take
-// a plain-text call to the Internet.
+// TestPlainHTTPDoesNotLeaveTheAllowList holds the other half: a name that
+// passed the check with an allowed address must not take a plain-text call to
+// the Internet.
 func TestPlainHTTPDoesNotLeaveTheAllowList(t *testing.T) {
 	t.Parallel()
 	dns := &fakeDNS{answers: []netip.Addr{loopback, somewhere}}
@@ -211,8 +213,8 @@ func TestTLSIsVerifiedAgainstTheGivenRoots(t *testing.T) {
 	}
 }
 
-// TestProxiesOfTheEnvironmentAreIgnored looks at the transports themselves: net/http reads the environment once a process, so a
-// call could not tell.
+// TestProxiesOfTheEnvironmentAreIgnored looks at the transports themselves:
+// net/http reads the environment once a process, so a call could not tell.
 func TestProxiesOfTheEnvironmentAreIgnored(t *testing.T) {
 	t.Parallel()
 	c := New(Config{})

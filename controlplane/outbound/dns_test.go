@@ -10,14 +10,15 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// fakeDNS is a name server on a real socket. It answers each A question with the next of its addresses, and the last one for
-// ever after; it knows no AAAA.
+// fakeDNS is a name server on a real socket. It answers each A question with
+// the next of its addresses, and the last one for ever after; it knows no AAAA.
 type fakeDNS struct {
 	answers []netip.Addr
 	asked   atomic.Int32
 }
 
-// resolver starts the server and returns a resolver that asks it alone. No answers: every name is unknown.
+// resolver starts the server and returns a resolver that asks it alone. No
+// answers: every name is unknown.
 func (f *fakeDNS) resolver(t *testing.T) *net.Resolver {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")

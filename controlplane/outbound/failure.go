@@ -9,7 +9,8 @@ import (
 	"net/http"
 )
 
-// Reason is the kind of a failed call, fit for logs, metric labels and customers.
+// Reason is the kind of a failed call, fit for logs, metric labels and
+// customers.
 type Reason string
 
 // The reasons why a call got no answer.
@@ -22,7 +23,8 @@ const (
 	ReasonConnection Reason = "connection_failure"
 )
 
-// messages say each reason in words. They name no address: a customer must not learn our network from them.
+// messages say each reason in words. They name no address: a customer must not
+// learn our network from them.
 var messages = map[Reason]string{
 	ReasonURL:        "the URL is not valid",
 	ReasonAddress:    "the host leads to an address that is not allowed",
@@ -32,7 +34,8 @@ var messages = map[Reason]string{
 	ReasonConnection: "the connection failed",
 }
 
-// errAddress is what the dialer reports for an address outside a client's reach.
+// errAddress is what the dialer reports for an address outside a client's
+// reach.
 var errAddress = errors.New("address refused")
 
 // Failure is a call that got no complete answer.

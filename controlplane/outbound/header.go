@@ -8,14 +8,16 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// ownHeaders are those that belong to the connection or to this client, and that customers must not set.
+// ownHeaders are those that belong to the connection or to this client, and
+// that customers must not set.
 var ownHeaders = []string{
 	"Connection", "Content-Length", "Expect", "Host", "Http2-Settings", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization",
 	"Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
 }
 
-// CheckHeader reports whether a customer's header can be sent as it is; the error is a *Refusal. Names that begin with
-// "X-Sluice-" are ours: they carry identity inside the platform.
+// CheckHeader reports whether a customer's header can be sent as it is; the
+// error is a *Refusal. Names that begin with "X-Sluice-" are ours: they carry
+// identity inside the platform.
 func CheckHeader(name, value string) error {
 	canonical := http.CanonicalHeaderKey(name)
 	switch {

@@ -20,10 +20,12 @@ const MaxURL = 2048
 // lookupTimeout bounds the name lookup of CheckURL.
 const lookupTimeout = time.Second
 
-// httpsPorts are the ports that an https:// URL may name: those that public edges serve HTTPS on.
+// httpsPorts are the ports that an https:// URL may name: those that public
+// edges serve HTTPS on.
 var httpsPorts = []uint16{443, 2053, 2083, 2087, 2096, 8443}
 
-// Refusal says what is wrong with a URL or a header, in the words of an error detail.
+// Refusal says what is wrong with a URL or a header, in the words of an error
+// detail.
 type Refusal struct {
 	Issue    string
 	Expected string // may be empty
@@ -32,7 +34,8 @@ type Refusal struct {
 // Error returns the issue.
 func (r *Refusal) Error() string { return "the URL " + r.Issue }
 
-// Detail turns an error of CheckURL or CheckHeader into the detail for the named field.
+// Detail turns an error of CheckURL or CheckHeader into the detail for the
+// named field.
 func Detail(field string, err error) decision.Detail {
 	if r, ok := errors.AsType[*Refusal](err); ok {
 		return decision.Detail{Field: field, Issue: r.Issue, Expected: r.Expected}
@@ -40,12 +43,15 @@ func Detail(field string, err error) decision.Detail {
 	return decision.Detail{Field: field, Issue: "is not valid"}
 }
 
-// CheckURL reports whether the client would call the URL, as far as that can be known before the call; the error is a *Refusal.
+// CheckURL reports whether the client would call the URL, as far as that can be
+// known before the call; the error is a *Refusal.
 //
-// It must be absolute and https, with a plain host name or address, without credentials or fragment, on one of the usual HTTPS
-// ports. Its name may not lead to an address outside the open Internet. http:// and other ports are for hosts of which every
-// address is in the allow-list. A name that does not resolve now is accepted over https: the addresses are checked again at
-// every connection, which is the check that counts.
+// It must be absolute and https, with a plain host name or address, without
+// credentials or fragment, on one of the usual HTTPS ports. Its name may not
+// lead to an address outside the open Internet. http:// and other ports are for
+// hosts of which every address is in the allow-list. A name that does not
+// resolve now is accepted over https: the addresses are checked again at every
+// connection, which is the check that counts.
 func (c *Client) CheckURL(ctx context.Context, raw string) error {
 	t, err := parseTarget(raw)
 	if err != nil {
@@ -72,7 +78,8 @@ func (c *Client) CheckURL(ctx context.Context, raw string) error {
 	return nil
 }
 
-// lookup returns the addresses of a host; none when it does not resolve in time.
+// lookup returns the addresses of a host; none when it does not resolve in
+// time.
 func (c *Client) lookup(ctx context.Context, host string) []netip.Addr {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{addr}
@@ -128,9 +135,11 @@ func parseTarget(raw string) (target, error) {
 	return t, checkHost(u.Host, t.host)
 }
 
-// checkHost accepts host names in plain ASCII, IPv4 addresses as four decimal numbers, and IPv6 addresses in brackets. Every
-// other spelling is refused, because resolvers disagree about it: decimal, octal and hexadecimal IPv4, fewer than four parts,
-// Unicode digits, percent-encoding, zones, a trailing dot.
+// checkHost accepts host names in plain ASCII, IPv4 addresses as four decimal
+// numbers, and IPv6 addresses in brackets. Every other spelling is refused,
+// because resolvers disagree about it: decimal, octal and hexadecimal IPv4,
+// fewer than four parts, Unicode digits, percent-encoding, zones, a trailing
+// dot.
 func checkHost(authority, host string) error {
 	odd := &Refusal{"has a host that is not a plain name or address", "a host name, an IPv4 address of four decimal numbers, or [IPv6]"}
 	addr, err := netip.ParseAddr(host)
@@ -155,7 +164,8 @@ func checkHost(authority, host string) error {
 	return nil
 }
 
-// endsInNumber reports whether some resolver would read the host as an IPv4 address.
+// endsInNumber reports whether some resolver would read the host as an IPv4
+// address.
 func endsInNumber(labels []string) bool {
 	last := strings.ToLower(labels[len(labels)-1])
 	if hex, ok := strings.CutPrefix(last, "0x"); ok {
@@ -170,13 +180,15 @@ func plainLabel(label string) bool {
 		!strings.HasPrefix(label, "-") && !strings.HasSuffix(label, "-") && isASCII(label)
 }
 
-// isASCII guards against letters that ToLower maps into ASCII, such as the Kelvin sign.
+// isASCII guards against letters that ToLower maps into ASCII, such as the
+// Kelvin sign.
 func isASCII(text string) bool {
 	return strings.IndexFunc(text, func(r rune) bool { return r > 127 }) < 0
 }
 
-// privateName reports whether a host name is one that never belongs to the open Internet: a single label, or one of the special
-// suffixes of RFC 6761, 6762, 7686, 8375 and ICANN's .internal.
+// privateName reports whether a host name is one that never belongs to the open
+// Internet: a single label, or one of the special suffixes of RFC 6761, 6762,
+// 7686, 8375 and ICANN's .internal.
 func privateName(host string) bool {
 	if net.ParseIP(host) != nil {
 		return false

@@ -128,7 +128,8 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// FuzzCheckURL holds that no accepted URL names an address outside the open Internet, however it is spelled.
+// FuzzCheckURL holds that no accepted URL names an address outside the open
+// Internet, however it is spelled.
 func FuzzCheckURL(f *testing.F) {
 	for _, raw := range []string{"https://example.com", "https://127.0.0.1", "https://[::1]:443/", "https://0x7f.1/", "http://a", "https://①.0.0.1"} {
 		f.Add(raw)

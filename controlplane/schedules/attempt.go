@@ -11,7 +11,8 @@ import (
 	"sluice.dev/sluice/controlplane/schedules/definition"
 )
 
-// Lease is how long an attempt may take. After it the worker counts as lost, and the execution is given to another one.
+// Lease is how long an attempt may take. After it the worker counts as lost,
+// and the execution is given to another one.
 const Lease = 9 * time.Second
 
 // Attempt is one try at an execution, held by one worker until its lease ends.
@@ -35,8 +36,9 @@ type Result struct {
 	Message  string `json:"message"`
 }
 
-// Begin takes an execution for one attempt. Nil means that there is nothing to do: it has ended, is gone, or somebody else holds
-// it. A time later than now means that the attempt is due only then.
+// Begin takes an execution for one attempt. Nil means that there is nothing to
+// do: it has ended, is gone, or somebody else holds it. A time later than now
+// means that the attempt is due only then.
 func (s *Service) Begin(ctx context.Context, execution string) (*Attempt, time.Time, error) {
 	now := s.now()
 	a := Attempt{Execution: execution}
@@ -57,7 +59,8 @@ func (s *Service) Begin(ctx context.Context, execution string) (*Attempt, time.T
 	return &a, now, nil
 }
 
-// dueAgain returns when an execution waits for its next attempt; zero when it waits for none.
+// dueAgain returns when an execution waits for its next attempt; zero when it
+// waits for none.
 func (s *Service) dueAgain(ctx context.Context, execution string) (time.Time, error) {
 	var due time.Time
 	err := s.DB.QueryRow(ctx, `SELECT run_at FROM schedule_executions WHERE id = $1 AND status = 'executing' AND NOT running`,
@@ -71,7 +74,8 @@ func (s *Service) dueAgain(ctx context.Context, execution string) (time.Time, er
 	return due, nil
 }
 
-// Retry ends an attempt in a failure that is tried again at the given time. What the attempt has achieved is kept.
+// Retry ends an attempt in a failure that is tried again at the given time.
+// What the attempt has achieved is kept.
 func (s *Service) Retry(ctx context.Context, a Attempt, at time.Time, result *Result, logs []string) error {
 	_, err := s.DB.Exec(ctx, `
 		UPDATE schedule_executions SET running = false, failures = failures + 1, run_at = $3, lease_until = $4,
@@ -83,8 +87,8 @@ func (s *Service) Retry(ctx context.Context, a Attempt, at time.Time, result *Re
 	return nil
 }
 
-// TakeOver gives a new job to executions whose worker was lost: begun and not ended within the lease, or never picked up. It
-// returns how many.
+// TakeOver gives a new job to executions whose worker was lost: begun and not
+// ended within the lease, or never picked up. It returns how many.
 func (s *Service) TakeOver(ctx context.Context) (int, error) {
 	var taken []string
 	err := pgx.BeginFunc(ctx, s.DB, func(tx pgx.Tx) error {
@@ -109,7 +113,8 @@ func (s *Service) TakeOver(ctx context.Context) (int, error) {
 	return len(taken), nil
 }
 
-// event is the account event with which an execution ends. Its id follows from the execution's, so that it exists once.
+// event is the account event with which an execution ends. Its id follows from
+// the execution's, so that it exists once.
 func (a Attempt) event(kind string, data map[string]any) controlplane.Event {
 	data["schedule_id"], data["execution_id"] = a.Schedule, a.Execution
 	e := controlplane.Event{ID: "evt_" + a.Execution, Account: a.Account, Type: kind, Data: data}

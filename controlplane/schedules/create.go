@@ -11,9 +11,10 @@ import (
 	"sluice.dev/sluice/filters/decision"
 )
 
-// Create stores a new, active schedule. A key that is not empty makes the call repeatable: a second one with the same key returns
-// the schedule that the first has made. It fails with invalid_request, naming every bad field, and with conflict when the
-// account has a schedule of that name.
+// Create stores a new, active schedule. A key that is not empty makes the call
+// repeatable: a second one with the same key returns the schedule that the
+// first has made. It fails with invalid_request, naming every bad field, and
+// with conflict when the account has a schedule of that name.
 func (s *Service) Create(ctx context.Context, account string, d definition.Definition, key string) (Schedule, error) {
 	if made, ok, err := s.madeWith(ctx, account, key); ok || err != nil {
 		return made, err
@@ -43,7 +44,8 @@ func (s *Service) Create(ctx context.Context, account string, d definition.Defin
 	return made, stored(err)
 }
 
-// madeWith returns the schedule that a request with the same key has made; false when there is none.
+// madeWith returns the schedule that a request with the same key has made;
+// false when there is none.
 func (s *Service) madeWith(ctx context.Context, account, key string) (Schedule, bool, error) {
 	if key == "" {
 		return Schedule{}, false, nil

@@ -10,7 +10,8 @@ import (
 	"sluice.dev/sluice/controlplane/postgres"
 )
 
-// AccountEvent is one item of an account's event list. Its fields are in snake_case, as those of all events.
+// AccountEvent is one item of an account's event list. Its fields are in
+// snake_case, as those of all events.
 type AccountEvent struct {
 	ID          string          `json:"id"`
 	Type        string          `json:"type"`
@@ -28,7 +29,8 @@ type EventFilter struct {
 	Since  time.Time // only those that happened then or later; zero: all
 }
 
-// AccountEvents returns the latest events of an account, newest first, and whether there are more than the limit.
+// AccountEvents returns the latest events of an account, newest first, and
+// whether there are more than the limit.
 func (s *Service) AccountEvents(ctx context.Context, account string, f EventFilter, limit int) ([]AccountEvent, bool, error) {
 	rows, err := s.DB.Query(ctx, `
 		SELECT id, type, error_code, stream_id, recording_id, occurred_at, convert_from(body, 'UTF8')::json -> 'data'
@@ -52,7 +54,8 @@ func (s *Service) AccountEvents(ctx context.Context, account string, f EventFilt
 	return list, false, nil
 }
 
-// nonNil returns an empty list for a nil one, which the database would take as NULL.
+// nonNil returns an empty list for a nil one, which the database would take as
+// NULL.
 func nonNil[T any](list []T) []T {
 	if list == nil {
 		return []T{}

@@ -18,7 +18,8 @@ const (
 	Skipped   = "skipped"
 )
 
-// pickup is how long an execution may lie before somebody makes it another job: its worker may have died before it began.
+// pickup is how long an execution may lie before somebody makes it another job:
+// its worker may have died before it began.
 const pickup = 10 * time.Second
 
 // execution is a row to be made.
@@ -41,7 +42,8 @@ func newExecution(s Schedule, run plan.Run, now time.Time) execution {
 	return e
 }
 
-// insertExecutions writes rows and returns the ids of those that are new; a run that exists already stays as it is.
+// insertExecutions writes rows and returns the ids of those that are new; a run
+// that exists already stays as it is.
 func insertExecutions(ctx context.Context, tx pgx.Tx, made []execution) (map[string]bool, error) {
 	n := len(made)
 	ids, schedules, statuses := make([]string, n), make([]string, n), make([]string, n)

@@ -19,7 +19,8 @@ var (
 	away     = controlplane.Errorf(decision.BadGateway, "The product did not answer.")
 )
 
-// receiver is a customer's endpoint that answers with the given statuses in turn, the last one for ever.
+// receiver is a customer's endpoint that answers with the given statuses in
+// turn, the last one for ever.
 func receiver(t *testing.T, seen func(*http.Request, string), statuses ...int) *httptest.Server {
 	t.Helper()
 	var calls atomic.Int32
@@ -32,7 +33,8 @@ func receiver(t *testing.T, seen func(*http.Request, string), statuses ...int) *
 	return s
 }
 
-// createWith makes a schedule of a type with the given parts, due in a minute, and fires it.
+// createWith makes a schedule of a type with the given parts, due in a minute,
+// and fires it.
 func (b *bundle) createWith(kind, parts string) string {
 	b.t.Helper()
 	id := b.do("POST", "/v1/events/schedules", `{"name":"x","type":"`+kind+`","schedule":{"type":"recurring","cron":"1 12 * * *"},`+parts+`}`).
@@ -253,7 +255,8 @@ func TestADeletedScheduleEndsQuietly(t *testing.T) {
 	b.do("GET", "/v1/events/schedules/"+id+"/executions", "").want(404)
 }
 
-// TestARunIsMadeOnlyOnce holds the last guard: a schedule that is set back to a time it has had makes no second execution.
+// TestARunIsMadeOnlyOnce holds the last guard: a schedule that is set back to a
+// time it has had makes no second execution.
 func TestARunIsMadeOnlyOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -265,7 +268,8 @@ func TestARunIsMadeOnlyOnce(t *testing.T) {
 	}
 }
 
-// TestOneBadScheduleDoesNotStopTheOthers plants a definition that no version could have stored.
+// TestOneBadScheduleDoesNotStopTheOthers plants a definition that no version
+// could have stored.
 func TestOneBadScheduleDoesNotStopTheOthers(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

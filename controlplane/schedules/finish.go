@@ -22,18 +22,21 @@ type Outcome struct {
 	Event   *controlplane.Event
 }
 
-// WebhookResult is the last answer to a webhook call (spec, "Execution record").
+// WebhookResult is the last answer to a webhook call (spec, "Execution
+// record").
 type WebhookResult struct {
 	Status       int `json:"status"`       // 0: no answer
 	ResponseTime int `json:"responseTime"` // milliseconds
 	Payload      any `json:"payload"`      // what was sent
 }
 
-// errTakenOver says that an attempt's lease had ended: its outcome does not count.
+// errTakenOver says that an attempt's lease had ended: its outcome does not
+// count.
 var errTakenOver = errors.New("the execution was taken over")
 
-// Finish ends an execution: its record, the schedule's counters, the account's event and the start of a run that waits behind it
-// commit together. An attempt that was taken over changes nothing.
+// Finish ends an execution: its record, the schedule's counters, the account's
+// event and the start of a run that waits behind it commit together. An attempt
+// that was taken over changes nothing.
 func (s *Service) Finish(ctx context.Context, a Attempt, o Outcome) error {
 	err := postgres.InTx(ctx, s.DB, func(tx pgx.Tx) error {
 		now := s.now()
@@ -57,8 +60,9 @@ func (s *Service) Finish(ctx context.Context, a Attempt, o Outcome) error {
 	return nil
 }
 
-// record writes the outcome in one round trip and returns the waiting execution that may start now, if there is one. The
-// schedule's row is locked first: whoever claims the schedule sees this execution either under way or ended.
+// record writes the outcome in one round trip and returns the waiting execution
+// that may start now, if there is one. The schedule's row is locked first:
+// whoever claims the schedule sees this execution either under way or ended.
 func record(ctx context.Context, tx pgx.Tx, a Attempt, o Outcome, now time.Time) ([]string, error) {
 	var batch pgx.Batch
 	batch.Queue(`UPDATE schedules SET execution_count = execution_count + 1, last_execution = $2, last_execution_status = $3 WHERE id = $1`,

@@ -27,8 +27,10 @@ type dueSchedule struct {
 	next  *time.Time
 }
 
-// FireDue claims a batch of due schedules that no other worker holds, makes their runs into executions and moves them on, all in
-// one transaction. A crash before its end leaves everything as it was: the claim is a row lock, which ends with the connection.
+// FireDue claims a batch of due schedules that no other worker holds, makes
+// their runs into executions and moves them on, all in one transaction. A crash
+// before its end leaves everything as it was: the claim is a row lock, which
+// ends with the connection.
 func (s *Service) FireDue(ctx context.Context) (Fired, error) {
 	var fired Fired
 	now := s.now()
@@ -97,8 +99,9 @@ func (s *Service) fire(ctx context.Context, tx pgx.Tx, due []dueSchedule, now ti
 	return len(started), moveOn(ctx, tx, due)
 }
 
-// runsOf returns the executions of one schedule and sets its next run. A definition that this version cannot read must not stop
-// the others: the schedule is left alone for an hour, and the log says so.
+// runsOf returns the executions of one schedule and sets its next run. A
+// definition that this version cannot read must not stop the others: the
+// schedule is left alone for an hour, and the log says so.
 func (s *Service) runsOf(d *dueSchedule, busy plan.Busy, now time.Time) []execution {
 	p, err := d.Definition.Schedule.Plan()
 	if err != nil {
@@ -117,8 +120,9 @@ func (s *Service) runsOf(d *dueSchedule, busy plan.Busy, now time.Time) []execut
 	return made
 }
 
-// openRuns counts what is going on with the claimed schedules. It is a statement of its own, after the locks were taken: an
-// execution that ended before then must not count.
+// openRuns counts what is going on with the claimed schedules. It is a
+// statement of its own, after the locks were taken: an execution that ended
+// before then must not count.
 func openRuns(ctx context.Context, tx pgx.Tx, due []dueSchedule) (map[string]plan.Busy, error) {
 	ids := make([]string, len(due))
 	for i, d := range due {
@@ -143,7 +147,8 @@ func openRuns(ctx context.Context, tx pgx.Tx, due []dueSchedule) (map[string]pla
 	return open, nil
 }
 
-// moveOn sets the next run of each claimed schedule; one that has none is completed.
+// moveOn sets the next run of each claimed schedule; one that has none is
+// completed.
 func moveOn(ctx context.Context, tx pgx.Tx, due []dueSchedule) error {
 	ids, nexts := make([]string, len(due)), make([]*time.Time, len(due))
 	for i, d := range due {

@@ -11,10 +11,12 @@ import (
 	"sluice.dev/sluice/filters/decision"
 )
 
-// bodyLimit bounds request bodies, in bytes: the largest payload and headers, and room.
+// bodyLimit bounds request bodies, in bytes: the largest payload and headers,
+// and room.
 const bodyLimit = 128 << 10
 
-// Routes adds the routes of /v1/events, which must stand behind the identity middleware. Scopes are the edge's affair.
+// Routes adds the routes of /v1/events, which must stand behind the identity
+// middleware. Scopes are the edge's affair.
 func (s *Service) Routes(r chi.Router, a respond.Adapter) {
 	h := handlers{s}
 	r.Route("/v1/events", func(r chi.Router) {
@@ -32,7 +34,8 @@ func (s *Service) Routes(r chi.Router, a respond.Adapter) {
 
 type handlers struct{ *Service }
 
-// account returns whose schedules a request is about. An agent that pays per call has no account to keep any in.
+// account returns whose schedules a request is about. An agent that pays per
+// call has no account to keep any in.
 func account(r *http.Request) (string, error) {
 	id := identity.Account(r.Context())
 	if id == "" {

@@ -126,7 +126,8 @@ func (h handlers) executions(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// eventType is what the type parameter of the event list may hold: a name, a group as in stream.*, or error.
+// eventType is what the type parameter of the event list may hold: a name, a
+// group as in stream.*, or error.
 var eventType = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}(\.\*)?$`)
 
 func (h handlers) events(w http.ResponseWriter, r *http.Request) error {

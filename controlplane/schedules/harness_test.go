@@ -67,7 +67,8 @@ func (f *fakeStreams) Act(_ context.Context, by product.Caller, a definition.Act
 	return product.Outcome{StreamID: a.StreamID, Action: a.Action + "ed", Message: "Stream " + a.Action + "ed"}, nil
 }
 
-// bundle is a service on a database of its own, with a clock that stands at noon.
+// bundle is a service on a database of its own, with a clock that stands at
+// noon.
 type bundle struct {
 	t       testing.TB
 	clock   *fakeClock
@@ -177,7 +178,8 @@ func (a answer) items() (list []map[string]any) {
 	return list
 }
 
-// create makes a schedule from its timing and further members, and returns its id.
+// create makes a schedule from its timing and further members, and returns its
+// id.
 func (b *bundle) create(name, timing, more string) string {
 	b.t.Helper()
 	body := `{"name":"` + name + `","type":"custom","schedule":` + timing + more + `}`
@@ -199,7 +201,8 @@ func (b *bundle) fire() (started int) {
 	}
 }
 
-// executions lists a schedule's executions with one of the statuses, oldest first.
+// executions lists a schedule's executions with one of the statuses, oldest
+// first.
 func (b *bundle) executions(schedule string, statuses ...string) []string {
 	b.t.Helper()
 	rows, err := b.pool.Query(b.t.Context(), `SELECT id FROM schedule_executions WHERE schedule_id = $1 AND status = ANY ($2)
@@ -214,7 +217,8 @@ func (b *bundle) executions(schedule string, statuses ...string) []string {
 	return ids
 }
 
-// work makes one attempt of each execution of a schedule that is under way, and returns the last wait asked for.
+// work makes one attempt of each execution of a schedule that is under way, and
+// returns the last wait asked for.
 func (b *bundle) work(schedule string) (again time.Duration) {
 	b.t.Helper()
 	for _, id := range b.executions(schedule, schedules.Executing) {

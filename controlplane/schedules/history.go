@@ -24,16 +24,17 @@ type Record struct {
 	Logs         []string        `json:"logs"`
 }
 
-// HistoryFilter narrows a list of executions. Zero members do not, but executions that have not ended are listed only when
-// Status asks for them.
+// HistoryFilter narrows a list of executions. Zero members do not, but
+// executions that have not ended are listed only when Status asks for them.
 type HistoryFilter struct {
 	Status string
 	From   *time.Time // executed then or later
 	To     *time.Time // executed then or earlier
 }
 
-// History returns a page of a schedule's executions, latest first, and how many there are in all. It fails with not_found when
-// the account has no such schedule.
+// History returns a page of a schedule's executions, latest first, and how many
+// there are in all. It fails with not_found when the account has no such
+// schedule.
 func (s *Service) History(ctx context.Context, account, id string, f HistoryFilter, page paging.Page) ([]Record, int, error) {
 	if _, err := s.Get(ctx, account, id); err != nil {
 		return nil, 0, err

@@ -16,7 +16,8 @@ const (
 // alphabet is Crockford's, in lower case, which sorts as the bytes do.
 var alphabet = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)
 
-// newID returns the prefix and 26 characters: 48 bits of time, by which ids sort, and 80 random bits.
+// newID returns the prefix and 26 characters: 48 bits of time, by which ids
+// sort, and 80 random bits.
 func newID(prefix string, now time.Time) string {
 	raw := stamp(now)
 	rand.Read(raw[6:])

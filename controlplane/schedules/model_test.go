@@ -12,8 +12,10 @@ import (
 	"sluice.dev/sluice/controlplane/schedules"
 )
 
-// The model is what a schedule's life should be, written down a second time without database, queue or look-back: it walks
-// forward from run to run. Random operations are done to it and to the service alike, and both are compared after each.
+// The model is what a schedule's life should be, written down a second time
+// without database, queue or look-back: it walks forward from run to run.
+// Random operations are done to it and to the service alike, and both are
+// compared after each.
 
 // modelRun is an execution that is expected.
 type modelRun struct {
@@ -107,7 +109,8 @@ func (m *model) begin(at time.Time, queue bool) {
 	m.runs = append(m.runs, &modelRun{at, status})
 }
 
-// work ends every execution under way with success, which starts one that waits.
+// work ends every execution under way with success, which starts one that
+// waits.
 func (m *model) work() {
 	for _, r := range m.runs {
 		if r.status == schedules.Executing {
@@ -268,7 +271,8 @@ func (w *modelWorld) actual(m *model) []string {
 	return lines
 }
 
-// TestTheServiceFollowsTheModel does random operations over ten years in three zones.
+// TestTheServiceFollowsTheModel does random operations over ten years in three
+// zones.
 func TestTheServiceFollowsTheModel(t *testing.T) {
 	t.Parallel()
 	for seed, zone := range []string{"America/New_York", "Australia/Lord_Howe", "Africa/Casablanca"} {

@@ -13,7 +13,8 @@ import (
 // maxPreview is the most runs that one preview shows.
 const maxPreview = 100
 
-// previewRequest is the body of POST /v1/events/schedules/preview. The timing may stand in schedule, or at the top.
+// previewRequest is the body of POST /v1/events/schedules/preview. The timing
+// may stand in schedule, or at the top.
 type previewRequest struct {
 	Schedule *definition.Timing `json:"schedule"`
 	Type     string             `json:"type"`
@@ -23,7 +24,8 @@ type previewRequest struct {
 	Count    *int               `json:"count"`
 }
 
-// timing returns the timing asked for: the schedule object, or a cron expression alone.
+// timing returns the timing asked for: the schedule object, or a cron
+// expression alone.
 func (p previewRequest) timing() definition.Timing {
 	t := definition.Timing{Type: p.Type, Cron: p.Cron, Timezone: p.Timezone}
 	if p.Schedule != nil {
@@ -38,7 +40,8 @@ func (p previewRequest) timing() definition.Timing {
 	return t
 }
 
-// runs computes the preview. It fails with invalid_request, naming every bad field.
+// runs computes the preview. It fails with invalid_request, naming every bad
+// field.
 func (p previewRequest) runs(now time.Time) ([]time.Time, error) {
 	count := 5
 	if p.Count != nil {

@@ -5,8 +5,9 @@ import (
 	"fmt"
 )
 
-// Prune removes one batch of executions that ended longer ago than the retention, and returns how many. The caller repeats it
-// until it returns 0. Ids sort by the time they were made, so the primary key finds the oldest.
+// Prune removes one batch of executions that ended longer ago than the
+// retention, and returns how many. The caller repeats it until it returns 0.
+// Ids sort by the time they were made, so the primary key finds the oldest.
 func (s *Service) Prune(ctx context.Context) (int, error) {
 	tag, err := s.DB.Exec(ctx, `
 		DELETE FROM schedule_executions WHERE id IN (

@@ -26,7 +26,8 @@ func (s *Service) Get(ctx context.Context, account, id string) (Schedule, error)
 	return found, postgres.NotFound(err, "read schedule")
 }
 
-// List returns a page of an account's schedules, newest first, and how many there are in all.
+// List returns a page of an account's schedules, newest first, and how many
+// there are in all.
 func (s *Service) List(ctx context.Context, account string, f Filter, page paging.Page) ([]Schedule, int, error) {
 	const where = ` FROM schedules WHERE account_id = $1 AND ($2 = '' OR status = $2) AND ($3 = '' OR type = $3)
 		AND ($4 = '' OR $4 = ANY (tags))`
@@ -47,7 +48,8 @@ func (s *Service) List(ctx context.Context, account string, f Filter, page pagin
 	return list, total, nil
 }
 
-// Delete removes a schedule with its history. An execution under way may still end, unrecorded. It fails with not_found.
+// Delete removes a schedule with its history. An execution under way may still
+// end, unrecorded. It fails with not_found.
 func (s *Service) Delete(ctx context.Context, account, id string) error {
 	tag, err := s.DB.Exec(ctx, `DELETE FROM schedules WHERE account_id = $1 AND id = $2`, account, id)
 	if err == nil && tag.RowsAffected() == 0 {

@@ -1,11 +1,14 @@
-// Package schedules is the Events API's service: it keeps schedules, makes their due runs into executions, and records what came
-// of each. When a run is due is decided by its sub-package plan, what a schedule may say by definition, and what an execution does
-// by run, which the workers drive.
+// Package schedules is the Events API's service: it keeps schedules, makes
+// their due runs into executions, and records what came of each. When a run is
+// due is decided by its sub-package plan, what a schedule may say by
+// definition, and what an execution does by run, which the workers drive.
 //
-// A run is made in one transaction: the execution row, its job in the queue and the schedule's next time commit together, by
-// whichever worker claims the schedule first. From then on the execution ends in exactly one record, whatever crashes: a worker
-// holds it by a lease, and an execution whose lease has lapsed is given a new job. What an execution does to the world is done
-// at least once; its id goes along, so that receivers can tell a repetition.
+// A run is made in one transaction: the execution row, its job in the queue and
+// the schedule's next time commit together, by whichever worker claims the
+// schedule first. From then on the execution ends in exactly one record,
+// whatever crashes: a worker holds it by a lease, and an execution whose lease
+// has lapsed is given a new job. What an execution does to the world is done at
+// least once; its id goes along, so that receivers can tell a repetition.
 package schedules
 
 import (
@@ -40,7 +43,8 @@ type Config struct {
 	DB     postgres.DB          // required
 	Jobs   Jobs                 // required: a River client, which need not be started
 	Events controlplane.Emitter // required: executions appear among the account's events
-	// CheckURL reports whether a webhook's address may be called: (*outbound.Client).CheckURL. Required for handlers.
+	// CheckURL reports whether a webhook's address may be called:
+	// (*outbound.Client).CheckURL. Required for handlers.
 	CheckURL func(ctx context.Context, url string) error
 	// Now is the clock; nil: time.Now.
 	Now func() time.Time
@@ -74,7 +78,8 @@ func New(c Config) *Service {
 	return &Service{Config: c}
 }
 
-// now is the clock in the database's precision, so that what is stored equals what was compared.
+// now is the clock in the database's precision, so that what is stored equals
+// what was compared.
 func (s *Service) now() time.Time { return s.Now().UTC().Truncate(time.Microsecond) }
 
 // enqueue gives each execution a job, in the caller's transaction.

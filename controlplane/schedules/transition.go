@@ -7,7 +7,8 @@ import (
 	"sluice.dev/sluice/filters/decision"
 )
 
-// transition is a change of status asked for by a customer. Only a worker completes a schedule.
+// transition is a change of status asked for by a customer. Only a worker
+// completes a schedule.
 //
 //	from        asked    timing changed   to
 //	active      -        no               active, next run kept
@@ -30,7 +31,8 @@ func (t transition) keepsNext() bool {
 	return !t.timed && (t.asked == "" || t.asked == t.from)
 }
 
-// resolve returns the new status and next run. Future computes the first run from now, or fails when there is none.
+// resolve returns the new status and next run. Future computes the first run
+// from now, or fails when there is none.
 func (t transition) resolve(future func() (time.Time, error)) (string, *time.Time, error) {
 	switch t.asked {
 	case "", Active, Paused:

@@ -9,7 +9,8 @@ import (
 	"sluice.dev/sluice/filters/decision"
 )
 
-// TestTransitions is the table of transition.go: every state, with every request.
+// TestTransitions is the table of transition.go: every state, with every
+// request.
 func TestTransitions(t *testing.T) {
 	t.Parallel()
 	kept, future := time.Unix(1, 0), time.Unix(2, 0)

@@ -10,9 +10,10 @@ import (
 	"sluice.dev/sluice/filters/decision"
 )
 
-// Trigger makes an execution at once, whatever the timing and whatever else is running, and leaves the next run alone. It
-// returns the execution's id. A key that is not empty makes the call repeatable. It fails with not_found, and with conflict for
-// a completed schedule.
+// Trigger makes an execution at once, whatever the timing and whatever else is
+// running, and leaves the next run alone. It returns the execution's id. A key
+// that is not empty makes the call repeatable. It fails with not_found, and
+// with conflict for a completed schedule.
 func (s *Service) Trigger(ctx context.Context, account, id, key string) (string, error) {
 	now := s.now()
 	e := execution{id: newID(executionPrefix, now), schedule: id, status: Executing, note: "triggered by hand", executedAt: now}

@@ -13,14 +13,16 @@ import (
 	"sluice.dev/sluice/filters/decision"
 )
 
-// errStale says that a schedule was changed between being read and being written.
+// errStale says that a schedule was changed between being read and being
+// written.
 var errStale = errors.New("the schedule was changed meanwhile")
 
 // updateTries bounds how often an update is begun anew because of another one.
 const updateTries = 5
 
-// Update merges a patch into a schedule. It fails with not_found, with invalid_request naming every bad field, and with conflict:
-// for a name that exists, for pausing a completed schedule, or when others keep changing it.
+// Update merges a patch into a schedule. It fails with not_found, with
+// invalid_request naming every bad field, and with conflict: for a name that
+// exists, for pausing a completed schedule, or when others keep changing it.
 func (s *Service) Update(ctx context.Context, account, id string, patch definition.Patch) (Schedule, error) {
 	for range updateTries {
 		updated, err := s.tryUpdate(ctx, account, id, patch)
@@ -31,8 +33,8 @@ func (s *Service) Update(ctx context.Context, account, id string, patch definiti
 	return Schedule{}, &controlplane.Error{Code: decision.Conflict, Message: "The schedule is being changed by others.", Cause: errStale}
 }
 
-// tryUpdate checks the patch outside any transaction, because the check may wait for a name lookup, and writes if nothing has
-// changed since.
+// tryUpdate checks the patch outside any transaction, because the check may
+// wait for a name lookup, and writes if nothing has changed since.
 func (s *Service) tryUpdate(ctx context.Context, account, id string, patch definition.Patch) (Schedule, error) {
 	old, err := s.Get(ctx, account, id)
 	if err != nil {
@@ -64,8 +66,9 @@ func (s *Service) tryUpdate(ctx context.Context, account, id string, patch defin
 	return updated, err
 }
 
-// write stores the new state if version and status are still the old ones. A next time that does not change is left alone, because a
-// worker may have moved it on.
+// write stores the new state if version and status are still the old ones. A
+// next time that does not change is left alone, because a worker may have moved
+// it on.
 func (s *Service) write(ctx context.Context, tx pgx.Tx, old Schedule, d definition.Definition, status string, next *time.Time, keep bool) (Schedule, error) {
 	rows, err := tx.Query(ctx, `
 		UPDATE schedules SET name = $3, type = $4, tags = $5, definition = $6, version = version + 1, updated_at = $7,
@@ -83,7 +86,8 @@ func (s *Service) write(ctx context.Context, tx pgx.Tx, old Schedule, d definiti
 	return updated, stored(err)
 }
 
-// dropWaiting ends the runs that wait behind another one: a pause stops them too.
+// dropWaiting ends the runs that wait behind another one: a pause stops them
+// too.
 func (s *Service) dropWaiting(ctx context.Context, tx pgx.Tx, schedule string) error {
 	now := s.now()
 	_, err := tx.Exec(ctx, `

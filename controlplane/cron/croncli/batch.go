@@ -25,9 +25,10 @@ type answer struct {
 	Error string `json:"error,omitempty"`
 }
 
-// Batch reads JSON lines {"tz","expr","from"} and answers each, in order, with {"next"} or {"error"}. A bad line is answered
-// with its error and does not stop the rest; blank lines are passed over. The status is 0 unless reading or writing fails, or a
-// line is longer than 64 KiB.
+// Batch reads JSON lines {"tz","expr","from"} and answers each, in order, with
+// {"next"} or {"error"}. A bad line is answered with its error and does not
+// stop the rest; blank lines are passed over. The status is 0 unless reading or
+// writing fails, or a line is longer than 64 KiB.
 func Batch(in io.Reader, out, errs io.Writer) int {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, maxLine)
@@ -55,7 +56,8 @@ func answerLine(line []byte) answer {
 	return answer{Next: format(next)}
 }
 
-// nextOf computes the first run of one input line. All three members are required.
+// nextOf computes the first run of one input line. All three members are
+// required.
 func nextOf(line []byte) (time.Time, error) {
 	var r row
 	if err := json.Unmarshal(line, &r); err != nil {

@@ -1,4 +1,5 @@
-// Package croncli is `sluice cron next` without its flags: it previews cron expressions for people and for table checks.
+// Package croncli is `sluice cron next` without its flags: it previews cron
+// expressions for people and for table checks.
 package croncli
 
 import (
@@ -27,8 +28,9 @@ type Preview struct {
 	Count int    // runs to print, 1–MaxRuns
 }
 
-// Next prints the next runs to out, one UTC RFC 3339 time a line, and returns the exit status. What is wrong with the request
-// goes to errs as one line, and the status is then 2.
+// Next prints the next runs to out, one UTC RFC 3339 time a line, and returns
+// the exit status. What is wrong with the request goes to errs as one line, and
+// the status is then 2.
 func Next(p Preview, now time.Time, out, errs io.Writer) int {
 	lines, err := upcoming(p, now)
 	if err != nil {
@@ -43,7 +45,8 @@ func Next(p Preview, now time.Time, out, errs io.Writer) int {
 	return exitOK
 }
 
-// upcoming computes the runs of a preview. Fewer than asked for come back only when time runs out in the year 9999.
+// upcoming computes the runs of a preview. Fewer than asked for come back only
+// when time runs out in the year 9999.
 func upcoming(p Preview, now time.Time) ([]time.Time, error) {
 	if p.Count < 1 || p.Count > MaxRuns {
 		return nil, fmt.Errorf("the number of runs must be 1–%d", MaxRuns)

@@ -28,7 +28,8 @@ const (
 
 var streamIDForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// URLCheck reports whether an address may be called, as (*outbound.Client).CheckURL does.
+// URLCheck reports whether an address may be called, as
+// (*outbound.Client).CheckURL does.
 type URLCheck func(url string) error
 
 // check gathers every fault of a definition.
@@ -40,8 +41,9 @@ func (c *check) add(field, issue, expected string) {
 	c.details = append(c.details, decision.Detail{Field: field, Issue: issue, Expected: expected})
 }
 
-// Complete checks the definition, fills its defaults and returns its plan. The error lists every bad field. It does not ask
-// whether the plan has a run left: see Future.
+// Complete checks the definition, fills its defaults and returns its plan. The
+// error lists every bad field. It does not ask whether the plan has a run left:
+// see Future.
 func (d *Definition) Complete(checkURL URLCheck) (plan.Plan, error) {
 	d.applyDefaults()
 	var c check

@@ -1,5 +1,7 @@
-// Package definition is the document by which a customer describes a schedule: its fields, defaults and limits (spec, "Schedule
-// (Events API)"), and how a PATCH changes it. It knows no database; URLs are checked through a function that is passed in.
+// Package definition is the document by which a customer describes a schedule:
+// its fields, defaults and limits (spec, "Schedule (Events API)"), and how a
+// PATCH changes it. It knows no database; URLs are checked through a function
+// that is passed in.
 package definition
 
 import (
@@ -9,8 +11,9 @@ import (
 	"sluice.dev/sluice/controlplane/schedules/plan"
 )
 
-// The types of a schedule. Whatever parts a definition has are carried out, in this order: its action, its event (type custom),
-// its webhook. The type says which part must be there.
+// The types of a schedule. Whatever parts a definition has are carried out, in
+// this order: its action, its webhook, its event (type custom). The type says
+// which part must be there.
 const (
 	TypeStream  = "stream_start" // needs an action
 	TypeWebhook = "webhook"      // needs a webhook with a url
@@ -38,7 +41,8 @@ type Definition struct {
 	OverlapPolicy string       `json:"overlapPolicy"` // skip (default), queue, allow
 }
 
-// Timing is the schedule object. Dates without a time of day, and times without a zone, are read in Timezone.
+// Timing is the schedule object. Dates without a time of day, and times without
+// a zone, are read in Timezone.
 type Timing struct {
 	Type      string `json:"type"`
 	Cron      string `json:"cron,omitempty"`
@@ -46,7 +50,8 @@ type Timing struct {
 	StartDate string `json:"startDate,omitempty"` // a date counts from its first instant
 	EndDate   string `json:"endDate,omitempty"`   // a date counts to its last instant
 	ExecuteAt string `json:"executeAt,omitempty"`
-	// NextExecution is only in answers. In a request it is passed over, so that an object that was read can be sent back.
+	// NextExecution is only in answers. In a request it is passed over, so that
+	// an object that was read can be sent back.
 	NextExecution json.RawMessage `json:"nextExecution,omitempty"`
 }
 
@@ -57,7 +62,8 @@ type Action struct {
 	Settings map[string]string `json:"settings,omitempty"`
 }
 
-// Webhook is a call to a customer's address. The payload is sent as the body, exactly as it is.
+// Webhook is a call to a customer's address. The payload is sent as the body,
+// exactly as it is.
 type Webhook struct {
 	URL         string            `json:"url,omitempty"`
 	Headers     map[string]string `json:"headers,omitempty"`
@@ -75,8 +81,9 @@ type RetryPolicy struct {
 // maxDelay bounds the wait between two attempts.
 const maxDelay = time.Hour
 
-// Delay returns how long to wait after the given number of failures, 1 or more; false means that no retry is left. Jitter, from
-// 0 to 1, lengthens it by up to a tenth, never past an hour and never shortens it.
+// Delay returns how long to wait after the given number of failures, 1 or more;
+// false means that no retry is left. Jitter, from 0 to 1, lengthens it by up to
+// a tenth, never past an hour and never shortens it.
 func (r RetryPolicy) Delay(failures int, jitter float64) (time.Duration, bool) {
 	if failures > *r.MaxRetries {
 		return 0, false
@@ -89,7 +96,8 @@ func (r RetryPolicy) Delay(failures int, jitter float64) (time.Duration, bool) {
 	return time.Duration(delay * float64(time.Second)), true
 }
 
-// Retry returns the policy for an execution: the webhook's own, else the schedule's, else the defaults.
+// Retry returns the policy for an execution: the webhook's own, else the
+// schedule's, else the defaults.
 func (d Definition) Retry() RetryPolicy {
 	r := d.RetryPolicy
 	if d.Webhook != nil && d.Webhook.RetryPolicy != nil {

@@ -211,7 +211,8 @@ func TestThePayloadKeepsItsDigits(t *testing.T) {
 	}
 }
 
-// FuzzDefinition holds that whatever is accepted stays accepted when it is stored, read and patched with nothing.
+// FuzzDefinition holds that whatever is accepted stays accepted when it is
+// stored, read and patched with nothing.
 func FuzzDefinition(f *testing.F) {
 	f.Add(full)
 	f.Add(`{"name":"n","type":"custom","schedule":{"type":"one_time","executeAt":"2030-01-01T00:00:00"}}`)

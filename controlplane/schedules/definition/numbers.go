@@ -6,7 +6,8 @@ import (
 	"fmt"
 )
 
-// decodeNumbers decodes JSON and keeps numbers as they are written: a payload's large integers must not lose digits.
+// decodeNumbers decodes JSON and keeps numbers as they are written: a payload's
+// large integers must not lose digits.
 func decodeNumbers(raw []byte, v any) error {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()

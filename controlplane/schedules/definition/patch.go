@@ -9,8 +9,9 @@ import (
 	"sluice.dev/sluice/filters/decision"
 )
 
-// Patch is a partial definition. It is merged into the old one as RFC 7396 says: objects member by member, null removes, all else
-// replaces. The fields of the schedule object may also stand at the top.
+// Patch is a partial definition. It is merged into the old one as RFC 7396
+// says: objects member by member, null removes, all else replaces. The fields
+// of the schedule object may also stand at the top.
 type Patch struct {
 	Status string // empty: not asked for
 
@@ -38,10 +39,12 @@ type patchFields struct {
 	ExecuteAt     json.RawMessage `json:"executeAt"`
 }
 
-// timingNames are the fields of the schedule object that may stand at the top of a patch.
+// timingNames are the fields of the schedule object that may stand at the top
+// of a patch.
 var timingNames = []string{"cron", "timezone", "startDate", "endDate", "executeAt"}
 
-// ParsePatch reads the body of a PATCH. The error lists every field that has no place in one.
+// ParsePatch reads the body of a PATCH. The error lists every field that has no
+// place in one.
 func ParsePatch(raw []byte) (Patch, error) {
 	var fields patchFields
 	if err := respond.Unmarshal(raw, &fields); err != nil {
@@ -86,7 +89,8 @@ func (p *Patch) liftTiming() error {
 	return controlplane.Invalid(twice)
 }
 
-// Apply returns the definition with the patch merged into it. It is not checked yet: see Complete.
+// Apply returns the definition with the patch merged into it. It is not checked
+// yet: see Complete.
 func (p Patch) Apply(old Definition) (Definition, error) {
 	raw, err := json.Marshal(old)
 	if err != nil {
@@ -112,7 +116,8 @@ func (p Patch) Apply(old Definition) (Definition, error) {
 	return d, respond.Unmarshal(merged, &d)
 }
 
-// dropOther removes the fields of the old kind of timing when a patch changes the kind.
+// dropOther removes the fields of the old kind of timing when a patch changes
+// the kind.
 func dropOther(target, change any) {
 	timing, _ := member(target, "schedule").(map[string]any)
 	kind := member(member(change, "schedule"), "type")

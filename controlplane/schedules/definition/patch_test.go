@@ -89,7 +89,8 @@ func TestStatusIsNotPartOfTheDefinition(t *testing.T) {
 	}
 }
 
-// FuzzPatch holds that a patch never leaves the merger with anything but a definition or an error for the caller.
+// FuzzPatch holds that a patch never leaves the merger with anything but a
+// definition or an error for the caller.
 func FuzzPatch(f *testing.F) {
 	for _, patch := range []string{`{"cron":"@daily"}`, `{"schedule":{"type":"one_time"}}`, `{"webhook":{"payload":{"a":[1,{"b":null}]}}}`, `null`} {
 		f.Add(patch)

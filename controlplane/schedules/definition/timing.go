@@ -13,7 +13,8 @@ import (
 	"sluice.dev/sluice/filters/decision"
 )
 
-// Future returns the first run after now. Without one the error names the field to change.
+// Future returns the first run after now. Without one the error names the field
+// to change.
 func (t Timing) Future(p plan.Plan, now time.Time) (time.Time, error) {
 	next, ok := p.Next(now)
 	if ok {
@@ -40,7 +41,8 @@ func (t Timing) Plan() (plan.Plan, error) {
 	return p, controlplane.Invalid(c.details)
 }
 
-// timing checks the schedule object and builds its plan, which is of use only if nothing was found.
+// timing checks the schedule object and builds its plan, which is of use only
+// if nothing was found.
 func (c *check) timing(t Timing) plan.Plan {
 	loc, err := cron.LoadZone(t.Timezone)
 	if err != nil {
@@ -124,7 +126,8 @@ func (c *check) date(field, text string, loc *time.Location, end bool) time.Time
 	return at
 }
 
-// parseTime reads RFC 3339 with or without an offset; without one it is a time on the zone's clock.
+// parseTime reads RFC 3339 with or without an offset; without one it is a time
+// on the zone's clock.
 func parseTime(text string, loc *time.Location) (time.Time, bool) {
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
@@ -136,7 +139,8 @@ func parseTime(text string, loc *time.Location) (time.Time, bool) {
 	return at.UTC().Truncate(time.Microsecond), true // as precise as the database
 }
 
-// saneYear keeps times within what the database and RFC 3339 can hold, zone offsets included.
+// saneYear keeps times within what the database and RFC 3339 can hold, zone
+// offsets included.
 func saneYear(at time.Time) bool { return at.Year() >= 1970 && at.Year() < 9999 }
 
 func join(words []string) string { return strings.Join(words, ", ") }

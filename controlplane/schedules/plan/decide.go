@@ -2,14 +2,16 @@ package plan
 
 import "time"
 
-// The catch-up policies: what becomes of runs that were due while no worker was there.
+// The catch-up policies: what becomes of runs that were due while no worker was
+// there.
 const (
 	CatchUpSkip = "skip" // none of them
 	CatchUpLast = "last" // the latest one
 	CatchUpAll  = "all"  // each, one after the other, up to a limit
 )
 
-// The overlap policies: what becomes of a run that is due while an earlier one has not ended.
+// The overlap policies: what becomes of a run that is due while an earlier one
+// has not ended.
 const (
 	OverlapSkip  = "skip"
 	OverlapQueue = "queue"
@@ -24,7 +26,8 @@ type Policy struct {
 }
 
 const (
-	// Grace is how late a run may be and still count as on time: a restart of workers or database is no downtime.
+	// Grace is how late a run may be and still count as on time: a restart of
+	// workers or database is no downtime.
 	Grace = time.Minute
 	// MaxWaiting is how many runs of one schedule may wait behind another.
 	MaxWaiting = 100
@@ -61,8 +64,8 @@ type Busy struct {
 	Waiting   int
 }
 
-// Decide returns what becomes of the runs due from first to now. It is never empty, and never longer than the catch-up limit
-// and one.
+// Decide returns what becomes of the runs due from first to now. It is never
+// empty, and never longer than the catch-up limit and one.
 func Decide(p Plan, policy Policy, first, now time.Time, busy Busy) []Run {
 	runs := caughtUp(p, policy, first, now)
 	batch := policy.CatchUp == CatchUpAll && len(runs) > 1
@@ -81,7 +84,8 @@ func Decide(p Plan, policy Policy, first, now time.Time, busy Busy) []Run {
 	return runs
 }
 
-// caughtUp applies the catch-up policy: what it returns is to be started, if overlap allows, or skipped.
+// caughtUp applies the catch-up policy: what it returns is to be started, if
+// overlap allows, or skipped.
 func caughtUp(p Plan, policy Policy, first, now time.Time) []Run {
 	limit := 1
 	switch policy.CatchUp {
@@ -107,7 +111,8 @@ func caughtUp(p Plan, policy Policy, first, now time.Time) []Run {
 	return runs
 }
 
-// overlap applies the overlap policy to one run. Runs that are caught up on together wait for each other rather than skip.
+// overlap applies the overlap policy to one run. Runs that are caught up on
+// together wait for each other rather than skip.
 func overlap(policy string, batch bool, busy Busy, note string) (Fate, string) {
 	switch {
 	case policy == OverlapAllow, !busy.Executing && busy.Waiting == 0:

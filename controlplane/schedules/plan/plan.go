@@ -1,5 +1,6 @@
-// Package plan decides, without clock or database, when a schedule runs and what becomes of the runs that are due: which are
-// started, which wait, which are skipped.
+// Package plan decides, without clock or database, when a schedule runs and
+// what becomes of the runs that are due: which are started, which wait, which
+// are skipped.
 package plan
 
 import (
@@ -8,7 +9,8 @@ import (
 	"sluice.dev/sluice/controlplane/cron"
 )
 
-// Plan is when a schedule runs: once, or by a cron expression within optional bounds. The zero Plan never runs.
+// Plan is when a schedule runs: once, or by a cron expression within optional
+// bounds. The zero Plan never runs.
 type Plan struct {
 	once time.Time // zero: recurring
 
@@ -20,12 +22,14 @@ type Plan struct {
 // Once returns a Plan with a single run.
 func Once(at time.Time) Plan { return Plan{once: at.UTC()} }
 
-// Recurring returns a Plan that follows the expression in the zone, from start to end, both inclusive; a zero bound is none.
+// Recurring returns a Plan that follows the expression in the zone, from start
+// to end, both inclusive; a zero bound is none.
 func Recurring(expr cron.Schedule, loc *time.Location, start, end time.Time) Plan {
 	return Plan{expr: expr, loc: loc, start: start, end: end}
 }
 
-// Next returns the first run strictly after `after`, in UTC. False means that there is none: the schedule is completed.
+// Next returns the first run strictly after `after`, in UTC. False means that
+// there is none: the schedule is completed.
 func (p Plan) Next(after time.Time) (time.Time, bool) {
 	if !p.once.IsZero() {
 		return p.once, p.once.After(after)
@@ -57,8 +61,9 @@ func (p Plan) last(after, until time.Time) (time.Time, bool) {
 	return p.expr.Last(after, until, p.loc)
 }
 
-// Due returns the latest runs from first to now, both inclusive, oldest first and at most limit of them; first itself always
-// counts as a run. More reports whether there were earlier ones.
+// Due returns the latest runs from first to now, both inclusive, oldest first
+// and at most limit of them; first itself always counts as a run. More reports
+// whether there were earlier ones.
 func (p Plan) Due(first, now time.Time, limit int) (runs []time.Time, more bool) {
 	at := now
 	for len(runs) < limit {

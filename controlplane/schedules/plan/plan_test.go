@@ -90,7 +90,8 @@ func TestDueIsTheLatestRuns(t *testing.T) {
 	}
 }
 
-// fates is the outcome of Decide in short: the hour of each run and a letter for its fate.
+// fates is the outcome of Decide in short: the hour of each run and a letter
+// for its fate.
 func fates(runs []Run) (short []string) {
 	for _, r := range runs {
 		short = append(short, r.At.Format("15:04")+map[Fate]string{Start: "+", Wait: "~", Skip: "-"}[r.Fate])

@@ -1,4 +1,5 @@
-// Package product acts on streams through the API of the product that owns them, in the name of the account.
+// Package product acts on streams through the API of the product that owns
+// them, in the name of the account.
 package product
 
 import (
@@ -51,8 +52,9 @@ type request struct {
 	Settings map[string]string `json:"settings,omitempty"`
 }
 
-// Act carries out an action. A failure that the product explains is a *controlplane.Error with the product's code and message;
-// bad_gateway stands for no answer, and for one that cannot be read.
+// Act carries out an action. A failure that the product explains is a
+// *controlplane.Error with the product's code and message; bad_gateway stands
+// for no answer, and for one that cannot be read.
 func (c Client) Act(ctx context.Context, by Caller, a definition.Action) (Outcome, error) {
 	body, err := json.Marshal(request{a.Action, a.Settings})
 	if err != nil {
@@ -118,7 +120,8 @@ func read(status int, body []byte) (Outcome, error) {
 	return Outcome{}, &controlplane.Error{Code: refused.Error.Code, Message: refused.Error.Message, Details: refused.Error.Details}
 }
 
-// Transient reports whether an error of Act may pass by itself, so that trying again makes sense.
+// Transient reports whether an error of Act may pass by itself, so that trying
+// again makes sense.
 func Transient(err error) bool {
 	switch status := decision.Lookup(controlplane.ErrorCode(err)).Status; status {
 	case http.StatusRequestTimeout, http.StatusTooManyRequests:

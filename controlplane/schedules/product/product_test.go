@@ -86,7 +86,8 @@ func TestNoAnswerIsTransient(t *testing.T) {
 	}
 }
 
-// FuzzRead holds that no answer, however strange, is both an outcome and an error, or neither.
+// FuzzRead holds that no answer, however strange, is both an outcome and an
+// error, or neither.
 func FuzzRead(f *testing.F) {
 	f.Add(200, `{"stream_id":"s","action":"started"}`)
 	f.Add(404, `{"error":{"code":"not_found"}}`)

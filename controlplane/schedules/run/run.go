@@ -1,5 +1,6 @@
-// Package run carries out executions: it takes one for an attempt, does what the schedule says, and has the outcome recorded.
-// It holds no database connection while it waits for others.
+// Package run carries out executions: it takes one for an attempt, does what
+// the schedule says, and has the outcome recorded. It holds no database
+// connection while it waits for others.
 package run
 
 import (
@@ -38,20 +39,23 @@ type Runner struct {
 	Streams Streams
 	Webhook Caller
 	Now     func() time.Time // nil: time.Now
-	// Jitter returns a number from 0 to 1 that lengthens the wait before a retry; nil: a random one.
+	// Jitter returns a number from 0 to 1 that lengthens the wait before a
+	// retry; nil: a random one.
 	Jitter func() float64
 	Log    *slog.Logger // nil: slog.Default
 }
 
-// The parts of a lease: the bounds of the stream action and of the webhook call leave time to record the outcome.
+// The parts of a lease: the bounds of the stream action and of the webhook call
+// leave time to record the outcome.
 const (
 	actionTimeout  = 2 * time.Second
 	webhookTimeout = 5 * time.Second
 	recordPause    = 200 * time.Millisecond
 )
 
-// Run makes the next attempt of an execution. It returns how long to wait before calling it again; 0: never. An error means
-// that the database did not take part; calling again is then right, too.
+// Run makes the next attempt of an execution. It returns how long to wait
+// before calling it again; 0: never. An error means that the database did not
+// take part; calling again is then right, too.
 func (r Runner) Run(ctx context.Context, execution string) (time.Duration, error) {
 	attempt, due, err := r.Store.Begin(ctx, execution)
 	if err != nil {
@@ -78,7 +82,8 @@ func (r Runner) Run(ctx context.Context, execution string) (time.Duration, error
 	return 0, r.record(leased, func() error { return r.Store.Finish(leased, *attempt, outcome) })
 }
 
-// record writes an outcome and repeats that until the lease ends: a database that restarts must not make the work be done twice.
+// record writes an outcome and repeats that until the lease ends: a database
+// that restarts must not make the work be done twice.
 func (r Runner) record(ctx context.Context, write func() error) error {
 	for {
 		err := write()

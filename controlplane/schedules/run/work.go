@@ -33,12 +33,14 @@ type failure struct {
 	transient bool
 }
 
-// log adds a line to the execution's logs. No header, payload or address goes in: customers keep secrets there.
+// log adds a line to the execution's logs. No header, payload or address goes
+// in: customers keep secrets there.
 func (w *work) log(format string, args ...any) {
 	w.logs = append(w.logs, w.now().UTC().Format("2006-01-02T15:04:05.000Z ")+fmt.Sprintf(format, args...))
 }
 
-// do carries out the parts of the definition one after the other and stops at the first that fails.
+// do carries out the parts of the definition one after the other and stops at
+// the first that fails.
 func (w *work) do(ctx context.Context) *failure {
 	w.log("attempt %d started", w.attempt.Number)
 	if w.attempt.Lost {
@@ -102,7 +104,8 @@ func (w *work) call(ctx context.Context, hook definition.Webhook) *failure {
 	return nil
 }
 
-// headers are the customer's and those by which a receiver can tell a repetition.
+// headers are the customer's and those by which a receiver can tell a
+// repetition.
 func headers(hook definition.Webhook, a schedules.Attempt) http.Header {
 	all := http.Header{"Content-Type": {"application/json"}}
 	for name, value := range hook.Headers {
