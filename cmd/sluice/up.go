@@ -157,19 +157,13 @@ func (l *local) parts() []supervise.Part {
 		l.postgres(),
 		supervise.Step("migrate", l.migrate),
 		supervise.Step("seed", l.seed),
-		l.process("controlplane", "SLUICE_ADMIN_ADDR", nil),
-		l.process("worker", "", nil),
-		l.process("runtime", "SLUICE_RUNTIME_LISTEN", nil),
-		l.process("media", "SLUICE_MEDIA_LISTEN", nil),
+		l.process("controlplane", "SLUICE_ADMIN_ADDR", "/health"),
+		l.process("worker", "", ""),
+		l.process("runtime", "SLUICE_RUNTIME_LISTEN", "/openapi.json"),
+		l.process("media", "SLUICE_MEDIA_LISTEN", "/health"),
 	}
 	for _, e := range l.edges {
-		p := l.process("edge", "", map[string]string{
-			"SLUICE_EDGE_NAME": e.name, "SLUICE_GATEWAY_ADDR": e.gateway, "SLUICE_RUNTIME_ADDR": e.runtime, "SLUICE_ENVOY_ADMIN_ADDR": e.admin,
-			"SLUICE_PUBLIC_URL": l.env.publicURL(),
-		})
-		p.Name = e.name
-		p.Ready = func(ctx context.Context) error { return l.serves(ctx, e) }
-		parts = append(parts, p)
+		parts = append(parts, l.edge(e))
 	}
 	return parts
 }
@@ -190,15 +184,31 @@ func (l *local) postgres() supervise.Part {
 }
 
 // process is this binary with another command. It is ready when the address in
-// variable answers /health; without a variable it is ready at once.
-func (l *local) process(command, variable string, extra map[string]string) supervise.Part {
-	p := supervise.Part{Name: command, Start: func(ctx context.Context, log io.Writer) (supervise.Running, error) {
-		return supervise.Command{Argv: []string{l.self, command}, Env: l.environ(extra)}.Start(ctx, log)
-	}}
+// variable answers a GET of path with 200; without a variable it is ready at once.
+func (l *local) process(command, variable, path string) supervise.Part {
+	p := supervise.Part{Name: command, Start: l.start(command, nil)}
 	if variable != "" {
-		p.Ready = func(ctx context.Context) error { return healthy(ctx, "http://"+l.env.get(variable)+"/health", "", 200) }
+		p.Ready = func(ctx context.Context) error { return healthy(ctx, "http://"+l.env.get(variable)+path, "", 200) }
 	}
 	return p
+}
+
+// edge is this binary as the supervisor of one Envoy.
+func (l *local) edge(e edgePorts) supervise.Part {
+	return supervise.Part{
+		Name: e.name,
+		Start: l.start("edge", map[string]string{
+			"SLUICE_EDGE_NAME": e.name, "SLUICE_GATEWAY_ADDR": e.gateway, "SLUICE_RUNTIME_ADDR": e.runtime, "SLUICE_ENVOY_ADMIN_ADDR": e.admin,
+			"SLUICE_PUBLIC_URL": l.env.publicURL(),
+		}),
+		Ready: func(ctx context.Context) error { return l.serves(ctx, e) },
+	}
+}
+
+func (l *local) start(command string, extra map[string]string) func(context.Context, io.Writer) (supervise.Running, error) {
+	return func(ctx context.Context, log io.Writer) (supervise.Running, error) {
+		return supervise.Command{Argv: []string{l.self, command}, Env: l.environ(extra)}.Start(ctx, log)
+	}
 }
 
 // environ is this process's environment with the stack's settings in it.

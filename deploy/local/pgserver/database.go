@@ -22,6 +22,10 @@ func ensureDatabase(ctx context.Context, url, name string) error {
 	if name == "postgres" {
 		return nil
 	}
+	var there bool // asked first: a failed attempt would stand in the log of every start
+	if err := conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)`, name).Scan(&there); err != nil || there {
+		return err
+	}
 	_, err = conn.Exec(ctx, "CREATE DATABASE "+pgx.Identifier{name}.Sanitize())
 	if pgErr := new(pgconn.PgError); errors.As(err, &pgErr) && pgErr.Code == duplicateDatabase {
 		return nil
