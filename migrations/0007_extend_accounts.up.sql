@@ -25,3 +25,18 @@ CREATE TABLE idempotent_answers (
   created_at timestamptz NOT NULL
 );
 CREATE INDEX idempotent_answers_created_idx ON idempotent_answers (created_at);
+
+-- People are invited, join by setting a password, and may be removed. A removed
+-- one stays as a row, because sessions and the audit log name it; the address is
+-- free again.
+ALTER TABLE users
+  ADD COLUMN invitation    bytea CONSTRAINT users_invitation_length CHECK (octet_length(invitation) = 32), -- SHA-256 of the token
+  ADD COLUMN invited_until timestamptz,
+  ADD COLUMN removed_at    timestamptz,
+  ALTER COLUMN password_hash DROP NOT NULL, -- NULL until the invitation is accepted
+  ADD CONSTRAINT users_invited_or_joined CHECK ((password_hash IS NULL) = (invitation IS NOT NULL) OR removed_at IS NOT NULL),
+  DROP CONSTRAINT users_email_key;
+CREATE UNIQUE INDEX users_email_key ON users (email) WHERE removed_at IS NULL;
+CREATE UNIQUE INDEX users_invitation_key ON users (invitation);
+CREATE INDEX users_account_idx ON users (account_id, created_at, id);
+CREATE INDEX sessions_user_idx ON sessions (user_id);

@@ -133,7 +133,7 @@ func (a API) addUser(w http.ResponseWriter, r *http.Request) error {
 	if err := respond.Decode(w, r, bodyLimit, &body); err != nil {
 		return err
 	}
-	details := append(checkEmail(NormalEmail(body.Email)), checkRole(body.Role)...)
+	details := append(CheckEmail(NormalEmail(body.Email)), CheckRole(body.Role)...)
 	if err := controlplane.Invalid(append(details, a.CheckPassword(body.Password)...)); err != nil {
 		return err
 	}

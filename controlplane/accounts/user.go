@@ -24,20 +24,30 @@ const (
 type User struct {
 	ID        string    `json:"id"`
 	Account   string    `json:"-"`
-	Email     string    `json:"email"` // lower case
-	Role      string    `json:"role"`  // Owner, Admin or Member
+	Email     string    `json:"email"`  // lower case
+	Role      string    `json:"role"`   // Owner, Admin or Member
+	Status    string    `json:"status"` // active, or invited until the invitation is accepted
 	CreatedAt time.Time `json:"created_at"`
 }
 
 // UserPrefix begins the identifiers of users.
 const UserPrefix = "user_"
 
-const userColumns = `id, account_id, email, role, created_at`
+// UserColumns are what OneUser reads, for queries of the table users u.
+const UserColumns = `u.id, u.account_id, u.email, u.role, CASE WHEN u.password_hash IS NULL THEN 'invited' ELSE 'active' END, u.created_at`
 
-func oneUser(ctx context.Context, db postgres.DB, doing, sql string, args ...any) (User, error) {
-	rows, _ := db.Query(ctx, sql, args...)
-	u, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[User])
+// ScanUser reads a row of UserColumns.
+func ScanUser(row pgx.CollectableRow) (User, error) {
+	u, err := pgx.RowToStructByPos[User](row)
 	u.CreatedAt = u.CreatedAt.UTC()
+	return u, err
+}
+
+// OneUser runs a query that gives one row of UserColumns. It fails with
+// not_found when it gives none, and with conflict when the address is taken.
+func OneUser(ctx context.Context, db postgres.DB, doing, sql string, args ...any) (User, error) {
+	rows, _ := db.Query(ctx, sql, args...)
+	u, err := pgx.CollectExactlyOneRow(rows, ScanUser)
 	switch postgres.Constraint(err) {
 	case "users_email_key":
 		return User{}, controlplane.Errorf(decision.Conflict, "There is a user with this e-mail address already.")
@@ -51,13 +61,13 @@ func oneUser(ctx context.Context, db postgres.DB, doing, sql string, args ...any
 // a bad address or role, and with conflict when the address is taken.
 func (s Store) AddUser(ctx context.Context, account, email, role, passwordHash string) (User, error) {
 	email = NormalEmail(email)
-	if err := controlplane.Invalid(append(checkEmail(email), checkRole(role)...)); err != nil {
+	if err := controlplane.Invalid(append(CheckEmail(email), CheckRole(role)...)); err != nil {
 		return User{}, err
 	}
 	var u User
 	err := postgres.InTx(ctx, s.DB, func(tx pgx.Tx) (err error) {
-		u, err = oneUser(ctx, tx, "add user", `INSERT INTO users (id, account_id, email, role, password_hash)
-			VALUES ($1, $2, $3, $4, $5) RETURNING `+userColumns, newID(UserPrefix), account, email, role, passwordHash)
+		u, err = OneUser(ctx, tx, "add user", `INSERT INTO users AS u (id, account_id, email, role, password_hash)
+			VALUES ($1, $2, $3, $4, $5) RETURNING `+UserColumns, newID(UserPrefix), account, email, role, passwordHash)
 		if err != nil {
 			return err
 		}
@@ -68,13 +78,14 @@ func (s Store) AddUser(ctx context.Context, account, email, role, passwordHash s
 
 // UserByEmail finds a user in any account; not_found when there is none.
 func (s Store) UserByEmail(ctx context.Context, email string) (User, error) {
-	return oneUser(ctx, s.DB, "find user", `SELECT `+userColumns+` FROM users WHERE email = $1`, NormalEmail(email))
+	return OneUser(ctx, s.DB, "find user", `SELECT `+UserColumns+` FROM users u WHERE email = $1 AND removed_at IS NULL`, NormalEmail(email))
 }
 
 // NormalEmail is the form in which addresses are stored and compared.
 func NormalEmail(email string) string { return strings.ToLower(strings.TrimSpace(email)) }
 
-func checkEmail(email string) []decision.Detail {
+// CheckEmail returns the faults of an address in its normal form.
+func CheckEmail(email string) []decision.Detail {
 	a, err := mail.ParseAddress(email)
 	if err != nil || a.Address != email || len(email) > 254 {
 		return []decision.Detail{{Field: "email", Issue: "is not valid", Expected: "an e-mail address"}}
@@ -82,7 +93,8 @@ func checkEmail(email string) []decision.Detail {
 	return nil
 }
 
-func checkRole(role string) []decision.Detail {
+// CheckRole returns the faults of a role.
+func CheckRole(role string) []decision.Detail {
 	if role != Owner && role != Admin && role != Member {
 		return []decision.Detail{{Field: "role", Issue: "is not valid", Expected: "owner, admin or member"}}
 	}
@@ -92,7 +104,7 @@ func checkRole(role string) []decision.Detail {
 // SetPassword replaces the hash of a user's password.
 func (s Store) SetPassword(ctx context.Context, user, passwordHash string) error {
 	return postgres.InTx(ctx, s.DB, func(tx pgx.Tx) error {
-		u, err := oneUser(ctx, tx, "set password", `UPDATE users SET password_hash = $2 WHERE id = $1 RETURNING `+userColumns, user, passwordHash)
+		u, err := OneUser(ctx, tx, "set password", `UPDATE users u SET password_hash = $2 WHERE id = $1 AND removed_at IS NULL AND invitation IS NULL RETURNING `+UserColumns, user, passwordHash)
 		if err != nil {
 			return err
 		}

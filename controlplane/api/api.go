@@ -19,6 +19,7 @@ import (
 	"sluice.dev/sluice/controlplane/postgres"
 	"sluice.dev/sluice/controlplane/respond"
 	"sluice.dev/sluice/controlplane/sessions"
+	"sluice.dev/sluice/controlplane/team"
 )
 
 // Routes mounts routes of another package.
@@ -61,11 +62,17 @@ func Public(c Config) http.Handler {
 	r.Get("/origin-health", c.Respond.Handle(c.health))
 	s.Routes(r)
 	errordocs.API{Respond: c.Respond}.Routes(r)
+	people := team.API{Store: team.Store{DB: c.DB, Now: c.Now}, Respond: c.Respond}
+	people.OpenRoutes(r)
 	mount(r, c.Open)
 	r.Group(func(r chi.Router) {
 		r.Use(s.Require, once.Wrap)
 		s.OwnRoutes(r)
 		k.Routes(r)
+	})
+	r.Group(func(r chi.Router) {
+		r.Use(c.anyCaller(s), once.Wrap)
+		people.Routes(r, c.need)
 	})
 	r.Group(func(r chi.Router) {
 		r.Use(c.Identity.Require(c.Respond), once.Wrap)

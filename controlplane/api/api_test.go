@@ -186,6 +186,36 @@ func TestARepeatedCreationMakesOneKey(t *testing.T) {
 	}
 }
 
+// People manage their team by session, programs by the identity that the edge
+// signed; either needs the scope.
+func TestTheTeamBySessionAndByKey(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	by := func(scopes ...string) header {
+		c := edge.Caller{Account: b.seeded.Account, Key: "key_1", Scopes: scopes}
+		return header{edge.Header: edge.Sign(secret, c, time.Now().Unix())}
+	}
+	body := `{"email":"ann@example.com","role":"member"}`
+	for _, c := range []struct {
+		method, body string
+		with         header
+		want         int
+	}{
+		{"GET", "", bearer(b.seeded.SessionToken), 200},
+		{"GET", "", by("users:read"), 200},
+		{"GET", "", by("streams:read"), 403},
+		{"GET", "", bearer(b.seeded.APIKey), 401},
+		{"GET", "", nil, 401},
+		{"POST", body, by("users:read"), 403},
+		{"POST", body, by("users:write"), 201},
+		{"POST", body, bearer(b.seeded.SessionToken), 409},
+	} {
+		if w, got := call(b.public, c.method, "/v1/users", c.body, c.with); w.Code != c.want {
+			t.Errorf("%s %v: %d %v, want %d", c.method, c.with, w.Code, got, c.want)
+		}
+	}
+}
+
 func TestSelf(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -96,7 +96,8 @@ func (s *Service) SignIn(ctx context.Context, email, password, address string) (
 
 func (s *Service) check(ctx context.Context, email, password string) (user string, ok bool, err error) {
 	stored := decoy
-	err = s.config.DB.QueryRow(ctx, `SELECT id, password_hash FROM users WHERE email = $1`, email).Scan(&user, &stored)
+	err = s.config.DB.QueryRow(ctx, `SELECT id, password_hash FROM users
+		WHERE email = $1 AND password_hash IS NOT NULL AND removed_at IS NULL`, email).Scan(&user, &stored)
 	if err = postgres.NotFound(err, "find user"); err != nil && controlplane.ErrorCode(err) != decision.NotFound {
 		return "", false, err
 	}
@@ -108,7 +109,7 @@ func (s *Service) check(ctx context.Context, email, password string) (user strin
 // against guessing themselves.
 func (s *Service) PasswordIs(ctx context.Context, user, password string) (bool, error) {
 	var stored string
-	err := s.config.DB.QueryRow(ctx, `SELECT password_hash FROM users WHERE id = $1`, user).Scan(&stored)
+	err := s.config.DB.QueryRow(ctx, `SELECT password_hash FROM users WHERE id = $1 AND password_hash IS NOT NULL`, user).Scan(&stored)
 	if err != nil {
 		return false, postgres.NotFound(err, "find user")
 	}
@@ -119,7 +120,7 @@ func (s *Service) PasswordIs(ctx context.Context, user, password string) (bool, 
 // has made sure of the user in another way.
 func (s *Service) Create(ctx context.Context, user string) (Session, error) {
 	var account, role string
-	err := s.config.DB.QueryRow(ctx, `SELECT account_id, role FROM users WHERE id = $1`, user).Scan(&account, &role)
+	err := s.config.DB.QueryRow(ctx, `SELECT account_id, role FROM users WHERE id = $1 AND removed_at IS NULL`, user).Scan(&account, &role)
 	if err != nil {
 		return Session{}, postgres.NotFound(err, "find user")
 	}
@@ -213,8 +214,30 @@ func (s *Service) End(ctx context.Context, id string) error {
 		if err := audit.RecordTx(ctx, tx, audit.Change{Account: account, Action: "session.end", Target: id}); err != nil {
 			return err
 		}
-		return feed.PutTx(ctx, tx, keytable.Record{Tag: keytable.TagOfToken(id), Kind: keytable.KindToken, Expires: uint32(until.Unix())})
+		return feed.PutTx(ctx, tx, revoked(id, until))
 	})
+}
+
+// EndAllTx ends every session of a user when tx commits: for someone who is
+// removed, or whose scopes change. Call it last, as it writes to the feed.
+func EndAllTx(ctx context.Context, tx pgx.Tx, user string, now time.Time) error {
+	rows, _ := tx.Query(ctx, `UPDATE sessions SET revoked_at = $2 WHERE user_id = $1 AND revoked_at IS NULL AND expires_at > $2
+		RETURNING id, expires_at`, user, now)
+	ended, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r keytable.Record, err error) {
+		var id string
+		var until time.Time
+		err = row.Scan(&id, &until)
+		return revoked(id, until), err
+	})
+	if err != nil {
+		return fmt.Errorf("end sessions: %w", postgres.Unreachable(err))
+	}
+	return feed.PutTx(ctx, tx, ended...)
+}
+
+// revoked is what edges are told of a session that ended before its token.
+func revoked(id string, until time.Time) keytable.Record {
+	return keytable.Record{Tag: keytable.TagOfToken(id), Kind: keytable.KindToken, Expires: uint32(until.Unix())}
 }
 
 // purgeBatch bounds the sessions of one transaction.

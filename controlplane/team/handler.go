@@ -1,0 +1,139 @@
+package team
+
+import (
+	"net/http"
+
+	"github.com/go-chi/chi/v5"
+	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/controlplane/api/paging"
+	"sluice.dev/sluice/controlplane/identity"
+	"sluice.dev/sluice/controlplane/respond"
+	"sluice.dev/sluice/controlplane/sessions"
+	"sluice.dev/sluice/filters/decision"
+)
+
+// bodyLimit bounds the bodies of these routes, in bytes.
+const bodyLimit = 16 << 10
+
+// API serves the people of an account.
+type API struct {
+	Store   Store
+	Respond respond.Adapter
+}
+
+// Routes mounts the routes of a caller under r. need gives the middleware that
+// asks for a scope.
+func (a API) Routes(r chi.Router, need func(scope string) func(http.Handler) http.Handler) {
+	h := a.Respond.Handle
+	r.Group(func(r chi.Router) {
+		r.Use(need("users:read"))
+		r.Get("/v1/users", h(a.list))
+		r.Get("/v1/users/{id}", h(a.get))
+	})
+	r.Group(func(r chi.Router) {
+		r.Use(need("users:write"))
+		r.Post("/v1/users", h(a.invite))
+		r.Patch("/v1/users/{id}", h(a.setRole))
+		r.Delete("/v1/users/{id}", h(a.remove))
+	})
+}
+
+// OpenRoutes mounts the route by which an invitation is accepted.
+func (a API) OpenRoutes(r chi.Router) {
+	r.Post("/v1/auth/invitations/accept", a.Respond.Handle(a.accept))
+}
+
+func (a API) list(w http.ResponseWriter, r *http.Request) error {
+	p, details := paging.Parse(r.URL.Query())
+	if err := controlplane.Invalid(details); err != nil {
+		return err
+	}
+	list, total, err := a.Store.List(r.Context(), identity.Account(r.Context()), p)
+	if err != nil {
+		return err
+	}
+	respond.JSON(w, http.StatusOK, paging.Of(list, p, total))
+	return nil
+}
+
+func (a API) get(w http.ResponseWriter, r *http.Request) error {
+	u, err := a.Store.Get(r.Context(), identity.Account(r.Context()), chi.URLParam(r, "id"))
+	if err != nil {
+		return err
+	}
+	respond.JSON(w, http.StatusOK, u)
+	return nil
+}
+
+func (a API) invite(w http.ResponseWriter, r *http.Request) error {
+	var body struct {
+		Email string `json:"email"`
+		Role  string `json:"role"`
+	}
+	if err := respond.Decode(w, r, bodyLimit, &body); err != nil {
+		return err
+	}
+	caller, _ := identity.From(r.Context())
+	i, err := a.Store.Invite(r.Context(), caller.Account, body.Email, body.Role, caller.Scopes)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	respond.JSON(w, http.StatusCreated, i)
+	return nil
+}
+
+func (a API) setRole(w http.ResponseWriter, r *http.Request) error {
+	var body struct {
+		Role string `json:"role"`
+	}
+	if err := respond.Decode(w, r, bodyLimit, &body); err != nil {
+		return err
+	}
+	caller, _ := identity.From(r.Context())
+	u, err := a.Store.SetRole(r.Context(), caller.Account, chi.URLParam(r, "id"), body.Role, caller.Scopes)
+	if err != nil {
+		return err
+	}
+	respond.JSON(w, http.StatusOK, u)
+	return nil
+}
+
+func (a API) remove(w http.ResponseWriter, r *http.Request) error {
+	caller, _ := identity.From(r.Context())
+	if err := a.Store.Remove(r.Context(), caller.Account, chi.URLParam(r, "id"), caller.Scopes); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// maxToken bounds an invitation's token, in bytes.
+const maxToken = 100
+
+func (a API) accept(w http.ResponseWriter, r *http.Request) error {
+	var body struct {
+		Token    string `json:"token"`
+		Password string `json:"password"`
+	}
+	if err := respond.Decode(w, r, bodyLimit, &body); err != nil {
+		return err
+	}
+	details := sessions.CheckPassword(body.Password)
+	if body.Token == "" || len(body.Token) > maxToken {
+		details = append(details, decision.Detail{Field: "token", Issue: "is not valid", Expected: "the token of an open invitation"})
+	}
+	if err := controlplane.Invalid(details); err != nil {
+		return err
+	}
+	hash, err := sessions.HashPassword(r.Context(), body.Password)
+	if err != nil {
+		return err
+	}
+	u, err := a.Store.Accept(r.Context(), body.Token, hash)
+	if err != nil {
+		return err
+	}
+	respond.JSON(w, http.StatusOK, u)
+	return nil
+}
