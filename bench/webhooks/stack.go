@@ -55,7 +55,8 @@ func (s *stack) addAccount(ctx context.Context, id string) error {
 }
 
 func (s *stack) work(ctx context.Context) error {
-	jobs, err := river.NewClient(riverpgxv5.New(s.pool), &river.Config{})
+	// It inserts only; the cooldown bounds how often it tells workers of new jobs.
+	jobs, err := river.NewClient(riverpgxv5.New(s.pool), &river.Config{FetchCooldown: 5 * time.Millisecond})
 	if err != nil {
 		return err
 	}
