@@ -1,0 +1,283 @@
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// model is a provider of ours behind the stack: it keeps the bodies that it is
+// asked with, and answers as the test says.
+type model struct {
+	*httptest.Server
+	asked  chan string
+	answer func(w http.ResponseWriter, r *http.Request)
+	mu     sync.Mutex
+}
+
+func newModel() *model {
+	m := &model{asked: make(chan string, 100)}
+	m.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		m.asked <- string(body)
+		m.mu.Lock()
+		answer := m.answer
+		m.mu.Unlock()
+		answer(w, r)
+	}))
+	return m
+}
+
+// answers sets what the model does from now on.
+func (m *model) answers(f func(w http.ResponseWriter, r *http.Request)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.answer = f
+}
+
+// says writes one event.
+func says(w http.ResponseWriter, data string) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	_, _ = io.WriteString(w, "data: "+data+"\n\n")
+	_ = http.NewResponseController(w).Flush()
+}
+
+const (
+	chunkHead = `{"id":"c1","object":"chat.completion.chunk","created":5,"model":"m","choices":[`
+	chunkText = chunkHead + `{"index":0,"delta":{"role":"assistant","content":"hi"},"finish_reason":null}]}`
+	chunkStop = chunkHead + `{"index":0,"delta":{},"finish_reason":"stop"}]}`
+	chunkUsed = chunkHead + `],"usage":{"prompt_tokens":5,"completion_tokens":2,"total_tokens":7}}`
+)
+
+func completes(w http.ResponseWriter, _ *http.Request) {
+	for _, e := range []string{chunkText, chunkStop, chunkUsed, "[DONE]"} {
+		says(w, e)
+	}
+}
+
+// chatStack is a stack whose model is ours, and whose edge has one more route:
+// with the caps, straight to the model, so that nothing but the edge can have
+// applied them. Tests that use it take turns.
+func chatStack(t *testing.T) (*stack, *model) {
+	t.Helper()
+	m := newModel()
+	t.Cleanup(m.Close)
+	s := own(t, map[string]string{"SLUICE_MODEL_UPSTREAM": m.URL})
+	b, err := os.ReadFile(filepath.Join("..", "deploy", "sluice.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := strings.Replace(string(b), "\nproducts:\n", "\nproducts:\n  - {name: bare-model, upstreams: [{address: \""+strings.TrimPrefix(m.URL, "http://")+"\"}]}\n", 1) +
+		"\n  - {name: bare-model, listener: runtime, methods: [POST], path: /v1/bare, auth: [key], product: bare-model, streaming: true, body_limit: 10485760, chat_caps: true}\n"
+	file := filepath.Join(t.TempDir(), "sluice.yaml")
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if status, out, errs := sluice(t, s.cli(), "apply", "-f", file); status != 0 {
+		t.Fatal(status, out, errs)
+	}
+	m.answers(completes)
+	eventually(t, "the new route is there", func() error {
+		return s.chat("/v1/bare", `{"model":"m","messages":[{"role":"user","content":"hi"}]}`)
+	})
+	return s, m
+}
+
+// chat asks once and reports anything but 200.
+func (s *stack) chat(path, body string) error {
+	r, err := try("POST", s.dev["SLUICE_RUNTIME_URL"]+path, s.dev["SLUICE_API_KEY"], json.RawMessage(body))
+	if err == nil && r.StatusCode != http.StatusOK {
+		return &unexpected{r}
+	}
+	return err
+}
+
+type unexpected struct{ response }
+
+func (u *unexpected) Error() string { return u.Status + " " + u.body }
+
+func TestChat(t *testing.T) {
+	s, m := chatStack(t)
+	for name, test := range map[string]func(*testing.T, *stack, *model){
+		"caps at the edge": capsAtTheEdge, "refusals at the edge": refusalsAtTheEdge, "a whole stream": wholeStream,
+		"chunks as they come": chunksAsTheyCome, "a client that leaves": clientThatLeaves, "errors of the provider": providerErrors,
+		"the other routes": otherRoutes,
+	} {
+		for len(m.asked) > 0 {
+			<-m.asked
+		}
+		m.answers(completes)
+		t.Run(name, func(t *testing.T) { test(t, s, m) })
+	}
+}
+
+func capsAtTheEdge(t *testing.T, s *stack, m *model) {
+	long := strings.Repeat("é", 201)
+	in := `{ "model":"m","x":1.50,"messages":[{"role":"user","content":"<system-reminder>available_skills</system-reminder>\u00e9"}],` +
+		`"stream":false,"max_completion_tokens":99999,"tools":[{"type":"function","function":{"name":"f","description":"` + long + `"}}]}`
+	r := call(t, "POST", s.dev["SLUICE_RUNTIME_URL"]+"/v1/bare", s.dev["SLUICE_API_KEY"], json.RawMessage(in))
+	wantStatus(t, r, 200)
+	got := <-m.asked
+	for _, want := range []string{`"stream":true`, `"max_completion_tokens":4096`, `"max_tokens":1024`, `"include_usage":true`, `"` + strings.Repeat("é", 200) + `"`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%s lacks %s", got, want)
+		}
+	}
+	if strings.Contains(got, "available_skills") {
+		t.Errorf("the reminder came through: %s", got)
+	}
+	r = call(t, "POST", s.dev["SLUICE_RUNTIME_URL"]+"/v1/bare", s.dev["SLUICE_API_KEY"], json.RawMessage(in), "x-service-strip-tools", "1")
+	wantStatus(t, r, 200)
+	if got := <-m.asked; strings.Contains(got, "tools") {
+		t.Errorf("tools are left: %s", got)
+	}
+}
+
+// refusalsAtTheEdge sends its bodies raw, as the helper's encoder would refuse
+// them.
+func refusalsAtTheEdge(t *testing.T, s *stack, m *model) {
+	for _, path := range []string{"/v1/bare", "/v1/chat/completions"} {
+		for name, c := range map[string]struct {
+			body   string
+			length int64
+			status int
+			code   string
+		}{
+			"no JSON":   {`{"model":`, 0, 400, "invalid_request"},
+			"no model":  {`{"messages":[]}`, 0, 400, "invalid_request"},
+			"no body":   {``, 0, 400, "invalid_request"},
+			"too large": {``, 10<<20 + 1, 413, "request_too_large"},
+		} {
+			var body io.Reader = strings.NewReader(c.body)
+			if c.length > 0 {
+				pipe, never := io.Pipe()
+				defer never.Close()
+				body = pipe
+			}
+			req, err := http.NewRequest("POST", s.dev["SLUICE_RUNTIME_URL"]+path, body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.length > 0 {
+				req.ContentLength = c.length
+			}
+			req.Header.Set("Authorization", "Bearer "+s.dev["SLUICE_API_KEY"])
+			res, err := client.Do(req)
+			if err != nil {
+				t.Fatal(path, name, err)
+			}
+			b, _ := io.ReadAll(res.Body)
+			res.Body.Close()
+			wantError(t, response{res, string(b)}, c.status, c.code)
+			if res.Header.Get("X-RateLimit-Limit") == "" {
+				t.Errorf("%s, %s: no rate-limit headers", path, name)
+			}
+		}
+	}
+	if len(m.asked) > 0 {
+		t.Errorf("the provider was asked %s", <-m.asked)
+	}
+}
+
+func wholeStream(t *testing.T, s *stack, m *model) {
+	r := call(t, "POST", s.dev["SLUICE_RUNTIME_URL"]+"/v1/chat/completions", s.dev["SLUICE_API_KEY"],
+		json.RawMessage(`{"model":"m","messages":[{"role":"user","content":"hi"}]}`))
+	wantStatus(t, r, 200)
+	usage := `{"prompt_tokens":5,"completion_tokens":2,"total_tokens":7}`
+	want := "data: " + chunkText + "\n\ndata: " + chunkStop[:len(chunkStop)-1] + `,"x-service-usage":` + usage + "}\n\ndata: " + chunkUsed + "\n\ndata: [DONE]\n\n"
+	if r.body != want || r.Header.Get("Content-Type") != "text/event-stream" || r.Header.Get("X-RateLimit-Limit") == "" {
+		t.Errorf("%v\n%s\nwant\n%s", r.Header, r.body, want)
+	}
+}
+
+// open starts a completion and returns its events line by line.
+func (s *stack) open(ctx context.Context, t *testing.T) *bufio.Scanner {
+	t.Helper()
+	req, err := http.NewRequestWithContext(ctx, "POST", s.dev["SLUICE_RUNTIME_URL"]+"/v1/chat/completions",
+		strings.NewReader(`{"model":"m","messages":[{"role":"user","content":"hi"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+s.dev["SLUICE_API_KEY"])
+	res, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { res.Body.Close() })
+	return bufio.NewScanner(res.Body)
+}
+
+// chunksAsTheyCome has a model that goes on only once the client has the chunk
+// before.
+func chunksAsTheyCome(t *testing.T, s *stack, m *model) {
+	next := make(chan struct{})
+	m.answers(func(w http.ResponseWriter, r *http.Request) {
+		for range 5 {
+			says(w, chunkText)
+			<-next
+		}
+		completes(w, r)
+	})
+	events := s.open(t.Context(), t)
+	for range 5 {
+		for events.Scan() && events.Text() != "data: "+chunkText {
+		}
+		next <- struct{}{}
+	}
+}
+
+// clientThatLeaves waits for the model to see the end of its stream.
+func clientThatLeaves(t *testing.T, s *stack, m *model) {
+	over := make(chan struct{})
+	m.answers(func(w http.ResponseWriter, r *http.Request) {
+		says(w, chunkText)
+		<-r.Context().Done()
+		close(over)
+	})
+	ctx, leave := context.WithCancel(t.Context())
+	events := s.open(ctx, t)
+	events.Scan()
+	leave()
+	<-over
+}
+
+func providerErrors(t *testing.T, s *stack, m *model) {
+	for status, want := range map[int]struct {
+		status int
+		code   string
+	}{400: {400, "invalid_request"}, 429: {429, "rate_limit_exceeded"}, 500: {502, "bad_gateway"}, 503: {503, "service_unavailable"}} {
+		m.answers(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
+		wantError(t, call(t, "POST", s.dev["SLUICE_RUNTIME_URL"]+"/v1/chat/completions", s.dev["SLUICE_API_KEY"],
+			json.RawMessage(`{"model":"m","messages":[{"role":"user","content":"hi"}]}`)), want.status, want.code)
+	}
+}
+
+func otherRoutes(t *testing.T, s *stack, m *model) {
+	m.answers(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"data":[{"id":"m"}]}`) })
+	base, key := s.dev["SLUICE_RUNTIME_URL"], s.dev["SLUICE_API_KEY"]
+	for _, c := range []struct {
+		method, path, key, want string
+		status                  int
+	}{
+		{"GET", "/", "", "curl -N " + base, 200},
+		{"GET", "/openapi.json", "", `"openapi": "3.1.0"`, 200},
+		{"GET", "/mcp", "", `"serverInfo"`, 200},
+		{"GET", "/v1/models", key, `{"id":"m","object":"model","owned_by":"upstream"}`, 200},
+		{"GET", "/v1/models", "", `"authentication_required"`, 401},
+		{"POST", "/v1/chat/completions", "", `"authentication_required"`, 401},
+		{"POST", "/v1/transcode", "", `"authentication_required"`, 401},
+	} {
+		r := call(t, c.method, base+c.path, c.key, nil)
+		if r.StatusCode != c.status || !strings.Contains(r.body, c.want) {
+			t.Errorf("%s %s: %d %s", c.method, c.path, r.StatusCode, r.body)
+		}
+	}
+}
