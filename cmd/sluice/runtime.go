@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"golang.org/x/sync/errgroup"
+	"sluice.dev/sluice/runtime/budget"
 	"sluice.dev/sluice/runtime/chat"
 	"sluice.dev/sluice/runtime/chat/upstream"
 	"sluice.dev/sluice/runtime/server"
@@ -19,8 +21,15 @@ func runRuntime(ctx context.Context, env environment) error {
 	if err != nil {
 		return err
 	}
+	pool, err := env.database(ctx, "sluice runtime", 20)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	ledger := budget.New(budget.Config{DB: pool})
 	handler, err := server.New(server.Config{
 		Targets:   targets,
+		Ledger:    ledger,
 		Secrets:   verifier.Secrets,
 		Gateway:   "http://" + env.get("SLUICE_GATEWAY_ADDR"),
 		PublicURL: "http://" + env.get("SLUICE_RUNTIME_ADDR"),
@@ -29,7 +38,15 @@ func runRuntime(ctx context.Context, env environment) error {
 	if err != nil {
 		return err
 	}
-	return serve(ctx, endpoint{name: "runtime", addr: env.get("SLUICE_RUNTIME_LISTEN"), streams: true, handler: handler})
+	// The ledger outlives the server: streams that end last are recorded too.
+	metering, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var g errgroup.Group
+	g.Go(func() error { ledger.Run(metering); return nil })
+	g.Go(func() error {
+		defer stop()
+		return serve(ctx, endpoint{name: "runtime", addr: env.get("SLUICE_RUNTIME_LISTEN"), streams: true, handler: handler})
+	})
+	return g.Wait()
 }
 
 // providers are those that the environment names; none: the built-in model.

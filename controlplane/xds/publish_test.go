@@ -215,7 +215,6 @@ func TestCheck(t *testing.T) {
 	for what, change := range map[string]func(*config.Document){
 		"a fault of its own":         func(d *config.Document) { d.Routes[0].Path = "" },
 		"an address that is missing": func(d *config.Document) { d.Products[0].Upstreams[0].Address = "${nowhere}" },
-		"a filter that is missing":   func(d *config.Document) { d.Routes[0].ChatCaps = true },
 	} {
 		d := document(t)
 		change(&d)

@@ -28,8 +28,9 @@ func EdgeFilterConfig(p *policy.Policy) *core.TypedExtensionConfig {
 
 // chatCapsFilter has a VM of its own, so that a crash while it reads a body
 // does not take authentication down with it.
-func chatCapsFilter() *core.TypedExtensionConfig {
-	c := plugin("chatcaps", "sluice-chatcaps", nil)
+// It needs the address of the documentation for its errors.
+func chatCapsFilter(docsBase string) *core.TypedExtensionConfig {
+	c := plugin("chatcaps", "sluice-chatcaps", []byte(docsBase))
 	// It decides on the body, so it holds the headers back until it has it.
 	c.AllowOnHeadersStopIteration = wrapperspb.Bool(true)
 	return extension(ChatCapsFilter, &wasmfilter.Wasm{Config: c})

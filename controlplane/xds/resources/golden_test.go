@@ -47,7 +47,7 @@ func everything() config.Document {
 
 func TestGoldens(t *testing.T) {
 	t.Parallel()
-	s := build(t, everything(), Options{Addresses: map[string]string{"media": "10.0.0.1:80"}, DocsBase: "https://api.example", ChatCaps: true})
+	s := build(t, everything(), Options{Addresses: map[string]string{"media": "10.0.0.1:80"}, DocsBase: "https://api.example"})
 	listeners, err := s.Listeners(Addresses{Gateway: "0.0.0.0:8080", Runtime: "[::1]:8090"})
 	if err != nil {
 		t.Fatal(err)
@@ -135,7 +135,7 @@ func TestTheSameInputGivesTheSameBytes(t *testing.T) {
 	t.Parallel()
 	var last []byte
 	for range 10 {
-		s := build(t, defaults(t), Options{Addresses: addresses, ChatCaps: true})
+		s := build(t, defaults(t), Options{Addresses: addresses})
 		listeners, err := s.Listeners(Addresses{Gateway: "127.0.0.1:1", Runtime: "127.0.0.1:2"})
 		if err != nil {
 			t.Fatal(err)

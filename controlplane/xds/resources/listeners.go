@@ -97,19 +97,16 @@ func (s *Set) manager(name string) (*anypb.Any, error) {
 }
 
 // chain is the order of filters. The edge filter is first: answers of a filter
-// before it would lack the rate-limit headers.
+// before it would lack the rate-limit headers. The chain is the same whatever
+// the routes are: a listener that changed would cut connections.
 func (s *Set) chain() []*hcm.HttpFilter {
-	chain := []*hcm.HttpFilter{discovered(EdgeFilter, false)}
-	if s.opts.ChatCaps {
-		chain = append(chain, discovered(ChatCapsFilter, true))
-	}
-	return append(chain, &hcm.HttpFilter{
+	return []*hcm.HttpFilter{discovered(EdgeFilter, false), discovered(ChatCapsFilter, true), {
 		Name: "envoy.filters.http.router",
 		ConfigType: &hcm.HttpFilter_TypedConfig{TypedConfig: pack(&router.Router{
 			SuppressEnvoyHeaders: true,
 			DynamicStats:         wrapperspb.Bool(false), // nobody reads statistics per upstream and status here
 		})},
-	})
+	}}
 }
 
 // discovered is a filter whose configuration comes by ECDS. There is no

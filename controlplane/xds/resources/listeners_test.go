@@ -68,7 +68,7 @@ func within(d, most time.Duration) bool { return d > 0 && d <= most }
 
 func TestChatCapsFilterIsOffUnlessARouteTurnsItOn(t *testing.T) {
 	t.Parallel()
-	for _, m := range managers(t, build(t, defaults(t), Options{Addresses: addresses, ChatCaps: true})) {
+	for _, m := range managers(t, build(t, defaults(t), Options{Addresses: addresses})) {
 		if len(m.HttpFilters) != 3 || m.HttpFilters[1].Name != ChatCapsFilter || !m.HttpFilters[1].Disabled {
 			t.Errorf("%v", m.HttpFilters)
 		}

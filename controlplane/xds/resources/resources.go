@@ -28,9 +28,6 @@ type Options struct {
 	// DocsBase is the public address of the gateway without a trailing slash,
 	// for links in errors; empty: relative links.
 	DocsBase string
-	// ChatCaps puts the second filter into the chain, for routes with
-	// chat_caps. Without it such routes do not compile.
-	ChatCaps bool
 }
 
 // Set is everything that edges are served, by name of resource. All edges get
@@ -58,13 +55,10 @@ func Build(d config.Document, p *policy.Policy, o Options) (*Set, error) {
 	}
 	s := &Set{
 		Policy: p, doc: d, opts: o,
-		Filters:   map[string]*core.TypedExtensionConfig{EdgeFilter: EdgeFilterConfig(p)},
+		Filters:   map[string]*core.TypedExtensionConfig{EdgeFilter: EdgeFilterConfig(p), ChatCapsFilter: chatCapsFilter(o.DocsBase)},
 		Routes:    map[string]*route.RouteConfiguration{},
 		Clusters:  map[string]*cluster.Cluster{},
 		Endpoints: map[string]*endpoint.ClusterLoadAssignment{},
-	}
-	if o.ChatCaps {
-		s.Filters[ChatCapsFilter] = chatCapsFilter()
 	}
 	for _, pr := range d.Products {
 		if err := s.addProduct(pr); err != nil {
@@ -90,11 +84,6 @@ func (o Options) lacks(d config.Document) error {
 				details = append(details, decision.Detail{Field: fmt.Sprintf("products[%d].upstreams[%d].address", i, j),
 					Issue: err.Error(), Expected: "one of " + strings.Join(slices.Sorted(maps.Keys(o.Addresses)), ", ")})
 			}
-		}
-	}
-	for i, r := range d.Routes {
-		if r.ChatCaps && !o.ChatCaps {
-			details = append(details, decision.Detail{Field: fmt.Sprintf("routes[%d].chat_caps", i), Issue: "needs a filter that edges here run without"})
 		}
 	}
 	return controlplane.Invalid(details)

@@ -24,7 +24,7 @@ func compiled(t *testing.T, r config.Route) []*route.Route {
 		Products: []config.Product{{Name: "media", Upstreams: []config.Upstream{{Address: "10.0.0.1:80"}}}},
 		Routes:   []config.Route{r},
 	}
-	rc := build(t, d, Options{ChatCaps: true}).Routes[r.ListenerName()]
+	rc := build(t, d, Options{}).Routes[r.ListenerName()]
 	return slices.DeleteFunc(rc.VirtualHosts[0].Routes, func(r *route.Route) bool { return r.Name != "it" })
 }
 
@@ -150,7 +150,7 @@ func TestWhatTheOptionsLackIsNamedAllAtOnce(t *testing.T) {
 	for _, d := range e.Details {
 		fields = append(fields, d.Field)
 	}
-	if got := strings.Join(fields, " "); got != "products[0].upstreams[0].address products[1].upstreams[0].address routes[5].chat_caps" {
+	if got := strings.Join(fields, " "); got != "products[0].upstreams[0].address products[1].upstreams[0].address" {
 		t.Error(got)
 	}
 }
