@@ -1,3 +1,6 @@
+ALTER TABLE plans DROP COLUMN self_serve;
+ALTER TABLE accounts DROP COLUMN unpaid;
+DROP TABLE invoices;
 DROP INDEX sessions_user_idx, users_account_idx, users_invitation_key, users_email_key;
 DELETE FROM users WHERE removed_at IS NOT NULL OR password_hash IS NULL;
 ALTER TABLE users

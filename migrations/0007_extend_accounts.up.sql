@@ -40,3 +40,28 @@ CREATE UNIQUE INDEX users_email_key ON users (email) WHERE removed_at IS NULL;
 CREATE UNIQUE INDEX users_invitation_key ON users (invitation);
 CREATE INDEX users_account_idx ON users (account_id, created_at, id);
 CREATE INDEX sessions_user_idx ON sessions (user_id);
+
+-- Invoices come from whatever makes them, by import; an open one past its due
+-- time makes the account unpaid, which its keys' records at the edges show.
+CREATE TABLE invoices (
+  id           text PRIMARY KEY,
+  account_id   text NOT NULL CONSTRAINT invoices_account_fkey REFERENCES accounts (id) ON DELETE CASCADE,
+  number       text NOT NULL CONSTRAINT invoices_number_length CHECK (length(number) BETWEEN 1 AND 100),
+  status       text NOT NULL CONSTRAINT invoices_status_known CHECK (status IN ('open', 'paid', 'void')),
+  currency     text NOT NULL CONSTRAINT invoices_currency_form CHECK (currency ~ '^[A-Z]{3}$'),
+  amount       bigint NOT NULL CONSTRAINT invoices_amount_positive CHECK (amount >= 0), -- in the currency's smallest unit
+  period_start date NOT NULL,
+  period_end   date NOT NULL,
+  issued_at    timestamptz NOT NULL,
+  due_at       timestamptz NOT NULL,
+  CONSTRAINT invoices_number_key UNIQUE (account_id, number),
+  CONSTRAINT invoices_period_order CHECK (period_start <= period_end)
+);
+CREATE INDEX invoices_overdue_idx ON invoices (due_at) WHERE status = 'open';
+ALTER TABLE accounts ADD COLUMN unpaid boolean NOT NULL DEFAULT false;
+CREATE INDEX accounts_unpaid_idx ON accounts (id) WHERE unpaid;
+
+-- A customer may move to these plans without asking; others are the operator's
+-- to give.
+ALTER TABLE plans ADD COLUMN self_serve boolean NOT NULL DEFAULT false;
+UPDATE plans SET self_serve = true WHERE name IN ('free', 'pro');

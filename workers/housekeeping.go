@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"sluice.dev/sluice/controlplane/billing"
 	"sluice.dev/sluice/controlplane/feed"
 	"sluice.dev/sluice/controlplane/idempotency"
 	"sluice.dev/sluice/controlplane/keys"
@@ -15,12 +16,12 @@ import (
 
 // Housekeeping drops what nobody needs any more: old tombstones of the key feed,
 // keys that ended long ago, answers kept for repeated requests, sessions that
-// have run out. It may run in every
-// worker; whoever comes second finds nothing to do.
+// have run out. It also marks accounts whose invoices have become overdue. It
+// may run in every worker; whoever comes second finds nothing to do.
 type Housekeeping struct {
 	DB       postgres.DB       // required
 	Sessions *sessions.Service // required
-	// Every is the pause between two rounds; 0: 10 minutes.
+	// Every is the pause between two rounds; 0: a minute.
 	Every time.Duration
 	Now   func() time.Time // nil: time.Now
 	Log   *slog.Logger     // nil: slog.Default
@@ -28,7 +29,7 @@ type Housekeeping struct {
 
 // Run works until ctx ends: at once, and then after each pause.
 func (h Housekeeping) Run(ctx context.Context) {
-	pause := time.NewTicker(cmp.Or(h.Every, 10*time.Minute))
+	pause := time.NewTicker(cmp.Or(h.Every, time.Minute))
 	defer pause.Stop()
 	for {
 		h.Round(ctx)
@@ -41,33 +42,34 @@ func (h Housekeeping) Run(ctx context.Context) {
 }
 
 // Round does everything once. A part that fails is logged and does not keep the
-// others from their work. It returns how many things went, by part.
+// others from their work. It returns how many things were found, by part.
 func (h Housekeeping) Round(ctx context.Context) map[string]int {
 	now := h.Now
 	if now == nil {
 		now = time.Now
 	}
 	log := cmp.Or(h.Log, slog.Default())
-	gone := map[string]int{}
+	found := map[string]int{}
 	for _, part := range []struct {
 		name string
 		do   func() (int, error)
 	}{
+		{"overdue", func() (int, error) { return billing.Store{DB: h.DB, Now: now}.Reconcile(ctx) }},
 		{"tombstones", func() (int, error) { return feed.Prune(ctx, h.DB, now().Add(-feed.TombstoneAge)) }},
 		{"keys", func() (int, error) { return keys.Store{DB: h.DB, Now: now}.Purge(ctx) }},
 		{"answers", func() (int, error) { return idempotency.Purge(ctx, h.DB, now()) }},
 		{"sessions", func() (int, error) { return h.Sessions.Purge(ctx) }},
 	} {
 		n, err := part.do()
-		gone[part.name] = n
+		found[part.name] = n
 		switch {
 		case ctx.Err() != nil:
-			return gone
+			return found
 		case err != nil:
 			log.WarnContext(ctx, "housekeeping failed", "part", part.name, "cause", err)
 		case n > 0:
-			log.InfoContext(ctx, "housekeeping", "part", part.name, "gone", n)
+			log.InfoContext(ctx, "housekeeping", "part", part.name, "count", n)
 		}
 	}
-	return gone
+	return found
 }

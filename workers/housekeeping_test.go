@@ -30,10 +30,10 @@ func TestHousekeepingDropsWhatIsOld(t *testing.T) {
 		days int
 		want map[string]int
 	}{
-		{0, map[string]int{"tombstones": 0, "keys": 0, "answers": 0, "sessions": 0}},
-		{2, map[string]int{"tombstones": 0, "keys": 0, "answers": 0, "sessions": 1}},
-		{3690, map[string]int{"tombstones": 0, "keys": 2, "answers": 0, "sessions": 0}},
-		{3690, map[string]int{"tombstones": 2, "keys": 0, "answers": 0, "sessions": 0}},
+		{0, map[string]int{"overdue": 0, "tombstones": 0, "keys": 0, "answers": 0, "sessions": 0}},
+		{2, map[string]int{"overdue": 0, "tombstones": 0, "keys": 0, "answers": 0, "sessions": 1}},
+		{3690, map[string]int{"overdue": 0, "tombstones": 0, "keys": 2, "answers": 0, "sessions": 0}},
+		{3690, map[string]int{"overdue": 0, "tombstones": 2, "keys": 0, "answers": 0, "sessions": 0}},
 	} {
 		if got := round(c.days); !maps.Equal(got, c.want) {
 			t.Errorf("after %d days: %v, want %v", c.days, got, c.want)

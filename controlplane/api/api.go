@@ -13,6 +13,7 @@ import (
 	"sluice.dev/sluice/controlplane/accounts"
 	"sluice.dev/sluice/controlplane/api/errordocs"
 	"sluice.dev/sluice/controlplane/audit"
+	"sluice.dev/sluice/controlplane/billing"
 	"sluice.dev/sluice/controlplane/idempotency"
 	"sluice.dev/sluice/controlplane/identity"
 	"sluice.dev/sluice/controlplane/keys"
@@ -53,6 +54,10 @@ func (c Config) keys() keys.API {
 	return keys.API{Store: keys.Store{DB: c.DB, Now: c.Now}, Respond: c.Respond}
 }
 
+func (c Config) billing() billing.API {
+	return billing.API{Store: billing.Store{DB: c.DB, Now: c.Now}, Respond: c.Respond}
+}
+
 // Public returns the API that stands behind the gateway.
 func Public(c Config) http.Handler {
 	once := c.joinAnswers()
@@ -73,6 +78,7 @@ func Public(c Config) http.Handler {
 	r.Group(func(r chi.Router) {
 		r.Use(c.anyCaller(s), once.Wrap)
 		people.Routes(r, c.need)
+		c.billing().Routes(r, c.need)
 	})
 	r.Group(func(r chi.Router) {
 		r.Use(c.Identity.Require(c.Respond), once.Wrap)
@@ -97,6 +103,7 @@ func Admin(c Config) http.Handler {
 		a.AdminRoutes(r)
 		audit.API{DB: c.DB, Respond: c.Respond}.AdminRoutes(r)
 		c.keys().AdminRoutes(r)
+		c.billing().AdminRoutes(r)
 		mount(r, c.Admin)
 	})
 	return r

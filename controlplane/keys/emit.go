@@ -53,12 +53,13 @@ type edgeRow struct {
 	ExpiresAt   *time.Time
 	Plan        int16
 	HasLimits   bool
+	Unpaid      bool
 }
 
 func selectForEdge(ctx context.Context, tx pgx.Tx, where string, args ...any) ([]edgeRow, error) {
 	rows, _ := tx.Query(ctx, `
 		SELECT k.id, k.account_id, k.hash, k.scopes, k.expires_at, p.number,
-			EXISTS (SELECT FROM account_limits l WHERE l.account_id = a.id)
+			EXISTS (SELECT FROM account_limits l WHERE l.account_id = a.id), a.unpaid
 		FROM api_keys k JOIN accounts a ON a.id = k.account_id JOIN plans p ON p.name = a.plan
 		WHERE k.revoked_at IS NULL AND `+where, args...)
 	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[edgeRow])
@@ -87,6 +88,9 @@ func (row edgeRow) record(known registry.Registry) keytable.Record {
 	}
 	if row.HasLimits {
 		r.Flags |= keytable.FlagLimits
+	}
+	if row.Unpaid {
+		r.Flags |= keytable.FlagUnpaid
 	}
 	return r
 }

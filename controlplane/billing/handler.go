@@ -1,0 +1,165 @@
+package billing
+
+import (
+	"net/http"
+
+	"github.com/go-chi/chi/v5"
+	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/controlplane/api/paging"
+	"sluice.dev/sluice/controlplane/identity"
+	"sluice.dev/sluice/controlplane/respond"
+	"sluice.dev/sluice/filters/decision"
+)
+
+// API serves billing.
+type API struct {
+	Store   Store
+	Respond respond.Adapter
+}
+
+// Routes mounts the routes of a caller under r. need gives the middleware that
+// asks for a scope.
+func (a API) Routes(r chi.Router, need func(scope string) func(http.Handler) http.Handler) {
+	h := a.Respond.Handle
+	r.Group(func(r chi.Router) {
+		r.Use(need("billing:read"))
+		r.Get("/v1/billing/usage", h(a.usage))
+		r.Get("/v1/billing/invoices", h(a.invoices))
+		r.Get("/v1/billing/subscription", h(a.subscription))
+	})
+	r.Group(func(r chi.Router) {
+		r.Use(need("billing:write"))
+		r.Patch("/v1/billing/subscription", h(a.subscribe))
+	})
+}
+
+// AdminRoutes mounts the routes of operators relative to r, which checks who
+// calls.
+func (a API) AdminRoutes(r chi.Router) {
+	h := a.Respond.Handle
+	r.Post("/accounts/{account}/invoices", h(a.importInvoices))
+	r.Get("/accounts/{account}/invoices", h(func(w http.ResponseWriter, r *http.Request) error {
+		return a.invoicesOf(w, r, chi.URLParam(r, "account"))
+	}))
+	r.Patch("/invoices/{id}", h(a.setStatus))
+	r.Get("/plans", h(a.plans))
+	r.Patch("/plans/{name}", h(a.offer))
+}
+
+func (a API) usage(w http.ResponseWriter, r *http.Request) error {
+	p, err := ParsePeriod(r.URL.Query(), a.Store.now())
+	if err != nil {
+		return err
+	}
+	u, err := a.Store.Usage(r.Context(), identity.Account(r.Context()), p)
+	if err != nil {
+		return err
+	}
+	respond.JSON(w, http.StatusOK, u)
+	return nil
+}
+
+func (a API) invoices(w http.ResponseWriter, r *http.Request) error {
+	return a.invoicesOf(w, r, identity.Account(r.Context()))
+}
+
+func (a API) invoicesOf(w http.ResponseWriter, r *http.Request, account string) error {
+	p, details := paging.Parse(r.URL.Query())
+	status := r.URL.Query().Get("status")
+	if status != "" && !knownStatus(status) {
+		details = append(details, decision.Detail{Field: "status", Issue: "is not valid", Expected: "open, paid or void"})
+	}
+	if err := controlplane.Invalid(details); err != nil {
+		return err
+	}
+	list, total, err := a.Store.List(r.Context(), account, status, p)
+	if err != nil {
+		return err
+	}
+	respond.JSON(w, http.StatusOK, paging.Of(list, p, total))
+	return nil
+}
+
+func (a API) subscription(w http.ResponseWriter, r *http.Request) error {
+	s, err := a.Store.Subscription(r.Context(), identity.Account(r.Context()))
+	if err != nil {
+		return err
+	}
+	respond.JSON(w, http.StatusOK, s)
+	return nil
+}
+
+func (a API) subscribe(w http.ResponseWriter, r *http.Request) error {
+	var body struct {
+		Plan string `json:"plan"`
+	}
+	if err := respond.Decode(w, r, 0, &body); err != nil {
+		return err
+	}
+	s, err := a.Store.Subscribe(r.Context(), identity.Account(r.Context()), body.Plan)
+	if err != nil {
+		return err
+	}
+	respond.JSON(w, http.StatusOK, s)
+	return nil
+}
+
+func (a API) importInvoices(w http.ResponseWriter, r *http.Request) error {
+	var body struct {
+		Invoices []Invoice `json:"invoices"`
+	}
+	if err := respond.Decode(w, r, 0, &body); err != nil {
+		return err
+	}
+	if err := a.Store.Import(r.Context(), chi.URLParam(r, "account"), body.Invoices); err != nil {
+		return err
+	}
+	respond.JSON(w, http.StatusOK, struct {
+		Imported int `json:"imported"`
+	}{len(body.Invoices)})
+	return nil
+}
+
+func (a API) setStatus(w http.ResponseWriter, r *http.Request) error {
+	var body struct {
+		Status string `json:"status"`
+	}
+	if err := respond.Decode(w, r, 0, &body); err != nil {
+		return err
+	}
+	i, err := a.Store.SetStatus(r.Context(), chi.URLParam(r, "id"), body.Status)
+	if err != nil {
+		return err
+	}
+	respond.JSON(w, http.StatusOK, i)
+	return nil
+}
+
+func (a API) plans(w http.ResponseWriter, r *http.Request) error {
+	list, err := a.Store.Plans(r.Context())
+	if err != nil {
+		return err
+	}
+	respond.JSON(w, http.StatusOK, struct {
+		Data []Plan `json:"data"`
+	}{list})
+	return nil
+}
+
+func (a API) offer(w http.ResponseWriter, r *http.Request) error {
+	var body struct {
+		SelfServe *bool `json:"self_serve"`
+	}
+	if err := respond.Decode(w, r, 0, &body); err != nil {
+		return err
+	}
+	if body.SelfServe == nil {
+		return controlplane.Invalid([]decision.Detail{{Field: "self_serve", Issue: "is required", Expected: "boolean"}})
+	}
+	p := Plan{chi.URLParam(r, "name"), *body.SelfServe}
+	if err := a.Store.Offer(r.Context(), p); err != nil {
+		return err
+	}
+	respond.JSON(w, http.StatusOK, p)
+	return nil
+}
