@@ -11,9 +11,9 @@ import (
 	"sluice.dev/sluice/runtime/media"
 )
 
-// engine is a media engine that has every stream on air. It refuses whatever
+// hlsEngine is a media engine that has every stream on air. It refuses whatever
 // carries a viewer's token.
-func engine(t *testing.T) func(*media.Config) {
+func hlsEngine(t *testing.T) func(*media.Config) {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch file := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]; {
@@ -52,7 +52,7 @@ func TestTheEmbedCodeIsSafeToPaste(t *testing.T) {
 
 func TestASignedStreamOpensForItsTokenOnly(t *testing.T) {
 	t.Parallel()
-	b := setup(t, engine(t))
+	b := setup(t, hlsEngine(t))
 	made := b.do("POST", "/v1/streams", object{"title": "Members", "playback_policy": "signed"}).want(201)
 	id, hls := made.text("id"), made.text("playback.hls_url")
 	token := b.do("POST", "/v1/streams/"+id+"/tokens", object{"expires_in": 60, "viewer": "ann"}).want(201)
@@ -78,7 +78,7 @@ func TestASignedStreamOpensForItsTokenOnly(t *testing.T) {
 
 func TestWhatTheEngineSaysReachesTheViewer(t *testing.T) {
 	t.Parallel()
-	b := setup(t, engine(t))
+	b := setup(t, hlsEngine(t))
 	made := b.do("POST", "/v1/streams", object{"title": "Open"}).want(201)
 	base := strings.TrimSuffix(made.text("playback.hls_url"), "index.m3u8")
 	b.fetch(base + "index.m3u8").want(200)
@@ -104,7 +104,7 @@ func TestWithoutAnEngineNothingIsPlayed(t *testing.T) {
 
 func TestViewersAreCountedAndTheirThresholdTold(t *testing.T) {
 	t.Parallel()
-	b := setup(t, engine(t))
+	b := setup(t, hlsEngine(t))
 	made := b.do("POST", "/v1/streams", object{"title": "Show", "viewer_threshold": 2}).want(201)
 	id, hls := made.text("id"), made.text("playback.hls_url")
 	b.act(id, "start").want(200)

@@ -15,6 +15,8 @@ import (
 type Command struct {
 	Action   Action    `json:"action"`
 	Settings *Settings `json:"settings"`
+
+	publisher bool // it is the engine that says so: a publisher has come or gone
 }
 
 // Outcome is what a command has done.
@@ -43,7 +45,7 @@ func (v Service) Act(ctx context.Context, o owner.Owner, id string, c Command) (
 		if err := f.Err(); err != nil {
 			return err
 		}
-		return v.move(ctx, tx, o, s, c.Action)
+		return v.move(ctx, tx, o, s, c)
 	})
 	if err != nil {
 		return Outcome{}, err
@@ -57,11 +59,11 @@ func (v Service) Act(ctx context.Context, o owner.Owner, id string, c Command) (
 }
 
 // move takes s to its next state, with all that belongs to it.
-func (v Service) move(ctx context.Context, tx pgx.Tx, o owner.Owner, s *Stream, a Action) error {
+func (v Service) move(ctx context.Context, tx pgx.Tx, o owner.Owner, s *Stream, c Command) error {
 	before := s.Status
-	next, ok := Next(before, a)
+	next, ok := Next(before, c.Action)
 	if !ok {
-		return controlplane.Errorf(decision.Conflict, "A stream that is %s cannot be %s.", before, a.Past())
+		return controlplane.Errorf(decision.Conflict, "A stream that is %s cannot be %s.", before, c.Action.Past())
 	}
 	s.Status = next
 	if err := update(ctx, tx, s, v.now()); err != nil {
@@ -69,7 +71,9 @@ func (v Service) move(ctx context.Context, tx pgx.Tx, o owner.Owner, s *Stream, 
 	}
 	switch {
 	case next.OnAir() && !before.OnAir():
-		return v.begin(ctx, tx, o, *s)
+		return v.begin(ctx, tx, o, *s, c.publisher)
+	case next.OnAir() && c.publisher:
+		return markPublished(ctx, tx, s.ID)
 	case before.OnAir() && !next.OnAir():
 		return v.finish(ctx, tx, o, *s)
 	}
@@ -77,14 +81,14 @@ func (v Service) move(ctx context.Context, tx pgx.Tx, o owner.Owner, s *Stream, 
 }
 
 // begin opens a session. s is on air already, so the count includes it.
-func (v Service) begin(ctx context.Context, tx pgx.Tx, o owner.Owner, s Stream) error {
+func (v Service) begin(ctx context.Context, tx pgx.Tx, o owner.Owner, s Stream, published bool) error {
 	most := v.Plans.Of(o.Plan).ConcurrentStreams
 	if n, err := countOnAir(ctx, tx, o.ID); err != nil {
 		return err
 	} else if most > 0 && n > most {
 		return &controlplane.Error{Code: decision.Stream003, RetryAfter: 60}
 	}
-	session := Session{ID: ident.New("sess"), Owner: o.ID, StreamID: s.ID, StartedAt: v.now()}
+	session := Session{ID: ident.New("sess"), Owner: o.ID, StreamID: s.ID, StartedAt: v.now(), Engine: published}
 	if err := openSession(ctx, tx, session); err != nil {
 		return err
 	}
@@ -92,15 +96,21 @@ func (v Service) begin(ctx context.Context, tx pgx.Tx, o owner.Owner, s Stream) 
 		"title": s.Title, "protocol": s.Protocol, "ingest_endpoint": v.Endpoints.endpoint(s)})
 }
 
-// finish closes the open session.
+// finish closes the open session, and opens the recording of one that had a
+// publisher.
 func (v Service) finish(ctx context.Context, tx pgx.Tx, o owner.Owner, s Stream) error {
 	session, err := closeSession(ctx, tx, s.ID, v.now())
 	if err != nil {
 		return err
 	}
-	return v.emit(ctx, tx, o, s, "stream.ended", map[string]any{
-		"duration":      int(session.EndedAt.Sub(session.StartedAt).Seconds()),
-		"total_viewers": session.TotalViewers, "peak_viewers": session.PeakViewers})
+	data := map[string]any{"duration": int(session.EndedAt.Sub(session.StartedAt).Seconds()),
+		"total_viewers": session.TotalViewers, "peak_viewers": session.PeakViewers}
+	if s.Recording && session.Engine && v.Record != nil {
+		if data["recording_id"], err = v.Record(ctx, tx, o, s, session); err != nil {
+			return err
+		}
+	}
+	return v.emit(ctx, tx, o, s, "stream.ended", data)
 }
 
 // emit tells the account. A paying agent has none: nobody could have subscribed.

@@ -17,13 +17,16 @@ import (
 	"sluice.dev/sluice/runtime/media/plans"
 )
 
-// Service is what can be done with streams. Every field is required.
+// Service is what can be done with streams. Every field but Record is required.
 type Service struct {
 	DB        postgres.DB
 	Events    controlplane.Emitter
 	Plans     plans.Table
 	Endpoints Endpoints
 	Now       func() time.Time
+	// Record opens the recording of a session that has just ended and returns its
+	// id. Nil: nothing is recorded.
+	Record func(context.Context, pgx.Tx, owner.Owner, Stream, Session) (string, error)
 }
 
 // ETag is the version of s as HTTP's entity tag.

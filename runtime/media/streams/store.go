@@ -36,6 +36,12 @@ func ByPlayback(ctx context.Context, db postgres.DB, playbackID string) (Stream,
 	return one(rows, err)
 }
 
+// ByID reads a stream of any owner, or not_found.
+func ByID(ctx context.Context, db postgres.DB, id string) (Stream, error) {
+	rows, err := db.Query(ctx, `SELECT `+columns+` FROM media_streams WHERE id = $1`, id)
+	return one(rows, err)
+}
+
 func one(rows pgx.Rows, err error) (Stream, error) {
 	if err != nil {
 		return Stream{}, postgres.NotFound(err, "read stream")
@@ -107,8 +113,8 @@ func countOnAir(ctx context.Context, tx pgx.Tx, owner string) (n int, err error)
 }
 
 func openSession(ctx context.Context, tx pgx.Tx, s Session) error {
-	_, err := tx.Exec(ctx, `INSERT INTO media_sessions (id, owner, stream_id, started_at) VALUES ($1, $2, $3, $4)`,
-		s.ID, s.Owner, s.StreamID, s.StartedAt)
+	_, err := tx.Exec(ctx, `INSERT INTO media_sessions (id, owner, stream_id, started_at, engine) VALUES ($1, $2, $3, $4, $5)`,
+		s.ID, s.Owner, s.StreamID, s.StartedAt, s.Engine)
 	if err != nil {
 		return fmt.Errorf("open session: %w", postgres.Unreachable(err))
 	}
@@ -120,7 +126,7 @@ func openSession(ctx context.Context, tx pgx.Tx, s Session) error {
 func closeSession(ctx context.Context, tx pgx.Tx, streamID string, now time.Time) (Session, error) {
 	rows, err := tx.Query(ctx, `UPDATE media_sessions SET ended_at = greatest($2::timestamptz, started_at)
 		WHERE stream_id = $1 AND ended_at IS NULL
-		RETURNING id, owner, stream_id, started_at, ended_at, total_viewers, peak_viewers`, streamID, now)
+		RETURNING id, owner, stream_id, started_at, ended_at, total_viewers, peak_viewers, engine`, streamID, now)
 	if err != nil {
 		return Session{}, fmt.Errorf("close session: %w", postgres.Unreachable(err))
 	}
@@ -129,4 +135,11 @@ func closeSession(ctx context.Context, tx pgx.Tx, streamID string, now time.Time
 		return Session{}, fmt.Errorf("close session: %w", postgres.Unreachable(err))
 	}
 	return s, nil
+}
+
+func markPublished(ctx context.Context, tx pgx.Tx, streamID string) error {
+	if _, err := tx.Exec(ctx, `UPDATE media_sessions SET engine = true WHERE stream_id = $1 AND ended_at IS NULL`, streamID); err != nil {
+		return fmt.Errorf("mark session: %w", postgres.Unreachable(err))
+	}
+	return nil
 }

@@ -44,6 +44,7 @@ type Session struct {
 	EndedAt      *time.Time `db:"ended_at"`
 	TotalViewers int        `db:"total_viewers"`
 	PeakViewers  int        `db:"peak_viewers"`
+	Engine       bool       `db:"engine"` // a publisher sends, or sent, in it
 }
 
 // Endpoints are the public addresses of the media engine, without a trailing

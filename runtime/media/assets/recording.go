@@ -1,0 +1,54 @@
+package assets
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/jackc/pgx/v5"
+	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/controlplane/postgres"
+	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/runtime/media/owner"
+	"sluice.dev/sluice/runtime/media/streams"
+)
+
+// OpenRecording stores the recording of a session that has just ended, in
+// processing, and returns its id. It suits streams.Service.Record.
+func (v Service) OpenRecording(ctx context.Context, tx pgx.Tx, o owner.Owner, s streams.Stream, session streams.Session) (string, error) {
+	a := Asset{Kind: Recording, Title: s.Title, Status: Processing, StreamID: s.ID, SessionID: session.ID, Metadata: map[string]string{}}
+	v.adopt(&a, o)
+	return a.ID, save(ctx, tx, a)
+}
+
+// Pending returns the recordings that wait for their bytes, oldest first.
+func (v Service) Pending(ctx context.Context) ([]Asset, error) {
+	return many(ctx, v.DB, `kind = 'recording' AND status = 'processing' ORDER BY created_at, id`)
+}
+
+// FinishRecording gives a recording its bytes and emits recording.completed and
+// recording.ready. Bytes that are no video, or too many, end it as failed, with
+// recording.failed; so does a nil src, which means that there are none.
+func (v Service) FinishRecording(ctx context.Context, a Asset, plan string, src io.Reader) error {
+	limits := v.Plans.Of(plan)
+	var stored Stored
+	var err error = controlplane.Errorf(decision.Storage002, "Nothing was recorded.")
+	if src != nil {
+		stored, err = v.store(ctx, a.Owner, src, limits.FileBytes)
+	}
+	if e, ok := errors.AsType[*controlplane.Error](err); err != nil && (!ok || e.Code != decision.Storage001 && e.Code != decision.Storage002) {
+		return err
+	}
+	return postgres.InTx(ctx, v.DB, func(tx pgx.Tx) error {
+		now, lerr := one(ctx, tx, `id = $1 FOR UPDATE`, a.ID)
+		if lerr != nil || now.Status != Processing {
+			return drop(ctx, tx, stored, lerr)
+		}
+		if err != nil {
+			now.Fail(reason(err))
+		} else {
+			now.Complete(stored)
+		}
+		return v.settle(ctx, tx, now, limits)
+	})
+}
