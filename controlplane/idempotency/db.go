@@ -30,8 +30,12 @@ func (d DB) now(ctx context.Context) postgres.DB {
 	return d.Pool
 }
 
-// Begin starts a transaction, or sets a savepoint.
-func (d DB) Begin(ctx context.Context) (pgx.Tx, error) { return d.now(ctx).Begin(ctx) }
+// Begin starts a transaction, or sets a savepoint. A database that cannot be
+// reached is service_unavailable, as from every other call of a store.
+func (d DB) Begin(ctx context.Context) (pgx.Tx, error) {
+	tx, err := d.now(ctx).Begin(ctx)
+	return tx, postgres.Unreachable(err)
+}
 
 // Exec runs a statement.
 func (d DB) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
