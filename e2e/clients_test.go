@@ -1,0 +1,132 @@
+//go:build clients
+
+package e2e
+
+// The official clients, each with lock files of its own under clients/. They
+// take minutes to install the first time, so `make test` leaves them out:
+//
+//	go test -tags clients -run TestOfficialClients ./e2e
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// seen is what a client's program prints of one client.
+type seen struct {
+	Text struct {
+		Text, Finish string
+		Total, Sum   int
+	}
+	Tools  string
+	Errors *struct{ Unknown, Invalid, Key int }
+	Cancel *bool
+	Models []string
+}
+
+func TestOfficialClients(t *testing.T) {
+	s := theStack(t)
+	for name, c := range map[string]struct {
+		lock    string
+		install []string // run in the folder of the installation
+		run     []string
+		clients []string
+	}{
+		"python": {"requirements.txt", []string{"sh", "-c", "python3 -m venv venv && venv/bin/pip install -q -r requirements.txt"},
+			[]string{"venv/bin/python", "main.py"}, []string{"openai", "langchain"}},
+		"node": {"package-lock.json", []string{"npm", "ci", "--no-audit", "--no-fund", "--loglevel=error"},
+			[]string{"node", "main.mjs"}, []string{"openai", "langchain", "aisdk"}},
+		"go": {"go.sum", []string{"go", "build", "-o", "clients", "."}, []string{"./clients"}, []string{"openai"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := installed(t, name, c.lock, c.install)
+			cmd := exec.Command(c.run[0], c.run[1:]...)
+			if strings.Contains(c.run[0], "/") {
+				cmd.Path = filepath.Join(dir, c.run[0])
+			}
+			cmd.Dir = dir
+			cmd.Env = append(os.Environ(), "BASE="+s.dev["SLUICE_RUNTIME_URL"]+"/v1", "KEY="+s.dev["SLUICE_API_KEY"])
+			cmd.Stderr = os.Stderr
+			out, err := cmd.Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			all := intoText[map[string]seen](t, string(out))
+			for _, client := range c.clients {
+				all[client].check(t, client)
+			}
+		})
+	}
+}
+
+// check holds a client to what it must have seen: the text, the usage once, the
+// tool call, errors with their status, and a stream that it could leave.
+func (s seen) check(t *testing.T, client string) {
+	t.Helper()
+	if s.Text.Text != "one two three" || s.Text.Finish != "stop" || s.Text.Total == 0 || s.Text.Total != s.Text.Sum || s.Text.Total > 20 {
+		t.Errorf("%s: text %+v", client, s.Text)
+	}
+	if s.Tools != `get_weather{"city":"use get_weather"}` {
+		t.Errorf("%s: tool call %s", client, s.Tools)
+	}
+	if client != "openai" {
+		return
+	}
+	if s.Errors == nil || s.Errors.Unknown != 404 || s.Errors.Invalid != 400 || s.Errors.Key != 401 {
+		t.Errorf("%s: errors %+v", client, s.Errors)
+	}
+	if s.Cancel == nil || !*s.Cancel || len(s.Models) < 2 {
+		t.Errorf("%s: cancel %v, models %v", client, s.Cancel, s.Models)
+	}
+}
+
+// installed copies a client's program to a folder that is named by its contents
+// and installs what it needs there, once.
+func installed(t *testing.T, name, lock string, install []string) string {
+	t.Helper()
+	src := filepath.Join("clients", name)
+	files, err := os.ReadDir(src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(filepath.Join(src, lock))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(b)
+	dir, err := filepath.Abs(filepath.Join("..", ".sluice", "clients", name+"-"+hex.EncodeToString(sum[:4])))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		b, err := os.ReadFile(filepath.Join(src, f.Name()))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, f.Name()), b, 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	done := filepath.Join(dir, ".installed")
+	if _, err := os.Stat(done); err == nil && name != "go" {
+		return dir
+	}
+	cmd := exec.Command(install[0], install[1:]...)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("install: %v\n%s", err, out)
+	}
+	if err := os.WriteFile(done, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
