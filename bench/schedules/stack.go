@@ -96,7 +96,7 @@ func (s *stack) serve() error {
 	if err != nil {
 		return err
 	}
-	s.client = outbound.New(outbound.Config{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, MaxIdlePerHost: 200})
+	s.client = outbound.New(outbound.Config{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, MaxIdlePerHost: 1000})
 	events := webhooks.New(webhooks.Config{DB: s.pool, Jobs: jobs, Box: box, Client: s.client, Log: quiet})
 	s.service = schedules.New(schedules.Config{DB: s.pool, Jobs: jobs, Events: events, CheckURL: s.client.CheckURL, Log: quiet})
 	return nil

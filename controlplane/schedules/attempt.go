@@ -2,8 +2,8 @@ package schedules
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -36,42 +36,71 @@ type Result struct {
 	Message  string `json:"message"`
 }
 
+// begun is what came of asking for an attempt.
+type begun struct {
+	attempt *Attempt
+	due     time.Time
+}
+
 // Begin takes an execution for one attempt. Nil means that there is nothing to
-// do: it has ended, is gone, or somebody else holds it. A time later than now
-// means that the attempt is due only then.
+// do now: it has ended, is gone, or somebody else holds it; or, if the time is
+// not zero, its attempt is due only then. Calls that come together share a
+// statement.
 func (s *Service) Begin(ctx context.Context, execution string) (*Attempt, time.Time, error) {
-	now := s.now()
-	a := Attempt{Execution: execution}
-	err := s.DB.QueryRow(ctx, `
-		UPDATE schedule_executions e SET running = true, attempts = attempts + 1, lease_until = $3
-		FROM schedules s JOIN accounts a ON a.id = s.account_id
-		WHERE e.id = $1 AND s.id = e.schedule_id AND e.status = 'executing' AND e.run_at <= $2 AND NOT e.running
-		RETURNING s.id, s.account_id, a.plan, s.definition, e.attempts, e.failures, e.executed_at, e.result, e.attempts - 1 > e.failures`,
-		execution, now, now.Add(Lease)).
-		Scan(&a.Schedule, &a.Account, &a.Plan, &a.Definition, &a.Number, &a.Failures, &a.ExecutedAt, &a.Result, &a.Lost)
-	if errors.Is(err, pgx.ErrNoRows) {
-		due, err := s.dueAgain(ctx, execution)
-		return nil, due, err
-	}
+	b, err := s.begins.Call(ctx, execution)
 	if err != nil {
 		return nil, time.Time{}, fmt.Errorf("begin execution %s: %w", execution, err)
 	}
-	return &a, now, nil
+	return b.attempt, b.due, nil
 }
 
-// dueAgain returns when an execution waits for its next attempt; zero when it
-// waits for none.
-func (s *Service) dueAgain(ctx context.Context, execution string) (time.Time, error) {
-	var due time.Time
-	err := s.DB.QueryRow(ctx, `SELECT run_at FROM schedule_executions WHERE id = $1 AND status = 'executing' AND NOT running`,
-		execution).Scan(&due)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return time.Time{}, nil
-	}
+// beginAll is Begin for several executions.
+func (s *Service) beginAll(ctx context.Context, executions []string) ([]begun, error) {
+	now := s.now()
+	rows, err := s.DB.Query(ctx, `
+		UPDATE schedule_executions e SET running = true, attempts = attempts + 1, lease_until = $3
+		FROM schedules s JOIN accounts a ON a.id = s.account_id
+		WHERE e.id = ANY ($1) AND s.id = e.schedule_id AND e.status = 'executing' AND e.run_at <= $2 AND NOT e.running
+		RETURNING e.id, s.id, s.account_id, a.plan, s.definition, e.attempts, e.failures, e.executed_at, e.result, e.attempts - 1 > e.failures`,
+		executions, now, now.Add(Lease))
 	if err != nil {
-		return time.Time{}, fmt.Errorf("read execution %s: %w", execution, err)
+		return nil, err
 	}
-	return due, nil
+	attempts, err := pgx.CollectRows(rows, pgx.RowToAddrOfStructByPos[Attempt])
+	if err != nil {
+		return nil, err
+	}
+	all := make([]begun, len(executions))
+	for _, a := range attempts {
+		// A second job for the same execution finds that the first one holds
+		// it.
+		all[slices.Index(executions, a.Execution)].attempt = a
+	}
+	if len(attempts) < len(executions) {
+		err = s.dueAgain(ctx, executions, all)
+	}
+	return all, err
+}
+
+// dueAgain fills in when the executions that could not be begun are due for
+// their next attempt.
+func (s *Service) dueAgain(ctx context.Context, executions []string, all []begun) error {
+	rows, err := s.DB.Query(ctx, `SELECT id, run_at FROM schedule_executions WHERE id = ANY ($1) AND status = 'executing' AND NOT running`,
+		executions)
+	if err != nil {
+		return err
+	}
+	var id string
+	var due time.Time
+	_, err = pgx.ForEachRow(rows, []any{&id, &due}, func() error {
+		for i := range executions {
+			if executions[i] == id {
+				all[i].due = due
+			}
+		}
+		return nil
+	})
+	return err
 }
 
 // Retry ends an attempt in a failure that is tried again at the given time.

@@ -2,7 +2,6 @@ package schedules
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -30,66 +29,53 @@ type WebhookResult struct {
 	Payload      any `json:"payload"`      // what was sent
 }
 
-// errTakenOver says that an attempt's lease had ended: its outcome does not
-// count.
-var errTakenOver = errors.New("the execution was taken over")
+// finish is an attempt with its outcome.
+type finish struct {
+	attempt Attempt
+	outcome Outcome
+}
 
 // Finish ends an execution: its record, the schedule's counters, the account's
 // event and the start of a run that waits behind it commit together. An attempt
-// that was taken over changes nothing.
+// that was taken over changes nothing. Calls that come together share a
+// transaction.
 func (s *Service) Finish(ctx context.Context, a Attempt, o Outcome) error {
-	err := postgres.InTx(ctx, s.DB, func(tx pgx.Tx) error {
-		now := s.now()
-		waiting, err := record(ctx, tx, a, o, now)
-		if err != nil {
-			return err
-		}
-		if err := s.enqueue(ctx, tx, waiting); err != nil {
-			return err
-		}
-		for _, e := range o.events(a, now) {
-			if err := s.Events.EmitTx(ctx, tx, e); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil && !errors.Is(err, errTakenOver) {
+	if _, err := s.finishes.Call(ctx, finish{a, o}); err != nil {
 		return fmt.Errorf("finish execution %s: %w", a.Execution, err)
 	}
 	return nil
 }
 
-// record writes the outcome in one round trip and returns the waiting execution
-// that may start now, if there is one. The schedule's row is locked first:
-// whoever claims the schedule sees this execution either under way or ended.
-func record(ctx context.Context, tx pgx.Tx, a Attempt, o Outcome, now time.Time) ([]string, error) {
-	var batch pgx.Batch
-	batch.Queue(`UPDATE schedules SET execution_count = execution_count + 1, last_execution = $2, last_execution_status = $3 WHERE id = $1`,
-		a.Schedule, a.ExecutedAt, o.Status)
-	batch.Queue(`
-		UPDATE schedule_executions SET status = $3, running = false, finished_at = $4, result = $5, webhook = $6,
-			duration_ms = greatest(0, extract(epoch FROM $4 - executed_at) * 1000)::bigint, logs = logs || $7::text[]
-		WHERE id = $1 AND attempts = $2 AND running`, a.Execution, a.Number, o.Status, now, o.Result, o.Webhook, o.Logs)
-	batch.Queue(`
-		UPDATE schedule_executions SET status = 'executing', run_at = $2, executed_at = $2, lease_until = $3
-		WHERE id = (SELECT id FROM schedule_executions WHERE schedule_id = $1 AND status = 'waiting' ORDER BY scheduled_for LIMIT 1)
-		AND NOT EXISTS (SELECT FROM schedule_executions WHERE schedule_id = $1 AND status = 'executing')
-		RETURNING id`, a.Schedule, now, now.Add(pickup))
-	results := tx.SendBatch(ctx, &batch)
-	defer results.Close()
-	if _, err := results.Exec(); err != nil {
-		return nil, err
-	}
-	if tag, err := results.Exec(); err != nil || tag.RowsAffected() == 0 {
-		return nil, errors.Join(err, errTakenOver)
-	}
-	rows, err := results.Query()
-	if err != nil {
-		return nil, err
-	}
-	waiting, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	return waiting, errors.Join(err, results.Close())
+// finishAll is Finish for several attempts. It reports which of them counted.
+//
+// The schedules' rows are locked first, in order: whoever claims a schedule
+// sees its executions either under way or ended, and two workers that finish
+// executions of the same schedules do not block each other for ever.
+func (s *Service) finishAll(ctx context.Context, all []finish) (counted []bool, err error) {
+	err = postgres.InTx(ctx, s.DB, func(tx pgx.Tx) error {
+		now := s.now()
+		ended, err := s.record(ctx, tx, all, now)
+		if err != nil {
+			return err
+		}
+		counted = make([]bool, len(all))
+		var events []controlplane.Event
+		for i, f := range all {
+			if counted[i] = ended[f.attempt.Execution] == f.attempt.Number; counted[i] {
+				events = append(events, f.outcome.events(f.attempt, now)...)
+			}
+		}
+		if err := countRuns(ctx, tx, all, counted); err != nil {
+			return err
+		}
+		for _, e := range events {
+			if err := s.Events.EmitTx(ctx, tx, e); err != nil {
+				return err
+			}
+		}
+		return s.startWaiting(ctx, tx, all, now)
+	})
+	return counted, err
 }
 
 // events are what the account sees of the outcome.

@@ -20,6 +20,7 @@ import (
 	"github.com/riverqueue/river"
 	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/controlplane/postgres"
+	"sluice.dev/sluice/controlplane/schedules/group"
 )
 
 // Queue is the name of the queue that executions go through.
@@ -59,6 +60,8 @@ type Config struct {
 // Service is the scheduling service.
 type Service struct {
 	Config
+	begins   group.Group[string, begun]
+	finishes group.Group[finish, bool]
 }
 
 // New returns a service; it starts nothing.
@@ -75,7 +78,9 @@ func New(c Config) *Service {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
-	return &Service{Config: c}
+	s := &Service{Config: c}
+	s.begins.Do, s.finishes.Do = s.beginAll, s.finishAll
+	return s
 }
 
 // now is the clock in the database's precision, so that what is stored equals
