@@ -69,7 +69,7 @@ func (s *studio) status(stream answer) string {
 func (s *studio) record(stream answer, start time.Time, content []byte) {
 	s.t.Helper()
 	dir := filepath.Join(s.watcher.Dir, "live", stream.text("playback_id"))
-	name := filepath.Join(dir, start.Format("2006-01-02_15-04-05-000000")+".mp4")
+	name := filepath.Join(dir, start.Format("2006-01-02_15-04-05")+"-000007.mp4")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		s.t.Fatal(err)
 	}

@@ -17,11 +17,19 @@ import (
 )
 
 // recordName is how the engine names what it records, by the time of its start in
-// UTC: as MediaMTX writes it, and as Go reads it.
-const (
-	recordName   = "%Y-%m-%d_%H-%M-%S-%f"
-	recordLayout = "2006-01-02_15-04-05-000000"
-)
+// UTC to the microsecond.
+const recordName = "%Y-%m-%d_%H-%M-%S-%f"
+
+// startOf reads the time in the name of a recording; false: it is none.
+func startOf(name string) (time.Time, bool) {
+	name = strings.TrimSuffix(filepath.Base(name), ".mp4")
+	i := strings.LastIndexByte(name, '-')
+	if i < 0 {
+		return time.Time{}, false
+	}
+	t, err := time.Parse("2006-01-02_15-04-05.000000", name[:i]+"."+name[i+1:])
+	return t, err == nil
+}
 
 // settled is how long a file must not have changed before it counts as complete.
 const settled = 2 * time.Second
@@ -123,18 +131,20 @@ func (w *Watcher) takeOver(ctx context.Context, jobs []job, files []string) erro
 	return errs
 }
 
-// match finds the file of each recording: the last one that began before the
-// recording's session ended and belongs to no later one; "" where there is none.
+// match finds the file of each recording, which are in order of time: the last one
+// that began before the recording's session ended and after the one before it had
+// ended; "" where there is none.
 func match(jobs []job, files []string) []string {
 	out := make([]string, len(jobs))
-	for i := len(jobs) - 1; i >= 0; i-- {
-		for n := len(files) - 1; n >= 0; n-- {
-			began, err := time.Parse(recordLayout, strings.TrimSuffix(filepath.Base(files[n]), ".mp4"))
-			if err == nil && !began.After(jobs[i].asset.CreatedAt) && !slices.Contains(out, files[n]) {
-				out[i] = files[n]
-				break
+	var before time.Time
+	for i, j := range jobs {
+		for _, name := range files {
+			began, ok := startOf(name)
+			if ok && began.After(before) && !began.After(j.asset.CreatedAt) {
+				out[i] = name
 			}
 		}
+		before = j.asset.CreatedAt
 	}
 	return out
 }

@@ -1,0 +1,23 @@
+#!/bin/sh
+# Builds MediaMTX, the media engine, from the source that go.mod pins:
+#
+#   build.sh OUT      writes the program to OUT
+#
+# The module lacks two files that its own release script makes: a version, and the
+# script of a player page that the product does not serve. About a minute the
+# first time.
+set -eu
+out=$(realpath -m "$1")
+here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT INT TERM
+cp "$here/go.mod" "$here/go.sum" "$here/tool.go" "$work"
+cd "$work"
+go mod vendor -e
+engine=vendor/github.com/bluenviron/mediamtx
+version=$(awk '/bluenviron\/mediamtx v/ {print $NF; exit}' go.mod)
+printf %s "$version" > "$engine/internal/core/VERSION"
+echo "/* the product brings its own player */" > "$engine/internal/servers/hls/hls.min.js"
+mkdir -p "$(dirname "$out")"
+go build -mod=vendor -trimpath -ldflags=-s -o "$out" github.com/bluenviron/mediamtx
+"$out" --version
