@@ -23,6 +23,7 @@ type Webhooks struct {
 	Log        *slog.Logger // nil: slog.Default
 }
 
+// webhookJobTimeout is the default of Webhooks.JobTimeout.
 const webhookJobTimeout = 20 * time.Second
 
 // AddWebhooks registers the jobs of the webhook service.
@@ -48,6 +49,7 @@ func WebhookQueues() map[string]river.QueueConfig {
 	}
 }
 
+// webhookDeliveryWorker runs webhooks.DeliveryArgs.
 type webhookDeliveryWorker struct {
 	river.WorkerDefaults[webhooks.DeliveryArgs]
 	Webhooks
@@ -90,6 +92,7 @@ func (w *webhookDeliveryWorker) Work(ctx context.Context, job *river.Job[webhook
 	return nil
 }
 
+// webhookRecoveryWorker runs webhooks.RecoveryArgs.
 type webhookRecoveryWorker struct {
 	river.WorkerDefaults[webhooks.RecoveryArgs]
 	Webhooks

@@ -26,26 +26,32 @@ type WebhookUpkeep struct {
 
 // Run works until ctx ends.
 func (u WebhookUpkeep) Run(ctx context.Context) {
-	if u.Now == nil {
-		u.Now = time.Now
-	}
-	log := cmp.Or(u.Log, slog.Default())
 	revive := time.NewTicker(cmp.Or(u.Every, 2*time.Second))
 	defer revive.Stop()
 	prune := time.NewTicker(time.Hour)
 	defer prune.Stop()
+	_, err := u.Prune(ctx)
 	for {
-		var err error
+		if err != nil && ctx.Err() == nil {
+			cmp.Or(u.Log, slog.Default()).WarnContext(ctx, "webhook upkeep", "cause", err)
+		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-revive.C:
 			_, err = u.Deliverer.Revive(ctx, cmp.Or(u.StuckAfter, webhookJobTimeout+5*time.Second))
 		case <-prune.C:
-			_, err = u.Deliverer.Prune(ctx, u.Now().Add(-cmp.Or(u.Retention, 30*24*time.Hour)))
-		}
-		if err != nil && ctx.Err() == nil {
-			log.WarnContext(ctx, "webhook upkeep", "cause", err)
+			_, err = u.Prune(ctx)
 		}
 	}
+}
+
+// Prune removes the events that have been kept for long enough, and returns how
+// many it removed.
+func (u WebhookUpkeep) Prune(ctx context.Context) (int, error) {
+	now := time.Now
+	if u.Now != nil {
+		now = u.Now
+	}
+	return u.Deliverer.Prune(ctx, now().Add(-cmp.Or(u.Retention, 30*24*time.Hour)))
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 )
 
+// options are the flags.
 type options struct {
 	deliveries, endpoints, rate, seconds int
 }

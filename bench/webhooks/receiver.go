@@ -21,6 +21,7 @@ type receiver struct {
 	more chan struct{}        // one for each first arrival
 }
 
+// newReceiver listens on loopback, on any port.
 func newReceiver() (*receiver, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -75,6 +76,7 @@ func (r *receiver) latencies(published map[string]time.Time) []time.Duration {
 	return all
 }
 
+// percentile of sorted, which may be empty; p is in [0, 1].
 func percentile(sorted []time.Duration, p float64) time.Duration {
 	if len(sorted) == 0 {
 		return 0

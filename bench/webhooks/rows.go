@@ -10,6 +10,7 @@ import (
 	"sluice.dev/sluice/controlplane"
 )
 
+// event is what everything subscribes to.
 const event = "stream.started"
 
 // throughput publishes events one transaction each, from eight publishers, and
@@ -54,6 +55,7 @@ func (s *stack) publishMany(ctx context.Context, n, publishers int) error {
 	return <-errs
 }
 
+// publish stores one event in a transaction of its own, as a product would.
 func (s *stack) publish(ctx context.Context, account, id string) error {
 	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		return s.service.EmitTx(ctx, tx, controlplane.Event{ID: id, Account: account, Type: event, StreamID: "strm_1",

@@ -31,6 +31,8 @@ type stack struct {
 	account string
 }
 
+// start makes a stack over a new database in dir. The stack is to be stopped even
+// if an error comes with it.
 func start(ctx context.Context, dir string) (*stack, error) {
 	server, err := pgserver.Start(ctx, pgserver.Config{Dir: dir, Path: os.Getenv("PATH")})
 	if err != nil {
@@ -49,11 +51,13 @@ func start(ctx context.Context, dir string) (*stack, error) {
 	return s, s.work(ctx)
 }
 
+// addAccount makes an account; subscriptions and events need one.
 func (s *stack) addAccount(ctx context.Context, id string) error {
 	_, err := s.pool.Exec(ctx, `INSERT INTO accounts (id, name, plan) VALUES ($1, 'bench', 'local')`, id)
 	return err
 }
 
+// work starts the worker, with the settings that the worker process has.
 func (s *stack) work(ctx context.Context) error {
 	// It inserts only; the cooldown bounds how often it tells workers of new jobs.
 	jobs, err := river.NewClient(riverpgxv5.New(s.pool), &river.Config{FetchCooldown: 5 * time.Millisecond})
@@ -80,6 +84,7 @@ func (s *stack) work(ctx context.Context) error {
 	return s.client.Start(ctx)
 }
 
+// stop ends the worker, then the database.
 func (s *stack) stop(ctx context.Context) error {
 	if s.client != nil {
 		_ = s.client.StopAndCancel(ctx)

@@ -27,6 +27,8 @@ func (t Timestamp) MarshalJSON() ([]byte, error) {
 	return []byte(t.UTC().Format(`"` + timeLayout + `"`)), nil
 }
 
+// envelope is the JSON that receivers get; the order of its fields is the order
+// in the body.
 type envelope struct {
 	ID          string         `json:"id"`
 	Event       string         `json:"event"`

@@ -70,6 +70,8 @@ type DeliveryFilter struct {
 	Limit  int
 }
 
+// deliveryColumns are what scanDelivery reads, from webhook_deliveries as d and
+// account_events as e. Attempts are counted in the log, which is what counts.
 const deliveryColumns = `d.id, d.subscription_id, e.id, e.type, d.status,
 	(SELECT count(*) FROM webhook_attempts a WHERE a.delivery_id = d.id), coalesce(d.error_code, ''), d.created_at, d.next_attempt_at, d.finished_at`
 
@@ -106,6 +108,8 @@ func (s *Service) Delivery(ctx context.Context, account, id string, number int64
 	return out, err
 }
 
+// attempts lists the latest of d, newest first. There are at most 200 in the
+// answer: only resending again and again makes more.
 func (s *Service) attempts(ctx context.Context, d Delivery) ([]Attempt, error) {
 	rows, _ := s.DB.Query(ctx, `
 		SELECT number, coalesce(outcome, 'under_way'), started_at, duration_ms, coalesce(error, ''), next_attempt_at,
@@ -115,6 +119,8 @@ func (s *Service) attempts(ctx context.Context, d Delivery) ([]Attempt, error) {
 	return list, storeError(err, "list attempts")
 }
 
+// scanAttempt puts the request together again from what is stored of it: the
+// headers follow from the event and the time of the attempt.
 func scanAttempt(row pgx.CollectableRow, eventID string) (Attempt, error) {
 	var (
 		a       Attempt
@@ -132,6 +138,7 @@ func scanAttempt(row pgx.CollectableRow, eventID string) (Attempt, error) {
 	return a, err
 }
 
+// scanDelivery reads deliveryColumns.
 func scanDelivery(row pgx.CollectableRow) (Delivery, error) {
 	var d Delivery
 	var next, finished *time.Time
@@ -140,6 +147,7 @@ func scanDelivery(row pgx.CollectableRow) (Delivery, error) {
 	return d, err
 }
 
+// timestamp turns a column that may be NULL into what is null in JSON.
 func timestamp(t *time.Time) Timestamp {
 	if t == nil {
 		return Timestamp{}

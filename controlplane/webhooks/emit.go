@@ -21,6 +21,7 @@ func (s *Service) EmitTx(ctx context.Context, tx pgx.Tx, e controlplane.Event) e
 	return err
 }
 
+// complete gives e what its publisher left out: a time and an id.
 func (s *Service) complete(e controlplane.Event) controlplane.Event {
 	if e.Time.IsZero() {
 		e.Time = s.Now()
@@ -54,6 +55,8 @@ WITH event AS (
 )
 SELECT true, 0, '' FROM event UNION ALL SELECT false, id, subscription_id FROM delivery`
 
+// emit stores e, which is complete, in the caller's transaction. When its id is
+// known it changes nothing and says so.
 func (s *Service) emit(ctx context.Context, tx pgx.Tx, e controlplane.Event) (emitted, error) {
 	body, err := Body(e)
 	if err != nil {
@@ -85,6 +88,8 @@ func (s *Service) emit(ctx context.Context, tx pgx.Tx, e controlplane.Event) (em
 	return out, s.enqueue(ctx, tx, jobs)
 }
 
+// enqueue puts jobs into the queue in the caller's transaction; workers are told
+// when it commits.
 func (s *Service) enqueue(ctx context.Context, tx pgx.Tx, jobs []river.InsertManyParams) error {
 	if len(jobs) == 0 {
 		return nil

@@ -99,6 +99,7 @@ func answerSecret(w http.ResponseWriter, status int, s Subscription, err error) 
 	return answer(w, status, s, err)
 }
 
+// create answers 201 with the subscription and, for the only time, its secret.
 func (h handlers) create(w http.ResponseWriter, r *http.Request) error {
 	var in Create
 	if err := respond.Decode(w, r, bodyLimit, &in); err != nil {
@@ -108,6 +109,7 @@ func (h handlers) create(w http.ResponseWriter, r *http.Request) error {
 	return answerSecret(w, http.StatusCreated, s, err)
 }
 
+// list answers a page of the caller's subscriptions, newest first.
 func (h handlers) list(w http.ResponseWriter, r *http.Request) error {
 	p, details := paging.Parse(r.URL.Query())
 	if err := controlplane.Invalid(details); err != nil {
@@ -117,12 +119,14 @@ func (h handlers) list(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, paging.Of(list, p, total), err)
 }
 
+// get answers one subscription, without its secret.
 func (h handlers) get(w http.ResponseWriter, r *http.Request) error {
 	account, id := who(r)
 	s, err := h.Get(r.Context(), account, id)
 	return answer(w, http.StatusOK, s, err)
 }
 
+// update changes what the body names and answers the whole subscription.
 func (h handlers) update(w http.ResponseWriter, r *http.Request) error {
 	var in Update
 	if err := respond.Decode(w, r, bodyLimit, &in); err != nil {
@@ -133,6 +137,7 @@ func (h handlers) update(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, s, err)
 }
 
+// delete answers 204, and 404 when it is asked again.
 func (h handlers) delete(w http.ResponseWriter, r *http.Request) error {
 	account, id := who(r)
 	if err := h.Delete(r.Context(), account, id); err != nil {
@@ -142,6 +147,7 @@ func (h handlers) delete(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// eventTypes answers the catalogue; it is the same for everyone.
 func (h handlers) eventTypes(w http.ResponseWriter, _ *http.Request) error {
 	return answer(w, http.StatusOK, map[string]any{"data": catalogue.All()}, nil)
 }

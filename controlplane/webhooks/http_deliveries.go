@@ -23,8 +23,11 @@ type deliveryPage struct {
 	} `json:"pagination"`
 }
 
+// deliveryStatuses are what a list may be narrowed to; the empty one does not.
 var deliveryStatuses = []string{"", "pending", "held", "succeeded", "failed"}
 
+// deliveries answers a page, newest first. One more than the page holds is read,
+// to know whether there is another page without counting.
 func (h handlers) deliveries(w http.ResponseWriter, r *http.Request) error {
 	f, err := deliveryFilter(r)
 	if err != nil {
@@ -43,6 +46,8 @@ func (h handlers) deliveries(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, page, nil)
 }
 
+// deliveryFilter reads limit, cursor, status and event, and names every one that
+// is not valid.
 func deliveryFilter(r *http.Request) (DeliveryFilter, error) {
 	q := r.URL.Query()
 	p, details := paging.Parse(q)
@@ -73,6 +78,7 @@ func deliveryNumber(r *http.Request) (int64, error) {
 	return n, nil
 }
 
+// delivery answers one with its body and its log.
 func (h handlers) delivery(w http.ResponseWriter, r *http.Request) error {
 	n, err := deliveryNumber(r)
 	if err != nil {
@@ -83,6 +89,7 @@ func (h handlers) delivery(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, d, err)
 }
 
+// resend answers 202 with the delivery as it is now: pending, due at once.
 func (h handlers) resend(w http.ResponseWriter, r *http.Request) error {
 	n, err := deliveryNumber(r)
 	if err != nil {
@@ -96,6 +103,8 @@ func (h handlers) resend(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusAccepted, d.Delivery, err)
 }
 
+// recover answers 202 with the recovery that has begun; its progress is read at
+// its own address.
 func (h handlers) recover(w http.ResponseWriter, r *http.Request) error {
 	var in struct {
 		Since         time.Time `json:"since"`
@@ -110,12 +119,14 @@ func (h handlers) recover(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusAccepted, rec, err)
 }
 
+// recoveries answers the latest hundred of a subscription.
 func (h handlers) recoveries(w http.ResponseWriter, r *http.Request) error {
 	account, id := who(r)
 	list, err := h.Recoveries(r.Context(), account, id)
 	return answer(w, http.StatusOK, map[string]any{"data": append([]Recovery{}, list...)}, err)
 }
 
+// recovery answers how far one is.
 func (h handlers) recovery(w http.ResponseWriter, r *http.Request) error {
 	account, id := who(r)
 	rec, err := h.Recovery(r.Context(), account, id, chi.URLParam(r, "recovery"))

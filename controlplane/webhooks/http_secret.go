@@ -10,6 +10,8 @@ import (
 	"sluice.dev/sluice/filters/decision"
 )
 
+// rotate answers with the new secret, for the only time. The one before it signs
+// as well until the overlap has passed.
 func (h handlers) rotate(w http.ResponseWriter, r *http.Request) error {
 	var in struct {
 		Secret  string `json:"secret"`

@@ -18,11 +18,13 @@ type trialResult struct {
 	Delivery  trialDelivery `json:"delivery"`
 }
 
+// trialEvent names what was sent.
 type trialEvent struct {
 	Event     string    `json:"event"`
 	Timestamp Timestamp `json:"timestamp"`
 }
 
+// trialDelivery is what came of it. The receiver's body is not in it.
 type trialDelivery struct {
 	Status         int   `json:"status"` // of the receiver's answer; 0: none
 	ResponseTimeMS int64 `json:"response_time_ms"`
@@ -52,6 +54,8 @@ type urlResult struct {
 	StatusCode     int   `json:"status_code"`
 }
 
+// testURL sends a test event to any address that a subscription could have,
+// without a signature: there is no secret.
 func (h handlers) testURL(w http.ResponseWriter, r *http.Request) error {
 	var in struct {
 		URL string `json:"url"`
@@ -68,6 +72,7 @@ func (h handlers) testURL(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, urlResult{res.OK(), res.Duration.Milliseconds(), res.StatusCode}, err)
 }
 
+// try sends one test event and waits for the answer.
 func (h handlers) try(r *http.Request, url string, secrets [][]byte, data map[string]any) (controlplane.Event, sender.Response, error) {
 	now := h.Now()
 	e := controlplane.Event{ID: newID("evt_test_", now), Type: catalogue.Test, Time: now, Data: data}

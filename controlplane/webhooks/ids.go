@@ -22,6 +22,7 @@ func newID(prefix string, now time.Time) string {
 	return prefix + crockford.EncodeToString(b[:])
 }
 
+// deliveryPrefix begins every public id of a delivery.
 const deliveryPrefix = "dlv_"
 
 // DeliveryID is the public form of a delivery's number: "dlv_" and 13

@@ -40,6 +40,7 @@ type RecoveryArgs struct {
 // Kind names the job in the queue.
 func (RecoveryArgs) Kind() string { return "webhook_recovery" }
 
+// optsFirst is shared by all first attempts: fan-out makes thousands of them.
 var optsFirst = &river.InsertOpts{Queue: QueueFirst}
 
 // DeliveryJob is the job for an immediate attempt.

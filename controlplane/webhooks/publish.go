@@ -34,6 +34,8 @@ func (s *Service) Publish(ctx context.Context, e controlplane.Event) (Published,
 	return Published{e.ID, !out.Stored, out.Deliveries}, storeError(err, "publish")
 }
 
+// checkEvent names everything that is wrong with an event that a product sent:
+// its type, its ids and each field of its data.
 func checkEvent(e controlplane.Event) []decision.Detail {
 	var c checker
 	t, known := catalogue.Lookup(e.Type)

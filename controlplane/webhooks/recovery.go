@@ -35,6 +35,7 @@ type Recovery struct {
 	kind recoveryKind
 }
 
+// recoveryColumns are what scanRecovery reads.
 const recoveryColumns = `id, subscription_id, kind, since, until, include_missed, status, total, resent, created_at, finished_at`
 
 // Recover starts resending, in the background, every delivery of a
@@ -64,6 +65,8 @@ func (s *Service) Recover(ctx context.Context, account, id string, since, until 
 	return out, postgres.NotFound(err, "start recovery")
 }
 
+// startRecovery stores r with its first job. The total is what there is to
+// resend at this moment; missed events are counted as they are found.
 func (s *Service) startRecovery(ctx context.Context, tx pgx.Tx, r Recovery) (Recovery, error) {
 	now := s.Now()
 	rows, _ := tx.Query(ctx, `
@@ -103,6 +106,7 @@ func (s *Service) Recovery(ctx context.Context, account, id, recovery string) (R
 	return out, postgres.NotFound(err, "read recovery")
 }
 
+// scanRecovery reads recoveryColumns.
 func scanRecovery(row pgx.CollectableRow) (Recovery, error) {
 	var r Recovery
 	var finished *time.Time

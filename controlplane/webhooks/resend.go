@@ -82,6 +82,8 @@ func (s *Service) RecoveryStep(ctx context.Context, id string) (done bool, err e
 	return done, nil
 }
 
+// step resends the next deliveries of r, oldest first, and returns how many. None
+// are left when that is 0, also because the subscription is not active any more.
 func (s *Service) step(ctx context.Context, tx pgx.Tx, r Recovery) (int, error) {
 	if r.kind == release {
 		return s.again(ctx, tx, againSQL+`WHERE id IN (SELECT d.id FROM webhook_deliveries d
@@ -118,6 +120,7 @@ func (s *Service) addMissed(ctx context.Context, tx pgx.Tx, r Recovery) (int, er
 		s.Now(), r.SubscriptionID, recoveryStep, r.Since.Time, r.Until.Time)
 }
 
+// progress notes that n more are queued; a step that found nothing ends r.
 func (s *Service) progress(ctx context.Context, tx pgx.Tx, r Recovery, n int) error {
 	_, err := tx.Exec(ctx, `
 		UPDATE webhook_recoveries SET resent = resent + $2, total = greatest(total, resent + $2),

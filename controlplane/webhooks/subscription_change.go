@@ -40,6 +40,8 @@ func (s *Service) Update(ctx context.Context, account, id string, in Update) (Su
 	return out, postgres.NotFound(err, "change subscription")
 }
 
+// lockStatus reads the status of a subscription of account and keeps others from
+// changing it until the transaction ends. It fails with pgx.ErrNoRows.
 func lockStatus(ctx context.Context, tx pgx.Tx, account, id string) (st Status, err error) {
 	err = tx.QueryRow(ctx, `SELECT status FROM webhook_subscriptions WHERE id = $1 AND account_id = $2 FOR NO KEY UPDATE`, id, account).Scan(&st)
 	return st, err

@@ -61,6 +61,8 @@ func (s *Service) finishCheck(ctx context.Context, c *checker, url string) error
 	return controlplane.Invalid(c.details)
 }
 
+// checkRoom fails with conflict when account has all the subscriptions that it
+// may have.
 func (s *Service) checkRoom(ctx context.Context, tx pgx.Tx, account string) error {
 	// The lock makes two creations at the limit wait for each other.
 	if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('webhooks:' || $1, 0))`, account); err != nil {
@@ -107,9 +109,12 @@ func (s *Service) Delete(ctx context.Context, account, id string) error {
 	return postgres.NotFound(err, "delete subscription")
 }
 
+// subscriptionColumns are what scanSubscription reads. Secrets are not among
+// them: they are read only where something is signed.
 const subscriptionColumns = `id, url, events, description, status, disabled_reason, retry_schedule, max_concurrency,
 	rate_per_second, ordered, failing_since, created_at, updated_at`
 
+// scanSubscription reads subscriptionColumns.
 func scanSubscription(row pgx.CollectableRow) (Subscription, error) {
 	var s Subscription
 	var failing *time.Time
@@ -121,6 +126,7 @@ func scanSubscription(row pgx.CollectableRow) (Subscription, error) {
 	return s, err
 }
 
+// orNull turns an empty list into NULL, which stands for the default.
 func orNull[T any](s []T) []T {
 	if len(s) == 0 {
 		return nil

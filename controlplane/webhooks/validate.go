@@ -14,10 +14,12 @@ import (
 // checker collects every bad field of a request.
 type checker struct{ details []decision.Detail }
 
+// bad notes that something is wrong with field; expected may be empty.
 func (c *checker) bad(field, issue, expected string) {
 	c.details = append(c.details, decision.Detail{Field: field, Issue: issue, Expected: expected})
 }
 
+// create checks all of a creation.
 func (c *checker) create(in Create) {
 	c.url(in.URL)
 	c.events(in.Events)
@@ -28,6 +30,8 @@ func (c *checker) create(in Create) {
 	c.between("rate_per_second", in.RatePerSecond, 1, MaxRate)
 }
 
+// update checks what a change names. The status disabled is the service's own:
+// callers can only pause.
 func (c *checker) update(in Update) {
 	if in.URL != nil {
 		c.url(*in.URL)
@@ -60,6 +64,7 @@ func (c *checker) url(url string) {
 	}
 }
 
+// events names each entry that is wrong by its place.
 func (c *checker) events(events []string) {
 	if len(events) == 0 {
 		c.bad("events", "is missing or empty", "array of event names")
@@ -77,6 +82,7 @@ func (c *checker) events(events []string) {
 	}
 }
 
+// secret checks length and form. It says nothing of how hard to guess it is.
 func (c *checker) secret(secret string) {
 	want := fmt.Sprintf("%d to %d bytes of text", MinSecret, MaxSecret)
 	switch {
@@ -91,6 +97,7 @@ func (c *checker) secret(secret string) {
 	}
 }
 
+// description counts characters, not bytes.
 func (c *checker) description(d string) {
 	if utf8.RuneCountInString(d) > MaxDescription || !plain(d) {
 		c.bad("description", "is too long or has control characters", fmt.Sprintf("at most %d characters", MaxDescription))
@@ -114,6 +121,7 @@ func (c *checker) schedule(seconds []int) {
 	}
 }
 
+// between checks a number that may be absent.
 func (c *checker) between(field string, v *int, low, high int) {
 	if v != nil && (*v < low || *v > high) {
 		c.bad(field, "is out of range", fmt.Sprintf("%d to %d", low, high))

@@ -30,6 +30,7 @@ type Type struct {
 //go:embed types.json
 var source []byte
 
+// types is made once: nothing changes it while the process runs.
 var types = mustLoad(source)
 
 // All returns the types in the order of the documentation.
@@ -80,6 +81,8 @@ type raw struct {
 	Example      json.RawMessage `json:"example"`
 }
 
+// mustLoad panics on a source that is not right: it is part of the binary, and a
+// test loads it.
 func mustLoad(source []byte) []Type {
 	var rows []raw
 	if err := json.Unmarshal(source, &rows); err != nil {
@@ -92,6 +95,8 @@ func mustLoad(source []byte) []Type {
 	return loaded
 }
 
+// compile makes schema ready for checking. Formats such as date-time are
+// asserted, not only noted.
 func compile(name string, schema []byte) *jsonschema.Schema {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
 	if err != nil {

@@ -22,8 +22,11 @@ func (t Type) Check(data map[string]any) []decision.Detail {
 	return appendDetails(nil, invalid)
 }
 
+// english words what a schema complains about.
 var english = message.NewPrinter(language.English)
 
+// appendDetails walks the tree of complaints down to its leaves: those name the
+// fields, what is above only says that something below is wrong.
 func appendDetails(details []decision.Detail, e *jsonschema.ValidationError) []decision.Detail {
 	for _, cause := range e.Causes {
 		details = appendDetails(details, cause)

@@ -7,6 +7,8 @@ import "encoding/json"
 
 type object = map[string]any
 
+// schema is the JSON Schema of a whole body of the type. It lets fields be added
+// later: receivers that validate must not break by that.
 func (r raw) schema() json.RawMessage {
 	properties := object{
 		"id":        object{"type": "string", "description": "Id of the event: the same on each attempt."},
@@ -27,6 +29,7 @@ func (r raw) schema() json.RawMessage {
 	})
 }
 
+// example is a whole body of the type.
 func (r raw) example() json.RawMessage {
 	body := object{"id": "evt_01", "event": r.Name, "timestamp": "2026-03-01T12:00:00Z", "data": r.Example}
 	if r.HasStream {
@@ -38,6 +41,7 @@ func (r raw) example() json.RawMessage {
 	return mustJSON(body)
 }
 
+// mustJSON encodes what is known to be encodable.
 func mustJSON(v any) json.RawMessage {
 	b, err := json.Marshal(v)
 	if err != nil {

@@ -19,11 +19,14 @@ type batch[In, Out any] struct {
 	running int
 }
 
+// waiter is a call that waits for its result. done has room for it, so that a
+// caller who has gone away blocks nobody.
 type waiter[In, Out any] struct {
 	in   In
 	done chan result[Out]
 }
 
+// result is what a call gets.
 type result[Out any] struct {
 	out Out
 	err error
@@ -49,6 +52,8 @@ func (b *batch[In, Out]) do(ctx context.Context, in In) (Out, error) {
 	}
 }
 
+// drain runs what is waiting until nothing is. It lives only as long as there is
+// work, so a batch needs no start and no stop.
 func (b *batch[In, Out]) drain() {
 	for {
 		b.mu.Lock()

@@ -63,6 +63,8 @@ func (d *Deliverer) closeAll(all []closed) ([]struct{}, error) {
 	}
 }
 
+// closeTx is the transaction of closeAll: the log, the deliveries, the retries
+// and what the account is told are all there afterwards, or nothing is.
 func (d *Deliverer) closeTx(ctx context.Context, tx pgx.Tx, all []closed) error {
 	if err := logResults(ctx, tx, all); err != nil {
 		return fmt.Errorf("log attempts: %w", err)
@@ -85,6 +87,8 @@ func (d *Deliverer) closeTx(ctx context.Context, tx pgx.Tx, all []closed) error 
 	return d.noteHealth(ctx, tx, applied)
 }
 
+// retryJob is the job for the attempt after c. It names the generation that
+// advance has just given the delivery.
 func retryJob(c closed, at time.Time) river.InsertManyParams {
 	return river.InsertManyParams{
 		Args:       webhooks.DeliveryArgs{Delivery: c.delivery, Generation: c.generation + 1, Subscription: c.subscription},

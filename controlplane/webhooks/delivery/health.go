@@ -66,6 +66,8 @@ func noteSuccesses(ctx context.Context, tx pgx.Tx, all []closed) error {
 	return err
 }
 
+// noteFailures sets since when a subscription fails, unless that is set. Of
+// several failures in one batch the earliest counts.
 func noteFailures(ctx context.Context, tx pgx.Tx, all []closed) error {
 	var ids []string
 	var at []time.Time
@@ -85,6 +87,8 @@ func noteFailures(ctx context.Context, tx pgx.Tx, all []closed) error {
 	return err
 }
 
+// tell emits what the account must know about a failure: that the subscription
+// was disabled by it, that the delivery has failed for good, or neither.
 func (d *Deliverer) tell(ctx context.Context, tx pgx.Tx, c closed) error {
 	reason := ""
 	switch {
@@ -110,6 +114,9 @@ func (d *Deliverer) tell(ctx context.Context, tx pgx.Tx, c closed) error {
 	})
 }
 
+// disable ends deliveries to a subscription, and tells the account once however
+// many failures come in at that moment. What is pending is held by the next
+// look at it, and released when the subscription is active again.
 func (d *Deliverer) disable(ctx context.Context, tx pgx.Tx, c closed, reason string) error {
 	tag, err := tx.Exec(ctx, `UPDATE webhook_subscriptions SET status = 'disabled', disabled_reason = $2, updated_at = $3
 		WHERE id = $1 AND status <> 'disabled'`, c.subscription, reason, c.at)

@@ -16,6 +16,7 @@ type metrics struct {
 	diverted prometheus.Counter
 }
 
+// newMetrics registers with r; nil: the numbers are kept and not shown.
 func newMetrics(r prometheus.Registerer) metrics {
 	m := metrics{
 		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -35,6 +36,8 @@ func newMetrics(r prometheus.Registerer) metrics {
 	return m
 }
 
+// observe counts one request: what came of it, how long the receiver took, and
+// how late it began.
 func (m metrics) observe(o opened, r sender.Response) {
 	outcome := "no_response"
 	switch {

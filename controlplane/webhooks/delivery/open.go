@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"sluice.dev/sluice/controlplane/webhooks"
 )
 
 // claim names what a job wants to attempt.
@@ -15,6 +14,7 @@ type claim struct {
 	generation int
 }
 
+// verdict says what becomes of a claim.
 type verdict int
 
 const (
@@ -30,18 +30,18 @@ type opened struct {
 	verdict verdict
 	wait    time.Duration
 
-	failures     int
-	number       int // of the attempt
-	due          time.Time
+	failures     int       // since the last send or resend
+	number       int       // of the attempt
+	due          time.Time // when the attempt was to begin
 	startedAt    time.Time
 	account      string
 	subscription string
-	url          string
-	secrets      [][]byte
+	url          string   // as it was when the attempt was opened
+	secrets      [][]byte // the present one, and the former during a rotation
 	schedule     []time.Duration
-	failingSince time.Time
-	rate         int // a second; 0: no limit
-	most         int // requests at a time
+	failingSince time.Time // of the subscription; zero: its last attempt succeeded
+	rate         int       // a second; 0: no limit
+	most         int       // requests at a time
 	eventID      string
 	eventType    string
 	body         []byte
@@ -63,92 +63,6 @@ func (d *Deliverer) openAll(claims []claim) ([]opened, error) {
 		return nil, err
 	}
 	return found, d.openAttempts(ctx, found)
-}
-
-const findSQL = `
-SELECT want.position, d.failures, s.account_id, s.id, s.url, s.status, s.secret,
-	CASE WHEN s.old_secret_until > $3 THEN s.old_secret END, s.retry_schedule, s.failing_since, coalesce(s.rate_per_second, 0), s.max_concurrency,
-	d.next_attempt_at, e.id, e.type, e.body,
-	(SELECT coalesce(max(a.number), 0) FROM webhook_attempts a WHERE a.delivery_id = d.id) + 1,
-	CASE WHEN d.order_key IS NOT NULL THEN (
-		SELECT coalesce(p.next_attempt_at, $3) FROM webhook_deliveries p
-		WHERE p.subscription_id = d.subscription_id AND p.order_key = d.order_key AND p.id < d.id AND p.status IN ('pending', 'held')
-		ORDER BY p.id LIMIT 1) END
-FROM unnest($1::bigint[], $2::integer[]) WITH ORDINALITY AS want (id, generation, position)
-JOIN webhook_deliveries d ON d.id = want.id AND d.generation = want.generation AND d.status = 'pending'
-JOIN webhook_subscriptions s ON s.id = d.subscription_id
-JOIN account_events e ON e.seq = d.event_seq`
-
-func (d *Deliverer) find(ctx context.Context, claims []claim) ([]opened, error) {
-	ids, generations := make([]int64, len(claims)), make([]int, len(claims))
-	found := make([]opened, len(claims))
-	for i, c := range claims {
-		ids[i], generations[i], found[i].claim = c.delivery, c.generation, c
-	}
-	now := d.Now()
-	rows, err := d.DB.Query(ctx, findSQL, ids, generations, now)
-	if err != nil {
-		return nil, fmt.Errorf("find deliveries: %w", err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var position int
-		o := opened{startedAt: now}
-		var row foundRow
-		if err := rows.Scan(row.into(&position, &o)...); err != nil {
-			return nil, fmt.Errorf("find deliveries: %w", err)
-		}
-		o.claim = claims[position-1]
-		if err := d.judge(&o, row, now); err != nil {
-			return nil, err
-		}
-		found[position-1] = o
-	}
-	return found, rows.Err()
-}
-
-// foundRow has those columns of findSQL that are turned into something else.
-type foundRow struct {
-	status       webhooks.Status
-	secret, old  []byte
-	schedule     []int
-	failingSince *time.Time
-	due          *time.Time
-	blockedUntil *time.Time // set: an earlier delivery of the same order is not finished
-}
-
-func (r *foundRow) into(position *int, o *opened) []any {
-	return []any{position, &o.failures, &o.account, &o.subscription, &o.url, &r.status, &r.secret, &r.old, &r.schedule,
-		&r.failingSince, &o.rate, &o.most, &r.due, &o.eventID, &o.eventType, &o.body, &o.number, &r.blockedUntil}
-}
-
-// How often a delivery looks whether the one before it is finished.
-const (
-	minOrderWait = 100 * time.Millisecond
-	maxOrderWait = 30 * time.Second
-)
-
-func (d *Deliverer) judge(o *opened, r foundRow, now time.Time) (err error) {
-	if r.failingSince != nil {
-		o.failingSince = *r.failingSince
-	}
-	o.due, o.schedule = dueOf(r.due, now), d.Schedule
-	if len(r.schedule) > 0 {
-		o.schedule = make([]time.Duration, len(r.schedule))
-		for i, s := range r.schedule {
-			o.schedule[i] = time.Duration(s) * time.Second
-		}
-	}
-	switch {
-	case r.status != webhooks.Active:
-		o.verdict = onHold
-	case r.blockedUntil != nil:
-		o.verdict, o.wait = waitABit, min(max(r.blockedUntil.Sub(now), minOrderWait), maxOrderWait)
-	default:
-		o.verdict = goAhead
-		o.secrets, err = d.Service.OpenSecrets(o.subscription, r.secret, r.old)
-	}
-	return err
 }
 
 // hold marks the deliveries of subscriptions that are not active. The share
@@ -196,6 +110,8 @@ cut AS (
 INSERT INTO webhook_attempts (delivery_id, number, url, started_at) SELECT delivery_id, number, url, $4 FROM mine
 ON CONFLICT ON CONSTRAINT webhook_attempts_pkey DO NOTHING RETURNING delivery_id`
 
+// openAttempts commits the attempts of those that go ahead. From here on the
+// log has them, whatever happens to this process.
 func (d *Deliverer) openAttempts(ctx context.Context, all []opened) error {
 	var ids []int64
 	var numbers []int

@@ -20,6 +20,8 @@ func (d *Deliverer) Divert(ctx context.Context, job int64) error {
 	return err
 }
 
+// divertAll is one statement for many jobs. A job that is not running any more
+// was taken from this process, and is left as it is.
 func (d *Deliverer) divertAll(jobs []int64) ([]struct{}, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), d.StoreTimeout)
 	defer cancel()

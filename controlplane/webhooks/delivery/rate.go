@@ -58,6 +58,8 @@ func (d *Deliverer) reserve(ctx context.Context, all []opened) error {
 	return nil
 }
 
+// reserveOne shares out the times of one subscription. The transaction is short:
+// nothing is waited for while the row is locked.
 func (d *Deliverer) reserveOne(ctx context.Context, id string, all []opened, which []int) error {
 	return postgres.InTx(ctx, d.DB, func(tx pgx.Tx) error {
 		var next time.Time

@@ -115,3 +115,22 @@ func TestSuccessAfterARetryEndsIt(t *testing.T) {
 		t.Error("the subscription still counts as failing")
 	}
 }
+
+// The queue and the worker may disagree about the time: the later clock counts.
+func TestRetryIsNotMadeEarlyWhenTheQueueIsAhead(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.receiver.Answer(500)
+	b.Subscribe(b.receiver.URL, webhooks.Create{})
+	b.Emit(controlplane.Event{})
+	b.next()
+	retry := b.Jobs()[0].Args
+	b.clock.Set(start.Add(4900 * time.Millisecond))
+	if r, err := b.Attempt(t.Context(), retry); err != nil || r.Made || r.Wait != 100*time.Millisecond {
+		t.Errorf("%+v %v", r, err)
+	}
+	b.clock.Set(start.Add(5 * time.Second))
+	if r, err := b.Attempt(t.Context(), retry); err != nil || !r.Made {
+		t.Errorf("%+v %v", r, err)
+	}
+}

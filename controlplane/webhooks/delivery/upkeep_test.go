@@ -126,3 +126,22 @@ func TestAttemptsOfOthersAreNotShown(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// A secret that was sealed with a key which is gone holds up its own
+// deliveries, not those of others.
+func TestSecretThatCannotBeOpenedPutsOffItsOwnDeliveriesOnly(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	lost := b.Subscribe(b.receiver.URL, webhooks.Create{})
+	b.Subscribe(b.receiver.URL, webhooks.Create{})
+	if _, err := b.Pool.Exec(t.Context(), `UPDATE webhook_subscriptions SET secret = 'gone' WHERE id = $1`, lost.ID); err != nil {
+		t.Fatal(err)
+	}
+	b.Emit(controlplane.Event{})
+	for _, j := range b.Jobs() {
+		r, err := b.Attempt(t.Context(), j.Args)
+		if err != nil || r.OK == (j.Args.Subscription == lost.ID) || r.Made == (r.Wait > 0) {
+			t.Errorf("%s: %+v %v", j.Args.Subscription, r, err)
+		}
+	}
+}

@@ -38,6 +38,8 @@ func Routes(a respond.Adapter) func(chi.Router) {
 	}
 }
 
+// show writes the page of some events. It is made whole before the first byte is
+// sent, so that a failure is still an error page.
 func show(w http.ResponseWriter, types ...catalogue.Type) error {
 	var b bytes.Buffer
 	if err := page.Execute(&b, types); err != nil {
@@ -50,6 +52,7 @@ func show(w http.ResponseWriter, types ...catalogue.Type) error {
 	return err
 }
 
+// indent lays JSON out for reading.
 func indent(raw json.RawMessage) (string, error) {
 	var b bytes.Buffer
 	err := json.Indent(&b, raw, "", "  ")

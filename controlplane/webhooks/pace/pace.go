@@ -62,6 +62,8 @@ type Pacer struct {
 	swept     time.Time
 }
 
+// endpoint is what is known of one, in this process. It is never written down:
+// a new process learns it anew within a few answers.
 type endpoint struct {
 	limit    int // requests at a time in the fast lane
 	inFlight map[*Permit]time.Time
@@ -129,6 +131,7 @@ func (p *Pacer) askFast(id string, waits bool) (Decision, <-chan struct{}) {
 	return Decision{}, e.freed
 }
 
+// leave takes a job off the waiting ones that has given up.
 func (p *Pacer) leave(id string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -159,6 +162,7 @@ func (p *Pacer) askSlow(id string) Decision {
 	return Decision{Verdict: Later, Wait: e.slowFree.Sub(now)}
 }
 
+// get returns the endpoint, a new one if it is not known. p.mu is held.
 func (p *Pacer) get(id string, now time.Time) *endpoint {
 	if now.Sub(p.swept) > forgetAfter {
 		p.sweep(now)
@@ -172,6 +176,8 @@ func (p *Pacer) get(id string, now time.Time) *endpoint {
 	return e
 }
 
+// sweep forgets endpoints that have been idle for long, so that the map does not
+// grow with every endpoint that ever was. p.mu is held.
 func (p *Pacer) sweep(now time.Time) {
 	p.swept = now
 	for id, e := range p.endpoints {
@@ -191,6 +197,7 @@ func (e *endpoint) hangs(now time.Time) bool {
 	return false
 }
 
+// wake lets the waiting jobs ask again. The pacer's mu is held.
 func (e *endpoint) wake() {
 	close(e.freed)
 	e.freed = make(chan struct{})

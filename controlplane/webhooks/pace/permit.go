@@ -8,6 +8,7 @@ type Permit struct {
 	endpoint string
 }
 
+// admit counts a request as under way. p.mu is held.
 func (p *Pacer) admit(id string, e *endpoint, now time.Time) *Permit {
 	permit := &Permit{p, id}
 	e.inFlight[permit] = now

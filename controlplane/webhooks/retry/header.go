@@ -26,6 +26,7 @@ func ParseAfter(value string, now time.Time) time.Duration {
 	return max(0, min(at.Sub(now), MaxRetryAfter))
 }
 
+// isDigits says whether s is a number of seconds: no sign, no fraction.
 func isDigits(s string) bool {
 	for _, c := range []byte(s) {
 		if c < '0' || c > '9' {

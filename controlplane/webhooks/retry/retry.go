@@ -63,6 +63,7 @@ func Decide(schedule []time.Duration, failures int, o Outcome, random float64) N
 	return Next{State: Again, Delay: delay + jitter(delay, random)}
 }
 
+// jitter is what random adds to delay.
 func jitter(delay time.Duration, random float64) time.Duration {
 	return time.Duration(random * float64(min(delay/maxJitterShare, maxJitter)))
 }

@@ -47,6 +47,8 @@ func New(keys ...string) (*Box, error) {
 	return b, nil
 }
 
+// newAEAD derives the key from its text, so that the text may be of any form, and
+// lets the cipher choose nonces: 96 random bits are safe for 2^32 secrets.
 func newAEAD(text string) (cipher.AEAD, error) {
 	key, err := hkdf.Key(sha256.New, []byte(text), nil, "sluice webhook secrets", 32)
 	if err != nil {

@@ -99,6 +99,8 @@ func reason(err error) string {
 	return "the request could not be made"
 }
 
+// head keeps the first headers by name, each cut short: enough to see what
+// answered, too little to fill the log.
 func head(h http.Header) map[string]string {
 	names := make([]string, 0, len(h))
 	for name := range h {

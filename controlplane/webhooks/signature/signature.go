@@ -80,6 +80,7 @@ func SetIdentity(h http.Header, id string, at time.Time) {
 	h.Set(StandardTimestamp, seconds)
 }
 
+// mac is HMAC-SHA256.
 func mac(key, msg []byte) []byte {
 	h := hmac.New(sha256.New, key)
 	h.Write(msg)

@@ -50,6 +50,7 @@ func anyEqual(got []string, want string) bool {
 	return found
 }
 
+// refused is WEBHOOK_002; an empty message stands for the table's.
 func refused(message string) error {
 	return &controlplane.Error{Code: decision.Webhook002, Message: message}
 }
