@@ -9,12 +9,14 @@ import (
 
 var accountFields = []string{"id", "name", "plan", "created_at"}
 
+// accountCommand is `sluice account`.
 func accountCommand(env environment) *cobra.Command {
 	c := &cobra.Command{Use: "account", Short: "create and list accounts"}
 	c.AddCommand(accountCreate(env), accountList(env))
 	return c
 }
 
+// accountCreate is `sluice account create`: it shows the new account.
 func accountCreate(env environment) *cobra.Command {
 	var name, plan string
 	var out printer
@@ -35,6 +37,7 @@ func accountCreate(env environment) *cobra.Command {
 	return c
 }
 
+// accountList is `sluice account list`.
 func accountList(env environment) *cobra.Command {
 	var limit, offset int
 	var out printer

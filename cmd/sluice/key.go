@@ -13,6 +13,7 @@ import (
 // keyFields are what is shown of a key, in order.
 var keyFields = []string{"id", "name", "scopes", "expires_at", "created_at"}
 
+// keyCommand is `sluice key`.
 func keyCommand(env environment) *cobra.Command {
 	c := &cobra.Command{Use: "key", Short: "create, list, rotate and revoke API keys"}
 	c.AddCommand(keyCreate(env), keyList(env), keyRevoke(env), keyRotate(env))
@@ -50,6 +51,8 @@ func (l lifetimeFlags) fields(c *cobra.Command, body map[string]any) error {
 	return nil
 }
 
+// keyCreate is `sluice key create`: it shows the key's text, which cannot be
+// shown again.
 func keyCreate(env environment) *cobra.Command {
 	var name, account string
 	var scopes []string
@@ -83,6 +86,7 @@ func keyCreate(env environment) *cobra.Command {
 	return c
 }
 
+// keyList is `sluice key list`.
 func keyList(env environment) *cobra.Command {
 	var account string
 	var limit, offset int
@@ -103,11 +107,13 @@ func keyList(env environment) *cobra.Command {
 	return c
 }
 
+// pageFlags adds --limit and --offset, which the API bounds.
 func pageFlags(c *cobra.Command, limit, offset *int) {
 	c.Flags().IntVar(limit, "limit", 50, "how many to list, at most 100")
 	c.Flags().IntVar(offset, "offset", 0, "how many to pass over")
 }
 
+// keyRevoke is `sluice key revoke`.
 func keyRevoke(env environment) *cobra.Command {
 	return &cobra.Command{
 		Use: "revoke ID", Short: "end an API key at once", Args: cobra.ExactArgs(1),
@@ -121,6 +127,7 @@ func keyRevoke(env environment) *cobra.Command {
 	}
 }
 
+// keyRotate is `sluice key rotate`: it shows the new key's text.
 func keyRotate(env environment) *cobra.Command {
 	var overlap time.Duration
 	var out printer

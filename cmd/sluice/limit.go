@@ -7,12 +7,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// limitCommand is `sluice limit`.
 func limitCommand(env environment) *cobra.Command {
 	c := &cobra.Command{Use: "limit", Short: "set and list limits of an account that differ from its plan's"}
 	c.AddCommand(limitSet(env), limitList(env))
 	return c
 }
 
+// limitSet is `sluice limit set`.
 func limitSet(env environment) *cobra.Command {
 	var account, class string
 	var perMinute int
@@ -39,6 +41,7 @@ func limitSet(env environment) *cobra.Command {
 	return c
 }
 
+// limitList is `sluice limit list`.
 func limitList(env environment) *cobra.Command {
 	var account string
 	var out printer

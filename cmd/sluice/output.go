@@ -66,6 +66,7 @@ func (p *printer) list(w io.Writer, answer []byte, fields ...string) error {
 	return t.Flush()
 }
 
+// indent writes the answer as it is, only readable.
 func indent(w io.Writer, answer []byte) error {
 	var b bytes.Buffer
 	if err := json.Indent(&b, bytes.TrimSpace(answer), "", "  "); err != nil {

@@ -6,12 +6,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// sessionCommand is `sluice session`.
 func sessionCommand(env environment) *cobra.Command {
 	c := &cobra.Command{Use: "session", Short: "create session tokens"}
 	c.AddCommand(sessionCreate(env))
 	return c
 }
 
+// sessionCreate is `sluice session create`.
 func sessionCreate(env environment) *cobra.Command {
 	var email string
 	var out printer

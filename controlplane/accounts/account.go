@@ -35,6 +35,7 @@ type Store struct{ DB postgres.DB }
 
 const columns = `id, name, plan, operator, created_at`
 
+// scan reads a row of columns.
 func scan(row pgx.CollectableRow) (a Account, err error) {
 	err = row.Scan(&a.ID, &a.Name, &a.Plan, &a.Operator, &a.CreatedAt)
 	a.CreatedAt = a.CreatedAt.UTC()
@@ -63,6 +64,7 @@ func (s Store) CreateOperator(ctx context.Context, name, plan string) (Account, 
 	return s.create(ctx, name, plan, true)
 }
 
+// create checks, stores and records a new account.
 func (s Store) create(ctx context.Context, name, plan string, operator bool) (Account, error) {
 	if err := controlplane.Invalid(append(checkName(name), checkPlan(plan)...)); err != nil {
 		return Account{}, err
@@ -71,7 +73,7 @@ func (s Store) create(ctx context.Context, name, plan string, operator bool) (Ac
 	err := postgres.InTx(ctx, s.DB, func(tx pgx.Tx) (err error) {
 		a, err = one(ctx, tx, "create account",
 			`INSERT INTO accounts (id, name, plan, operator) VALUES ($1, $2, $3, $4) RETURNING `+columns,
-			newID(keytable.AccountPrefix), name, plan, operator)
+			NewID(keytable.AccountPrefix), name, plan, operator)
 		if err != nil {
 			return err
 		}
@@ -104,6 +106,7 @@ type Change struct {
 	Plan *string `json:"plan"`
 }
 
+// check returns every fault of c at once.
 func (c Change) check() error {
 	var details []decision.Detail
 	if c.Name != nil {
@@ -140,6 +143,7 @@ func (s Store) Update(ctx context.Context, id string, c Change) (a Account, err 
 	return a, err
 }
 
+// checkName wants text; PostgreSQL cannot store a zero byte.
 func checkName(name string) []decision.Detail {
 	if n := utf8.RuneCountInString(name); strings.TrimSpace(name) == "" || n > 200 || !utf8.ValidString(name) || strings.ContainsRune(name, 0) {
 		return []decision.Detail{{Field: "name", Issue: "is not valid", Expected: "1 to 200 characters"}}
@@ -147,6 +151,8 @@ func checkName(name string) []decision.Detail {
 	return nil
 }
 
+// checkPlan looks at the form only: whether there is such a plan is a constraint
+// of the database.
 func checkPlan(plan string) []decision.Detail {
 	if plan == "" || len(plan) > 40 {
 		return []decision.Detail{{Field: "plan", Issue: "is not valid", Expected: "the name of a plan"}}
@@ -154,8 +160,8 @@ func checkPlan(plan string) []decision.Detail {
 	return nil
 }
 
-// newID returns a new identifier: prefix and 13 digits.
-func newID(prefix string) string {
+// NewID returns a new identifier: prefix and 13 digits of 64 random bits.
+func NewID(prefix string) string {
 	var b [8]byte
 	rand.Read(b[:])
 	return keytable.FormatID(prefix, binary.LittleEndian.Uint64(b[:]))

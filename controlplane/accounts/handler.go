@@ -37,6 +37,7 @@ func (a API) AdminRoutes(r chi.Router) {
 	r.Post("/accounts/{account}/users", h(a.addUser))
 }
 
+// create answers POST accounts: 201 with the account.
 func (a API) create(w http.ResponseWriter, r *http.Request) error {
 	var body struct {
 		Name string `json:"name"`
@@ -53,6 +54,7 @@ func (a API) create(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// list answers GET accounts: newest first.
 func (a API) list(w http.ResponseWriter, r *http.Request) error {
 	p, details := paging.Parse(r.URL.Query())
 	if err := controlplane.Invalid(details); err != nil {
@@ -66,6 +68,7 @@ func (a API) list(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// get answers GET accounts/{account}.
 func (a API) get(w http.ResponseWriter, r *http.Request) error {
 	got, err := a.Store.Get(r.Context(), chi.URLParam(r, "account"))
 	if err != nil {
@@ -75,6 +78,8 @@ func (a API) get(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// update answers PATCH accounts/{account}: name, plan. The operator flag is
+// nothing that HTTP can change.
 func (a API) update(w http.ResponseWriter, r *http.Request) error {
 	var c Change
 	if err := respond.Decode(w, r, bodyLimit, &c); err != nil {
@@ -88,10 +93,12 @@ func (a API) update(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// limitList is not paged: an account has a limit or two for each rate class.
 type limitList struct {
 	Data []Limit `json:"data"`
 }
 
+// limits answers GET accounts/{account}/limits.
 func (a API) limits(w http.ResponseWriter, r *http.Request) error {
 	list, err := a.Store.Limits(r.Context(), chi.URLParam(r, "account"))
 	if err != nil {
@@ -101,6 +108,7 @@ func (a API) limits(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// setLimit answers PUT accounts/{account}/limits/{class}.
 func (a API) setLimit(w http.ResponseWriter, r *http.Request) error {
 	var body struct {
 		PerMinute int `json:"per_minute"`
@@ -116,6 +124,7 @@ func (a API) setLimit(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// removeLimit answers DELETE accounts/{account}/limits/{class}.
 func (a API) removeLimit(w http.ResponseWriter, r *http.Request) error {
 	if err := a.Store.RemoveLimit(r.Context(), chi.URLParam(r, "account"), chi.URLParam(r, "class")); err != nil {
 		return err
@@ -124,6 +133,8 @@ func (a API) removeLimit(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// addUser answers POST accounts/{account}/users: someone who can sign in at once,
+// without an invitation.
 func (a API) addUser(w http.ResponseWriter, r *http.Request) error {
 	var body struct {
 		Email    string `json:"email"`

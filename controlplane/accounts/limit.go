@@ -27,6 +27,7 @@ const MaxPerMinute = 1_000_000_000
 
 var classForm = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,39}$`)
 
+// check returns every fault of l at once.
 func (l Limit) check() error {
 	var details []decision.Detail
 	if !classForm.MatchString(l.Class) {
@@ -118,6 +119,7 @@ func (s Store) changeLimits(ctx context.Context, account string, change func(tx 
 	})
 }
 
+// limited reports whether the account has limits of its own.
 func limited(ctx context.Context, tx pgx.Tx, account string) (has bool, err error) {
 	err = tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM account_limits WHERE account_id = $1)`, account).Scan(&has)
 	if err != nil {

@@ -43,6 +43,7 @@ func EnsurePlans(ctx context.Context, db postgres.DB, names ...string) (Plans, e
 	return LoadPlans(ctx, db)
 }
 
+// hasAll reports whether nothing is to be added.
 func (p Plans) hasAll(names []string) bool {
 	for _, n := range names {
 		if _, ok := p[n]; !ok {
@@ -52,6 +53,7 @@ func (p Plans) hasAll(names []string) bool {
 	return true
 }
 
+// addPlans gives the missing ones of names the next numbers.
 func addPlans(ctx context.Context, tx pgx.Tx, names []string) error {
 	// Two that add at once would choose the same numbers.
 	if _, err := tx.Exec(ctx, `LOCK TABLE plans IN SHARE ROW EXCLUSIVE MODE`); err != nil {

@@ -67,7 +67,7 @@ func (s Store) AddUser(ctx context.Context, account, email, role, passwordHash s
 	var u User
 	err := postgres.InTx(ctx, s.DB, func(tx pgx.Tx) (err error) {
 		u, err = OneUser(ctx, tx, "add user", `INSERT INTO users AS u (id, account_id, email, role, password_hash)
-			VALUES ($1, $2, $3, $4, $5) RETURNING `+UserColumns, newID(UserPrefix), account, email, role, passwordHash)
+			VALUES ($1, $2, $3, $4, $5) RETURNING `+UserColumns, NewID(UserPrefix), account, email, role, passwordHash)
 		if err != nil {
 			return err
 		}

@@ -43,6 +43,7 @@ type Config struct {
 	Now func() time.Time
 }
 
+// now is the time by the clock of c.
 func (c Config) now() time.Time {
 	if c.Now != nil {
 		return c.Now()
@@ -50,10 +51,12 @@ func (c Config) now() time.Time {
 	return time.Now()
 }
 
+// keys serves API keys from the database of c.
 func (c Config) keys() keys.API {
 	return keys.API{Store: keys.Store{DB: c.DB, Now: c.Now}, Respond: c.Respond}
 }
 
+// billing serves billing from the database of c.
 func (c Config) billing() billing.API {
 	return billing.API{Store: billing.Store{DB: c.DB, Now: c.Now}, Respond: c.Respond}
 }
@@ -117,6 +120,7 @@ func (c *Config) joinAnswers() *idempotency.Middleware {
 	return m
 }
 
+// mount adds the routes of other packages to r.
 func mount(r chi.Router, list []Routes) {
 	for _, routes := range list {
 		routes(r)
@@ -140,6 +144,8 @@ func (c Config) router() *chi.Mux {
 	return r
 }
 
+// recoverer turns a panic of a handler into a 500 with the envelope. What was
+// written before it stays written: the answer is then cut short.
 func (c Config) recoverer(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
@@ -157,12 +163,15 @@ func (c Config) recoverer(next http.Handler) http.Handler {
 	})
 }
 
+// panicError is what the caller's envelope is made from: nothing of the panic.
 type panicError struct{}
 
+// Error gives the text for the log.
 func (panicError) Error() string { return "a handler panicked" }
 
 var errPanic = panicError{}
 
+// log is where the failures of handlers go too.
 func (c Config) log() *slog.Logger {
 	if c.Respond.Log != nil {
 		return c.Respond.Log
@@ -173,6 +182,7 @@ func (c Config) log() *slog.Logger {
 // healthTimeout bounds the database's answer.
 const healthTimeout = 2 * time.Second
 
+// health is the answer of GET /v1/health (spec, "Gateway and discovery").
 type health struct {
 	Status  string `json:"status"`     // ok
 	Latency int64  `json:"latency_ms"` // of the database

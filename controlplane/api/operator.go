@@ -59,10 +59,12 @@ func (c Config) createSession(w http.ResponseWriter, r *http.Request) error {
 	return sessions.Shown(w, s)
 }
 
+// unavailable asks the caller to come back when the database answers again.
 func unavailable(cause error) error {
 	return &controlplane.Error{Code: decision.Unavailable, RetryAfter: 1, Cause: cause}
 }
 
+// self is the answer of GET /admin/v1/self.
 type self struct {
 	Account string   `json:"account"`
 	Key     string   `json:"key_id"`

@@ -44,8 +44,10 @@ type Entry struct {
 	After     json.RawMessage `json:"after"`
 }
 
+// origin is from where a request comes.
 type origin struct{ address, requestID string }
 
+// contextKey is under what a context has its origin.
 type contextKey struct{}
 
 // Middleware puts into the context from where a request comes; who makes it is

@@ -25,6 +25,7 @@ func (a API) AdminRoutes(r chi.Router) {
 // maxFilter bounds the value of a filter, in bytes.
 const maxFilter = 100
 
+// list answers GET audit: newest first, filtered by what the query names.
 func (a API) list(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
 	p, details := paging.Parse(q)

@@ -46,6 +46,7 @@ func (a API) AdminRoutes(r chi.Router) {
 	r.Patch("/plans/{name}", h(a.offer))
 }
 
+// usage answers GET /v1/billing/usage.
 func (a API) usage(w http.ResponseWriter, r *http.Request) error {
 	p, err := ParsePeriod(r.URL.Query(), a.Store.now())
 	if err != nil {
@@ -59,10 +60,12 @@ func (a API) usage(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// invoices answers GET /v1/billing/invoices.
 func (a API) invoices(w http.ResponseWriter, r *http.Request) error {
 	return a.invoicesOf(w, r, identity.Account(r.Context()))
 }
 
+// invoicesOf lists the invoices of one account, by status if the query names one.
 func (a API) invoicesOf(w http.ResponseWriter, r *http.Request, account string) error {
 	p, details := paging.Parse(r.URL.Query())
 	status := r.URL.Query().Get("status")
@@ -80,6 +83,7 @@ func (a API) invoicesOf(w http.ResponseWriter, r *http.Request, account string) 
 	return nil
 }
 
+// subscription answers GET /v1/billing/subscription.
 func (a API) subscription(w http.ResponseWriter, r *http.Request) error {
 	s, err := a.Store.Subscription(r.Context(), identity.Account(r.Context()))
 	if err != nil {
@@ -89,6 +93,7 @@ func (a API) subscription(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// subscribe answers PATCH /v1/billing/subscription: plan.
 func (a API) subscribe(w http.ResponseWriter, r *http.Request) error {
 	var body struct {
 		Plan string `json:"plan"`
@@ -104,6 +109,8 @@ func (a API) subscribe(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// importInvoices answers POST accounts/{account}/invoices. It may be sent again:
+// a number that is there is replaced.
 func (a API) importInvoices(w http.ResponseWriter, r *http.Request) error {
 	var body struct {
 		Invoices []Invoice `json:"invoices"`
@@ -120,6 +127,7 @@ func (a API) importInvoices(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// setStatus answers PATCH invoices/{id}: status.
 func (a API) setStatus(w http.ResponseWriter, r *http.Request) error {
 	var body struct {
 		Status string `json:"status"`
@@ -135,6 +143,7 @@ func (a API) setStatus(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// plans answers GET plans.
 func (a API) plans(w http.ResponseWriter, r *http.Request) error {
 	list, err := a.Store.Plans(r.Context())
 	if err != nil {
@@ -146,6 +155,7 @@ func (a API) plans(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// offer answers PATCH plans/{name}: self_serve.
 func (a API) offer(w http.ResponseWriter, r *http.Request) error {
 	var body struct {
 		SelfServe *bool `json:"self_serve"`

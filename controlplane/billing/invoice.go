@@ -6,20 +6,18 @@ package billing
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/binary"
 	"fmt"
 	"regexp"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/controlplane/accounts"
 	"sluice.dev/sluice/controlplane/api/paging"
 	"sluice.dev/sluice/controlplane/audit"
 	"sluice.dev/sluice/controlplane/keys"
 	"sluice.dev/sluice/controlplane/postgres"
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/filters/keytable"
 )
 
 // States of an invoice. An open one past its due time blocks its account.
@@ -68,6 +66,7 @@ func (i Invoice) check(field string) (details []decision.Detail) {
 	return details
 }
 
+// knownStatus reports whether s is a state of an invoice.
 func knownStatus(s string) bool { return s == Open || s == Paid || s == Void }
 
 // Store keeps invoices and subscriptions.
@@ -77,6 +76,7 @@ type Store struct {
 	Now func() time.Time
 }
 
+// now is the time by the clock of s.
 func (s Store) now() time.Time {
 	if s.Now != nil {
 		return s.Now()
@@ -86,6 +86,7 @@ func (s Store) now() time.Time {
 
 const columns = `i.id, i.number, i.status, i.currency, i.amount, i.period_start, i.period_end, i.issued_at, i.due_at`
 
+// scan reads a row of columns.
 func scan(row pgx.CollectableRow) (i Invoice, err error) {
 	err = row.Scan(&i.ID, &i.Number, &i.Status, &i.Currency, &i.Amount, &i.PeriodStart.Time, &i.PeriodEnd.Time, &i.IssuedAt, &i.DueAt)
 	i.IssuedAt, i.DueAt = i.IssuedAt.UTC(), i.DueAt.UTC()
@@ -116,13 +117,14 @@ func (s Store) Import(ctx context.Context, account string, list []Invoice) error
 	})
 }
 
+// put adds an invoice, or replaces the one with its number, which keeps its id.
 func put(ctx context.Context, tx pgx.Tx, account string, i Invoice) error {
 	_, err := tx.Exec(ctx, `
 		INSERT INTO invoices AS i (id, account_id, number, status, currency, amount, period_start, period_end, issued_at, due_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 		ON CONFLICT (account_id, number) DO UPDATE SET status = excluded.status, currency = excluded.currency, amount = excluded.amount,
 			period_start = excluded.period_start, period_end = excluded.period_end, issued_at = excluded.issued_at, due_at = excluded.due_at`,
-		newID(), account, i.Number, i.Status, i.Currency, i.Amount, i.PeriodStart.Time, i.PeriodEnd.Time, i.IssuedAt, i.DueAt)
+		accounts.NewID("inv_"), account, i.Number, i.Status, i.Currency, i.Amount, i.PeriodStart.Time, i.PeriodEnd.Time, i.IssuedAt, i.DueAt)
 	if err != nil {
 		return fmt.Errorf("import invoice: %w", postgres.Unreachable(err))
 	}
@@ -208,10 +210,4 @@ func (s Store) Reconcile(ctx context.Context) (int, error) {
 		}
 	}
 	return len(late), nil
-}
-
-func newID() string {
-	var b [8]byte
-	rand.Read(b[:])
-	return keytable.FormatID("inv_", binary.LittleEndian.Uint64(b[:]))
 }

@@ -92,6 +92,7 @@ func (s Store) Usage(ctx context.Context, account string, p Period) (Usage, erro
 	return u, nil
 }
 
+// add adds o to t.
 func (t *Tokens) add(o Tokens) {
 	t.Requests += o.Requests
 	t.Prompt += o.Prompt

@@ -117,6 +117,7 @@ func Prune(ctx context.Context, db postgres.DB, before time.Time) (int, error) {
 	}
 }
 
+// pruneSome drops at most pruneBatch tombstones, the oldest first.
 func pruneSome(ctx context.Context, db postgres.DB, before time.Time) (n int, err error) {
 	err = postgres.InTx(ctx, db, func(tx pgx.Tx) error {
 		// The lock comes first, as it does for writers: the other order deadlocks.

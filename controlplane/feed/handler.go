@@ -69,6 +69,7 @@ func (f *Feed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.config.Respond.Handle(f.serve)(w, r)
 }
 
+// serve answers one poll. An edge that goes away meanwhile is no failure.
 func (f *Feed) serve(w http.ResponseWriter, r *http.Request) error {
 	if err := f.authorize(r); err != nil {
 		return err
@@ -95,6 +96,7 @@ func (f *Feed) serve(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// authorize wants the token of Config, compared in constant time.
 func (f *Feed) authorize(r *http.Request) error {
 	if f.config.Token == "" {
 		return nil

@@ -27,6 +27,7 @@ type hub struct {
 	stopped chan struct{} // closed when run returns
 }
 
+// newHub returns a hub that will listen on a connection of its own, made as c says.
 func newHub(c *pgx.ConnConfig, log *slog.Logger) *hub {
 	return &hub{connect: c, log: log, changed: make(chan struct{}), stopped: make(chan struct{})}
 }
@@ -39,6 +40,7 @@ func (h *hub) next() <-chan struct{} {
 	return h.changed
 }
 
+// wake wakes everyone who waits.
 func (h *hub) wake() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -63,6 +65,7 @@ func (h *hub) run(ctx context.Context) {
 	}
 }
 
+// listen passes notifications on until the connection fails or ctx ends.
 func (h *hub) listen(ctx context.Context) error {
 	conn, err := pgx.ConnectConfig(ctx, h.connect)
 	if err != nil {

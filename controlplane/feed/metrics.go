@@ -5,6 +5,7 @@ import (
 	"sluice.dev/sluice/filters/keytable"
 )
 
+// metrics count what edges are sent.
 type metrics struct {
 	waiting prometheus.Gauge
 	pages   *prometheus.CounterVec
@@ -12,6 +13,7 @@ type metrics struct {
 	behind  prometheus.Histogram
 }
 
+// newMetrics returns metrics that are registered with r, if there is one.
 func newMetrics(r prometheus.Registerer) metrics {
 	m := metrics{
 		waiting: prometheus.NewGauge(prometheus.GaugeOpts{
@@ -30,6 +32,7 @@ func newMetrics(r prometheus.Registerer) metrics {
 	return m
 }
 
+// observe counts page p, sent when the feed was at h, or the failure to read it.
 func (m metrics) observe(p keytable.Page, h head, err error) {
 	switch {
 	case err != nil:

@@ -102,6 +102,7 @@ func cut(p *keytable.Page, limit int) error {
 	return nil
 }
 
+// bucketOf is the bucket of the i'th record.
 func bucketOf(records []byte, i int) uint32 {
 	return keytable.Tag(records[i*keytable.RecordSize:][:16]).Bucket()
 }

@@ -43,11 +43,13 @@ func parseRequest(q url.Values) (request, error) {
 	return r, controlplane.Invalid(p.details)
 }
 
+// parser collects the faults of a query.
 type parser struct {
 	q       url.Values
 	details []decision.Detail
 }
 
+// number reads a decimal of at most most; 0 when it is absent or bad.
 func (p *parser) number(name string, most uint64) uint64 {
 	s := p.q.Get(name)
 	if s == "" {
@@ -61,6 +63,7 @@ func (p *parser) number(name string, most uint64) uint64 {
 	return n
 }
 
+// bad notes a fault.
 func (p *parser) bad(name, expected string) {
 	p.details = append(p.details, decision.Detail{Field: name, Issue: "is not valid", Expected: expected})
 }

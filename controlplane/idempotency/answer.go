@@ -33,6 +33,7 @@ func (a answer) final() bool {
 	return a.Status < 500
 }
 
+// write sends the answer to a client, who may have gone.
 func (a answer) write(w http.ResponseWriter) {
 	maps.Copy(w.Header(), a.Header)
 	w.WriteHeader(a.Status)
@@ -50,21 +51,26 @@ type recorder struct {
 	body bytes.Buffer
 }
 
+// newRecorder returns an empty recorder.
 func newRecorder() *recorder { return &recorder{answer: answer{Header: http.Header{}}} }
 
+// Header gives the headers to be sent with the answer.
 func (r *recorder) Header() http.Header { return r.answer.Header }
 
+// WriteHeader sets the status; as with a real writer, only the first call counts.
 func (r *recorder) WriteHeader(status int) {
 	if r.Status == 0 {
 		r.Status = status
 	}
 }
 
+// Write adds to the body.
 func (r *recorder) Write(b []byte) (int, error) {
 	r.WriteHeader(http.StatusOK)
 	return r.body.Write(b)
 }
 
+// done returns the answer once the handler has returned.
 func (r *recorder) done() answer {
 	r.WriteHeader(http.StatusOK)
 	r.Body = r.body.Bytes()
@@ -85,6 +91,7 @@ func cipherFor(secret [32]byte, key string, scope []byte) (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
+// seal encrypts the answer, bound to the request that scope names.
 func (a answer) seal(aead cipher.AEAD, scope []byte) ([]byte, error) {
 	plain, err := json.Marshal(a)
 	if err != nil {
@@ -93,6 +100,7 @@ func (a answer) seal(aead cipher.AEAD, scope []byte) ([]byte, error) {
 	return aead.Seal(nil, nil, plain, scope), nil
 }
 
+// open decrypts what seal made.
 func open(aead cipher.AEAD, scope, sealed []byte) (a answer, err error) {
 	plain, err := aead.Open(nil, nil, sealed, scope)
 	if err != nil {

@@ -21,8 +21,10 @@ import (
 // what would be a transaction is a savepoint. Else it is Pool.
 type DB struct{ Pool postgres.DB }
 
+// contextKey is under what a context has the request's transaction.
 type contextKey struct{}
 
+// now is the request's transaction, or the pool.
 func (d DB) now(ctx context.Context) postgres.DB {
 	if tx, ok := ctx.Value(contextKey{}).(pgx.Tx); ok {
 		return tx

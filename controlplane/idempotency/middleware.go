@@ -124,6 +124,7 @@ func read(w http.ResponseWriter, r *http.Request, caller identity.Caller) (reque
 		digest(r.URL.RawQuery, r.Header.Get("Content-Type"), strings.Join(caller.Scopes, " "), string(body))}, nil
 }
 
+// valid reports whether key may be an Idempotency-Key.
 func valid(key string) bool {
 	for i := range len(key) {
 		if key[i] < ' ' || key[i] > '~' {
@@ -150,6 +151,7 @@ var errMismatch error = &controlplane.Error{Code: decision.InvalidRequest,
 // unprocessable sends 422 whatever the status.
 type unprocessable struct{ http.ResponseWriter }
 
+// WriteHeader sends 422.
 func (u unprocessable) WriteHeader(int) {
 	u.ResponseWriter.WriteHeader(http.StatusUnprocessableEntity)
 }
@@ -223,6 +225,8 @@ func lock(ctx context.Context, tx pgx.Tx, scope []byte) error {
 	return nil
 }
 
+// load returns the answer kept for q. It fails with errMismatch when that is the
+// answer to another request.
 func (m *Middleware) load(ctx context.Context, tx pgx.Tx, aead cipher.AEAD, q request) (a answer, found bool, err error) {
 	var content, sealed []byte
 	err = tx.QueryRow(ctx, `SELECT request, answer FROM idempotent_answers WHERE scope = $1 AND created_at > $2`,

@@ -56,6 +56,7 @@ type edgeRow struct {
 	Unpaid      bool
 }
 
+// selectForEdge reads the keys that meet a condition, unless they are revoked.
 func selectForEdge(ctx context.Context, tx pgx.Tx, where string, args ...any) ([]edgeRow, error) {
 	rows, _ := tx.Query(ctx, `
 		SELECT k.id, k.account_id, k.hash, k.scopes, k.expires_at, p.number,
@@ -69,6 +70,7 @@ func selectForEdge(ctx context.Context, tx pgx.Tx, where string, args ...any) ([
 	return list, nil
 }
 
+// records makes the records of rows.
 func records(rows []edgeRow, known registry.Registry) []keytable.Record {
 	list := make([]keytable.Record, len(rows))
 	for i, row := range rows {

@@ -26,6 +26,7 @@ func (s Store) FindByID(ctx context.Context, id string) (Holder, error) {
 	return s.holder(ctx, `k.id = $1`, id)
 }
 
+// holder finds the one key that meets a condition, and judges whether it works.
 func (s Store) holder(ctx context.Context, where string, arg any) (Holder, error) {
 	rows, _ := s.DB.Query(ctx, `SELECT `+columns+`, a.plan, a.operator
 		FROM api_keys k JOIN accounts a ON a.id = k.account_id WHERE k.revoked_at IS NULL AND `+where, arg)

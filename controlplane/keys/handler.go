@@ -33,6 +33,7 @@ func (a API) Routes(r chi.Router) {
 	r.Post("/v1/auth/keys/{id}/rotate", h(a.rotate))
 }
 
+// create answers POST /v1/auth/keys: 201 with the record and the key's text.
 func (a API) create(w http.ResponseWriter, r *http.Request) error {
 	var body createRequest
 	if err := respond.Decode(w, r, bodyLimit, &body); err != nil {
@@ -43,6 +44,7 @@ func (a API) create(w http.ResponseWriter, r *http.Request) error {
 	return a.make(w, r, Spec{caller.Account, body.Name, body.Scopes, end, caller.Scopes, details})
 }
 
+// make creates the key of spec and shows it.
 func (a API) make(w http.ResponseWriter, r *http.Request, spec Spec) error {
 	c, err := a.Store.Create(r.Context(), spec)
 	if err != nil {
@@ -58,10 +60,12 @@ func shown(w http.ResponseWriter, status int, c Created) error {
 	return nil
 }
 
+// list answers GET /v1/auth/keys.
 func (a API) list(w http.ResponseWriter, r *http.Request) error {
 	return a.listOf(w, r, identity.Account(r.Context()))
 }
 
+// listOf lists the keys of one account, newest first.
 func (a API) listOf(w http.ResponseWriter, r *http.Request, account string) error {
 	p, details := paging.Parse(r.URL.Query())
 	if err := controlplane.Invalid(details); err != nil {
@@ -75,6 +79,7 @@ func (a API) listOf(w http.ResponseWriter, r *http.Request, account string) erro
 	return nil
 }
 
+// get answers GET /v1/auth/keys/{id}.
 func (a API) get(w http.ResponseWriter, r *http.Request) error {
 	k, err := a.Store.Get(r.Context(), identity.Account(r.Context()), chi.URLParam(r, "id"))
 	if err != nil {
@@ -84,6 +89,8 @@ func (a API) get(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// rename answers PATCH /v1/auth/keys/{id}: name. Scopes and end never change: a
+// key that could grow would surprise whoever handed it out.
 func (a API) rename(w http.ResponseWriter, r *http.Request) error {
 	var body struct {
 		Name string `json:"name"`
@@ -99,6 +106,7 @@ func (a API) rename(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// revoke answers DELETE /v1/auth/keys/{id}: 204.
 func (a API) revoke(w http.ResponseWriter, r *http.Request) error {
 	if err := a.Store.Revoke(r.Context(), identity.Account(r.Context()), chi.URLParam(r, "id")); err != nil {
 		return err
@@ -107,11 +115,13 @@ func (a API) revoke(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// rotate answers POST /v1/auth/keys/{id}/rotate: 201 with the new key.
 func (a API) rotate(w http.ResponseWriter, r *http.Request) error {
 	caller, _ := identity.From(r.Context())
 	return a.rotateOf(w, r, caller.Account, caller.Scopes)
 }
 
+// rotateOf rotates a key of an account, for a caller with the scopes of creator.
 func (a API) rotateOf(w http.ResponseWriter, r *http.Request, account string, creator []string) error {
 	overlap, err := readOverlap(w, r)
 	if err != nil {
@@ -139,6 +149,8 @@ func readOverlap(w http.ResponseWriter, r *http.Request) (time.Duration, error) 
 	return body.overlap()
 }
 
+// validation is the answer of GET /v1/auth/validate (spec, "Keys and health
+// helpers").
 type validation struct {
 	Valid     bool       `json:"valid"`
 	KeyID     string     `json:"key_id"`
@@ -173,6 +185,7 @@ func (a API) AdminRoutes(r chi.Router) {
 // everything is what an operator may grant.
 var everything = []string{scopes.Admin}
 
+// adminCreate answers POST accounts/{account}/keys.
 func (a API) adminCreate(w http.ResponseWriter, r *http.Request) error {
 	var body adminCreateRequest
 	if err := respond.Decode(w, r, bodyLimit, &body); err != nil {
@@ -182,6 +195,7 @@ func (a API) adminCreate(w http.ResponseWriter, r *http.Request) error {
 	return a.make(w, r, Spec{chi.URLParam(r, "account"), body.Name, body.Scopes, end, everything, details})
 }
 
+// adminRevoke answers DELETE keys/{id}, whatever the account.
 func (a API) adminRevoke(w http.ResponseWriter, r *http.Request) error {
 	id := chi.URLParam(r, "id")
 	account, err := a.Store.Owner(r.Context(), id)
@@ -195,6 +209,7 @@ func (a API) adminRevoke(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// adminRotate answers POST keys/{id}/rotate, whatever the account.
 func (a API) adminRotate(w http.ResponseWriter, r *http.Request) error {
 	account, err := a.Store.Owner(r.Context(), chi.URLParam(r, "id"))
 	if err != nil {

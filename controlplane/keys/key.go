@@ -91,6 +91,7 @@ func (s Spec) checkWidth() error {
 	return &controlplane.Error{Code: decision.ScopeMissing, Message: "A key cannot have more scopes than its creator.", Details: details}
 }
 
+// scopeField names the i'th scope in an error's details.
 func scopeField(i int) string { return fmt.Sprintf("scopes[%d]", i) }
 
 // checkName wants 1 to 200 printable characters.

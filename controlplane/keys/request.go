@@ -56,6 +56,7 @@ type adminCreateRequest struct {
 	ExpiresAt *time.Time `json:"expires_at"`
 }
 
+// end returns when the key ends; nil: never.
 func (r adminCreateRequest) end(now time.Time) (*time.Time, []decision.Detail) {
 	if r.ExpiresAt == nil {
 		return r.Days.end(now)
@@ -71,6 +72,7 @@ type rotateRequest struct {
 	Overlap *int `json:"overlap_seconds"` // nil: DefaultOverlap
 }
 
+// overlap returns for how long the old key still works.
 func (r rotateRequest) overlap() (time.Duration, error) {
 	if r.Overlap == nil {
 		return DefaultOverlap, nil

@@ -47,6 +47,7 @@ func (s Store) Rotate(ctx context.Context, account, id string, overlap time.Dura
 	return c, err
 }
 
+// successor describes the key that follows old.
 func (s Store) successor(old Key, creator []string) Spec {
 	spec := Spec{Account: old.Account, Name: old.Name, Scopes: old.Scopes, Creator: creator}
 	if old.ExpiresAt != nil {

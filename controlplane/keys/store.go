@@ -26,6 +26,7 @@ type Store struct {
 	Now func() time.Time
 }
 
+// now is the time by the clock of s.
 func (s Store) now() time.Time {
 	if s.Now != nil {
 		return s.Now()
@@ -35,6 +36,7 @@ func (s Store) now() time.Time {
 
 const columns = `k.id, k.account_id, k.name, k.scopes, k.expires_at, k.created_at`
 
+// scan reads a row of columns.
 func scan(row pgx.CollectableRow) (k Key, err error) {
 	err = row.Scan(&k.ID, &k.Account, &k.Name, &k.Scopes, &k.ExpiresAt, &k.CreatedAt)
 	k.CreatedAt = k.CreatedAt.UTC()
@@ -103,6 +105,7 @@ func (s Store) insert(ctx context.Context, tx pgx.Tx, spec Spec) (Created, error
 	return Created{ID: k.ID, Text: text, Key: k}, err
 }
 
+// newKey makes an id and the text of its key, from 64 and 186 random bits.
 func newKey() (id, text string) {
 	var number [8]byte
 	var secret [auth.SecretBytes]byte
@@ -121,6 +124,7 @@ func truncate(t *time.Time) *time.Time {
 	return &cut
 }
 
+// distinct returns names without repetitions, in their order.
 func distinct(names []string) []string {
 	seen, list := map[string]bool{}, []string{}
 	for _, n := range names {

@@ -61,6 +61,7 @@ func Ensure(ctx context.Context, db postgres.DB, names ...string) (Registry, err
 	return Load(ctx, db)
 }
 
+// checkForm refuses names that are no scopes, all at once.
 func checkForm(names []string) error {
 	var details []decision.Detail
 	for i, n := range names {
@@ -84,6 +85,7 @@ func (r Registry) missing(names []string) (list []string) {
 	return list
 }
 
+// add gives names the next bits, in their order.
 func add(ctx context.Context, tx pgx.Tx, names []string) error {
 	// Two that add at once would choose the same bits; readers are not held up.
 	if _, err := tx.Exec(ctx, `LOCK TABLE scopes IN SHARE ROW EXCLUSIVE MODE`); err != nil {

@@ -55,6 +55,7 @@ type Result struct {
 	Password     string
 }
 
+// seeder is Local at work.
 type seeder struct {
 	Config
 	db       postgres.DB
@@ -75,6 +76,7 @@ func Local(ctx context.Context, db postgres.DB, c Config) (Result, error) {
 	return r, nil
 }
 
+// all makes everything, in the order in which one needs the other.
 func (s seeder) all(ctx context.Context) (r Result, err error) {
 	r.Email = Email
 	if r.Account, err = s.account(ctx); err != nil {
@@ -153,6 +155,7 @@ func (s seeder) key(ctx context.Context, account, variable string, want []string
 	return c.Text, err
 }
 
+// covers reports whether held covers every scope of want.
 func covers(held, want []string) bool {
 	for _, w := range want {
 		if !edgescopes.Covers(held, w) {
@@ -162,6 +165,7 @@ func covers(held, want []string) bool {
 	return true
 }
 
+// session keeps the environment's token if it is the user's and lasts a while.
 func (s seeder) session(ctx context.Context, user string) (string, error) {
 	token := s.Have["SLUICE_SESSION_TOKEN"]
 	c, err := s.Sessions.Verify(ctx, token)

@@ -23,6 +23,7 @@ const (
 	perAddress    = 100
 )
 
+// subject is what attempts are counted against, and how many may fail.
 type subject struct {
 	hash  [sha256.Size]byte
 	limit int

@@ -35,11 +35,13 @@ func (a API) OwnRoutes(r chi.Router) {
 	r.Delete("/v1/auth/sessions/current", a.Respond.Handle(a.end))
 }
 
+// signInRequest is the body of POST /v1/auth/sessions.
 type signInRequest struct {
 	Email    string `json:"email"`
 	Password string `json:"password"`
 }
 
+// check bounds what is hashed and stored; whether it is right is for SignIn.
 func (q signInRequest) check() error {
 	var details []decision.Detail
 	if q.Email == "" || len(q.Email) > 254 {
@@ -51,6 +53,7 @@ func (q signInRequest) check() error {
 	return controlplane.Invalid(details)
 }
 
+// signIn answers POST /v1/auth/sessions: 201 with the token.
 func (a API) signIn(w http.ResponseWriter, r *http.Request) error {
 	var body signInRequest
 	if err := respond.Decode(w, r, bodyLimit, &body); err != nil {
@@ -77,6 +80,8 @@ func Shown(w http.ResponseWriter, s Session) error {
 	return nil
 }
 
+// jwks answers GET /.well-known/jwks.json. Whoever keeps it does so for less
+// time than a new key waits before it signs.
 func (a API) jwks(w http.ResponseWriter, r *http.Request) error {
 	set, err := a.Service.Keyring.Public(r.Context())
 	if err != nil {
@@ -87,6 +92,7 @@ func (a API) jwks(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// end answers DELETE /v1/auth/sessions/current: 204.
 func (a API) end(w http.ResponseWriter, r *http.Request) error {
 	caller, _ := identity.From(r.Context())
 	if err := a.Service.End(r.Context(), caller.Key); err != nil {

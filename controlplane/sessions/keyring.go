@@ -37,6 +37,7 @@ const (
 	publishLead = 2 * time.Minute
 )
 
+// signingKey is a key as stored.
 type signingKey struct {
 	kid       string
 	private   *ecdsa.PrivateKey
@@ -59,6 +60,7 @@ type JWKS struct {
 	Keys []JWK `json:"keys"`
 }
 
+// now is the time by the clock of k.
 func (k *Keyring) now() time.Time {
 	if k.Now != nil {
 		return k.Now()
@@ -121,6 +123,7 @@ func (k *Keyring) all(ctx context.Context, fresh bool) ([]signingKey, error) {
 	return keys, nil
 }
 
+// scanKey reads a row of kid, private_der, created_at.
 func scanKey(row pgx.CollectableRow) (key signingKey, err error) {
 	var der []byte
 	if err := row.Scan(&key.kid, &der, &key.createdAt); err != nil {
@@ -185,11 +188,13 @@ func (k *Keyring) Public(ctx context.Context) (JWKS, error) {
 	return set, err
 }
 
+// jwk gives the public half, and nothing of the private one.
 func (key signingKey) jwk() JWK {
 	x, y := coordinates(&key.private.PublicKey)
 	return JWK{"EC", "P-256", "sig", "ES256", key.kid, x, y}
 }
 
+// coordinates are those of the point p, in base64url, 32 bytes each.
 func coordinates(p *ecdsa.PublicKey) (x, y string) {
 	point, err := p.Bytes() // 4, x, y
 	if err != nil {

@@ -74,6 +74,7 @@ type phc struct {
 	salt, hash     []byte
 }
 
+// String gives the form in which a hash is stored.
 func (p phc) String() string {
 	b64 := base64.RawStdEncoding.EncodeToString
 	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, p.memory, p.passes, p.lanes, b64(p.salt), b64(p.hash))
@@ -114,6 +115,7 @@ func parsePHC(s string) (p phc, err error) {
 	return p, nil
 }
 
+// sane bounds what one look at a stored hash may cost.
 func (p phc) sane() bool {
 	return p.memory >= 8 && p.memory <= 1<<20 && p.passes >= 1 && p.passes <= 16 && p.lanes >= 1 && p.lanes <= 16 &&
 		len(p.salt) >= 8 && len(p.salt) <= 64 && len(p.hash) >= 16 && len(p.hash) <= 64

@@ -5,8 +5,6 @@ package sessions
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/binary"
 	"fmt"
 	"slices"
 	"time"
@@ -94,6 +92,8 @@ func (s *Service) SignIn(ctx context.Context, email, password, address string) (
 	return s.Create(ctx, user)
 }
 
+// check reports whether password is that of the user with email, after the same
+// work whether there is such a user or not.
 func (s *Service) check(ctx context.Context, email, password string) (user string, ok bool, err error) {
 	stored := decoy
 	err = s.config.DB.QueryRow(ctx, `SELECT id, password_hash FROM users
@@ -129,7 +129,7 @@ func (s *Service) Create(ctx context.Context, user string) (Session, error) {
 		return Session{}, err
 	}
 	now := s.config.Now().Truncate(time.Second).UTC()
-	made := Session{ID: newID(), TokenType: "Bearer", ExpiresIn: int(s.config.TTL / time.Second), ExpiresAt: now.Add(s.config.TTL), Scopes: granted}
+	made := Session{ID: accounts.NewID(Prefix), TokenType: "Bearer", ExpiresIn: int(s.config.TTL / time.Second), ExpiresAt: now.Add(s.config.TTL), Scopes: granted}
 	made.Token, err = s.token(ctx, user, account, made, now)
 	if err != nil {
 		return Session{}, err
@@ -154,6 +154,7 @@ func (s *Service) store(ctx context.Context, user, account string, made Session,
 	})
 }
 
+// token signs the claims of a session.
 func (s *Service) token(ctx context.Context, user, account string, made Session, now time.Time) (string, error) {
 	key, err := s.Keyring.signer(ctx)
 	if err != nil {
@@ -256,6 +257,7 @@ func (s *Service) Purge(ctx context.Context) (total int, err error) {
 	return total, err
 }
 
+// purgeSome forgets at most purgeBatch sessions.
 func (s *Service) purgeSome(ctx context.Context) (n int, err error) {
 	err = postgres.InTx(ctx, s.config.DB, func(tx pgx.Tx) error {
 		rows, _ := tx.Query(ctx, `DELETE FROM sessions WHERE id IN (
@@ -275,10 +277,4 @@ func (s *Service) purgeSome(ctx context.Context) (n int, err error) {
 		return feed.DeleteTx(ctx, tx, tags...)
 	})
 	return n, err
-}
-
-func newID() string {
-	var b [8]byte
-	rand.Read(b[:])
-	return keytable.FormatID(Prefix, binary.LittleEndian.Uint64(b[:]))
 }

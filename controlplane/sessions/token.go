@@ -67,6 +67,8 @@ func verify(ctx context.Context, find lookup, issuer, audience string, now time.
 
 var errHeader = errors.New("the token's header is not one of ours")
 
+// headerKey finds the key that a token's header names. Nothing else in the header
+// chooses a key, or how it is used.
 func headerKey(ctx context.Context, find lookup, t *jwt.Token) (*ecdsa.PublicKey, error) {
 	typ, _ := t.Header["typ"].(string)
 	kid, _ := t.Header["kid"].(string)

@@ -43,6 +43,7 @@ func (a API) OpenRoutes(r chi.Router) {
 	r.Post("/v1/auth/invitations/accept", a.Respond.Handle(a.accept))
 }
 
+// list answers GET /v1/users.
 func (a API) list(w http.ResponseWriter, r *http.Request) error {
 	p, details := paging.Parse(r.URL.Query())
 	if err := controlplane.Invalid(details); err != nil {
@@ -56,6 +57,7 @@ func (a API) list(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// get answers GET /v1/users/{id}.
 func (a API) get(w http.ResponseWriter, r *http.Request) error {
 	u, err := a.Store.Get(r.Context(), identity.Account(r.Context()), chi.URLParam(r, "id"))
 	if err != nil {
@@ -65,6 +67,8 @@ func (a API) get(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// invite answers POST /v1/users: 201 with the invitation, which nothing on the
+// way may keep.
 func (a API) invite(w http.ResponseWriter, r *http.Request) error {
 	var body struct {
 		Email string `json:"email"`
@@ -83,6 +87,7 @@ func (a API) invite(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// setRole answers PATCH /v1/users/{id}: role.
 func (a API) setRole(w http.ResponseWriter, r *http.Request) error {
 	var body struct {
 		Role string `json:"role"`
@@ -99,6 +104,7 @@ func (a API) setRole(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// remove answers DELETE /v1/users/{id}: 204.
 func (a API) remove(w http.ResponseWriter, r *http.Request) error {
 	caller, _ := identity.From(r.Context())
 	if err := a.Store.Remove(r.Context(), caller.Account, chi.URLParam(r, "id"), caller.Scopes); err != nil {
@@ -111,6 +117,8 @@ func (a API) remove(w http.ResponseWriter, r *http.Request) error {
 // maxToken bounds an invitation's token, in bytes.
 const maxToken = 100
 
+// accept answers POST /v1/auth/invitations/accept. Every fault of the request is
+// found before the password is hashed.
 func (a API) accept(w http.ResponseWriter, r *http.Request) error {
 	var body struct {
 		Token    string `json:"token"`

@@ -7,7 +7,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/binary"
 	"fmt"
 	"time"
 
@@ -19,7 +18,6 @@ import (
 	"sluice.dev/sluice/controlplane/postgres"
 	"sluice.dev/sluice/controlplane/sessions"
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/filters/keytable"
 	"sluice.dev/sluice/filters/scopes"
 )
 
@@ -33,6 +31,7 @@ type Store struct {
 	Now func() time.Time
 }
 
+// now is the time by the clock of s.
 func (s Store) now() time.Time {
 	if s.Now != nil {
 		return s.Now()
@@ -64,7 +63,7 @@ func (s Store) Invite(ctx context.Context, account, email, role string, by []str
 	hash := sha256.Sum256([]byte(i.Token))
 	err = postgres.InTx(ctx, s.DB, func(tx pgx.Tx) error {
 		i.User, err = accounts.OneUser(ctx, tx, "invite", `INSERT INTO users AS u (id, account_id, email, role, invitation, invited_until, created_at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING `+accounts.UserColumns, newID(), account, email, role, hash[:], i.ExpiresAt, s.now())
+			VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING `+accounts.UserColumns, accounts.NewID(accounts.UserPrefix), account, email, role, hash[:], i.ExpiresAt, s.now())
 		if err != nil {
 			return err
 		}
@@ -110,6 +109,7 @@ func (s Store) Get(ctx context.Context, account, id string) (accounts.User, erro
 	return get(ctx, s.DB, account, id)
 }
 
+// get is Get within a transaction or without.
 func get(ctx context.Context, db postgres.DB, account, id string) (accounts.User, error) {
 	return accounts.OneUser(ctx, db, "get user", `SELECT `+accounts.UserColumns+` FROM users u
 		WHERE id = $1 AND account_id = $2 AND removed_at IS NULL`, id, account)
@@ -214,10 +214,4 @@ func newToken() string {
 	b := make([]byte, 32)
 	rand.Read(b)
 	return "inv_" + base64.RawURLEncoding.EncodeToString(b)
-}
-
-func newID() string {
-	var b [8]byte
-	rand.Read(b[:])
-	return keytable.FormatID(accounts.UserPrefix, binary.LittleEndian.Uint64(b[:]))
 }

@@ -39,6 +39,7 @@ func (a API) Routes(r chi.Router) {
 	}))
 }
 
+// entry is one code as the pages show it.
 type entry struct {
 	Code    decision.Code `json:"code"`
 	Status  int           `json:"http_status"` // 0: no response of its own
@@ -46,6 +47,8 @@ type entry struct {
 	Remedy  string        `json:"remedy"`
 }
 
+// show writes the entries of list in the form that the client asked for. A page
+// may be kept for an hour: codes never change their meaning.
 func (a API) show(w http.ResponseWriter, r *http.Request, list ...decision.Info) error {
 	entries := make([]entry, len(list))
 	for i, info := range list {
@@ -64,6 +67,7 @@ func (a API) show(w http.ResponseWriter, r *http.Request, list ...decision.Info)
 	return page.Execute(w, entries)
 }
 
+// wantsJSON tells programs from browsers, which accept HTML first.
 func wantsJSON(r *http.Request) bool {
 	return r.URL.Query().Get("format") == "json" || strings.HasPrefix(r.Header.Get("Accept"), "application/json")
 }
