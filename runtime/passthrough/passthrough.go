@@ -86,11 +86,13 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.Adapter.Error(w, r, p.tooLarge())
 		return
 	}
-	_ = http.NewResponseController(w).EnableFullDuplex() // HTTP/2 always is, and says that it cannot
+	c, sent := http.NewResponseController(w), newBody(r.Body)
+	_ = c.EnableFullDuplex() // HTTP/2 always is, and says that it cannot
+	defer sent.settle(c)
 	if r.Header.Get("Content-Type") == "" {
 		r.Header.Set("Content-Type", "application/octet-stream")
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, p.MaxBody)
+	r.Body = http.MaxBytesReader(w, sent, p.MaxBody)
 	p.proxy.ServeHTTP(w, r)
 }
 
