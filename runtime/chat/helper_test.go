@@ -43,6 +43,8 @@ func newProvider(t *testing.T, answer http.HandlerFunc) *provider {
 	return p
 }
 
+func serve(h http.HandlerFunc) *httptest.Server { return httptest.NewServer(h) }
+
 // events answers with a stream of these, each in a write of its own.
 func events(list ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {

@@ -1,0 +1,175 @@
+// Command chat measures what edge and runtime add to a streamed completion: the
+// time to the first event and the delay of each chunk, one stream at a time and
+// with many open at once, and the memory of a stream.
+//
+// The model is part of this program. It writes into each chunk when it sent it,
+// so that the delay of a chunk is one subtraction on one clock. The same client
+// asks the model directly, the runtime alone, and edge and runtime together,
+// and any other gateway that is named by -also, turn by turn in one run.
+//
+//	make bench, or: withpg go run ./bench/chat -also 'LiteLLM=http://127.0.0.1:4000/v1,sk-key,m'
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+var (
+	rounds  = flag.Int("rounds", 3, "turns of each subject")
+	single  = flag.Int("single", 200, "streams one at a time, a turn")
+	open    = flag.Int("open", 500, "streams open at once")
+	length  = flag.Int("chunks", 30, "chunks of each open stream")
+	gap     = flag.Duration("gap", 100*time.Millisecond, "time between the chunks of an open stream")
+	also    = flag.String("also", "", "other gateways in front of the model: name=base URL,key,model; separated by spaces")
+	address = flag.String("model", "127.0.0.1:0", "where the model listens")
+)
+
+// subject is one way to reach the model.
+type subject struct {
+	name  string
+	base  string // ends before /chat/completions
+	key   string
+	model string
+	pids  []int // processes whose memory counts
+
+	first, firstBusy, chunks durations
+	memory                   []int64 // bytes a stream
+	failed                   int
+}
+
+func main() {
+	flag.Parse()
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "bench/chat:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	m, err := startModel(*address)
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	b, err := startStack(m.base())
+	if err != nil {
+		return err
+	}
+	defer b.stop()
+	subjects := append([]*subject{{name: "direct", base: m.base(), model: "m"}}, b.subjects...)
+	for spec := range strings.FieldsSeq(*also) {
+		name, rest, _ := strings.Cut(spec, "=")
+		part := strings.Split(rest, ",")
+		if len(part) != 3 {
+			return fmt.Errorf("-also %q: want name=base URL,key,model", spec)
+		}
+		subjects = append(subjects, &subject{name: name, base: part[0], key: part[1], model: part[2]})
+	}
+	for _, s := range subjects {
+		if err := until(func() error { return s.stream(nil, nil, 1, 0) }); err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+	}
+	for range *rounds {
+		for _, s := range subjects {
+			s.turn()
+		}
+		slices.Reverse(subjects[1:])
+	}
+	report(subjects)
+	return nil
+}
+
+// turn measures a subject once, alone and busy.
+func (s *subject) turn() {
+	for range *single {
+		s.note(s.stream(&s.first, nil, 3, 0))
+	}
+	before := s.rss()
+	var all sync.WaitGroup
+	peak := make(chan int64, 1)
+	all.Go(func() {
+		time.Sleep(time.Duration(*length) * *gap / 2)
+		peak <- s.rss()
+	})
+	for i := range *open {
+		all.Go(func() {
+			time.Sleep(*gap * time.Duration(i) / time.Duration(*open)) // chunks at all times, not all at one
+			s.note(s.stream(nil, &s.chunks, *length, *gap))
+		})
+	}
+	all.Go(func() { // new streams while the others are open
+		for end := time.Now().Add(time.Duration(*length-5) * *gap); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+			s.note(s.stream(&s.firstBusy, nil, 3, 0))
+		}
+	})
+	all.Wait()
+	s.memory = append(s.memory, max(0, <-peak-before)/int64(*open))
+}
+
+var failures sync.Mutex
+
+func (s *subject) note(err error) {
+	if err != nil {
+		failures.Lock()
+		defer failures.Unlock()
+		if s.failed++; s.failed == 1 {
+			fmt.Fprintf(os.Stderr, "%s: %v\n", s.name, err)
+		}
+	}
+}
+
+func report(subjects []*subject) {
+	base := subjects[slices.IndexFunc(subjects, func(s *subject) bool { return s.name == "direct" })]
+	fmt.Printf("%d turns; %d streams one at a time, %d open at once with a chunk every %v\n\n", *rounds, *single, *open, *gap)
+	fmt.Println("| subject | first event p50 | p99 | first event, busy p50 | p99 | chunk, busy p50 | p99 | memory a stream | failed |")
+	fmt.Println("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+	for _, s := range subjects {
+		fmt.Printf("| %s | %s | %s | %s | %s | %s | %s | %s | %d |\n", s.name, s.first.at(50), s.first.at(99),
+			s.firstBusy.at(50), s.firstBusy.at(99), s.chunks.at(50), s.chunks.at(99), s.size(), s.failed)
+	}
+	for _, s := range subjects {
+		if s != base {
+			fmt.Printf("| added by %s | %s | %s | %s | %s | %s | %s | | |\n", s.name, s.first.at(50)-base.first.at(50), s.first.at(99)-base.first.at(99),
+				s.firstBusy.at(50)-base.firstBusy.at(50), s.firstBusy.at(99)-base.firstBusy.at(99), s.chunks.at(50)-base.chunks.at(50), s.chunks.at(99)-base.chunks.at(99))
+		}
+	}
+}
+
+// size is the median memory of a stream, in the processes that are known.
+func (s *subject) size() string {
+	if len(s.pids) == 0 {
+		return "–"
+	}
+	slices.Sort(s.memory)
+	return fmt.Sprintf("%d KiB", s.memory[len(s.memory)/2]>>10)
+}
+
+// durations are measurements, in any order.
+type durations struct {
+	mu  sync.Mutex
+	all []time.Duration
+}
+
+func (d *durations) add(v time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.all = append(d.all, v)
+}
+
+// at returns a percentile.
+func (d *durations) at(percent int) time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.all) == 0 {
+		return 0
+	}
+	slices.Sort(d.all)
+	return d.all[min(len(d.all)-1, len(d.all)*percent/100)].Round(time.Microsecond)
+}
