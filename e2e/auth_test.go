@@ -21,10 +21,8 @@ func TestWhoIsRefused(t *testing.T) {
 	good := s.dev["SLUICE_API_KEY"]
 	reader, _ := s.newKey(t, "streams:read")
 	revoked, id := s.newKey(t, "streams:read")
-	s.accepted(t, revoked)
 	wantStatus(t, call(t, http.MethodDelete, s.url("/v1/auth/keys/"+id), s.dev["SLUICE_SESSION_TOKEN"], nil), http.StatusNoContent)
 	s.refused(t, revoked)
-	s.accepted(t, reader)
 	cases := map[string]struct {
 		method, path, key string
 		status            int
@@ -63,7 +61,6 @@ func TestMissingScopeIsNamed(t *testing.T) {
 	t.Parallel()
 	s := theStack(t)
 	key, _ := s.newKey(t, "clips:write")
-	s.known(t, key)
 	r := call(t, http.MethodGet, s.url("/v1/streams"), key, nil)
 	wantError(t, r, 403, "AUTH_002")
 	if d := into[envelope](t, r).Error.Details; len(d) != 1 || d[0].Expected != "streams:read" {
@@ -75,7 +72,6 @@ func TestWildcards(t *testing.T) {
 	t.Parallel()
 	s := theStack(t)
 	all, _ := s.newKey(t, "streams:*")
-	s.accepted(t, all)
 	made := s.createStream(t, all, "by wildcard")
 	admin := s.dev["SLUICE_ADMIN_KEY"]
 	wantStatus(t, call(t, http.MethodDelete, s.url("/v1/streams/"+made.ID), admin, nil), http.StatusNoContent)
@@ -101,7 +97,6 @@ func TestValidate(t *testing.T) {
 	t.Parallel()
 	s := theStack(t)
 	key, id := s.newKey(t, "streams:read", "clips:write")
-	s.accepted(t, key)
 	r := call(t, http.MethodGet, s.url("/v1/auth/validate"), key, nil)
 	wantStatus(t, r, 200)
 	v := into[struct {

@@ -147,7 +147,7 @@ func TestControlPlaneKilledUnderLoad(t *testing.T) {
 		})
 		// Changes reach the edge again.
 		fresh, _ := s.newKey(t, "streams:read")
-		s.accepted(t, fresh)
+		wantStatus(t, call(t, http.MethodGet, s.url("/v1/streams"), fresh, nil), http.StatusOK)
 	}
 	close(stop)
 	if failures := <-done; len(failures) > 0 {
@@ -205,7 +205,6 @@ func TestHeapStaysFlat(t *testing.T) {
 	s := own(t, nil)
 	key := s.dev["SLUICE_API_KEY"]
 	narrow, _ := s.newKey(t, "streams:read")
-	s.accepted(t, narrow)
 	s.accepted(t, key)
 	var left atomic.Int64
 	burst := func(n int64) {

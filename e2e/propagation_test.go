@@ -16,7 +16,7 @@ func TestKeysReachTheEdge(t *testing.T) {
 	s := theStack(t)
 	accepted, refused := make([]time.Duration, 0, propagationKeys), make([]time.Duration, 0, propagationKeys)
 	for range propagationKeys {
-		key, id := s.newKey(t, "streams:read")
+		key, id := s.makeKey(t, "streams:read")
 		accepted = append(accepted, took(func() { s.accepted(t, key) }))
 		wantStatus(t, call(t, http.MethodDelete, s.url("/v1/auth/keys/"+id), s.dev["SLUICE_SESSION_TOKEN"], nil), http.StatusNoContent)
 		refused = append(refused, took(func() { s.refused(t, key) }))

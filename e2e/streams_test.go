@@ -12,9 +12,17 @@ type stream struct {
 	Ingest                      struct{ RTMP struct{ URL string } }
 }
 
-// newKey makes an API key with the seeded account's session and returns its
-// text and id.
+// newKey makes an API key with the seeded account's session, waits until the edge
+// knows it, and returns its text and id.
 func (s *stack) newKey(t testing.TB, scopes ...string) (text, id string) {
+	t.Helper()
+	text, id = s.makeKey(t, scopes...)
+	s.known(t, text)
+	return text, id
+}
+
+// makeKey is newKey without the wait.
+func (s *stack) makeKey(t testing.TB, scopes ...string) (text, id string) {
 	t.Helper()
 	r := call(t, http.MethodPost, s.url("/v1/auth/keys"), s.dev["SLUICE_SESSION_TOKEN"], map[string]any{"name": t.Name(), "scopes": scopes})
 	wantStatus(t, r, http.StatusCreated)
