@@ -1,6 +1,7 @@
 package schedules_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -165,6 +166,21 @@ func TestCallsCanBeRepeatedWithAKey(t *testing.T) {
 		t.Error("another key is the same execution")
 	}
 	b.do("POST", path, "", "Idempotency-Key", strings.Repeat("k", 256)).want(400)
+}
+
+func TestAnEditChecksOnlyANewAddress(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.service.CheckURL = func(context.Context, string) error { return nil }
+	id := b.do("POST", "/v1/events/schedules", `{"name":"a","type":"webhook","schedule":`+daily+`,"webhook":{"url":"https://example.com/a"}}`).
+		want(201).text("id")
+	var asked []string
+	b.service.CheckURL = func(_ context.Context, url string) error { asked = append(asked, url); return nil }
+	b.do("PATCH", "/v1/events/schedules/"+id, `{"name":"b"}`).want(200)
+	b.do("PATCH", "/v1/events/schedules/"+id, `{"webhook":{"url":"https://example.com/b"}}`).want(200)
+	if !slices.Equal(asked, []string{"https://example.com/b"}) {
+		t.Errorf("checked %v", asked)
+	}
 }
 
 func TestPreview(t *testing.T) {

@@ -44,7 +44,7 @@ func (s *Service) tryUpdate(ctx context.Context, account, id string, patch defin
 	if err != nil {
 		return Schedule{}, err
 	}
-	p, err := d.Complete(s.checkURL(ctx))
+	p, err := d.Complete(s.checkOther(ctx, old.Definition.Webhook))
 	if err != nil {
 		return Schedule{}, err
 	}
@@ -64,6 +64,17 @@ func (s *Service) tryUpdate(ctx context.Context, account, id string, patch defin
 		return nil
 	})
 	return updated, err
+}
+
+// checkOther checks every address but the one that the schedule has already:
+// a rename must not fail, or wait, because of somebody's name server.
+func (s *Service) checkOther(ctx context.Context, old *definition.Webhook) definition.URLCheck {
+	return func(url string) error {
+		if old != nil && url == old.URL {
+			return nil
+		}
+		return s.CheckURL(ctx, url)
+	}
 }
 
 // write stores the new state if version and status are still the old ones. A
