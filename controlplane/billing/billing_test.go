@@ -2,6 +2,7 @@ package billing
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net/url"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/sync/errgroup"
 	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/controlplane/accounts"
 	"sluice.dev/sluice/controlplane/api/paging"
@@ -252,4 +254,50 @@ func FuzzDate(f *testing.F) {
 			t.Fatalf("%s became %s", s, b)
 		}
 	})
+}
+
+// Invoices are imported, paid and voided by many at once, while the clock says
+// that they are due. In the end the account's state is what its invoices say,
+// and what edges hold.
+func TestTheStateFollowsTheInvoices(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	var g errgroup.Group
+	for w := range 6 {
+		rng := rand.New(rand.NewPCG(5, uint64(w)))
+		g.Go(func() error {
+			for range 15 {
+				status := []string{Open, Paid, Void}[rng.IntN(3)]
+				i := invoice(fmt.Sprint(rng.IntN(4)), status, start.Add(time.Duration(rng.IntN(3)-1)*time.Hour))
+				if err := b.store.Import(t.Context(), b.account, []Invoice{i}); err != nil {
+					return err
+				}
+				list, _, err := b.store.List(t.Context(), b.account, Open, paging.Page{Limit: 1})
+				if err == nil && len(list) > 0 {
+					_, err = b.store.SetStatus(t.Context(), list[0].ID, Paid)
+				}
+				if err == nil {
+					_, err = b.store.Reconcile(t.Context())
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	list, _, err := b.store.List(t.Context(), b.account, Open, paging.Page{Limit: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	overdue := false
+	for _, i := range list {
+		overdue = overdue || !i.DueAt.After(b.now)
+	}
+	if s, err := b.store.Subscription(t.Context(), b.account); err != nil || (s.Status == "unpaid") != overdue || b.blocked(t) != overdue {
+		t.Fatalf("%+v, at the edge %v, want %v: %v", s, b.blocked(t), overdue, err)
+	}
 }

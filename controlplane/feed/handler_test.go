@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 	"sluice.dev/sluice/controlplane/postgres/pgtest"
+	"sluice.dev/sluice/controlplane/respond"
 	"sluice.dev/sluice/filters/keytable"
 )
 
@@ -193,4 +194,45 @@ func FuzzParseRequest(f *testing.F) {
 			t.Fatalf("%+v", r)
 		}
 	})
+}
+
+// The database is gone: an edge is told to come back, and goes on with what it has.
+func TestWithoutADatabaseEdgesAreToldToComeBack(t *testing.T) {
+	t.Parallel()
+	dead, err := pgxpool.New(t.Context(), "postgres://u:p@127.0.0.1:1/none")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(dead.Close)
+	counts := prometheus.NewRegistry()
+	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
+	f := New(Config{Pool: dead, Metrics: counts, Log: quiet, Respond: respond.Adapter{Log: quiet}})
+	for _, query := range []string{"", "?epoch=1&position=2&wait=30", "?epoch=1&position=2&cursor=000102030405060708090a0b0c0d0e0f"} {
+		w := httptest.NewRecorder()
+		f.ServeHTTP(w, httptest.NewRequest("GET", Path+query, nil))
+		if w.Code != 503 || w.Header().Get("Retry-After") == "" {
+			t.Errorf("%q: %d %s", query, w.Code, w.Body)
+		}
+	}
+	if n := (bundle{counts: counts}).count(t, "sluice_feed_pages_total"); n != 3 {
+		t.Errorf("%v failures counted", n)
+	}
+}
+
+// An edge that goes away while it waits leaves nothing behind, and is no failure.
+func TestAnEdgeGoesAwayWhileItWaits(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	e := &edge{}
+	e.apply(t, b.poll(t, e.q))
+	ctx, leave := context.WithCancel(t.Context())
+	r := httptest.NewRequestWithContext(ctx, "GET", fmt.Sprintf("%s?epoch=%d&position=%d&wait=30", Path, e.q.epoch, e.q.position), nil)
+	r.Header.Set("Authorization", "Bearer secret")
+	w, done := httptest.NewRecorder(), make(chan struct{})
+	go func() { defer close(done); b.feed.ServeHTTP(w, r) }()
+	leave()
+	<-done
+	if w.Body.Len() > 0 || w.Code >= 400 {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
 }

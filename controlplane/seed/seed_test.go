@@ -3,9 +3,13 @@ package seed
 import (
 	"bytes"
 	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"sluice.dev/sluice/controlplane/keys"
 	"sluice.dev/sluice/controlplane/postgres/pgtest"
@@ -140,4 +144,52 @@ func FuzzParseEnv(f *testing.F) {
 			}
 		}
 	})
+}
+
+// The names in dev.env are what every tool and document of the stack leans on.
+func TestNamesInTheEnvironmentFile(t *testing.T) {
+	t.Parallel()
+	r := Result{Account: "acct_1", APIKey: "slk_api", AdminKey: "slk_admin", SessionToken: "a.b.c", Email: Email, Password: "p_-w"}
+	got, err := Env(r, Addresses{Gateway: "http://127.0.0.1:8080", Runtime: "http://127.0.0.1:8090", Admin: "http://127.0.0.1:9090",
+		Database: "postgres://u:p%40@127.0.0.1:5433/sluice?sslmode=disable", EnvoyAdmin: []string{"http://127.0.0.1:9901", "http://127.0.0.1:10001"},
+		Extra: []Variable{{"SLUICE_EXTRA", "a b"}}})
+	want := `# Written by ` + "`make up`" + `. Holds secrets of this local stack.
+SLUICE_GATEWAY_URL=http://127.0.0.1:8080
+SLUICE_RUNTIME_URL=http://127.0.0.1:8090
+SLUICE_AUTH_URL=http://127.0.0.1:8080
+SLUICE_ADMIN_URL=http://127.0.0.1:9090
+SLUICE_ACCOUNT_ID=acct_1
+SLUICE_API_KEY=slk_api
+SLUICE_ADMIN_KEY=slk_admin
+SLUICE_SESSION_TOKEN=a.b.c
+SLUICE_USER_EMAIL=owner@sluice.local
+SLUICE_USER_PASSWORD=p_-w
+SLUICE_DATABASE_URL=postgres://u:p%40@127.0.0.1:5433/sluice?sslmode=disable
+SLUICE_ENVOY_ADMIN_URLS=http://127.0.0.1:9901,http://127.0.0.1:10001
+SLUICE_EXTRA='a b'
+`
+	if diff := cmp.Diff(want, string(got)); err != nil || diff != "" {
+		t.Fatal(err, diff)
+	}
+}
+
+// A shell reads the file as ParseEnv does.
+func TestAShellReadsTheEnvironmentFile(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "dev.env")
+	odd := "postgres://u:$HOME`id`\\\"x\"@h/db?a=1&b=2;c|d<e>#(f)*"
+	text, err := Env(Result{}, Addresses{Database: odd})
+	if err == nil {
+		err = os.WriteFile(file, text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), "sh", "-c", `. "$0"; printf %s "$SLUICE_DATABASE_URL"`, file).Output()
+	if err != nil || string(out) != odd {
+		t.Fatalf("%q %v", out, err)
+	}
+	if vars, err := ParseEnv(bytes.NewReader(text)); err != nil || vars["SLUICE_DATABASE_URL"] != odd {
+		t.Fatalf("%q %v", vars, err)
+	}
 }
