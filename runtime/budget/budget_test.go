@@ -249,6 +249,22 @@ func TestDatabaseAway(t *testing.T) {
 	}
 }
 
+func TestPlansWithoutABudgetOutliveTheDatabase(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		daily any
+		admit bool
+	}{"no budget": {nil, true}, "a budget": {100, false}} {
+		b := setup(t, c.daily, nil)
+		settle(t, b.take(t, 1), 1)
+		b.pool.Close()
+		b.now = b.now.Add(time.Minute)
+		if _, err := b.Reserve(t.Context(), caller(), 1); (err == nil) != c.admit {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestPrune(t *testing.T) {
 	t.Parallel()
 	b := setup(t, 1000, nil)

@@ -88,7 +88,8 @@ func (l *Ledger) Reserve(ctx context.Context, c identity.Caller, tokens int) (ch
 	return r, nil
 }
 
-// limits reads a plan's budget.
+// limits reads a plan's budget. While the database is away, the last one known
+// holds: plans without a budget go on.
 func (l *Ledger) limits(ctx context.Context, plan string) (limits, error) {
 	now := l.Now()
 	l.mu.Lock()
@@ -101,6 +102,9 @@ func (l *Ledger) limits(ctx context.Context, plan string) (limits, error) {
 	err := l.DB.QueryRow(ctx, `
 		SELECT coalesce(max(daily), 0), coalesce(max(monthly), 0) FROM token_budgets WHERE plan = $1`, plan).
 		Scan(&fresh.daily, &fresh.monthly)
+	if err != nil && ok {
+		return known, nil
+	}
 	if err != nil {
 		return limits{}, fmt.Errorf("read the budget of plan %q: %w", plan, postgres.Unreachable(err))
 	}
