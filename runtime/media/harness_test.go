@@ -225,7 +225,7 @@ func (a answer) text(path string) string {
 }
 
 var router = sync.OnceValues(func() (routers.Router, error) {
-	for _, kind := range []string{"application/vnd.apple.mpegurl", "text/html", "text/vtt"} {
+	for _, kind := range []string{"application/vnd.apple.mpegurl", "text/html", "text/vtt", "application/sdp"} {
 		openapi3filter.RegisterBodyDecoder(kind, openapi3filter.PlainBodyDecoder)
 	}
 	doc, err := openapi3.NewLoader().LoadFromData(media.OpenAPI)

@@ -12,6 +12,7 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/riverqueue/river"
 	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/controlplane/idempotency"
 	"sluice.dev/sluice/controlplane/identity"
 	"sluice.dev/sluice/controlplane/postgres"
 	"sluice.dev/sluice/controlplane/respond"
@@ -36,6 +37,9 @@ type Config struct {
 	// EngineHLS is the address below which the media engine serves HLS, such as
 	// http://127.0.0.1:8888/live. Empty: playback of streams answers 501.
 	EngineHLS string
+	// EngineWebRTC is the address below which it takes WHEP requests, such as
+	// http://127.0.0.1:8889/live. Empty: they answer 501.
+	EngineWebRTC string
 	// Allow lists addresses that sources may have although they are not public.
 	// Nil: none.
 	Allow []netip.Prefix
@@ -45,13 +49,17 @@ type Config struct {
 	// Box seals the tokens of providers that accounts move in from. Nil:
 	// POST /v1/migration/legacy/connect answers 501.
 	Box *seal.Box
-	Now func() time.Time // nil: time.Now
+	// AnswerSecret protects the answers that are kept for repeated requests; see
+	// idempotency.Config.
+	AnswerSecret [32]byte
+	Now          func() time.Time // nil: time.Now
 }
 
 // New returns the product's handler: /health for anyone, /v1/playback for viewers,
 // the rest for callers whom an edge has identified.
 func New(c Config) http.Handler {
 	c.fill()
+	repeatable := c.joinAnswers()
 	p := newParts(c)
 	r := chi.NewRouter()
 	r.NotFound(c.Respond.NotFound)
@@ -61,13 +69,31 @@ func New(c Config) http.Handler {
 		part.PublicRoutes(r, c.Respond)
 	}
 	r.Group(func(r chi.Router) {
-		r.Use(c.Identity.Require(c.Respond))
+		r.Use(c.Identity.Require(c.Respond), repeatable)
 		for _, part := range p.private() {
 			part.Routes(r, c.Respond)
 		}
 		capabilityRoutes(r, c.Respond)
 	})
 	return r
+}
+
+// joinAnswers makes POSTs with an Idempotency-Key safe to repeat: from here on, what
+// a request does and the answer that is kept of it commit together. Uploads are
+// left out: their bodies are too large to be compared.
+func (c *Config) joinAnswers() func(http.Handler) http.Handler {
+	m := idempotency.New(idempotency.Config{DB: c.DB, Respond: c.Respond, Secret: c.AnswerSecret, Now: c.Now})
+	c.DB = idempotency.DB{Pool: c.DB}
+	return func(next http.Handler) http.Handler {
+		wrapped := m.Wrap(next)
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == assets.UploadPath {
+				next.ServeHTTP(w, r)
+				return
+			}
+			wrapped.ServeHTTP(w, r)
+		})
+	}
 }
 
 // AddWorkers registers the product's jobs. They run in the queue assets.Queue,

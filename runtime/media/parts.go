@@ -7,6 +7,8 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"sluice.dev/sluice/controlplane/idempotency"
+	"sluice.dev/sluice/controlplane/postgres"
 	"sluice.dev/sluice/controlplane/respond"
 	"sluice.dev/sluice/runtime/media/analytics"
 	"sluice.dev/sluice/runtime/media/assets"
@@ -42,7 +44,7 @@ func newParts(c Config) parts {
 		panic(err) // an empty configuration is a valid one
 	}
 	client := fetch.NewClient(c.Allow)
-	keys := &signing.Keys{DB: c.DB}
+	keys := &signing.Keys{DB: outside(c.DB)}
 	counter := views.Counter{DB: c.DB, Events: c.Events, Now: c.Now}
 	link := c.Endpoints.Playback
 	p := parts{
@@ -52,12 +54,21 @@ func newParts(c Config) parts {
 			Jobs: jobs, Playback: link, QueueLimit: c.QueueLimit, Views: counter, Now: c.Now},
 	}
 	p.streams.Record = p.assets.OpenRecording
-	p.playback = playback.Service{DB: c.DB, Streams: p.streams, Keys: keys, Views: counter, Playback: link, Engine: c.EngineHLS,
+	p.playback = playback.Service{DB: c.DB, Streams: p.streams, Keys: keys, Views: counter, Playback: link, Engine: c.EngineHLS, WebRTC: c.EngineWebRTC,
 		Client: &http.Client{Transport: &http.Transport{ResponseHeaderTimeout: engineTimeout, MaxIdleConnsPerHost: 64}}, Now: c.Now}
 	p.captions = captions.Service{DB: c.DB, Events: c.Events, Streams: p.streams, Watch: p.playback.Watch, Playback: link, Now: c.Now}
 	p.ingest = ingest.Service{Streams: p.streams}
 	p.legacy = legacy.Service{DB: c.DB, Assets: p.assets, Client: client, Jobs: jobs, Box: c.Box, Now: c.Now}
 	return p
+}
+
+// outside is the database without the transaction that a repeatable request runs
+// in: a signing key that is in use must not be rolled back with it.
+func outside(db postgres.DB) postgres.DB {
+	if joined, ok := db.(idempotency.DB); ok {
+		return joined.Pool
+	}
+	return db
 }
 
 // privateRoutes and publicRoutes are parts with routes for identified callers and

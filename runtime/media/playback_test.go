@@ -1,6 +1,7 @@
 package media_test
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -8,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice.dev/sluice/filters/identity"
 	"sluice.dev/sluice/runtime/media"
 )
 
@@ -19,6 +21,19 @@ func hlsEngine(t *testing.T) func(*media.Config) {
 		switch file := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]; {
 		case r.URL.Query().Has("token"):
 			w.WriteHeader(400)
+		case file == "whep" && r.Method == http.MethodPost:
+			offer, _ := io.ReadAll(r.Body)
+			if string(offer) != "offer" {
+				w.WriteHeader(400)
+				return
+			}
+			w.Header().Set("Content-Type", "application/sdp")
+			w.Header().Set("Location", r.URL.Path+"/5e55-1")
+			w.WriteHeader(201)
+			_, _ = w.Write([]byte("answer"))
+		case file == "5e55-1" && r.Method == http.MethodPatch:
+			w.WriteHeader(204)
+		case file == "5e55-1" && r.Method == http.MethodDelete:
 		case file == "index.m3u8":
 			w.Header().Set("Content-Type", "application/vnd.apple.mpegurl")
 			_, _ = w.Write([]byte("#EXTM3U\nseg1.mp4?x=" + r.URL.Query().Get("_HLS_msn") + "\n"))
@@ -32,7 +47,7 @@ func hlsEngine(t *testing.T) func(*media.Config) {
 		}
 	}))
 	t.Cleanup(s.Close)
-	return func(c *media.Config) { c.EngineHLS = s.URL + "/live" }
+	return func(c *media.Config) { c.EngineHLS, c.EngineWebRTC = s.URL+"/live", s.URL+"/live" }
 }
 
 func TestTheEmbedCodeIsSafeToPaste(t *testing.T) {
@@ -156,4 +171,33 @@ func TestAnalyticsShowTheOwnersOwn(t *testing.T) {
 	}
 	b.do("GET", "/v1/analytics/views?from=soon&interval=week&stream_id=%00", nil).wantError(400, "invalid_request", "from", "interval", "stream_id")
 	b.do("GET", "/v1/analytics/views?from=2025-01-01&to=2026-02-01", nil).wantError(400, "invalid_request", "from")
+}
+
+func TestAViewerComesByWebRTC(t *testing.T) {
+	t.Parallel()
+	b := setup(t, hlsEngine(t))
+	made := b.do("POST", "/v1/streams", object{"title": "Members", "playback_policy": "signed"}).want(201)
+	token := b.do("POST", "/v1/streams/"+made.text("id")+"/tokens", nil).want(201).text("token")
+	_, path, _ := strings.Cut(made.text("playback.webrtc_url"), "/v1/")
+	path = "/v1/" + path
+	post := func(query, offer string) answer {
+		return b.do("POST", path+query, offer, "Content-Type", "application/sdp", identity.Header, "none")
+	}
+	post("", "offer").wantError(401, "invalid_token")
+	post("?token="+token, "nonsense").wantError(400, "invalid_request")
+	answer := post("?token="+token, "offer").want(201)
+	_, session, _ := strings.Cut(answer.header.Get("Location"), "/v1/")
+	if string(answer.raw) != "answer" || !strings.HasSuffix(session, "/whep/5e55-1?token="+token) {
+		t.Errorf("%s, at %s", answer.raw, session)
+	}
+	b.do("PATCH", "/v1/"+session, "candidate", identity.Header, "none").want(204)
+	b.do("DELETE", "/v1/"+session, nil, identity.Header, "none").want(200)
+	b.do("DELETE", path+"/other?token="+token, nil).wantError(404, "not_found")
+	b.do("DELETE", path+"/..%2f..?token="+token, nil).wantError(404, "not_found")
+	if v := b.do("GET", "/v1/analytics/views?stream_id="+made.text("id"), nil).want(200); v.get("totals.views") != 1.0 {
+		t.Errorf("%s", v.raw)
+	}
+	none := setup(t)
+	open := none.do("POST", "/v1/streams", object{"title": "Open"}).want(201)
+	none.do("POST", "/v1/playback/"+open.text("playback_id")+"/whep", "offer").wantError(501, "not_implemented")
 }

@@ -237,3 +237,29 @@ func TestHealthNeedsNoIdentity(t *testing.T) {
 	b.pool.Close()
 	b.do("GET", "/health", nil).wantError(503, "service_unavailable")
 }
+
+func TestACreationThatIsRepeatedHappensOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	create := func(title string) answer {
+		return b.do("POST", "/v1/streams", object{"title": title}, "Idempotency-Key", "k1")
+	}
+	first, again := create("Show").want(201), create("Show").want(201)
+	if string(first.raw) != string(again.raw) || again.header.Get("Idempotent-Replayed") != "true" {
+		t.Errorf("%s\n%s", first.raw, again.raw)
+	}
+	create("Another").wantError(422, "invalid_request", "Idempotency-Key")
+	if n := b.do("GET", "/v1/streams", nil).want(200).get("pagination.total"); n != 1.0 {
+		t.Errorf("%v streams", n)
+	}
+	id := first.text("id")
+	for range 2 {
+		b.do("POST", "/v1/streams/"+id+"/actions", object{"action": "pause"}, "Idempotency-Key", "k2").wantError(409, "conflict")
+	}
+	b.do("POST", "/v1/streams/"+id+"/tokens", nil, "Idempotency-Key", "k3").want(201)
+	b.do("POST", "/v1/streams/"+id+"/actions", object{"action": "start"}, "Idempotency-Key", "k4").want(200)
+	b.do("POST", "/v1/streams/"+id+"/actions", object{"action": "start"}, "Idempotency-Key", "k4").want(200)
+	if b.eventTypes() != "stream.started" {
+		t.Error(b.eventTypes())
+	}
+}

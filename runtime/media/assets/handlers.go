@@ -15,11 +15,14 @@ import (
 // bodyLimit bounds the JSON bodies of this package, in bytes.
 const bodyLimit = 64 << 10
 
+// UploadPath takes the bytes of a video.
+const UploadPath = "/v1/vod/upload"
+
 // Routes adds the routes of vod, recordings and clips to r, which must verify
 // the caller's identity first.
 func (v Service) Routes(r chi.Router, a respond.Adapter) {
 	r.Post("/v1/vod", a.Handle(v.createVOD))
-	r.Post("/v1/vod/upload", a.Handle(v.upload))
+	r.Post(UploadPath, a.Handle(v.upload))
 	r.Post("/v1/clips", a.Handle(v.createClip))
 	for path, kind := range map[string]Kind{"/v1/vod": VOD, "/v1/recordings": Recording, "/v1/clips": Clip} {
 		s := surface{v, kind}

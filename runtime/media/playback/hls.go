@@ -49,7 +49,7 @@ func (v Service) hls(w http.ResponseWriter, r *http.Request) error {
 		_, err := io.Copy(w, res.Body)
 		return ignoreGone(err)
 	}
-	if err := v.Views.Seen(r.Context(), views.Subject{Owner: s.Owner, Account: s.Account, ID: s.ID, Threshold: s.Threshold}, views.ViewerOf(r, name)); err != nil {
+	if err := v.Views.Seen(r.Context(), subject(s), views.ViewerOf(r, name)); err != nil {
 		return err
 	}
 	return v.playlist(w, r, res)

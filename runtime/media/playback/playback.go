@@ -18,7 +18,8 @@ import (
 // bodyLimit bounds the JSON bodies of this package, in bytes.
 const bodyLimit = 16 << 10
 
-// Service is how streams are watched. Every field but Engine is required.
+// Service is how streams are watched. Every field but Engine and WebRTC is
+// required.
 type Service struct {
 	DB       postgres.DB
 	Streams  streams.Service
@@ -29,6 +30,9 @@ type Service struct {
 	// <Engine>/<playback id>/index.m3u8. Empty: there is no engine, and playback
 	// answers 501.
 	Engine string
+	// WebRTC is the address below which it takes WHEP requests, as
+	// <WebRTC>/<playback id>/whep. Empty: as for Engine.
+	WebRTC string
 	Client *http.Client // to the engine
 	Now    func() time.Time
 }
@@ -43,6 +47,9 @@ func (v Service) Routes(r chi.Router, a respond.Adapter) {
 // PublicRoutes adds the routes of viewers.
 func (v Service) PublicRoutes(r chi.Router, a respond.Adapter) {
 	r.Get("/v1/playback/{playback}/player", a.Handle(v.player))
+	r.Post("/v1/playback/{playback}/whep", a.Handle(v.whep))
+	r.Patch("/v1/playback/{playback}/whep/{session}", a.Handle(v.whep))
+	r.Delete("/v1/playback/{playback}/whep/{session}", a.Handle(v.whep))
 	r.Get("/v1/playback/{playback}/{file}", a.Handle(v.hls))
 }
 
