@@ -30,7 +30,7 @@ func TestDeliveriesAreListedWithTheirLog(t *testing.T) {
 	r.AnswerWith(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("X-Reason", "busy")
 		w.WriteHeader(503)
-		fmt.Fprint(w, "come back")
+		_, _ = fmt.Fprint(w, "come back")
 	})
 	path := "/v1/webhooks/" + a.Subscribe(r.URL, webhooks.Create{}).ID + "/deliveries"
 	a.Emit(controlplane.Event{ID: "evt_1", Data: map[string]any{"title": "x"}})

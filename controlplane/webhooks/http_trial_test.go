@@ -43,7 +43,7 @@ func TestTrialOfABareURLTellsLittle(t *testing.T) {
 	t.Parallel()
 	a := setup(t)
 	r := webhooktest.NewReceiver(t)
-	r.AnswerWith(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "inner secret") })
+	r.AnswerWith(func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, "inner secret") })
 	v := a.must(200, "POST", "/v1/webhooks/test", object{"url": r.URL})
 	if len(v) != 3 || v["success"] != true || v["status_code"] != 200.0 || v["response_time_ms"] == nil {
 		t.Errorf("%v", v)
