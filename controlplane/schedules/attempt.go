@@ -118,6 +118,10 @@ func (s *Service) Retry(ctx context.Context, a Attempt, at time.Time, result *Re
 
 // TakeOver gives a new job to executions whose worker was lost: begun and not
 // ended within the lease, or never picked up. It returns how many.
+//
+// While jobs have been waiting in the queue for a second, the workers are
+// behind, and an execution that was never picked up most likely has its job
+// there: a second one would only add to the load.
 func (s *Service) TakeOver(ctx context.Context) (int, error) {
 	var taken []string
 	err := pgx.BeginFunc(ctx, s.DB, func(tx pgx.Tx) error {
@@ -125,9 +129,11 @@ func (s *Service) TakeOver(ctx context.Context) (int, error) {
 		rows, err := tx.Query(ctx, `
 			UPDATE schedule_executions SET running = false, lease_until = $2,
 				logs = CASE WHEN running THEN logs || $3::text ELSE logs END
-			WHERE id IN (SELECT id FROM schedule_executions WHERE status = 'executing' AND lease_until < $1
+			WHERE id IN (
+				SELECT id FROM schedule_executions WHERE status = 'executing' AND lease_until < $1 AND (running OR NOT EXISTS (
+					SELECT FROM river_job WHERE state = 'available' AND queue = $5 AND scheduled_at < now() - interval '1 second'))
 				LIMIT $4 FOR UPDATE SKIP LOCKED)
-			RETURNING id`, now, now.Add(pickup), logLine(now, "the worker was lost; the execution goes to another one"), s.Batch)
+			RETURNING id`, now, now.Add(pickup), logLine(now, "the worker was lost; the execution goes to another one"), s.Batch, Queue)
 		if err != nil {
 			return err
 		}

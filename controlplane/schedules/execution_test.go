@@ -236,6 +236,26 @@ func TestAnExecutionThatNobodyPickedUpGetsAnotherJob(t *testing.T) {
 	}
 }
 
+// TestABusyQueueGetsNoSecondJobs holds that a backlog does not feed itself; an
+// execution that was begun is taken over all the same.
+func TestABusyQueueGetsNoSecondJobs(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	id := b.createWith("custom", `"tags":[]`)
+	b.exec(`UPDATE river_job SET scheduled_at = now() - interval '1 minute'`)
+	b.clock.advance(time.Minute)
+	if n, err := b.service.TakeOver(t.Context()); n != 0 || err != nil {
+		t.Errorf("%d taken over, %v", n, err)
+	}
+	if held, _, err := b.service.Begin(t.Context(), b.executions(id, schedules.Executing)[0]); held == nil || err != nil {
+		t.Fatal(held, err)
+	}
+	b.clock.advance(time.Minute)
+	if n, err := b.service.TakeOver(t.Context()); n != 1 || err != nil {
+		t.Errorf("%d taken over, %v", n, err)
+	}
+}
+
 func TestADeletedScheduleEndsQuietly(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
