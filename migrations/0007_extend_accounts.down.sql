@@ -1,3 +1,4 @@
+DROP INDEX sessions_ended_idx, api_keys_ended_idx;
 ALTER TABLE plans DROP COLUMN self_serve;
 ALTER TABLE accounts DROP COLUMN unpaid;
 DROP TABLE invoices;

@@ -65,3 +65,7 @@ CREATE INDEX accounts_unpaid_idx ON accounts (id) WHERE unpaid;
 -- to give.
 ALTER TABLE plans ADD COLUMN self_serve boolean NOT NULL DEFAULT false;
 UPDATE plans SET self_serve = true WHERE name IN ('free', 'pro');
+
+-- Housekeeping looks for what has ended, every minute, among millions.
+CREATE INDEX api_keys_ended_idx ON api_keys (expires_at) WHERE revoked_at IS NULL;
+CREATE INDEX sessions_ended_idx ON sessions (expires_at);

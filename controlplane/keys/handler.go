@@ -41,7 +41,7 @@ func (a API) create(w http.ResponseWriter, r *http.Request) error {
 	}
 	caller, _ := identity.From(r.Context())
 	end, details := body.Days.end(a.Store.now())
-	return a.make(w, r, Spec{caller.Account, body.Name, body.Scopes, end, caller.Scopes, details})
+	return a.make(w, r, Spec{caller.Account, body.Name, body.Scopes, end, caller.Scopes, MaxKeys, details})
 }
 
 // make creates the key of spec and shows it.
@@ -192,7 +192,7 @@ func (a API) adminCreate(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	end, details := body.end(a.Store.now())
-	return a.make(w, r, Spec{chi.URLParam(r, "account"), body.Name, body.Scopes, end, everything, details})
+	return a.make(w, r, Spec{chi.URLParam(r, "account"), body.Name, body.Scopes, end, everything, 0, details})
 }
 
 // adminRevoke answers DELETE keys/{id}, whatever the account.

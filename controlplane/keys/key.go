@@ -20,6 +20,9 @@ const (
 	DefaultDays = 90   // lifetime when the request names none
 	MaxDays     = 3650 // longest lifetime that has an end
 	maxName     = 200  // characters
+	// MaxKeys is how many keys an account may make by itself: every edge holds
+	// them all in memory.
+	MaxKeys = 10_000
 )
 
 // Key is an API key (spec, "API key"). Its secret text is not part of it.
@@ -47,6 +50,8 @@ type Spec struct {
 	ExpiresAt *time.Time // nil: never
 	// Creator holds the scopes of whoever creates the key: it cannot have more.
 	Creator []string
+	// Most is how many keys the account may have already; 0: any number.
+	Most int
 
 	faults []decision.Detail // found while the request was read
 }

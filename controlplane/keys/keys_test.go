@@ -116,6 +116,28 @@ func TestCreateRefuses(t *testing.T) {
 	}
 }
 
+func TestAnAccountCannotFillTheEdges(t *testing.T) {
+	t.Parallel()
+	_, s := setup(t)
+	spec := Spec{Account: account, Name: "k", Scopes: []string{"*"}, Creator: []string{"*"}, Most: 2}
+	var last Created
+	for range 2 {
+		var err error
+		if last, err = s.Create(t.Context(), spec); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.Create(t.Context(), spec); controlplane.ErrorCode(err) != decision.Conflict {
+		t.Fatalf("a third of two: %v", err)
+	}
+	if err := s.Revoke(t.Context(), account, last.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Create(t.Context(), spec); err != nil {
+		t.Fatalf("after one was revoked: %v", err)
+	}
+}
+
 func TestARevokedKeyIsGoneFromTheEdge(t *testing.T) {
 	t.Parallel()
 	db, s := setup(t)

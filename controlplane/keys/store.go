@@ -54,8 +54,8 @@ func one(ctx context.Context, db postgres.DB, doing, sql string, args ...any) (K
 }
 
 // Create makes a key and tells the edges. It fails with invalid_request for a
-// bad name, scopes or end, with AUTH_002 for scopes that the creator lacks, and
-// with not_found for an unknown account.
+// bad name, scopes or end, with AUTH_002 for scopes that the creator lacks, with
+// not_found for an unknown account, and with conflict when it has too many keys.
 func (s Store) Create(ctx context.Context, spec Spec) (Created, error) {
 	var c Created
 	err := postgres.InTx(ctx, s.DB, func(tx pgx.Tx) (err error) {
@@ -67,6 +67,9 @@ func (s Store) Create(ctx context.Context, spec Spec) (Created, error) {
 			return err
 		}
 		if err := hold(ctx, tx, spec.Account); err != nil {
+			return err
+		}
+		if err := checkRoom(ctx, tx, spec); err != nil {
 			return err
 		}
 		if c, err = s.insert(ctx, tx, spec); err != nil {
@@ -87,6 +90,23 @@ func hold(ctx context.Context, tx pgx.Tx, account string) error {
 	_, err := tx.Exec(ctx, `SELECT 1 FROM accounts WHERE id = $1 FOR SHARE`, account)
 	if err != nil {
 		return fmt.Errorf("hold account: %w", postgres.Unreachable(err))
+	}
+	return nil
+}
+
+// checkRoom fails with conflict when the account has as many keys as it may.
+func checkRoom(ctx context.Context, tx pgx.Tx, spec Spec) error {
+	if spec.Most == 0 {
+		return nil
+	}
+	var full bool
+	err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM api_keys WHERE account_id = $1 AND revoked_at IS NULL OFFSET $2)`,
+		spec.Account, spec.Most-1).Scan(&full)
+	if err != nil {
+		return fmt.Errorf("count keys: %w", postgres.Unreachable(err))
+	}
+	if full {
+		return controlplane.Errorf(decision.Conflict, "An account can have at most %d keys: revoke some that are not used.", spec.Most)
 	}
 	return nil
 }

@@ -24,6 +24,9 @@ import (
 // InvitationLife is for how long an invitation can be accepted.
 const InvitationLife = 7 * 24 * time.Hour
 
+// MaxPeople is how many people an account may have, invited ones included.
+const MaxPeople = 1000
+
 // Store keeps the people of accounts.
 type Store struct {
 	DB postgres.DB
@@ -50,7 +53,7 @@ type Invitation struct {
 // Invite adds a person to an account. by holds the scopes of whoever invites:
 // only who has everything may make owners and admins (AUTH_002). It fails with
 // invalid_request for a bad address or role, and with conflict when the address
-// belongs to someone already.
+// belongs to someone already, or the account has MaxPeople.
 func (s Store) Invite(ctx context.Context, account, email, role string, by []string) (i Invitation, err error) {
 	email = accounts.NormalEmail(email)
 	if err := controlplane.Invalid(append(accounts.CheckEmail(email), accounts.CheckRole(role)...)); err != nil {
@@ -62,6 +65,9 @@ func (s Store) Invite(ctx context.Context, account, email, role string, by []str
 	i.Token, i.ExpiresAt = newToken(), s.now().Add(InvitationLife).UTC().Truncate(time.Second)
 	hash := sha256.Sum256([]byte(i.Token))
 	err = postgres.InTx(ctx, s.DB, func(tx pgx.Tx) error {
+		if err := checkRoom(ctx, tx, account); err != nil {
+			return err
+		}
 		i.User, err = accounts.OneUser(ctx, tx, "invite", `INSERT INTO users AS u (id, account_id, email, role, invitation, invited_until, created_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING `+accounts.UserColumns, accounts.NewID(accounts.UserPrefix), account, email, role, hash[:], i.ExpiresAt, s.now())
 		if err != nil {
@@ -70,6 +76,20 @@ func (s Store) Invite(ctx context.Context, account, email, role string, by []str
 		return audit.RecordTx(ctx, tx, audit.Change{Account: account, Action: "user.invite", Target: i.ID, After: i.User})
 	})
 	return i, err
+}
+
+// checkRoom fails with conflict when the account has as many people as it may.
+func checkRoom(ctx context.Context, tx pgx.Tx, account string) error {
+	var full bool
+	err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM users WHERE account_id = $1 AND removed_at IS NULL OFFSET $2)`,
+		account, MaxPeople-1).Scan(&full)
+	if err != nil {
+		return fmt.Errorf("count users: %w", postgres.Unreachable(err))
+	}
+	if full {
+		return controlplane.Errorf(decision.Conflict, "An account can have at most %d people.", MaxPeople)
+	}
+	return nil
 }
 
 // Accept turns an invitation into a membership with a password's hash. It fails

@@ -148,6 +148,19 @@ func TestWhoMayDoWhat(t *testing.T) {
 	}
 }
 
+func TestAnAccountHasRoomForSoMany(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	_, err := b.db.Exec(t.Context(), `INSERT INTO users (id, account_id, email, role, password_hash)
+		SELECT 'user_' || n, $1, n || '@example.com', 'member', 'x' FROM generate_series(2, $2::int) n`, b.account.ID, MaxPeople)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.store.Invite(t.Context(), b.account.ID, "more@example.com", accounts.Member, little); controlplane.ErrorCode(err) != decision.Conflict {
+		t.Fatal(err)
+	}
+}
+
 func TestTwoOwnersCannotRemoveEachOther(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
