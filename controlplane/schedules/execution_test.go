@@ -1,6 +1,7 @@
 package schedules_test
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -9,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/controlplane/schedules"
 	"sluice.dev/sluice/filters/decision"
@@ -273,6 +276,30 @@ func TestADeletedScheduleEndsQuietly(t *testing.T) {
 		t.Error(again, err)
 	}
 	b.do("GET", "/v1/events/schedules/"+id+"/executions", "").want(404)
+}
+
+// deadlockedDB breaks the first deletions as a deadlock does.
+type deadlockedDB struct {
+	*pgxpool.Pool
+	broken int
+}
+
+func (d *deadlockedDB) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+	if d.broken > 0 {
+		d.broken--
+		return pgconn.CommandTag{}, &pgconn.PgError{Code: "40P01"}
+	}
+	return d.Pool.Exec(ctx, sql, args...)
+}
+
+func TestADeletionOutlivesDeadlocks(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	id := b.create("a", daily, "")
+	b.service.DB = &deadlockedDB{b.pool, 2}
+	b.do("DELETE", "/v1/events/schedules/"+id, "").want(204)
+	b.service.DB = &deadlockedDB{b.pool, 3}
+	b.do("DELETE", "/v1/events/schedules/"+id, "").want(500)
 }
 
 // TestARunIsMadeOnlyOnce holds the last guard: a schedule that is set back to a

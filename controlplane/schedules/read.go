@@ -2,9 +2,11 @@ package schedules
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"sluice.dev/sluice/controlplane/api/paging"
 	"sluice.dev/sluice/controlplane/postgres"
 )
@@ -51,9 +53,27 @@ func (s *Service) List(ctx context.Context, account string, f Filter, page pagin
 // Delete removes a schedule with its history. An execution under way may still
 // end, unrecorded. It fails with not_found.
 func (s *Service) Delete(ctx context.Context, account, id string) error {
+	for range deleteTries - 1 {
+		if err := s.delete(ctx, account, id); !isDeadlock(err) {
+			return err
+		}
+	}
+	return s.delete(ctx, account, id)
+}
+
+// deleteTries is how often a deletion is tried: workers that begin several of
+// the schedule's executions lock them in an order of their own.
+const deleteTries = 3
+
+func (s *Service) delete(ctx context.Context, account, id string) error {
 	tag, err := s.DB.Exec(ctx, `DELETE FROM schedules WHERE account_id = $1 AND id = $2`, account, id)
 	if err == nil && tag.RowsAffected() == 0 {
 		err = pgx.ErrNoRows
 	}
 	return postgres.NotFound(err, "delete schedule")
+}
+
+func isDeadlock(err error) bool {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && e.Code == "40P01"
 }
