@@ -138,7 +138,10 @@ func TestFailuresAndWhatFollows(t *testing.T) {
 		code    decision.Code
 		message string
 	}{
-		"the product refuses":       {attempt: attemptOf("stream_start", start, hook), actErr: refused, code: decision.Conflict, message: "It is live."},
+		"the product refuses": {attempt: attemptOf("stream_start", start, hook), actErr: refused, code: decision.Conflict, message: "It is live."},
+		"the product names fields": {attempt: attemptOf("stream_start", start, nil), code: decision.Transcode002,
+			actErr:  &controlplane.Error{Code: decision.Transcode002, Message: "No.", Details: []decision.Detail{{Field: "settings.quality", Issue: "is not a known profile"}}},
+			message: "No. settings.quality is not a known profile."},
 		"the product is overloaded": {attempt: attemptOf("stream_start", start, nil), actErr: &controlplane.Error{Code: decision.Unavailable}, again: 5500 * time.Millisecond},
 		"an error of ours":          {attempt: attemptOf("stream_start", start, nil), actErr: errDown, again: 5500 * time.Millisecond},
 		"the receiver fails":        {attempt: attemptOf("webhook", nil, hook), answer: outbound.Result{Status: 500}, again: 5500 * time.Millisecond},

@@ -66,17 +66,29 @@ func (w *work) act(ctx context.Context, a definition.Action) *failure {
 	by := product.Caller{Account: w.attempt.Account, Plan: w.attempt.Plan, Schedule: w.attempt.Schedule}
 	done, err := w.Streams.Act(ctx, by, a)
 	if err != nil {
-		f := &failure{code: controlplane.ErrorCode(err), transient: product.Transient(err)}
-		f.message = decision.Lookup(f.code).Message
-		if e, ok := errors.AsType[*controlplane.Error](err); ok && e.Message != "" {
-			f.message = e.Message
-		}
+		f := &failure{explain(err), controlplane.ErrorCode(err), product.Transient(err)}
 		w.log("%s of the stream failed: %s", a.Action, f.message)
 		return f
 	}
 	w.result = &schedules.Result{StreamID: a.StreamID, Action: done.Action, Message: done.Message}
 	w.log("stream %s", done.Action)
 	return nil
+}
+
+// explain says in words why the product refused, with every bad field.
+func explain(err error) string {
+	text := decision.Lookup(controlplane.ErrorCode(err)).Message
+	e, ok := errors.AsType[*controlplane.Error](err)
+	if !ok {
+		return text
+	}
+	if e.Message != "" {
+		text = e.Message
+	}
+	for _, d := range e.Details {
+		text += " " + d.Field + " " + d.Issue + "."
+	}
+	return text
 }
 
 // call makes the webhook call.
