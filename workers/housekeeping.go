@@ -16,8 +16,9 @@ import (
 
 // Housekeeping drops what nobody needs any more: old tombstones of the key feed,
 // keys that ended long ago, answers kept for repeated requests, sessions that
-// have run out. It also marks accounts whose invoices have become overdue. It
-// may run in every worker; whoever comes second finds nothing to do.
+// have run out. It also marks accounts whose invoices have become overdue, and
+// replaces the key that signs sessions once a month. It may run in every worker;
+// whoever comes second finds nothing to do.
 type Housekeeping struct {
 	DB       postgres.DB       // required
 	Sessions *sessions.Service // required
@@ -58,6 +59,7 @@ func (h Housekeeping) Round(ctx context.Context) map[string]int {
 		{"tombstones", func() (int, error) { return feed.Prune(ctx, h.DB, now().Add(-feed.TombstoneAge)) }},
 		{"keys", func() (int, error) { return keys.Store{DB: h.DB, Now: now}.Purge(ctx) }},
 		{"answers", func() (int, error) { return idempotency.Purge(ctx, h.DB, now()) }},
+		{"signing keys added", func() (int, error) { return h.Sessions.RotateSigningKey(ctx) }},
 		{"sessions", func() (int, error) { return h.Sessions.Purge(ctx) }},
 	} {
 		n, err := part.do()

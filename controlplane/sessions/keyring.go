@@ -73,7 +73,7 @@ func (k *Keyring) now() time.Time {
 func (k *Keyring) signer(ctx context.Context) (signingKey, error) {
 	keys, err := k.all(ctx, false)
 	if err == nil && len(keys) == 0 {
-		if err = k.create(ctx, true); err == nil {
+		if _, err = k.create(ctx, time.Time{}); err == nil {
 			keys, err = k.all(ctx, true)
 		}
 	}
@@ -133,45 +133,50 @@ func scanKey(row pgx.CollectableRow) (key signingKey, err error) {
 	return key, err
 }
 
-// Rotate adds a key, which signs after two minutes, and lets the others verify
-// for as long as a token lives. Tokens signed before go on working to their end.
-func (k *Keyring) Rotate(ctx context.Context, tokenLife time.Duration) error {
-	if err := k.create(ctx, false); err != nil {
-		return err
+// Rotate adds a key if the newest is older than age, and reports whether it
+// did. The new key signs after two minutes; the others go on verifying for as
+// long as a token lives, so no token fails before its end. Replicas may call it
+// together: one of them adds the key.
+func (k *Keyring) Rotate(ctx context.Context, age, tokenLife time.Duration) (bool, error) {
+	added, err := k.create(ctx, k.now().Add(-age))
+	if err != nil || !added {
+		return false, err
 	}
 	end := k.now().Add(publishLead + tokenLife)
-	_, err := k.DB.Exec(ctx, `UPDATE signing_keys SET retired_at = $1
+	_, err = k.DB.Exec(ctx, `UPDATE signing_keys SET retired_at = $1
 		WHERE retired_at IS NULL AND created_at < (SELECT max(created_at) FROM signing_keys)`, end)
 	if err != nil {
-		return fmt.Errorf("retire signing keys: %w", postgres.Unreachable(err))
+		return true, fmt.Errorf("retire signing keys: %w", postgres.Unreachable(err))
 	}
 	_, err = k.all(ctx, true)
-	return err
+	return true, err
 }
 
-// create stores a new key. With onlyFirst it does nothing when there is one:
-// several replicas may start at once.
-func (k *Keyring) create(ctx context.Context, onlyFirst bool) error {
+// create stores a new key, unless there is one that was made after the given
+// time: several replicas may want one at once. It reports whether it did.
+func (k *Keyring) create(ctx context.Context, after time.Time) (added bool, err error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return err
+		return false, err
 	}
 	der, err := x509.MarshalECPrivateKey(private)
 	if err != nil {
-		return err
+		return false, err
 	}
-	return postgres.InTx(ctx, k.DB, func(tx pgx.Tx) error {
+	err = postgres.InTx(ctx, k.DB, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `LOCK TABLE signing_keys IN SHARE ROW EXCLUSIVE MODE`); err != nil {
 			return fmt.Errorf("lock signing keys: %w", postgres.Unreachable(err))
 		}
-		_, err := tx.Exec(ctx, `INSERT INTO signing_keys (kid, private_der, created_at) SELECT $1, $2, $3
-			WHERE NOT ($4 AND EXISTS (SELECT FROM signing_keys WHERE retired_at IS NULL))`,
-			thumbprint(&private.PublicKey), der, k.now(), onlyFirst)
+		tag, err := tx.Exec(ctx, `INSERT INTO signing_keys (kid, private_der, created_at) SELECT $1, $2, $3
+			WHERE NOT EXISTS (SELECT FROM signing_keys WHERE retired_at IS NULL AND created_at > $4)`,
+			thumbprint(&private.PublicKey), der, k.now(), after)
 		if err != nil {
 			return fmt.Errorf("store signing key: %w", postgres.Unreachable(err))
 		}
+		added = tag.RowsAffected() == 1
 		return nil
 	})
+	return added, err
 }
 
 // Public returns the key set that verifies tokens; it makes the first key if

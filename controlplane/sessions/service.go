@@ -244,6 +244,19 @@ func revoked(id string, until time.Time) keytable.Record {
 // purgeBatch bounds the sessions of one transaction.
 const purgeBatch = 1000
 
+// SigningKeyAge is how old a signing key becomes before another takes its place.
+const SigningKeyAge = 30 * 24 * time.Hour
+
+// RotateSigningKey adds a signing key when the present one is older than
+// SigningKeyAge. It returns how many it added.
+func (s *Service) RotateSigningKey(ctx context.Context) (int, error) {
+	added, err := s.Keyring.Rotate(ctx, SigningKeyAge, s.config.TTL)
+	if added {
+		return 1, err
+	}
+	return 0, err
+}
+
 // Purge forgets sessions that have run out, and tells edges that they may forget
 // those that had been ended. It forgets old sign-in attempts too. It returns how
 // many sessions went.

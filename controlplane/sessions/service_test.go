@@ -211,8 +211,11 @@ func TestKeyRotationFailsNoLiveToken(t *testing.T) {
 	replica := New(config(b.db, b.clock))
 	first := b.signIn(t)
 	b.clock.t = at.Add(10 * time.Minute)
-	if err := b.service.Keyring.Rotate(t.Context(), time.Hour); err != nil {
-		t.Fatal(err)
+	if added, err := b.service.Keyring.Rotate(t.Context(), 11*time.Minute, time.Hour); added || err != nil {
+		t.Fatalf("a young key was replaced: %v %v", added, err)
+	}
+	if added, err := b.service.Keyring.Rotate(t.Context(), 9*time.Minute, time.Hour); !added || err != nil {
+		t.Fatal(added, err)
 	}
 	set, err := b.service.Keyring.Public(t.Context())
 	if err != nil || len(set.Keys) != 2 {
@@ -236,6 +239,33 @@ func TestKeyRotationFailsNoLiveToken(t *testing.T) {
 	b.clock.t = b.clock.t.Add(time.Hour + publishLead)
 	if set, err = b.service.Keyring.Public(t.Context()); err != nil || len(set.Keys) != 1 {
 		t.Fatalf("the old key is still published: %+v %v", set, err)
+	}
+}
+
+func TestReplicasThatRotateTogetherAddOneKey(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.signIn(t)
+	b.clock.t = at.Add(SigningKeyAge)
+	added := make(chan int, 8)
+	g, ctx := errgroup.WithContext(t.Context())
+	for range cap(added) {
+		g.Go(func() error {
+			n, err := New(config(b.db, b.clock)).RotateSigningKey(ctx)
+			added <- n
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	close(added)
+	sum := 0
+	for n := range added {
+		sum += n
+	}
+	if set, err := New(config(b.db, b.clock)).Keyring.Public(t.Context()); sum != 1 || err != nil || len(set.Keys) != 2 {
+		t.Fatalf("%d were added, %d are there, %v", sum, len(set.Keys), err)
 	}
 }
 
