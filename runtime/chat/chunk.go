@@ -64,12 +64,13 @@ func parse(data []byte, known *seen) (c chunk, ok bool) {
 	c.data = data
 	for w := jsonscan.Members(data, root); w.Step(); {
 		for i, name := range chunkNames {
-			if jsonscan.Equal(w.Name, name) && w.Kind(data) != jsonscan.Null {
-				c.fields[i], c.has[i] = w.Member, true
+			if jsonscan.Equal(w.Name, name) {
+				kind := w.Kind(data)
+				c.fields[i], c.has[i] = w.Member, kind != jsonscan.Null && (i != fieldChoices || kind == jsonscan.Array)
 			}
 		}
 	}
-	if c.has[fieldChoices] && c.fields[fieldChoices].Kind(data) == jsonscan.Array {
+	if c.has[fieldChoices] {
 		for w := jsonscan.Members(data, c.fields[fieldChoices].Value); w.Step(); {
 			c.readChoice(w.Value, known)
 		}
@@ -99,7 +100,7 @@ func (c *chunk) usage() (u Usage, ok bool) {
 }
 
 // normalize adds what the spec promises of each chunk and some providers leave
-// out: the object's name, the id, the model.
+// out or write as another type: the object's name, the id, the model.
 func (c *chunk) normalize(h head) {
 	at := jsonscan.Root(c.data).From + 1
 	for _, f := range [...]struct {
@@ -108,9 +109,9 @@ func (c *chunk) normalize(h head) {
 	}{{fieldID, h.id}, {fieldObject, `"` + chunkObject + `"`}, {fieldModel, h.model}} {
 		m := c.fields[f.field]
 		switch {
-		case !c.has[f.field]:
+		case m.To == 0:
 			c.edits.Add(at, at, `"`+chunkNames[f.field]+`":`+f.value+`,`)
-		case f.field == fieldObject && string(c.data[m.From:m.To]) != f.value:
+		case m.Kind(c.data) != jsonscan.String, f.field == fieldObject && string(c.data[m.From:m.To]) != f.value:
 			c.edits.Add(m.From, m.To, f.value)
 		}
 	}
@@ -119,11 +120,15 @@ func (c *chunk) normalize(h head) {
 // head is what all chunks of one stream have alike, as JSON.
 type head struct{ id, created, model string }
 
-// head takes over what the chunk says.
+// head takes over what the chunk says, where it has the right type.
 func (c *chunk) head(h head) head {
-	for i, field := range [...]*string{fieldID: &h.id, fieldCreated: &h.created, fieldModel: &h.model} {
-		if field != nil && c.has[i] {
-			*field = string(c.data[c.fields[i].From:c.fields[i].To])
+	for _, f := range [...]struct {
+		field int
+		kind  jsonscan.Kind
+		value *string
+	}{{fieldID, jsonscan.String, &h.id}, {fieldCreated, jsonscan.Number, &h.created}, {fieldModel, jsonscan.String, &h.model}} {
+		if m := c.fields[f.field]; c.has[f.field] && m.Kind(c.data) == f.kind {
+			*f.value = string(c.data[m.From:m.To])
 		}
 	}
 	return h
