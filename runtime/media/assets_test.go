@@ -313,3 +313,103 @@ func TestAPayingAgentCutsAClipOfAnAddress(t *testing.T) {
 		t.Error(b.eventTypes())
 	}
 }
+
+func TestAVideoThatIsDeletedWhileItIsFetchedLeavesNothing(t *testing.T) {
+	t.Parallel()
+	var b *bundle
+	var id string
+	source, allow := origin(t, func(w http.ResponseWriter, r *http.Request) {
+		b.do("DELETE", "/v1/vod/"+id, nil).want(204)
+		http.ServeContent(w, r, "film.mp4", time.Time{}, bytes.NewReader(film))
+	})
+	b = setup(t, allow)
+	id = b.do("POST", "/v1/vod", object{"source_url": source}).want(201).text("id")
+	b.work(1)
+	b.wantFiles(0)
+	if b.eventTypes() != "" {
+		t.Error(b.eventTypes())
+	}
+}
+
+func TestAFetchSweepsWhatOthersLeft(t *testing.T) {
+	t.Parallel()
+	source, allow := filmOrigin(t)
+	b := setup(t, allow)
+	_, err := b.pool.Exec(t.Context(), `INSERT INTO media_files (id, owner, size, complete, created_at) VALUES ('file_dead', 'acct_1', 0, false, $1)`, b.now.Add(-25*time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.do("POST", "/v1/vod", object{"source_url": source}).want(201)
+	b.work(1)
+	b.wantFiles(1)
+}
+
+func TestVideosAreListedByPageStatusAndStream(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(c *media.Config) { c.Plans = nil })
+	var ids []string
+	for range 3 {
+		ids = append(ids, b.upload())
+		b.now = b.now.Add(time.Second)
+	}
+	first := b.do("GET", "/v1/vod?limit=2", nil).want(200)
+	if first.text("data.0.id") != ids[2] || first.get("pagination.has_more") != true {
+		t.Errorf("%s", first.raw)
+	}
+	rest := b.do("GET", "/v1/vod?limit=2&cursor="+first.text("pagination.next_cursor"), nil).want(200)
+	if rest.text("data.0.id") != ids[0] || rest.get("data.1") != nil || rest.get("pagination.has_more") != false {
+		t.Errorf("%s", rest.raw)
+	}
+	for query, want := range map[string]float64{"status=ready": 3, "status=failed,processing": 0, "stream_id=strm_x": 0, "limit=1&offset=2": 3} {
+		if n := b.do("GET", "/v1/vod?"+query, nil).want(200).get("pagination.total"); n != want {
+			t.Errorf("%s: %v, want %v", query, n, want)
+		}
+	}
+}
+
+func TestAQuickTimeFileIsServedAsOne(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	raw := mp4test.Spec{Brand: "qt  ", Millis: 1000}.File()
+	made := b.do("POST", "/v1/vod/upload", string(raw), "Content-Type", "video/quicktime").want(201)
+	if made.text("title") != "Untitled" || made.text("format") != "mov" || made.get("resolution") != nil {
+		t.Errorf("%s", made.raw)
+	}
+	got := b.fetch(made.text("playback_url") + "&download=1").want(200)
+	if got.header.Get("Content-Type") != "video/quicktime" || got.header.Get("Content-Disposition") != `attachment; filename="`+made.text("id")+`.mov"` {
+		t.Errorf("%v", got.header)
+	}
+	b.fetch(made.text("playback_url"), "If-None-Match", got.header.Get("ETag")).want(304)
+	b.fetch(made.text("playback_url"), "Range", "bytes=999999-").want(416)
+}
+
+// Two who share bytes and go at once leave none of them.
+func TestClipsThatGoTogetherTakeTheirBytesAlong(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	video := b.upload()
+	paths := []string{"/v1/vod/" + video}
+	for range 5 {
+		paths = append(paths, "/v1/clips/"+b.do("POST", "/v1/clips", object{"vod_id": video, "duration": 1}).want(201).text("id"))
+	}
+	done := make(chan int)
+	for _, path := range paths {
+		go func() { done <- b.do("DELETE", path, nil).status }()
+	}
+	for range paths {
+		if status := <-done; status != 204 {
+			t.Errorf("status %d", status)
+		}
+	}
+	b.wantFiles(0)
+}
+
+func TestAClipOfAVideoThatFailedIsRefused(t *testing.T) {
+	t.Parallel()
+	source, allow := origin(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(410) })
+	b := setup(t, allow)
+	id := b.do("POST", "/v1/vod", object{"source_url": source}).want(201).text("id")
+	b.work(1)
+	b.do("POST", "/v1/clips", object{"vod_id": id, "duration": 1}).wantError(409, "conflict")
+	b.do("POST", "/v1/clips", object{"recording_id": "rec_x", "duration": 1}).wantError(400, "invalid_request", "recording_id")
+}

@@ -1,12 +1,15 @@
 package media_test
 
 import (
+	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -298,5 +301,115 @@ func TestKeysAreFoundWhereProtocolsCarryThem(t *testing.T) {
 		if got := streams.KeyOf(c[0], c[1], c[2]); got != c[3] {
 			t.Errorf("%v: %q", c, got)
 		}
+	}
+}
+
+func TestAPublisherJoinsAStreamThatAScheduleHasStarted(t *testing.T) {
+	t.Parallel()
+	s := newStudio(t)
+	show := s.create(object{})
+	s.act(show.text("id"), "start").want(200)
+	s.step()
+	if s.status(show) != "live" {
+		t.Error("ended for want of a publisher who was never there")
+	}
+	s.publish(show, "c1", 0)
+	s.step()
+	s.leave(show)
+	s.step()
+	if s.status(show) != "ended" || s.eventTypes() != "stream.started stream.ended" {
+		t.Errorf("%s, %s", s.status(show), s.eventTypes())
+	}
+}
+
+func TestAStreamTooManyIsClosedAgain(t *testing.T) {
+	t.Parallel()
+	s := newStudio(t) // two streams on air
+	shows := []answer{s.create(object{}), s.create(object{}), s.create(object{})}
+	for i, show := range shows[:2] {
+		s.publish(show, "c"+string(rune('0'+i)), 0)
+	}
+	s.step()
+	s.publish(shows[2], "late", 0)
+	s.step()
+	if strings.Join(s.kicked, " ") != "rtmpconns late" || s.status(shows[2]) != "idle" || !strings.HasSuffix(s.eventTypes(), "stream.error") {
+		t.Errorf("%v, %s", s.kicked, s.eventTypes())
+	}
+}
+
+func TestTheRecordingOfADeletedStreamEnds(t *testing.T) {
+	t.Parallel()
+	s := newStudio(t)
+	show := s.create(object{"recording": object{"enabled": true}})
+	s.publish(show, "c1", 0)
+	s.step()
+	s.record(show, s.now, film)
+	s.now = s.now.Add(time.Minute)
+	s.do("DELETE", "/v1/streams/"+show.text("id"), nil).want(204)
+	s.leave(show)
+	s.step()
+	got := s.do("GET", "/v1/recordings", nil).want(200)
+	if got.text("data.0.status") != "failed" {
+		t.Errorf("%s", got.raw)
+	}
+	if left, _ := filepath.Glob(filepath.Join(s.watcher.Dir, "live", "*", "*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestTheWatcherStepsAtEveryTick(t *testing.T) {
+	t.Parallel()
+	s := newStudio(t)
+	show := s.create(object{})
+	s.publish(show, "c1", 0)
+	ctx, cancel := context.WithCancel(t.Context())
+	tick, done := make(chan time.Time), make(chan struct{})
+	go func() { s.watcher.Run(ctx, tick); close(done) }()
+	tick <- s.now
+	tick <- s.now // taken only when the first step is over
+	cancel()
+	<-done
+	if s.status(show) != "live" {
+		t.Error(s.status(show))
+	}
+}
+
+// An engine is a program of its own: here a script that keeps what it is told and
+// ends, so that it has to be started again.
+func TestTheEngineIsConfiguredAndStartedAgain(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	dir := t.TempDir()
+	starts := filepath.Join(dir, "starts")
+	if err := syscall.Mkfifo(starts, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	script := filepath.Join(dir, "engine.sh")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\necho \"$TZ $1\" > "+starts+"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() {
+		done <- media.RunEngine(ctx, b.config, engine.Config{Binary: script, Dir: filepath.Join(dir, "engine"), RTMP: "127.0.0.1:1935",
+			API: "127.0.0.1:1", Again: time.Millisecond, Output: io.Discard})
+	}()
+	for range 2 {
+		lines, err := os.ReadFile(starts) // waits for the script to write, once or more often
+		want := "UTC " + filepath.Join(dir, "engine", "mediamtx.yml") + "\n"
+		if err != nil || len(lines) == 0 || strings.ReplaceAll(string(lines), want, "") != "" {
+			t.Fatalf("%q, %v", lines, err)
+		}
+	}
+	told, err := os.ReadFile(filepath.Join(dir, "engine", "mediamtx.yml"))
+	if err != nil || !strings.Contains(string(told), "rtmpAddress: 127.0.0.1:1935\n") || !strings.Contains(string(told), "authHTTPAddress: http://engine:auth_") {
+		t.Errorf("%s, %v", told, err)
+	}
+	if info, err := os.Stat(filepath.Join(dir, "engine", "mediamtx.yml")); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the password can be read by others: %v, %v", info.Mode(), err)
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }

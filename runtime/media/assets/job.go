@@ -12,6 +12,7 @@ import (
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/runtime/media/fetch"
 	"sluice.dev/sluice/runtime/media/files"
+	"sluice.dev/sluice/runtime/media/plans"
 )
 
 // Queue is the River queue of this package's jobs. Few workers suffice: each
@@ -59,13 +60,21 @@ func (w *FetchWorker) Work(ctx context.Context, job *river.Job[FetchArgs]) error
 	if err != nil && !final(err) && job.Attempt < job.MaxAttempts {
 		return err
 	}
+	if err := v.end(ctx, a, limits, stored, err); err != nil {
+		return err
+	}
+	return v.Sweep(ctx)
+}
+
+// end makes the asset ready with what was stored, or failed for cause.
+func (v Service) end(ctx context.Context, a Asset, limits plans.Limits, stored Stored, cause error) error {
 	return postgres.InTx(ctx, v.DB, func(tx pgx.Tx) error {
 		a, lerr := one(ctx, tx, `id = $1 FOR UPDATE`, a.ID)
 		if lerr != nil || a.Status != Processing {
 			return drop(ctx, tx, stored, lerr)
 		}
-		if err != nil {
-			a.Fail(reason(err))
+		if cause != nil {
+			a.Fail(reason(cause))
 		} else {
 			a.Complete(stored)
 		}
@@ -105,7 +114,8 @@ func reason(err error) (decision.Code, string) {
 // behind. It is far more than fetchTimeout.
 const sweepAfter = 24 * time.Hour
 
-// Sweep removes the bytes that writers who died have left behind.
+// Sweep removes the bytes that writers who died have left behind. Each fetch ends
+// with it.
 func (v Service) Sweep(ctx context.Context) error {
 	_, err := files.Sweep(ctx, v.DB, now(v.Now).Add(-sweepAfter))
 	return err

@@ -7,7 +7,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/controlplane"
-	"sluice.dev/sluice/controlplane/postgres"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/runtime/media/owner"
 	"sluice.dev/sluice/runtime/media/streams"
@@ -39,16 +38,5 @@ func (v Service) FinishRecording(ctx context.Context, a Asset, plan string, src 
 	if e, ok := errors.AsType[*controlplane.Error](err); err != nil && (!ok || e.Code != decision.Storage001 && e.Code != decision.Storage002) {
 		return err
 	}
-	return postgres.InTx(ctx, v.DB, func(tx pgx.Tx) error {
-		now, lerr := one(ctx, tx, `id = $1 FOR UPDATE`, a.ID)
-		if lerr != nil || now.Status != Processing {
-			return drop(ctx, tx, stored, lerr)
-		}
-		if err != nil {
-			now.Fail(reason(err))
-		} else {
-			now.Complete(stored)
-		}
-		return v.settle(ctx, tx, now, limits)
-	})
+	return v.end(ctx, a, limits, stored, err)
 }

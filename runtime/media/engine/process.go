@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -28,13 +29,15 @@ type Config struct {
 	WebRTC string
 	Media  string // WebRTC media, UDP
 	API    string // loopback
+	// Again is the pause before an engine that has ended is started again. 0: one
+	// second.
+	Again time.Duration
+	// Output takes what the engine says. Nil: the standard output.
+	Output io.Writer
 }
 
 // interval is the time between two looks at the engine.
 const interval = time.Second
-
-// again is the pause before an engine that has ended is started again.
-const again = time.Second
 
 // configuration is what the engine is told. Protocols that the product does not
 // offer are off.
@@ -83,6 +86,12 @@ func Render(c Config, auth, secret string) ([]byte, error) {
 // whenever it ends by itself. It fails when it cannot listen or write to c.Dir.
 // API, Dir and Log of w are set here; its other fields are required.
 func Run(ctx context.Context, c Config, w *Watcher, a respond.Adapter) error {
+	if c.Again == 0 {
+		c.Again = time.Second
+	}
+	if c.Output == nil {
+		c.Output = os.Stdout
+	}
 	var lc net.ListenConfig
 	listener, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -129,7 +138,7 @@ func supervise(ctx context.Context, c Config, file string, w *Watcher) error {
 	for ctx.Err() == nil {
 		cmd := exec.CommandContext(ctx, c.Binary, file)
 		cmd.Env = []string{"TZ=UTC"} // the times in the names of recordings
-		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+		cmd.Stdout, cmd.Stderr = c.Output, c.Output
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 		cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 		cmd.WaitDelay = 5 * time.Second
@@ -140,7 +149,7 @@ func supervise(ctx context.Context, c Config, file string, w *Watcher) error {
 		w.Log.WarnContext(ctx, "media engine ended; starting it again", "cause", err)
 		select {
 		case <-ctx.Done():
-		case <-time.After(again):
+		case <-time.After(c.Again):
 		}
 	}
 	return nil
