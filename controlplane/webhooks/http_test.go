@@ -46,8 +46,8 @@ func serve(s *webhooks.Service, c identity.Caller) http.Handler {
 
 type object = map[string]any
 
-// call returns status and body of a request; a body that is not text is sent
-// as JSON.
+// call returns status and body of a request, after comparing the answer with
+// the OpenAPI document; a body that is not text is sent as JSON.
 func (a api) call(method, path string, body any) (int, object) {
 	return call(a.T, a.handler, method, path, body)
 }
@@ -62,8 +62,9 @@ func call(t testing.TB, h http.Handler, method, path string, body any) (int, obj
 		}
 		raw = string(b)
 	}
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(raw)))
+	w, r := httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(raw))
+	h.ServeHTTP(w, r)
+	checkContract(t, r, w)
 	var v object
 	if w.Body.Len() > 0 {
 		if err := json.Unmarshal(w.Body.Bytes(), &v); err != nil {

@@ -27,9 +27,7 @@ func TestRecoveryGoesInStepsAndTellsHowFarItIs(t *testing.T) {
 	b := webhooktest.New(t, nil)
 	sub := b.Subscribe(nowhere, webhooks.Create{}).ID
 	const events = 1200
-	for range events {
-		b.Emit(controlplane.Event{})
-	}
+	b.EmitMany(events)
 	fail(b)
 	r, err := b.Service.Recover(t.Context(), webhooktest.Account, sub, time.Now().Add(-time.Hour), time.Time{}, false)
 	if err != nil || r.Total != events {

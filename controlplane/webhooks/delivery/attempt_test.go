@@ -166,9 +166,7 @@ func TestManyAttemptsAtOnceAllEnd(t *testing.T) {
 	b := setup(t)
 	sub := b.Subscribe(b.receiver.URL, webhooks.Create{})
 	const n = 200
-	for range n {
-		b.Emit(controlplane.Event{})
-	}
+	b.EmitMany(n)
 	var wg sync.WaitGroup
 	for _, j := range b.Jobs() {
 		wg.Go(func() {

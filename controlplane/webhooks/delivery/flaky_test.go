@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
-	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/controlplane/webhooks"
 	"sluice.dev/sluice/controlplane/webhooks/delivery"
 )
@@ -85,9 +84,7 @@ func TestDeliveriesSurviveBrokenConnections(t *testing.T) {
 		StoreTimeout: 2 * time.Second, Log: slog.New(slog.DiscardHandler),
 	})
 	const events = 80
-	for range events {
-		b.Emit(controlplane.Event{})
-	}
+	b.EmitMany(events)
 	b.runAll(d)
 	if n := len(b.Jobs()); n != events {
 		t.Fatalf("%d retries are queued for %d deliveries that failed", n, events)

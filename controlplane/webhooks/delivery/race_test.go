@@ -17,9 +17,7 @@ func TestNothingStaysHeldWhenPauseAndResumeRaceWithWorkers(t *testing.T) {
 	b := setup(t)
 	sub := b.Subscribe(b.receiver.URL, webhooks.Create{})
 	const events = 60
-	for range events {
-		b.Emit(controlplane.Event{})
-	}
+	b.EmitMany(events)
 	toggling, stop := context.WithCancel(t.Context())
 	var toggler sync.WaitGroup
 	toggler.Go(func() {

@@ -87,6 +87,22 @@ func (b *Bundle) Emit(e controlplane.Event) {
 	}
 }
 
+// EmitMany stores n events for Account in one transaction.
+func (b *Bundle) EmitMany(n int) {
+	b.T.Helper()
+	err := pgx.BeginFunc(b.T.Context(), b.Pool, func(tx pgx.Tx) error {
+		for range n {
+			if err := b.Service.EmitTx(b.T.Context(), tx, controlplane.Event{Account: Account, Type: "stream.started"}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		b.T.Fatal(err)
+	}
+}
+
 // Events returns the types of an account's events, oldest first.
 func (b *Bundle) Events(account string) []string {
 	b.T.Helper()
