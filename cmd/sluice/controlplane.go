@@ -82,12 +82,13 @@ func (e environment) api(pool *pgxpool.Pool, edges *xds.Server, adapter respond.
 	}
 	documents := config.Admin{Store: config.Store{DB: pool}, Check: edges.Check, Numbers: numbers(pool), Respond: adapter}
 	return api.Config{
-		DB:       pool,
-		Respond:  adapter,
-		Identity: verifier,
-		Sessions: sessions.New(e.sessions(pool)),
-		Region:   e.get("SLUICE_REGION"),
-		Version:  version,
+		DB:           pool,
+		Respond:      adapter,
+		Identity:     verifier,
+		Sessions:     sessions.New(e.sessions(pool)),
+		Region:       e.get("SLUICE_REGION"),
+		Version:      version,
+		AnswerSecret: s.answers,
 		Keyed: []api.Routes{
 			webhooks.Routes(s.webhooks, adapter),
 			webhooks.InternalRoutes(s.webhooks, adapter),

@@ -36,6 +36,7 @@ var variables = []variable{
 	{"SLUICE_WEBHOOK_ALLOW_CIDRS", "", "private networks that webhooks may call, joined by commas"},
 	{"SLUICE_MODEL_UPSTREAM", "", "base URL of an OpenAI-compatible provider; empty: the built-in echo-1 model"},
 	{"SLUICE_MODEL_UPSTREAM_KEY", "", "key for that provider; empty: the caller's"},
+	{"SLUICE_MODEL_PROVIDERS", "", "file that names several providers, in place of those two; see docs/runtime.md"},
 	{"SLUICE_ADMIN_URL", "", "admin API that commands call; empty: the local stack's"},
 	{"SLUICE_ADMIN_KEY", "", "key with scope * that commands use; empty: the local stack's"},
 }

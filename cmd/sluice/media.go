@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"sluice.dev/sluice/controlplane/respond"
 	"sluice.dev/sluice/runtime/media"
 )
@@ -14,15 +15,29 @@ func runMedia(ctx context.Context, env environment) error {
 		return err
 	}
 	defer pool.Close()
-	verifier, err := env.verifier()
-	if err != nil {
-		return err
-	}
 	s, err := env.services(pool)
 	if err != nil {
 		return err
 	}
-	return serve(ctx, endpoint{name: "media", addr: env.get("SLUICE_MEDIA_LISTEN"), streams: true, handler: media.New(media.Config{
-		DB: pool, Events: s.webhooks, Identity: verifier, Respond: respond.Adapter{DocsBase: env.publicURL()},
-	})})
+	c, err := env.media(pool, s)
+	if err != nil {
+		return err
+	}
+	return serve(ctx, endpoint{name: "media", addr: env.get("SLUICE_MEDIA_LISTEN"), streams: true, handler: media.New(c)})
+}
+
+// media is what the product works with; its jobs run in the worker.
+func (e environment) media(pool *pgxpool.Pool, s services) (media.Config, error) {
+	verifier, err := e.verifier()
+	if err != nil {
+		return media.Config{}, err
+	}
+	allow, err := e.prefixes("SLUICE_WEBHOOK_ALLOW_CIDRS")
+	if err != nil {
+		return media.Config{}, err
+	}
+	return media.Config{
+		DB: pool, Events: s.webhooks, Identity: verifier, Respond: respond.Adapter{DocsBase: e.publicURL()},
+		Allow: allow, Box: s.box, AnswerSecret: s.answers,
+	}, nil
 }

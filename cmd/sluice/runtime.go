@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 
 	"golang.org/x/sync/errgroup"
 	"sluice.dev/sluice/runtime/budget"
 	"sluice.dev/sluice/runtime/chat"
 	"sluice.dev/sluice/runtime/chat/upstream"
+	"sluice.dev/sluice/runtime/providers"
 	"sluice.dev/sluice/runtime/server"
 )
 
@@ -51,6 +53,13 @@ func runRuntime(ctx context.Context, env environment) error {
 
 // providers are those that the environment names; none: the built-in model.
 func (e environment) providers() ([]chat.Target, error) {
+	if file := e.get("SLUICE_MODEL_PROVIDERS"); file != "" {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("SLUICE_MODEL_PROVIDERS: %w", err)
+		}
+		return providers.Parse(text, e.lookup)
+	}
 	base := e.get("SLUICE_MODEL_UPSTREAM")
 	if base == "" {
 		return nil, nil

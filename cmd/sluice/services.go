@@ -1,6 +1,8 @@
 package main
 
 import (
+	"crypto/hkdf"
+	"crypto/sha256"
 	"log/slog"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -16,6 +18,8 @@ import (
 // services are those that several processes share: the API takes requests for
 // them, products emit events into them, and workers do their work.
 type services struct {
+	box       *seal.Box
+	answers   [32]byte // protects the answers kept for repeated requests
 	outbound  *outbound.Client
 	webhooks  *webhooks.Service
 	deliverer *delivery.Deliverer
@@ -27,10 +31,14 @@ func (e environment) services(pool *pgxpool.Pool) (s services, err error) {
 	if err != nil {
 		return s, err
 	}
-	box, err := seal.New(key)
+	if s.box, err = seal.New(key); err != nil {
+		return s, err
+	}
+	answers, err := hkdf.Expand(sha256.New, []byte(key), "kept answers", len(s.answers))
 	if err != nil {
 		return s, err
 	}
+	s.answers = [32]byte(answers)
 	allow, err := e.prefixes("SLUICE_WEBHOOK_ALLOW_CIDRS")
 	if err != nil {
 		return s, err
@@ -40,7 +48,7 @@ func (e environment) services(pool *pgxpool.Pool) (s services, err error) {
 		return s, err
 	}
 	s.outbound = outbound.New(outbound.Config{Allow: allow})
-	s.webhooks = webhooks.New(webhooks.Config{DB: pool, Jobs: jobs, Box: box, Client: s.outbound})
+	s.webhooks = webhooks.New(webhooks.Config{DB: pool, Jobs: jobs, Box: s.box, Client: s.outbound})
 	s.deliverer = delivery.New(delivery.Config{DB: pool, Service: s.webhooks, Client: s.outbound})
 	s.schedules = schedules.New(schedules.Config{DB: pool, Jobs: jobs, Events: s.webhooks, CheckURL: s.outbound.CheckURL})
 	return s, nil

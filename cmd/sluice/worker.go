@@ -12,9 +12,11 @@ import (
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"golang.org/x/sync/errgroup"
-	"sluice.dev/sluice/controlplane/schedules/product"
+	schedproduct "sluice.dev/sluice/controlplane/schedules/product"
 	"sluice.dev/sluice/controlplane/schedules/run"
 	"sluice.dev/sluice/controlplane/sessions"
+	"sluice.dev/sluice/runtime/media"
+	"sluice.dev/sluice/runtime/media/assets"
 	"sluice.dev/sluice/workers"
 )
 
@@ -24,6 +26,10 @@ const (
 	jobTimeout  = 30 * time.Second
 	rescueAfter = 60 * time.Second
 )
+
+// mediaJobs is how many jobs of the reference product run at once: each moves
+// whole files.
+const mediaJobs = 4
 
 // runWorker works off River's queues, fires schedules and keeps house. Any
 // number of workers may run: each piece of work is taken by one of them.
@@ -61,11 +67,17 @@ func (e environment) jobs(pool *pgxpool.Pool, s services) (*river.Client[pgx.Tx]
 	if err != nil {
 		return nil, err
 	}
-	streams := product.Client{BaseURL: "http://" + e.get("SLUICE_MEDIA_LISTEN"), Secret: secrets[0][:]}
+	streams := schedproduct.Client{BaseURL: "http://" + e.get("SLUICE_MEDIA_LISTEN"), Secret: secrets[0][:]}
 	w := river.NewWorkers()
 	workers.AddWebhooks(w, workers.Webhooks{Service: s.webhooks, Deliverer: s.deliverer})
 	workers.AddSchedules(w, run.Runner{Store: s.schedules, Streams: streams, Webhook: s.outbound})
-	queues := workers.WebhookQueues()
+	product, err := e.media(pool, s)
+	if err != nil {
+		return nil, err
+	}
+	media.AddWorkers(w, product)
+	queues := map[string]river.QueueConfig{assets.Queue: {MaxWorkers: mediaJobs}}
+	maps.Copy(queues, workers.WebhookQueues())
 	maps.Copy(queues, workers.ScheduleQueues())
 	return river.NewClient(riverpgxv5.New(pool), &river.Config{
 		Workers: w, Queues: queues, JobTimeout: jobTimeout, RescueStuckJobsAfter: rescueAfter, Logger: slog.Default(),
