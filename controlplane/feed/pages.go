@@ -33,7 +33,8 @@ func page(ctx context.Context, db postgres.DB, q request, limit int) (keytable.P
 }
 
 // deltaPage reads head and changes in one statement, so that both are of one
-// moment; records are joined in Postgres, which is cheaper than a row for each. The page means nothing unless the head holds the position asked for.
+// moment; records are joined in Postgres, which is cheaper than a row for each.
+// The page means nothing unless the head holds the position asked for.
 func deltaPage(ctx context.Context, db postgres.DB, q request, limit int) (keytable.Page, head, error) {
 	p := keytable.Page{Epoch: q.epoch, Hi: keytable.Buckets - 1}
 	var h head
