@@ -1,0 +1,79 @@
+package oauth
+
+import (
+	"net/http"
+
+	"github.com/go-chi/chi/v5"
+	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/controlplane/api/paging"
+	"sluice.dev/sluice/controlplane/identity"
+	"sluice.dev/sluice/controlplane/respond"
+	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/filters/keytable"
+)
+
+// bodyLimit bounds the bodies of the operators' routes, in bytes.
+const bodyLimit = 64 << 10
+
+// AdminRoutes returns the routes for operators, relative to a router that checks
+// who calls. An application without an account belongs to the caller's.
+func AdminRoutes(s *Service, a respond.Adapter) func(chi.Router) {
+	h := handlers{service: s, respond: a}
+	return func(r chi.Router) {
+		r.Post("/apps", a.Handle(h.createApp))
+		r.Get("/apps", a.Handle(h.listApps))
+		r.Get("/apps/{app}", a.Handle(h.getApp))
+		r.Delete("/apps/{app}", a.Handle(h.revokeApp))
+	}
+}
+
+func (h handlers) createApp(w http.ResponseWriter, r *http.Request) error {
+	var p AppSpec
+	if err := respond.Decode(w, r, bodyLimit, &p); err != nil {
+		return err
+	}
+	if p.Account == "" {
+		p.Account = identity.Account(r.Context())
+	}
+	made, err := h.service.CreateApp(r.Context(), p)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	respond.JSON(w, http.StatusCreated, made)
+	return nil
+}
+
+func (h handlers) listApps(w http.ResponseWriter, r *http.Request) error {
+	p, details := paging.Parse(r.URL.Query())
+	account := r.URL.Query().Get("account")
+	if _, ok := keytable.ParseID(keytable.AccountPrefix, account); account != "" && !ok {
+		details = append(details, decision.Detail{Field: "account", Issue: "is not valid", Expected: "the id of an account"})
+	}
+	if err := controlplane.Invalid(details); err != nil {
+		return err
+	}
+	list, total, err := h.service.Apps(r.Context(), account, p)
+	if err != nil {
+		return err
+	}
+	respond.JSON(w, http.StatusOK, paging.Of(list, p, total))
+	return nil
+}
+
+func (h handlers) getApp(w http.ResponseWriter, r *http.Request) error {
+	a, err := h.service.App(r.Context(), chi.URLParam(r, "app"))
+	if err != nil {
+		return err
+	}
+	respond.JSON(w, http.StatusOK, a)
+	return nil
+}
+
+func (h handlers) revokeApp(w http.ResponseWriter, r *http.Request) error {
+	if err := h.service.RevokeApp(r.Context(), chi.URLParam(r, "app")); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
