@@ -23,6 +23,8 @@ var capabilities = map[string]string{
 	"/v1/mux":        "multiplexing",
 }
 
+// capabilityRoutes adds the surfaces. They answer before a body is read: nobody
+// uploads a film to learn that there is no engine.
 func capabilityRoutes(r chi.Router, a respond.Adapter) {
 	for path, engine := range capabilities {
 		r.Post(path, a.Handle(func(http.ResponseWriter, *http.Request) error {

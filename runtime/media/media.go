@@ -105,6 +105,7 @@ func AddWorkers(workers *river.Workers, c Config) {
 	river.AddWorker(workers, &legacy.ImportWorker{Service: p.legacy})
 }
 
+// fill puts the defaults where the configuration says nothing.
 func (c *Config) fill() {
 	if c.Plans == nil {
 		c.Plans = plans.Default
@@ -122,6 +123,7 @@ func (c *Config) fill() {
 	fallback(&e.Playback, "http://127.0.0.1:8080/v1/playback")
 }
 
+// fallback sets an address that is not configured.
 func fallback(s *string, value string) {
 	if *s == "" {
 		*s = value

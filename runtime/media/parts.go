@@ -82,10 +82,13 @@ type (
 	}
 )
 
+// private lists the parts whose routes ask for a signed identity.
 func (p parts) private() []privateRoutes {
 	return []privateRoutes{p.streams, p.assets, p.playback, p.captions, p.analytics, p.ingest, p.legacy}
 }
 
+// public lists the parts whose routes anyone may call; each checks a token of
+// its own.
 func (p parts) public() []publicRoutes {
 	return []publicRoutes{p.assets, p.playback, p.captions}
 }

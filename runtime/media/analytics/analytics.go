@@ -100,6 +100,9 @@ func ParseRange(f *form.Form, q url.Values, now time.Time) Range {
 	return r
 }
 
+// instant reads a time or a date of the query, which stands for its first
+// moment in UTC. Years that no row can have are refused: Postgres and Go
+// disagree about what lies beyond them.
 func instant(f *form.Form, q url.Values, name string, def time.Time) time.Time {
 	text := q.Get(name)
 	if text == "" {
@@ -116,6 +119,7 @@ func instant(f *form.Form, q url.Values, name string, def time.Time) time.Time {
 	return t.UTC()
 }
 
+// views answers GET /v1/analytics/views.
 func (v Service) views(w http.ResponseWriter, r *http.Request) error {
 	o, err := owner.From(r.Context())
 	if err != nil {
@@ -140,6 +144,9 @@ const seen = ` FROM media_views WHERE owner = $1 AND first_at >= $2 AND first_at
 const sums = `count(*)::int AS views, count(DISTINCT viewer)::int AS unique_viewers,
 	coalesce(sum(extract(epoch FROM last_at - first_at)), 0)::int AS watch_seconds`
 
+// count fills in the sums: those of each interval, and those of the whole
+// range, which are not the sums of the intervals where viewers are counted
+// once.
 func (v Service) count(ctx context.Context, owner string, r Range, out *ViewsView) error {
 	rows, _ := v.DB.Query(ctx, `SELECT date_trunc($5, hour, 'UTC') AS start, `+sums+seen+` GROUP BY 1 ORDER BY 1`,
 		owner, r.From, r.To, r.Subject, r.Interval)
@@ -178,6 +185,8 @@ type Kind struct {
 	Bytes  int64  `json:"bytes" db:"bytes"`
 }
 
+// storage answers GET /v1/analytics/storage. used_bytes is what the quota is
+// held against; the rows by kind say where it went.
 func (v Service) storage(w http.ResponseWriter, r *http.Request) error {
 	o, err := owner.From(r.Context())
 	if err != nil {

@@ -134,4 +134,5 @@ func (a *Asset) Fail(code decision.Code, message string) {
 	a.Status, a.FileID, a.ErrorCode, a.ErrorMessage = Failed, "", code, message
 }
 
+// seconds turns the milliseconds of the database into the seconds of the API.
 func seconds(ms int64) float64 { return float64(ms) / 1000 }

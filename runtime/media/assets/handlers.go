@@ -33,6 +33,7 @@ func (v Service) Routes(r chi.Router, a respond.Adapter) {
 	}
 }
 
+// createVOD answers POST /v1/vod.
 func (v Service) createVOD(w http.ResponseWriter, r *http.Request) error {
 	o, err := owner.From(r.Context())
 	if err != nil {
@@ -46,6 +47,7 @@ func (v Service) createVOD(w http.ResponseWriter, r *http.Request) error {
 	return v.created(w, r, a, err)
 }
 
+// createClip answers POST /v1/clips.
 func (v Service) createClip(w http.ResponseWriter, r *http.Request) error {
 	o, err := owner.From(r.Context())
 	if err != nil {
@@ -80,6 +82,7 @@ func (v Service) upload(w http.ResponseWriter, r *http.Request) error {
 	return v.created(w, r, a, err)
 }
 
+// created answers 201 with the new asset, or hands the error on.
 func (v Service) created(w http.ResponseWriter, r *http.Request, a Asset, err error) error {
 	if err != nil {
 		return err
@@ -98,6 +101,8 @@ type surface struct {
 	kind Kind
 }
 
+// target returns the caller and the id in the path. An id of another kind, or
+// of no form at all, is not_found without a query.
 func (s surface) target(r *http.Request) (owner.Owner, string, error) {
 	o, err := owner.From(r.Context())
 	id := chi.URLParam(r, "id")
@@ -107,6 +112,7 @@ func (s surface) target(r *http.Request) (owner.Owner, string, error) {
 	return o, id, err
 }
 
+// list answers GET on a collection.
 func (s surface) list(w http.ResponseWriter, r *http.Request) error {
 	o, err := owner.From(r.Context())
 	if err != nil {
@@ -125,6 +131,8 @@ func (s surface) list(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// get answers GET on one asset. Its address is signed anew each time, so that
+// it holds for the full six hours.
 func (s surface) get(w http.ResponseWriter, r *http.Request) error {
 	o, id, err := s.target(r)
 	if err != nil {
@@ -142,6 +150,7 @@ func (s surface) get(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// delete answers DELETE with 204 and no body.
 func (s surface) delete(w http.ResponseWriter, r *http.Request) error {
 	o, id, err := s.target(r)
 	if err != nil {

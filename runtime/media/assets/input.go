@@ -46,6 +46,9 @@ func (in Input) asset() (Asset, error) {
 	return a, checkProfile(&f, in.Profile)
 }
 
+// checkProfile ends the check of a video. An unknown profile is the caller's
+// mistake and goes to f with the others; a known one that needs a transcoder is
+// right, and only not to be had here.
 func checkProfile(f *form.Form, profile string) error {
 	known := profile == ""
 	for _, p := range profiles {
@@ -80,6 +83,7 @@ func title(given, source string) string {
 	return strings.ToValidUTF8(name, "")
 }
 
+// labels makes sure that metadata is an object, never null.
 func labels(m map[string]string) map[string]string {
 	if m == nil {
 		return map[string]string{}
@@ -115,6 +119,8 @@ func (in ClipInput) asset() (Asset, error) {
 	return a, f.Err()
 }
 
+// checkSource wants exactly one source. Whether it is there is for the database
+// to say.
 func (in ClipInput) checkSource(f *form.Form) {
 	named := 0
 	for _, s := range []string{in.StreamID, in.RecordingID, in.VODID, in.SourceURL} {
@@ -130,6 +136,9 @@ func (in ClipInput) checkSource(f *form.Form) {
 	}
 }
 
+// times returns the bounds of the clip in milliseconds. The comparisons are
+// written so that NaN, which is less than nothing and not greater either, fails
+// them.
 func (in ClipInput) times(f *form.Form) (start, end int64) {
 	if !(in.Start >= 0 && in.Start <= maxPosition) {
 		f.Fail("start", "is out of range", "seconds from 0 to 2592000")

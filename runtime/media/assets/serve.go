@@ -21,6 +21,10 @@ func (v Service) PublicRoutes(r chi.Router, a respond.Adapter) {
 	r.Head("/v1/playback/files/{id}", a.Handle(v.serve))
 }
 
+// serve hands out the bytes of an asset to the bearer of its token. Clips get
+// the whole file: the fragment in their address never reaches a server, and
+// players go to the right place by themselves. A request from the first byte on
+// counts as a view; the ranges that a player asks for afterwards do not.
 func (v Service) serve(w http.ResponseWriter, r *http.Request) error {
 	id := chi.URLParam(r, "id")
 	key, err := v.Keys.Key(r.Context())
@@ -59,6 +63,7 @@ func (v Service) serve(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// contentType is the media type of a format.
 func contentType(format string) string {
 	if format == "mov" {
 		return "video/quicktime"

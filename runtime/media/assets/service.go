@@ -139,6 +139,7 @@ func (v Service) admit(ctx context.Context, o owner.Owner, a *Asset) error {
 	return nil
 }
 
+// enqueue is EnqueueTx in a transaction of its own.
 func (v Service) enqueue(ctx context.Context, o owner.Owner, a Asset) error {
 	return postgres.InTx(ctx, v.DB, func(tx pgx.Tx) error { return v.EnqueueTx(ctx, tx, o, a) })
 }
@@ -198,6 +199,7 @@ func (v Service) room(ctx context.Context, o owner.Owner) (int64, error) {
 	return l.FileBytes, nil
 }
 
+// adopt gives a new asset its id, its owner and its time.
 func (v Service) adopt(a *Asset, o owner.Owner) {
 	a.ID, a.Owner, a.Account = ident.New(a.Kind.Prefix()), o.ID, o.Account
 	a.CreatedAt = now(v.Now)

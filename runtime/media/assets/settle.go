@@ -36,6 +36,8 @@ func (v Service) store(ctx context.Context, owner string, src io.Reader, limit i
 	return Stored{FileID: id, Size: size, Info: info}, nil
 }
 
+// probe reads what a stored file says of itself. What is wrong with the file is
+// STORAGE_002; what is wrong with the database is not, and may be tried again.
 func (v Service) probe(ctx context.Context, id string) (mp4.Info, error) {
 	r, err := files.Open(ctx, v.DB, id)
 	if err != nil {

@@ -43,6 +43,7 @@ func one(ctx context.Context, db postgres.DB, where string, args ...any) (Asset,
 	return a, postgres.NotFound(err, "read asset")
 }
 
+// many reads the assets that a condition finds, in the order that it ends with.
 func many(ctx context.Context, db postgres.DB, sql string, args ...any) ([]Asset, error) {
 	rows, err := db.Query(ctx, `SELECT `+columns+` FROM media_assets WHERE `+sql, args...)
 	if err != nil {
@@ -55,6 +56,7 @@ func many(ctx context.Context, db postgres.DB, sql string, args ...any) ([]Asset
 	return found, nil
 }
 
+// get reads one asset of owner and of this kind, or not_found.
 func get(ctx context.Context, db postgres.DB, owner string, kind Kind, id string) (Asset, error) {
 	return one(ctx, db, `owner = $1 AND kind = $2 AND id = $3`, owner, kind, id)
 }
@@ -78,6 +80,7 @@ func list(ctx context.Context, db postgres.DB, owner string, f Filter) ([]Asset,
 	return found, total, nil
 }
 
+// place is the cursor right after a.
 func place(a Asset) page.Cursor { return page.Cursor{At: a.CreatedAt, ID: a.ID} }
 
 // countProcessing is the length of the processing queue, of all owners, of

@@ -52,6 +52,7 @@ type DownloadView struct {
 	ExpiresAt  time.Time `json:"expires_at"`
 }
 
+// view shows an asset. key signs its address.
 func (v Service) view(a Asset, key []byte) View {
 	out := View{ID: a.ID, Title: a.Title, Status: a.Status, State: a.Status, SourceURL: some(a.SourceURL),
 		Duration: positive(a.DurationMS), FileSize: some(a.FileSize), Format: some(a.Format), Resolution: some(a.Resolution()),
@@ -79,6 +80,7 @@ func some[T comparable](value T) *T {
 	return &value
 }
 
+// positive is a duration in seconds, or null where it is not known.
 func positive(ms int64) *float64 { return some(seconds(ms)) }
 
 // fragment is the place of a clip in its file, as the end of a URL.

@@ -92,6 +92,8 @@ func (in Input) track() (Track, error) {
 	return t, nil
 }
 
+// checkContent counts the cues of the content. Size and type have codes of
+// their own, as with any file.
 func checkContent(f *form.Form, content string) int {
 	switch {
 	case content == "":
@@ -129,6 +131,8 @@ func (v Service) Put(ctx context.Context, s streams.Stream, t Track, create bool
 	return t, err
 }
 
+// insert stores a new track. The count is no lock: of two at once, one may be
+// the track too many, which hurts nobody.
 func insert(ctx context.Context, tx pgx.Tx, stream string, t *Track) error {
 	var n int
 	err := tx.QueryRow(ctx, `SELECT count(*) FROM media_captions WHERE stream_id = $1`, stream).Scan(&n)
@@ -151,6 +155,7 @@ func insert(ctx context.Context, tx pgx.Tx, stream string, t *Track) error {
 	return nil
 }
 
+// replace overwrites a track, whose time of creation stays.
 func replace(ctx context.Context, tx pgx.Tx, stream string, t *Track) error {
 	err := tx.QueryRow(ctx, `UPDATE media_captions SET label = $3, kind = $4, content = $5, cues = $6
 		WHERE stream_id = $1 AND language = $2 RETURNING created_at`,
@@ -182,15 +187,18 @@ func (v Service) remove(ctx context.Context, stream, language string) error {
 	return nil
 }
 
+// content is the WebVTT of a track; one that is declared only is not_found.
 func (v Service) content(ctx context.Context, stream, language string) (text string, err error) {
 	err = v.DB.QueryRow(ctx, `SELECT content FROM media_captions WHERE stream_id = $1 AND language = $2 AND content <> ''`, stream, language).Scan(&text)
 	return text, postgres.NotFound(err, "read captions")
 }
 
+// url is where viewers get the track.
 func (v Service) url(s streams.Stream, t Track) string {
 	return v.Playback + "/" + s.PlaybackID + "/captions/" + t.Language + ".vtt"
 }
 
+// view shows a track.
 func (v Service) view(s streams.Stream, t Track) View {
 	out := View{Language: t.Language, Label: t.Label, Kind: t.Kind, Status: "empty", Cues: t.Cues, CreatedAt: t.CreatedAt.UTC()}
 	if t.Content != "" {

@@ -28,6 +28,7 @@ func (v Service) PublicRoutes(r chi.Router, a respond.Adapter) {
 	r.Get("/v1/playback/{playback}/captions/{file}", a.Handle(v.serve))
 }
 
+// stream is the caller's stream in the path.
 func (v Service) stream(r *http.Request) (streams.Stream, error) {
 	o, id, err := streams.Target(r)
 	if err != nil {
@@ -36,10 +37,12 @@ func (v Service) stream(r *http.Request) (streams.Stream, error) {
 	return v.Streams.Get(r.Context(), o, id)
 }
 
+// post answers POST: a track that is not there yet.
 func (v Service) post(w http.ResponseWriter, r *http.Request) error {
 	return v.write(w, r, http.StatusCreated)
 }
 
+// put answers PUT: a track that is there.
 func (v Service) put(w http.ResponseWriter, r *http.Request) error {
 	return v.write(w, r, http.StatusOK)
 }
@@ -69,6 +72,7 @@ func (v Service) write(w http.ResponseWriter, r *http.Request, status int) error
 	return nil
 }
 
+// all answers GET with every track; there are too few for pages.
 func (v Service) all(w http.ResponseWriter, r *http.Request) error {
 	s, err := v.stream(r)
 	if err != nil {
@@ -86,6 +90,7 @@ func (v Service) all(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// delete answers DELETE. Languages are compared in lower case.
 func (v Service) delete(w http.ResponseWriter, r *http.Request) error {
 	s, err := v.stream(r)
 	if err != nil {

@@ -68,6 +68,8 @@ func (a API) Kick(ctx context.Context, p Path) error {
 	return a.call(ctx, http.MethodPost, "/v3/"+kind+"/kick/"+p.Source.ID, nil)
 }
 
+// call sends one request and decodes the answer into into, unless that is nil.
+// Any status but 200 is an error.
 func (a API) call(ctx context.Context, method, path string, into any) error {
 	req, err := http.NewRequestWithContext(ctx, method, a.Base+path, nil)
 	if err != nil {

@@ -58,6 +58,8 @@ func Auth(s streams.Service, a respond.Adapter, secret string) http.Handler {
 	})
 }
 
+// decide answers one question: nil lets the client pass. The engine's other
+// actions (api, metrics, playback of its own) are refused, whoever asks.
 func decide(r *http.Request, s streams.Service, q question) error {
 	id, ok := strings.CutPrefix(q.Path, folder)
 	switch {
@@ -71,6 +73,7 @@ func decide(r *http.Request, s streams.Service, q question) error {
 	return &controlplane.Error{Code: decision.ScopeMissing}
 }
 
+// local reports whether ip is this machine.
 func local(ip string) bool {
 	addr, err := netip.ParseAddr(ip)
 	return err == nil && addr.IsLoopback()

@@ -149,6 +149,7 @@ func match(jobs []job, files []string) []string {
 	return out
 }
 
+// finish hands the file called name to a recording, or nothing for "".
 func (w *Watcher) finish(ctx context.Context, j job, name string) error {
 	if name == "" {
 		return w.Assets.FinishRecording(ctx, j.asset, j.plan, nil)

@@ -131,6 +131,9 @@ func write(c Config, auth, secret string) (string, error) {
 	return file, nil
 }
 
+// supervise runs the engine, again and again, until ctx ends. The engine gets
+// SIGTERM then and five seconds; if this process is killed, the kernel kills
+// the engine.
 func supervise(ctx context.Context, c Config, file string, w *Watcher) error {
 	// The kernel ties Pdeathsig to the thread that forks, not to the process.
 	runtime.LockOSThread()

@@ -78,6 +78,8 @@ func (w *Watcher) visit(ctx context.Context, id string, p Path, k publisher) (pu
 	return k, err
 }
 
+// refuse tells the account why, and closes the publisher. It is told even if
+// the engine does not answer: the next step closes it then.
 func (w *Watcher) refuse(ctx context.Context, s streams.Stream, p Path, code decision.Code) error {
 	w.Log.InfoContext(ctx, "publisher closed", "stream", s.ID, "code", code)
 	return errors.Join(w.Streams.Trouble(ctx, s, code), w.API.Kick(ctx, p))

@@ -78,6 +78,9 @@ func (r *Reader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
+// next asks for the next range. If-Range makes a server send the whole file
+// when it has changed since the first range: two halves of different files
+// never become one.
 func (r *Reader) next() error {
 	h := http.Header{"Range": {"bytes=" + strconv.FormatInt(r.pos, 10) + "-" + strconv.FormatInt(r.pos+RangeSize-1, 10)}}
 	if r.tag != "" {
@@ -101,6 +104,7 @@ func (r *Reader) next() error {
 	return &Error{Message: "The source answered with status " + strconv.Itoa(res.Status) + ".", Permanent: !again}
 }
 
+// whole takes the answer of a server that does not know ranges.
 func (r *Reader) whole(res outbound.Result) error {
 	if res.Truncated {
 		return &Error{Message: "The source does not serve byte ranges and is larger than " + strconv.Itoa(RangeSize) + " bytes.", Permanent: true}
@@ -112,6 +116,8 @@ func (r *Reader) whole(res outbound.Result) error {
 	return nil
 }
 
+// part takes a range. A server may send less than was asked for, but it must be
+// the right part, and of a file of the same size.
 func (r *Reader) part(res outbound.Result) error {
 	from, size, ok := contentRange(res.Header.Get("Content-Range"))
 	if !ok || from != r.pos || len(res.Body) == 0 || res.Truncated || size < r.pos+int64(len(res.Body)) || r.size >= 0 && size != r.size {
@@ -136,6 +142,8 @@ func contentRange(s string) (from, size int64, ok bool) {
 	return from, size, ok && ok2 && ok3 && err == nil && err2 == nil && from >= 0 && size >= 0
 }
 
+// unreached turns a failure of the guarded client into an error. Only what the
+// address itself forbids is permanent; networks recover.
 func unreached(err error) *Error {
 	f, ok := errors.AsType[*outbound.Failure](err)
 	permanent := ok && (f.Reason == outbound.ReasonURL || f.Reason == outbound.ReasonAddress)

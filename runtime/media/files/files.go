@@ -44,6 +44,8 @@ func Write(ctx context.Context, db postgres.DB, owner string, src io.Reader, lim
 	return file, size, nil
 }
 
+// writeChunks stores src chunk by chunk, each in a statement of its own, and
+// returns how many bytes there were.
 func writeChunks(ctx context.Context, db postgres.DB, id string, src io.Reader, limit int64) (size int64, err error) {
 	buf := make([]byte, ChunkSize)
 	for n := 0; ; n++ {

@@ -49,6 +49,7 @@ func (r *Reader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
+// load fetches one chunk. After an error no chunk counts as loaded.
 func (r *Reader) load(n int64) error {
 	r.have = -1
 	err := r.db.QueryRow(r.ctx, `SELECT data FROM media_chunks WHERE file_id = $1 AND n = $2`, r.id, n).Scan(&r.chunk)

@@ -58,6 +58,7 @@ func (v Service) Routes(r chi.Router, a respond.Adapter) {
 	r.Get("/v1/ingest/{id}/outputs", a.Handle(v.outputs))
 }
 
+// create answers POST /v1/ingest.
 func (v Service) create(w http.ResponseWriter, r *http.Request) error {
 	o, err := owner.From(r.Context())
 	if err != nil {
@@ -94,6 +95,7 @@ func (v Service) existing(r *http.Request, o owner.Owner, in Input) (streams.Str
 	return s, err
 }
 
+// stream is the caller's stream behind the ingest in the path.
 func (v Service) stream(r *http.Request) (streams.Stream, error) {
 	o, err := owner.From(r.Context())
 	if err != nil {
@@ -106,6 +108,7 @@ func (v Service) stream(r *http.Request) (streams.Stream, error) {
 	return v.Streams.Get(r.Context(), o, "strm"+strings.TrimPrefix(id, "ing"))
 }
 
+// get answers GET /v1/ingest/{id}.
 func (v Service) get(w http.ResponseWriter, r *http.Request) error {
 	s, err := v.stream(r)
 	if err != nil {
@@ -115,6 +118,7 @@ func (v Service) get(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// outputs answers GET /v1/ingest/{id}/outputs.
 func (v Service) outputs(w http.ResponseWriter, r *http.Request) error {
 	s, err := v.stream(r)
 	if err != nil {
@@ -124,6 +128,8 @@ func (v Service) outputs(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// view shows a stream as an ingest. key is the text of its stream key where it
+// was made just now.
 func (v Service) view(s streams.Stream, key string) View {
 	whole := v.Streams.Endpoints.ViewOf(s, key)
 	status := "inactive"

@@ -35,6 +35,8 @@ type Side struct {
 	Bytes    int64   `json:"bytes"`
 }
 
+// add counts one more video. Seconds are kept to the millisecond: sums of many
+// halves of nothing are nobody's length.
 func (s *Side) add(durationMS, bytes int64) {
 	s.Videos++
 	s.Duration = math.Round(s.Duration*1000+float64(durationMS)) / 1000
@@ -102,6 +104,8 @@ func Validate(here []Taken) Validation {
 	return v
 }
 
+// issue is what is wrong with a video that was taken over, or "". What the
+// provider did not tell is not held against it.
 func (t Taken) issue() string {
 	off := math.Abs(float64(t.HereDurationMS-t.DurationMS)) / 1000
 	switch {

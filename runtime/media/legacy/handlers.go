@@ -31,6 +31,7 @@ func (v Service) Routes(r chi.Router, a respond.Adapter) {
 	}
 }
 
+// connect answers POST /connect. The token is in no answer, not even this one.
 func (v Service) connect(w http.ResponseWriter, r *http.Request, o owner.Owner) error {
 	var in ConnectInput
 	if err := respond.Decode(w, r, bodyLimit, &in); err != nil {
@@ -53,6 +54,8 @@ type VideoView struct {
 	VODID    *string `json:"vod_id"` // null: not imported
 }
 
+// videos answers GET /videos with one page of the provider, as it is at this
+// moment.
 func (v Service) videos(w http.ResponseWriter, r *http.Request, o owner.Owner) error {
 	var f form.Form
 	cursor := r.URL.Query().Get("cursor")
@@ -78,6 +81,7 @@ func (v Service) videos(w http.ResponseWriter, r *http.Request, o owner.Owner) e
 	return nil
 }
 
+// listing sets each video of a page beside what became of it here.
 func listing(page Page, here []Taken) map[string]any {
 	ids := map[string]*string{}
 	for _, t := range here {
@@ -96,6 +100,7 @@ func listing(page Page, here []Taken) map[string]any {
 	return map[string]any{"data": data, "pagination": map[string]any{"has_more": next != nil, "next_cursor": next}}
 }
 
+// importVideos answers POST /import with 202: the work is a job's.
 func (v Service) importVideos(w http.ResponseWriter, r *http.Request, o owner.Owner) error {
 	var in ImportInput
 	if err := respond.Decode(w, r, bodyLimit, &in); err != nil {
@@ -107,10 +112,12 @@ func (v Service) importVideos(w http.ResponseWriter, r *http.Request, o owner.Ow
 	return v.answerStatus(w, r, o, http.StatusAccepted)
 }
 
+// status answers GET /status.
 func (v Service) status(w http.ResponseWriter, r *http.Request, o owner.Owner) error {
 	return v.answerStatus(w, r, o, http.StatusOK)
 }
 
+// answerStatus answers with where the import stands.
 func (v Service) answerStatus(w http.ResponseWriter, r *http.Request, o owner.Owner, code int) error {
 	s, err := v.Status(r.Context(), o)
 	if err != nil {
@@ -128,6 +135,8 @@ type SubscriptionView struct {
 	Untranslated []string `json:"untranslated"` // events that have no counterpart here
 }
 
+// webhooks answers POST /webhooks/sync. Subscriptions are not made here: each
+// needs a secret that its receiver knows, and only the caller has that.
 func (v Service) webhooks(w http.ResponseWriter, r *http.Request, o owner.Owner) error {
 	_, p, err := v.open(r.Context(), o)
 	if err != nil {
@@ -146,6 +155,7 @@ func (v Service) webhooks(w http.ResponseWriter, r *http.Request, o owner.Owner)
 	return nil
 }
 
+// comparison answers GET /comparison.
 func (v Service) comparison(w http.ResponseWriter, r *http.Request, o owner.Owner) error {
 	c, err := v.Compare(r.Context(), o)
 	if err != nil {
@@ -155,6 +165,8 @@ func (v Service) comparison(w http.ResponseWriter, r *http.Request, o owner.Owne
 	return nil
 }
 
+// validate answers POST /validate. It reads what is stored here, and does not
+// ask the provider again.
 func (v Service) validate(w http.ResponseWriter, r *http.Request, o owner.Owner) error {
 	if _, _, err := v.open(r.Context(), o); err != nil {
 		return err

@@ -62,6 +62,7 @@ func (w *ImportWorker) Work(ctx context.Context, job *river.Job[ImportArgs]) err
 	return err
 }
 
+// message is why an import failed, as its owner sees it.
 func message(err error) string {
 	if e, ok := err.(*controlplane.Error); ok && e.Message != "" {
 		return e.Message
@@ -69,6 +70,9 @@ func message(err error) string {
 	return decision.Lookup(controlplane.ErrorCode(err)).Message
 }
 
+// takeAll takes over the videos of one page: those that are wanted, and not
+// there yet. What was taken over is read anew for each page, so that a page
+// that repeats a video does no harm.
 func (v Service) takeAll(ctx context.Context, c Connection, ids []string, found []Video) error {
 	have, err := taken(ctx, v.DB, c.Owner)
 	if err != nil {

@@ -81,6 +81,8 @@ func (p Provider) Webhooks(ctx context.Context) ([]Webhook, error) {
 	return hooks, gateway(err)
 }
 
+// get asks the provider. Answers of another kind than 200 count as wrong,
+// redirects too: the client does not follow them.
 func (p Provider) get(ctx context.Context, path string) ([]byte, error) {
 	header := http.Header{"Authorization": {"Bearer " + p.Token}, "Accept": {"application/json"}}
 	res, err := p.Client.Do(ctx, outbound.Request{Method: http.MethodGet, URL: p.BaseURL + path, Header: header})
@@ -105,6 +107,9 @@ func gateway(err error) error {
 	return &controlplane.Error{Code: decision.BadGateway, Message: "The provider did not answer as expected: " + err.Error() + ".", Cause: err}
 }
 
+// parsePage reads a page and checks what is stored of it. Download addresses
+// are checked where they are used, one by one: a bad one spoils its own video
+// only.
 func parsePage(raw []byte) (Page, error) {
 	var p Page
 	if err := json.Unmarshal(raw, &p); err != nil || p.Videos == nil {
@@ -122,6 +127,7 @@ func parsePage(raw []byte) (Page, error) {
 	return p, nil
 }
 
+// parseWebhooks reads the provider's webhooks.
 func parseWebhooks(raw []byte) ([]Webhook, error) {
 	var answer struct {
 		Webhooks []Webhook `json:"webhooks"`

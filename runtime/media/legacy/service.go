@@ -58,6 +58,7 @@ func (v Service) Connect(ctx context.Context, o owner.Owner, in ConnectInput) (C
 	return c, save(ctx, v.DB, c)
 }
 
+// check reports every bad field of a connection before anything is asked.
 func (v Service) check(ctx context.Context, in ConnectInput) error {
 	var f form.Form
 	f.URL("base_url", in.BaseURL)
@@ -209,4 +210,5 @@ func walk(ctx context.Context, p Provider, f func([]Video) error) (partial bool,
 	return true, nil
 }
 
+// now is the clock at the precision of the API.
 func (v Service) now() time.Time { return v.Now().UTC().Truncate(time.Millisecond) }

@@ -50,6 +50,7 @@ func save(ctx context.Context, db postgres.DB, c Connection) error {
 	return nil
 }
 
+// get reads the connection of owner, or not_found.
 func get(ctx context.Context, db postgres.DB, owner string) (Connection, error) {
 	rows, err := db.Query(ctx, `SELECT owner, account, plan, base_url, token, import_state, import_error, connected_at, updated_at
 		FROM media_migrations WHERE owner = $1`, owner)
@@ -70,6 +71,8 @@ func begin(ctx context.Context, tx pgx.Tx, owner string, now time.Time) (bool, e
 	return tag.RowsAffected() == 1, nil
 }
 
+// end moves the import of owner to state. A connection that was cleaned up
+// meanwhile stays gone.
 func end(ctx context.Context, db postgres.DB, owner, state, problem string, now time.Time) error {
 	_, err := db.Exec(ctx, `UPDATE media_migrations SET import_state = $2, import_error = $3, updated_at = $4 WHERE owner = $1`,
 		owner, state, problem, now)
@@ -79,6 +82,8 @@ func end(ctx context.Context, db postgres.DB, owner, state, problem string, now 
 	return nil
 }
 
+// remove forgets the connection of owner and, by its foreign key, what was
+// imported through it.
 func remove(ctx context.Context, db postgres.DB, owner string) error {
 	if _, err := db.Exec(ctx, `DELETE FROM media_migrations WHERE owner = $1`, owner); err != nil {
 		return fmt.Errorf("delete connection: %w", postgres.Unreachable(err))

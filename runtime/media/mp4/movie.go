@@ -46,6 +46,7 @@ func (m *reader) walk(raw []byte, depth int) bool {
 	return true
 }
 
+// visit takes in one box, or goes into it.
 func (m *reader) visit(kind string, body []byte, depth int) bool {
 	if kind == "trak" {
 		m.tracks = append(m.tracks, track{})
@@ -65,6 +66,7 @@ func (m *reader) visit(kind string, body []byte, depth int) bool {
 	return true
 }
 
+// read takes in a box of the track. Boxes that are too short say nothing.
 func (t *track) read(kind string, body []byte) {
 	switch {
 	case kind == "tkhd" && len(body) >= 8:
@@ -122,6 +124,8 @@ func (m *reader) fill(info *Info) {
 // longest bounds a duration that is believed.
 const longest = 30 * 24 * time.Hour
 
+// duration turns ticks into time, to the millisecond. What nobody can have
+// filmed counts as not told.
 func duration(ticks, scale uint64) time.Duration {
 	if scale == 0 || ticks/scale > uint64(longest/time.Second) {
 		return 0

@@ -78,6 +78,7 @@ type box struct {
 	body int64 // length of its content
 }
 
+// header reads the header of the box at pos in a file of size bytes.
 func header(r io.ReadSeeker, pos, size int64) (box, error) {
 	var h [16]byte
 	if _, err := r.Seek(pos, io.SeekStart); err != nil {
@@ -110,6 +111,7 @@ func damaged(err error) error {
 	return err
 }
 
+// format tells QuickTime from MP4 by the brand, which is read next.
 func format(r io.Reader, b box) string {
 	var brand [4]byte
 	if b.body >= 4 {
@@ -120,6 +122,7 @@ func format(r io.Reader, b box) string {
 	return "mp4"
 }
 
+// movie reads the moov box into info.
 func movie(r io.ReadSeeker, b box, info *Info) error {
 	if b.body > MaxMovie {
 		return fmt.Errorf("%w: moov of %d bytes", ErrDamaged, b.body)

@@ -51,6 +51,7 @@ func Parse(f *form.Form, q url.Values) Request {
 	return r
 }
 
+// number reads an integer of the query; what is none counts as out of range.
 func number(f *form.Form, q url.Values, name string, def, lo, hi int) int {
 	text := q.Get(name)
 	if text == "" {
@@ -81,6 +82,8 @@ func (c Cursor) Bound() (*time.Time, string) {
 	return &c.At, c.ID
 }
 
+// parseCursor reads what String has written. Anything that the database could
+// stumble over is refused.
 func parseCursor(text string) (Cursor, bool) {
 	raw, err := base64.RawURLEncoding.DecodeString(text)
 	micros, id, ok := strings.Cut(string(raw), "|")

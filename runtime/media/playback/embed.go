@@ -35,6 +35,8 @@ var page = template.Must(template.New("page").Parse(`<!doctype html>
 {{.Title}}: this browser cannot play HLS.</video></body></html>
 `))
 
+// embed answers GET /v1/streams/{id}/embed. The token of a signed stream is not
+// in the code: it would end sooner than the page it is pasted into.
 func (v Service) embed(w http.ResponseWriter, r *http.Request) error {
 	s, err := v.stream(r)
 	if err != nil {
@@ -67,6 +69,7 @@ func (v Service) embed(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// pixels reads a length of the query.
 func pixels(f *form.Form, q url.Values, name string, def int) int {
 	text := q.Get(name)
 	if text == "" {
@@ -80,6 +83,7 @@ func pixels(f *form.Form, q url.Values, name string, def int) int {
 	return n
 }
 
+// flag reads a boolean of the query.
 func flag(f *form.Form, q url.Values, name string) bool {
 	text := q.Get(name)
 	if text != "" {

@@ -100,6 +100,7 @@ func (v Service) ask(r *http.Request, s streams.Stream, file string) (*http.Resp
 	return nil, &controlplane.Error{Code: decision.BadGateway, Cause: fmt.Errorf("engine answered %d", res.StatusCode)}
 }
 
+// head begins the answer with what the engine says of the file.
 func head(w http.ResponseWriter, res *http.Response) {
 	for _, name := range []string{"Content-Type", "Content-Length", "Content-Range", "Cache-Control"} {
 		if value := res.Header.Get(name); value != "" {

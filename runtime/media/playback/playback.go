@@ -82,6 +82,7 @@ func (v Service) Watch(r *http.Request) (streams.Stream, string, error) {
 	return s, viewer, err
 }
 
+// url is the public address of a file of the stream.
 func (v Service) url(s streams.Stream, file string) string {
 	return v.Playback + "/" + s.PlaybackID + "/" + file
 }

@@ -40,6 +40,8 @@ type TokenView struct {
 	Embed      string    `json:"embed_url"` // with the token
 }
 
+// token answers POST /v1/streams/{id}/tokens. A public stream gets one too: a
+// player then need not know which streams are signed.
 func (v Service) token(w http.ResponseWriter, r *http.Request) error {
 	s, err := v.stream(r)
 	if err != nil {
@@ -64,6 +66,7 @@ func (v Service) token(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// tokenInput reads the body, if there is one.
 func tokenInput(w http.ResponseWriter, r *http.Request) (TokenInput, error) {
 	ttl := defaultTTL
 	in := TokenInput{ExpiresIn: &ttl}

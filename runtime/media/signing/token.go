@@ -31,6 +31,7 @@ type Grant struct {
 	Expires time.Time
 }
 
+// claims is the body of the JWT.
 type claims struct {
 	jwt.RegisteredClaims
 	Viewer string `json:"viewer,omitempty"`

@@ -30,6 +30,7 @@ func (v Service) Routes(r chi.Router, a respond.Adapter) {
 	r.Post("/internal/v1/streams/{id}/actions", a.Handle(v.act))
 }
 
+// create answers POST /v1/streams.
 func (v Service) create(w http.ResponseWriter, r *http.Request) error {
 	o, err := owner.From(r.Context())
 	if err != nil {
@@ -47,6 +48,7 @@ func (v Service) create(w http.ResponseWriter, r *http.Request) error {
 	return v.answer(w, http.StatusCreated, s, key)
 }
 
+// list answers GET /v1/streams.
 func (v Service) list(w http.ResponseWriter, r *http.Request) error {
 	o, err := owner.From(r.Context())
 	if err != nil {
@@ -65,6 +67,7 @@ func (v Service) list(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// get answers GET /v1/streams/{id}.
 func (v Service) get(w http.ResponseWriter, r *http.Request) error {
 	o, id, err := Target(r)
 	if err != nil {
@@ -77,6 +80,7 @@ func (v Service) get(w http.ResponseWriter, r *http.Request) error {
 	return v.answer(w, http.StatusOK, s, "")
 }
 
+// patch answers PATCH /v1/streams/{id}.
 func (v Service) patch(w http.ResponseWriter, r *http.Request) error {
 	o, id, err := Target(r)
 	if err != nil {
@@ -93,6 +97,7 @@ func (v Service) patch(w http.ResponseWriter, r *http.Request) error {
 	return v.answer(w, http.StatusOK, s, "")
 }
 
+// delete answers DELETE /v1/streams/{id} with 204 and no body.
 func (v Service) delete(w http.ResponseWriter, r *http.Request) error {
 	o, id, err := Target(r)
 	if err != nil {
@@ -105,6 +110,7 @@ func (v Service) delete(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// rotate answers POST /v1/streams/{id}/key.
 func (v Service) rotate(w http.ResponseWriter, r *http.Request) error {
 	o, id, err := Target(r)
 	if err != nil {
@@ -117,6 +123,7 @@ func (v Service) rotate(w http.ResponseWriter, r *http.Request) error {
 	return v.answer(w, http.StatusOK, s, key)
 }
 
+// act answers POST …/streams/{id}/actions.
 func (v Service) act(w http.ResponseWriter, r *http.Request) error {
 	o, id, err := Target(r)
 	if err != nil {
@@ -134,6 +141,8 @@ func (v Service) act(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// answer shows a stream, with its ETag. key is empty but where it was made just
+// now.
 func (v Service) answer(w http.ResponseWriter, status int, s Stream, key string) error {
 	w.Header().Set("ETag", ETag(s))
 	respond.JSON(w, status, v.Endpoints.ViewOf(s, key))

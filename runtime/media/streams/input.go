@@ -101,6 +101,7 @@ func (in Settings) Apply(f *form.Form, s *Stream, l plans.Limits) {
 	s.BitrateKbps = kbps
 }
 
+// set overwrites dst where the caller has said something.
 func set[T any](dst, src *T) {
 	if src != nil {
 		*dst = *src

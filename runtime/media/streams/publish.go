@@ -58,6 +58,9 @@ func (v Service) Admit(ctx context.Context, a Attempt) error {
 	return &controlplane.Error{Code: code}
 }
 
+// refusal is why a publisher with the right key may not publish, or "". The
+// count of streams on air is taken without a lock: the exact one follows when
+// the stream goes live.
 func (v Service) refusal(ctx context.Context, s Stream, a Attempt) (decision.Code, error) {
 	if strings.TrimSuffix(a.Protocol, "s") != s.Protocol { // rtmps is rtmp
 		return decision.Stream001, nil

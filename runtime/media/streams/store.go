@@ -13,6 +13,7 @@ import (
 const columns = `id, owner, account, plan, playback_id, key_hash, key_hint, title, protocol, status, playback_policy,
 	recording, quality, bitrate_kbps, viewer_threshold, metadata, version, created_at, updated_at`
 
+// insert stores a new stream.
 func insert(ctx context.Context, tx pgx.Tx, s Stream) error {
 	_, err := tx.Exec(ctx, `INSERT INTO media_streams (`+columns+`)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`,
@@ -42,6 +43,7 @@ func ByID(ctx context.Context, db postgres.DB, id string) (Stream, error) {
 	return one(rows, err)
 }
 
+// one takes the only row of a query, or not_found.
 func one(rows pgx.Rows, err error) (Stream, error) {
 	if err != nil {
 		return Stream{}, postgres.NotFound(err, "read stream")
@@ -65,6 +67,8 @@ func update(ctx context.Context, tx pgx.Tx, s *Stream, now time.Time) error {
 	return nil
 }
 
+// remove deletes a stream; its captions go with it, its sessions and recordings
+// stay.
 func remove(ctx context.Context, tx pgx.Tx, id string) error {
 	if _, err := tx.Exec(ctx, `DELETE FROM media_streams WHERE id = $1`, id); err != nil {
 		return fmt.Errorf("delete stream: %w", postgres.Unreachable(err))
@@ -97,6 +101,7 @@ func list(ctx context.Context, db postgres.DB, owner string, f Filter) ([]Stream
 	return found, total, nil
 }
 
+// place is the cursor right after s.
 func place(s Stream) page.Cursor { return page.Cursor{At: s.CreatedAt, ID: s.ID} }
 
 // countOnAir counts owner's streams on air. It holds a lock until the transaction
@@ -112,6 +117,8 @@ func countOnAir(ctx context.Context, tx pgx.Tx, owner string) (n int, err error)
 	return n, nil
 }
 
+// openSession stores a session. A unique index keeps a stream from having two
+// that are open.
 func openSession(ctx context.Context, tx pgx.Tx, s Session) error {
 	_, err := tx.Exec(ctx, `INSERT INTO media_sessions (id, owner, stream_id, started_at, engine) VALUES ($1, $2, $3, $4, $5)`,
 		s.ID, s.Owner, s.StreamID, s.StartedAt, s.Engine)
@@ -137,6 +144,8 @@ func closeSession(ctx context.Context, tx pgx.Tx, streamID string, now time.Time
 	return s, nil
 }
 
+// markPublished notes that a publisher has come to a session that began without
+// one.
 func markPublished(ctx context.Context, tx pgx.Tx, streamID string) error {
 	if _, err := tx.Exec(ctx, `UPDATE media_sessions SET engine = true WHERE stream_id = $1 AND ended_at IS NULL`, streamID); err != nil {
 		return fmt.Errorf("mark session: %w", postgres.Unreachable(err))

@@ -149,6 +149,7 @@ func (e Endpoints) endpoint(s Stream) string {
 	return map[string]string{"rtmp": v.RTMP.URL, "srt": v.SRT.URL, "webrtc": v.WebRTC.URL}[s.Protocol]
 }
 
+// settingsOf shows the wishes for the encoder; those that nobody has are null.
 func settingsOf(s Stream) SettingsView {
 	var v SettingsView
 	if s.Quality != "" {

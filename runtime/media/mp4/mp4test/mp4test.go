@@ -33,6 +33,7 @@ func (s Spec) File() []byte {
 	return slices.Concat(ftyp, moov, mdat)
 }
 
+// tracks returns the boxes inside moov.
 func (s Spec) tracks() [][]byte {
 	mvhd := make([]byte, 100)
 	binary.BigEndian.PutUint32(mvhd[12:], 1000)
@@ -47,6 +48,7 @@ func (s Spec) tracks() [][]byte {
 	return boxes
 }
 
+// trak returns the box of one track.
 func trak(handler, codec string, width, height uint16) []byte {
 	tkhd := make([]byte, 84)
 	binary.BigEndian.PutUint16(tkhd[76:], width)
