@@ -12,15 +12,12 @@ import (
 // accounts, and each event is of one account: nine healthy deliveries and, in
 // the second half, one that hangs.
 func hanging(ctx context.Context, s *stack, r *receiver, o options) error {
-	accounts := make([]string, 100)
-	for i := range accounts {
-		accounts[i] = fmt.Sprintf("acct_%013d", i+1)
-		if i > 0 {
-			if err := s.addAccount(ctx, accounts[i]); err != nil {
-				return err
-			}
-		}
-		if err := s.subscribe(ctx, accounts[i], 9, func(k int) string { return fmt.Sprintf("%s/fast/%d-%d", r.base, i, k) }); err != nil {
+	accounts, err := s.addAccounts(ctx, 100)
+	if err != nil {
+		return err
+	}
+	for i, a := range accounts {
+		if err := s.subscribe(ctx, a, 9, func(k int) string { return fmt.Sprintf("%s/fast/%d-%d", r.base, i, k) }); err != nil {
 			return err
 		}
 	}

@@ -2,7 +2,7 @@
 // receiver included, the fan-out of one event to 10,000 subscriptions, and what
 // hanging endpoints do to the others.
 //
-//	go run ./bench/webhooks [-deliveries 60000] [-rate 40] [-seconds 20] [throughput] [fanout] [hanging]
+//	go run ./bench/webhooks [-deliveries 60000] [-rate 40] [-seconds 20] [throughput] [single] [fanout] [hanging]
 //
 // Everything runs on this machine: PostgreSQL with durable writes, one worker
 // process (this one) and the receiver.
@@ -41,7 +41,7 @@ func main() {
 	}
 	rows := flag.Args()
 	if len(rows) == 0 {
-		rows = []string{"throughput", "fanout", "hanging"}
+		rows = []string{"throughput", "single", "fanout", "hanging"}
 	}
 	for _, row := range rows {
 		if err := measure(row, o); err != nil {
@@ -54,7 +54,7 @@ func main() {
 // measure runs one row on a database of its own.
 func measure(row string, o options) error {
 	f, ok := map[string]func(context.Context, *stack, *receiver, options) error{
-		"throughput": throughput, "fanout": fanout, "hanging": hanging,
+		"throughput": throughput, "single": single, "fanout": fanout, "hanging": hanging,
 	}[row]
 	if !ok {
 		return fmt.Errorf("no such row: %s", row)

@@ -23,7 +23,7 @@ func throughput(ctx context.Context, s *stack, r *receiver, o options) error {
 	}
 	events := o.deliveries / o.endpoints
 	begin := time.Now()
-	if err := s.publishMany(ctx, events, 8); err != nil {
+	if err := s.publishMany(ctx, events, 8, func(int) string { return s.account }); err != nil {
 		return err
 	}
 	published := time.Since(begin)
@@ -36,14 +36,41 @@ func throughput(ctx context.Context, s *stack, r *receiver, o options) error {
 	return nil
 }
 
-// publishMany publishes n events from some publishers at the same time.
-func (s *stack) publishMany(ctx context.Context, n, publishers int) error {
+// single is throughput where each event has one subscriber: 100 accounts with
+// one endpoint each, so that every delivery pays for a transaction of its own.
+func single(ctx context.Context, s *stack, r *receiver, o options) error {
+	accounts, err := s.addAccounts(ctx, 100)
+	if err != nil {
+		return err
+	}
+	for i, a := range accounts {
+		if err := s.subscribe(ctx, a, 1, func(int) string { return fmt.Sprintf("%s/fast/%d", r.base, i) }); err != nil {
+			return err
+		}
+	}
+	n, begin := o.deliveries/2, time.Now()
+	if err := s.publishMany(ctx, n, 32, func(i int) string { return accounts[i%len(accounts)] }); err != nil {
+		return err
+	}
+	published := time.Since(begin)
+	if err := r.wait(ctx, n); err != nil {
+		return err
+	}
+	all := time.Since(begin)
+	fmt.Printf("single: %d events with one delivery each in %.2f s: %.0f deliveries/s (all published after %.2f s)\n",
+		n, all.Seconds(), float64(n)/all.Seconds(), published.Seconds())
+	return nil
+}
+
+// publishMany publishes n events from some publishers at the same time, the
+// i-th one of account(i).
+func (s *stack) publishMany(ctx context.Context, n, publishers int, account func(i int) string) error {
 	var wg sync.WaitGroup
 	errs := make(chan error, publishers)
 	for p := range publishers {
 		wg.Go(func() {
 			for i := p; i < n; i += publishers {
-				if err := s.publish(ctx, s.account, fmt.Sprintf("evt_%d", i)); err != nil {
+				if err := s.publish(ctx, account(i), fmt.Sprintf("evt_%d", i)); err != nil {
 					errs <- err
 					return
 				}

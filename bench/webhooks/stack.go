@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/netip"
 	"os"
@@ -42,7 +43,7 @@ func start(ctx context.Context, dir string) (*stack, error) {
 	if err := migrations.Up(ctx, server.URL()); err != nil {
 		return s, err
 	}
-	if s.pool, err = postgres.Open(ctx, postgres.Config{URL: server.URL(), MaxConns: 24, Name: "bench"}); err != nil {
+	if s.pool, err = postgres.Open(ctx, postgres.Config{URL: server.URL(), MaxConns: 48, Name: "bench"}); err != nil {
 		return s, err
 	}
 	if err := s.addAccount(ctx, s.account); err != nil {
@@ -55,6 +56,18 @@ func start(ctx context.Context, dir string) (*stack, error) {
 func (s *stack) addAccount(ctx context.Context, id string) error {
 	_, err := s.pool.Exec(ctx, `INSERT INTO accounts (id, name, plan) VALUES ($1, 'bench', 'local')`, id)
 	return err
+}
+
+// addAccounts makes n more.
+func (s *stack) addAccounts(ctx context.Context, n int) ([]string, error) {
+	ids := make([]string, n)
+	for i := range ids {
+		ids[i] = fmt.Sprintf("acct_%013d", i+2)
+		if err := s.addAccount(ctx, ids[i]); err != nil {
+			return nil, err
+		}
+	}
+	return ids, nil
 }
 
 // work starts the worker, with the settings that the worker process has.
