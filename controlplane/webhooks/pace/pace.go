@@ -43,6 +43,7 @@ const (
 	maxWait     = time.Second      // how long a job may wait in the fast lane
 	recoveries  = 3                // quick answers that bring an endpoint back
 	maxLater    = 60 * time.Second // bound of Decision.Wait
+	minGap      = time.Millisecond // least time between two jobs that come back
 	forgetAfter = 10 * time.Minute // an idle endpoint is new again
 )
 
@@ -71,7 +72,7 @@ type endpoint struct {
 	freed    chan struct{} // closed, and replaced, when something changes
 	slow     bool
 	quick    int           // quick answers in a row while slow
-	typical  time.Duration // of the last slow answer
+	typical  time.Duration // how long an answer takes
 	slowFree time.Time     // when the slow lane has its next place
 	used     time.Time
 }
@@ -145,13 +146,10 @@ func (p *Pacer) askSlow(id string) Decision {
 	defer p.mu.Unlock()
 	now := p.now()
 	e := p.get(id, now)
-	if len(e.inFlight) < slowLimit || (!e.slow && len(e.inFlight) < e.limit) {
+	if len(e.inFlight) < e.places() {
 		return Decision{Permit: p.admit(id, e, now)}
 	}
-	gap := 50 * time.Millisecond
-	if e.slow {
-		gap = max(e.typical/slowLimit, gap)
-	}
+	gap := max(e.typical/time.Duration(e.places()), minGap)
 	if e.slowFree.Before(now) {
 		e.slowFree = now
 	}
@@ -160,6 +158,15 @@ func (p *Pacer) askSlow(id string) Decision {
 		e.slowFree = now.Add(maxLater)
 	}
 	return Decision{Verdict: Later, Wait: e.slowFree.Sub(now)}
+}
+
+// places is how many requests at a time the slow lane makes to an endpoint. One
+// that is not slow has jobs there because it has more than it can take at once.
+func (e *endpoint) places() int {
+	if e.slow {
+		return slowLimit
+	}
+	return max(e.limit, slowLimit)
 }
 
 // get returns the endpoint, a new one if it is not known. p.mu is held.

@@ -151,3 +151,21 @@ func TestIdleEndpointsAreForgotten(t *testing.T) {
 		t.Fatal("an idle endpoint is kept for ever")
 	}
 }
+
+// A burst for one quick endpoint overflows into the slow lane; what must wait
+// there comes back at the endpoint's own speed, not at that of slow ones.
+func TestOverflowOfAQuickEndpointComesBackSoon(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1000, 0)
+	p := New(func() time.Time { return now })
+	for range 2 * most {
+		got(t, p, "a", Fast).Permit.Done(64*time.Millisecond, most)
+	}
+	fill(t, p, "a")
+	for i := 1; i <= 100; i++ {
+		want := time.Duration(i) * 64 * time.Millisecond / most
+		if d := got(t, p, "a", Slow); d.Verdict != Later || d.Wait != want {
+			t.Fatalf("job %d: %+v, want it %v later", i, d, want)
+		}
+	}
+}

@@ -24,9 +24,10 @@ func (t *Permit) Done(took time.Duration, most int) {
 	defer p.mu.Unlock()
 	e := p.endpoints[t.endpoint]
 	delete(e.inFlight, t)
+	e.learn(took)
 	switch {
 	case took >= slowAnswer:
-		e.slow, e.quick, e.limit, e.typical = true, 0, startLimit, took
+		e.slow, e.quick, e.limit = true, 0, startLimit
 	case took > 0 && e.slow:
 		if e.quick++; e.quick >= recoveries {
 			e.slow, e.quick, e.slowFree = false, 0, time.Time{}
@@ -38,4 +39,16 @@ func (t *Permit) Done(took time.Duration, most int) {
 		e.limit = min(e.limit, most)
 	}
 	e.wake()
+}
+
+// learn keeps how long an answer takes: the last slow one, or an average of the
+// quick ones in which each counts for an eighth.
+func (e *endpoint) learn(took time.Duration) {
+	switch {
+	case took == 0:
+	case took >= slowAnswer || e.typical == 0 || e.typical >= slowAnswer:
+		e.typical = took
+	default:
+		e.typical += (took - e.typical) / 8
+	}
 }
