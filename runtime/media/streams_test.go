@@ -183,6 +183,11 @@ func TestASessionFromStartToStop(t *testing.T) {
 		}
 		b.now = b.now.Add(10 * time.Second)
 	}
+	tag := b.do("GET", "/v1/streams/"+id, nil).want(200).header.Get("ETag")
+	b.act(id, "start").want(200)
+	if again := b.do("GET", "/v1/streams/"+id, nil).want(200).header.Get("ETag"); again != tag {
+		t.Errorf("a command without effect makes a new version: %s, %s", tag, again)
+	}
 	b.do("PATCH", "/v1/streams/"+id, object{"protocol": "srt"}).wantError(409, "conflict")
 	b.do("DELETE", "/v1/streams/"+id, nil).want(204)
 	if b.eventTypes() != "stream.started stream.ended stream.started stream.ended stream.deleted" {

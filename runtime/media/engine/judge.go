@@ -22,6 +22,7 @@ type publisher struct {
 	seen  time.Time // when its bytes were counted first
 	bytes uint64    // that it had sent by then
 	live  bool      // its stream was moved to live
+	told  bool      // the account knows why it is closed
 }
 
 // judge says which rule a publisher breaks: "" none, STREAM_005 a codec that

@@ -36,6 +36,7 @@ func (w *Watcher) Step(ctx context.Context) error {
 		return err
 	}
 	ready, known := map[string]bool{}, map[string]publisher{}
+	var errs error // of one stream, which must not keep the others waiting
 	for _, p := range paths {
 		id := strings.TrimPrefix(p.Name, folder)
 		ready[id] = true
@@ -43,13 +44,12 @@ func (w *Watcher) Step(ctx context.Context) error {
 		if !ok {
 			k = publisher{seen: w.Now(), bytes: p.Received}
 		}
-		if k, err = w.visit(ctx, id, p, k); err != nil {
-			return err
-		}
+		k, err := w.visit(ctx, id, p, k)
 		known[p.Source.ID] = k
+		errs = errors.Join(errs, err)
 	}
 	w.known = known
-	return errors.Join(w.end(ctx, ready), w.collect(ctx, ready))
+	return errors.Join(errs, w.end(ctx, ready), w.collect(ctx, ready))
 }
 
 // visit takes care of one publisher.
@@ -65,24 +65,29 @@ func (w *Watcher) visit(ctx context.Context, id string, p Path, k publisher) (pu
 		return k, w.API.Kick(ctx, p) // stopped by an action
 	}
 	if code := judge(p, k, limitOf(s.BitrateKbps, w.Plans.Of(s.Plan).BitrateKbps), w.Now()); code != "" {
-		return k, w.refuse(ctx, s, p, code)
+		return w.refuse(ctx, s, p, k, code)
 	}
 	if k.live {
 		return k, nil
 	}
 	err = w.Streams.Published(ctx, s)
 	if code := controlplane.ErrorCode(err); code == decision.Stream003 {
-		return k, w.refuse(ctx, s, p, code)
+		return w.refuse(ctx, s, p, k, code)
 	}
 	k.live = err == nil
 	return k, err
 }
 
-// refuse tells the account why, and closes the publisher. It is told even if
+// refuse tells the account why, once, and closes the publisher. It is told even if
 // the engine does not answer: the next step closes it then.
-func (w *Watcher) refuse(ctx context.Context, s streams.Stream, p Path, code decision.Code) error {
+func (w *Watcher) refuse(ctx context.Context, s streams.Stream, p Path, k publisher, code decision.Code) (publisher, error) {
 	w.Log.InfoContext(ctx, "publisher closed", "stream", s.ID, "code", code)
-	return errors.Join(w.Streams.Trouble(ctx, s, code), w.API.Kick(ctx, p))
+	var err error
+	if !k.told {
+		err = w.Streams.Trouble(ctx, s, code)
+		k.told = err == nil
+	}
+	return k, errors.Join(err, w.API.Kick(ctx, p))
 }
 
 // end ends the sessions whose publisher is not there any more.

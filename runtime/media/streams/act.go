@@ -37,6 +37,7 @@ func (v Service) Act(ctx context.Context, o owner.Owner, id string, c Command) (
 	var before Status
 	s, err := v.change(ctx, o, id, "", func(tx pgx.Tx, s *Stream) error {
 		before = s.Status
+		quality, bitrate := s.Quality, s.BitrateKbps
 		var f form.Form
 		f.OneOf("action", string(c.Action), Actions)
 		if c.Settings != nil {
@@ -44,6 +45,9 @@ func (v Service) Act(ctx context.Context, o owner.Owner, id string, c Command) (
 		}
 		if err := f.Err(); err != nil {
 			return err
+		}
+		if next, _ := Next(before, c.Action); next == before && !c.publisher && s.Quality == quality && s.BitrateKbps == bitrate {
+			return nil // there already: not even the ETag changes
 		}
 		return v.move(ctx, tx, o, s, c)
 	})

@@ -107,7 +107,7 @@ func (v Service) Delete(ctx context.Context, o owner.Owner, id, ifMatch string) 
 		if err := remove(ctx, tx, s.ID); err != nil {
 			return err
 		}
-		return v.emit(ctx, tx, o, *s, "stream.deleted", map[string]any{"title": s.Title, "protocol": s.Protocol})
+		return v.emit(ctx, tx, o, *s, "stream.deleted", map[string]any{"title": s.Title, "protocol": s.Protocol, "deleted_at": v.now()})
 	})
 	return err
 }
