@@ -82,7 +82,7 @@ func (s *stack) receive() error {
 	}
 	s.receiver = "http://" + l.Addr().String()
 	s.web = &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), ReadHeaderTimeout: 5 * time.Second}
-	go s.web.Serve(l)
+	go func() { _ = s.web.Serve(l) }() // ends with the stack
 	return nil
 }
 

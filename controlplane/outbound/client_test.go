@@ -42,7 +42,7 @@ func TestACallCarriesWhatItIsGiven(t *testing.T) {
 		body, _ := io.ReadAll(r.Body)
 		w.Header().Set("X-Got", r.Method+" "+r.URL.RequestURI()+" "+r.Header.Get("X-Custom")+" "+r.UserAgent())
 		w.WriteHeader(201)
-		w.Write(body)
+		_, _ = w.Write(body)
 	})
 	c := New(Config{Allow: loopbackOnly})
 	header := http.Header{"x-custom": {"v"}}
@@ -104,7 +104,7 @@ func TestPlainHTTPDoesNotLeaveTheAllowList(t *testing.T) {
 
 func TestNamesGoThroughTheResolver(t *testing.T) {
 	t.Parallel()
-	s := serve(t, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.Host) })
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Host) })
 	u, _ := url.Parse(s.URL)
 	c := New(Config{Resolver: (&fakeDNS{answers: []netip.Addr{loopback}}).resolver(t), Allow: loopbackOnly})
 	got, err := c.Do(t.Context(), Request{Method: http.MethodGet, URL: "http://hooks.example.com:" + u.Port()})
@@ -131,11 +131,11 @@ func TestBodiesAreBounded(t *testing.T) {
 	t.Parallel()
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/fits" {
-			io.WriteString(w, "0123456789")
+			_, _ = io.WriteString(w, "0123456789")
 			return
 		}
 		for range 1000 {
-			w.Write(make([]byte, 1000))
+			_, _ = w.Write(make([]byte, 1000))
 		}
 	})
 	c := New(Config{Allow: loopbackOnly, MaxBody: 10})
@@ -161,7 +161,7 @@ func TestSilenceTimesOut(t *testing.T) {
 	release := make(chan struct{})
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/half" {
-			io.WriteString(w, "half")
+			_, _ = io.WriteString(w, "half")
 			w.(http.Flusher).Flush()
 		}
 		<-release

@@ -44,7 +44,7 @@ func (f *fakeDNS) serve(conn net.PacketConn) {
 			continue
 		}
 		if reply, err := f.answer(query); err == nil {
-			conn.WriteTo(reply, from)
+			_, _ = conn.WriteTo(reply, from)
 		}
 	}
 }

@@ -30,7 +30,7 @@ func (s *Service) record(ctx context.Context, tx pgx.Tx, all []finish, now time.
 		WHERE e.id = u.id AND e.attempts = u.number AND e.running RETURNING e.id, e.attempts`,
 		now, ids, numbers, statuses, results, webhooks, logs)
 	answers := tx.SendBatch(ctx, &batch)
-	defer answers.Close()
+	defer func() { _ = answers.Close() }() // an early return has its own error
 	if _, err := answers.Exec(); err != nil {
 		return nil, fmt.Errorf("lock schedules: %w", err)
 	}

@@ -42,7 +42,7 @@ func Batch(in io.Reader, out, errs io.Writer) int {
 		}
 	}
 	if err := lines.Err(); err != nil {
-		fmt.Fprintln(errs, "sluice cron next: reading the batch:", err)
+		_, _ = fmt.Fprintln(errs, "sluice cron next: reading the batch:", err)
 		return exitIO
 	}
 	return exitOK

@@ -34,7 +34,7 @@ type Preview struct {
 func Next(p Preview, now time.Time, out, errs io.Writer) int {
 	lines, err := upcoming(p, now)
 	if err != nil {
-		fmt.Fprintln(errs, "sluice cron next:", err)
+		_, _ = fmt.Fprintln(errs, "sluice cron next:", err)
 		return exitUsage
 	}
 	for _, at := range lines {

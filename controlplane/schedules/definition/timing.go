@@ -29,7 +29,6 @@ func (t Timing) Future(p plan.Plan, now time.Time) (time.Time, error) {
 
 // Same reports whether two timings have the same runs.
 func (t Timing) Same(other Timing) bool {
-	t.NextExecution, other.NextExecution = nil, nil
 	return t.Type == other.Type && t.Cron == other.Cron && t.Timezone == other.Timezone &&
 		t.StartDate == other.StartDate && t.EndDate == other.EndDate && t.ExecuteAt == other.ExecuteAt
 }

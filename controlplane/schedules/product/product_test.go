@@ -39,7 +39,7 @@ func TestActionsAreSignedInTheAccountsName(t *testing.T) {
 		if r.Method != "POST" || r.URL.Path != "/internal/v1/streams/strm_1/actions" || string(body) != `{"action":"start","settings":{"quality":"720p"}}` {
 			t.Errorf("%s %s %s", r.Method, r.URL.Path, body)
 		}
-		io.WriteString(w, `{"stream_id":"strm_1","action":"started","status":"live","changed":true,"message":"Stream started"}`)
+		_, _ = io.WriteString(w, `{"stream_id":"strm_1","action":"started","status":"live","changed":true,"message":"Stream started"}`)
 	})
 	got, err := c.Act(t.Context(), Caller{Account: "acct_1", Plan: "pro", Schedule: "schedule_1"}, start)
 	if err != nil || got != (Outcome{"strm_1", "started", "Stream started"}) {
@@ -66,7 +66,7 @@ func TestFailures(t *testing.T) {
 	} {
 		_, err := client(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(c.status)
-			io.WriteString(w, c.body)
+			_, _ = io.WriteString(w, c.body)
 		}).Act(t.Context(), Caller{}, start)
 		if code := controlplane.ErrorCode(err); code != c.code || Transient(err) != c.transient {
 			t.Errorf("%s: %s transient %v, want %s %v", name, code, Transient(err), c.code, c.transient)
