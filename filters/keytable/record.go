@@ -29,13 +29,18 @@ const (
 	KindLimit  Kind = 2 // a limit of one account and class that differs from its plan's
 	KindSecret Kind = 3 // a secret shared by edges and services
 	KindToken  Kind = 4 // a session or grant that was ended before its expiry
+	// KindAccount is what a key's record says of its account, for callers that
+	// come with a token: plan and flags.
+	KindAccount Kind = 5
+	// KindPart is a part of a value that is longer than a record, see Split.
+	KindPart Kind = 6
 )
 
-// Flags of a key's record.
+// Flags of a key's or an account's record.
 const (
 	FlagLimits    uint8 = 1 << 0 // the account has KindLimit records
 	FlagUnpaid    uint8 = 1 << 1 // an unpaid invoice blocks the account
-	FlagAllowlist uint8 = 1 << 2 // the account has an address allowlist
+	FlagAllowlist uint8 = 1 << 2 // the account has an address allowlist, see TagOfAllowlist
 	FlagQuotaUsed uint8 = 1 << 3 // the plan's usage limit is reached
 )
 
@@ -63,14 +68,17 @@ type Record struct {
 	Tag     Tag
 	Kind    Kind
 	Flags   uint8
-	Plan    uint16 // key: number of the account's plan
+	Plan    uint16 // key, account: number of the account's plan; part: length of the whole value
 	Expires uint32 // key, token: unix seconds; 0: never
 	ID      uint64 // key: number in its id, see FormatID
-	Account uint64 // key, limit: number in the account's id
+	Account uint64 // key, limit, account: number in the account's id
 	Scopes  Scopes // key
-	Limit   uint32 // key, limit: requests a minute; 0: no limit of its own
+	Limit   uint32 // key, limit: requests a minute; 0: no limit of its own; part: checksum of the whole value
 	Secret  [32]byte
 }
+
+// opaque reports whether a record of the kind holds bytes in place of numbers.
+func (k Kind) opaque() bool { return k == KindSecret || k == KindPart }
 
 // Append appends the record's 64 bytes to dst.
 func (r Record) Append(dst []byte) []byte {
@@ -78,7 +86,7 @@ func (r Record) Append(dst []byte) []byte {
 	dst = append(dst, byte(r.Kind), r.Flags)
 	dst = binary.LittleEndian.AppendUint16(dst, r.Plan)
 	dst = binary.LittleEndian.AppendUint32(dst, r.Expires)
-	if r.Kind == KindSecret {
+	if r.Kind.opaque() {
 		dst = append(dst, r.Secret[:]...)
 	} else {
 		dst = binary.LittleEndian.AppendUint64(dst, r.ID)
@@ -99,7 +107,7 @@ func Decode(b []byte) (r Record, ok bool) {
 	r.Kind, r.Flags = Kind(b[16]), b[17]
 	r.Plan = binary.LittleEndian.Uint16(b[18:])
 	r.Expires = binary.LittleEndian.Uint32(b[20:])
-	if r.Kind == KindSecret {
+	if r.Kind.opaque() {
 		copy(r.Secret[:], b[24:56])
 	} else {
 		r.ID = binary.LittleEndian.Uint64(b[24:])
@@ -120,6 +128,22 @@ func TagOfKey(sum [sha256.Size]byte) Tag { return Tag(sum[:16]) }
 func TagOfLimit(account uint64, class string) Tag {
 	b := binary.LittleEndian.AppendUint64([]byte("limit\x00"), account)
 	return tagOf(append(b, class...))
+}
+
+// TagOfAccount is the tag of an account's own record.
+func TagOfAccount(account uint64) Tag {
+	return tagOf(binary.LittleEndian.AppendUint64([]byte("account\x00"), account))
+}
+
+// TagOfAllowlist is the tag of the addresses from which an account may call.
+func TagOfAllowlist(account uint64) Tag {
+	return tagOf(binary.LittleEndian.AppendUint64([]byte("allow\x00"), account))
+}
+
+// TagOfIssuerKey is the tag of the key with which an issuer signs tokens. An
+// issuer's name has no NUL in it.
+func TagOfIssuerKey(issuer, kid string) Tag {
+	return tagOf([]byte("issuer\x00" + issuer + "\x00" + kid))
 }
 
 // TagOfSecret is the tag of a named secret.
