@@ -46,7 +46,11 @@ func flatten(d Document) map[string]object {
 		AccessLog    string `json:"access_log"`
 		Anonymous    uint32 `json:"anonymous_per_minute"`
 		DefaultClass string `json:"default_class"`
-	}{d.AccessLog, d.AnonymousLimit(), d.defaultClass()})}
+		Proxies      uint32 `json:"trusted_proxies"`
+	}{d.AccessLog, d.AnonymousLimit(), d.defaultClass(), d.TrustedProxies})}
+	for _, is := range d.Issuers {
+		m["issuers."+is.Issuer] = fields(is)
+	}
 	for _, c := range d.Classes {
 		m["classes."+c.Name] = fields(c)
 	}

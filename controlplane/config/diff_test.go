@@ -10,7 +10,8 @@ import (
 func TestDiff(t *testing.T) {
 	t.Parallel()
 	d := small()
-	d.AccessLog = "all"
+	d.AccessLog, d.TrustedProxies = "all", 1
+	d.Issuers = []Issuer{{Issuer: "https://id.example", JWKSURI: "https://id.example/keys"}}
 	d.Scopes = []string{"streams:read", "streams:write"}
 	d.Plans = nil
 	d.Products[0].Upstreams = []Upstream{{Address: "10.0.0.2:80"}}
@@ -21,12 +22,14 @@ func TestDiff(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s %s %s -> %s", c.Kind, c.Path, c.From, c.To))
 	}
 	want := []string{
+		`added issuers.https://id.example  -> {"audience":"","issuer":"https://id.example","jwks_uri":"https://id.example/keys"}`,
 		`removed plans.free {"limits":{"default":{"per_minute":10,"burst":5}}} -> `,
 		`changed products.media.upstreams [{"address":"10.0.0.1:80"}] -> [{"address":"10.0.0.2:80"}]`,
 		`added routes.streams.get.class  -> "default"`,
 		`removed routes.streams.get.scope "streams:read" -> `,
 		`added scopes.streams:write  -> `,
 		`changed settings.access_log "" -> "all"`,
+		`changed settings.trusted_proxies 0 -> 1`,
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

@@ -19,12 +19,17 @@ type Document struct {
 	AccessLog string `json:"access_log,omitempty"`
 	// AnonymousPerMinute bounds the requests of one client address without a
 	// valid credential. 0: 600.
-	AnonymousPerMinute uint32    `json:"anonymous_per_minute,omitempty"`
-	Classes            []Class   `json:"classes"`
-	Plans              []Plan    `json:"plans"`
-	Scopes             []string  `json:"scopes"` // every scope that routes may ask for
-	Products           []Product `json:"products"`
-	Routes             []Route   `json:"routes"`
+	AnonymousPerMinute uint32 `json:"anonymous_per_minute,omitempty"`
+	// TrustedProxies is how many proxies stand before the edges and add the
+	// address that they see to X-Forwarded-For; the client's is the one before
+	// theirs. 0: whoever connects is the client.
+	TrustedProxies uint32    `json:"trusted_proxies,omitempty"`
+	Issuers        []Issuer  `json:"issuers,omitempty"` // besides this platform
+	Classes        []Class   `json:"classes"`
+	Plans          []Plan    `json:"plans"`
+	Scopes         []string  `json:"scopes"` // every scope that routes may ask for
+	Products       []Product `json:"products"`
+	Routes         []Route   `json:"routes"`
 }
 
 // Class is a group of routes that share one rate limit of an account.
@@ -34,10 +39,12 @@ type Class struct {
 	Burst     uint32 `json:"burst,omitempty"` // requests above PerMinute in a short burst
 }
 
-// Plan is what an account has bought: its limits by name of class.
+// Plan is what an account has bought: its limits by name of class, and the
+// products that it may use.
 type Plan struct {
-	Name   string           `json:"name"`
-	Limits map[string]Limit `json:"limits,omitempty"`
+	Name     string           `json:"name"`
+	Limits   map[string]Limit `json:"limits,omitempty"`
+	Products []string         `json:"products,omitempty"` // none: all
 }
 
 // Limit bounds one account in one class.
@@ -82,8 +89,8 @@ type Route struct {
 	Path    string   `json:"path"`
 	Product string   `json:"product,omitempty"`
 	Respond *Respond `json:"respond,omitempty"` // instead of Product
-	// Auth lists who gets in: "key", "session" (checked by the product) and
-	// "none" (anybody).
+	// Auth lists who gets in: "key", "token" (of this platform or an issuer),
+	// "session" (a token that the product checks too) and "none" (anybody).
 	Auth  []string `json:"auth"`
 	Scope string   `json:"scope,omitempty"` // needed of the caller; empty: none
 	Class string   `json:"class,omitempty"` // empty: the first class

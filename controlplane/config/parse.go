@@ -21,6 +21,8 @@ const MaxBytes = 8 << 20
 type raw struct {
 	AccessLog          string            `json:"access_log"`
 	AnonymousPerMinute uint32            `json:"anonymous_per_minute"`
+	TrustedProxies     uint32            `json:"trusted_proxies"`
+	Issuers            []json.RawMessage `json:"issuers"`
 	Classes            []json.RawMessage `json:"classes"`
 	Plans              []json.RawMessage `json:"plans"`
 	Scopes             []string          `json:"scopes"`
@@ -37,7 +39,8 @@ func ParseJSON(b []byte) (Document, error) {
 	}
 	var r raw
 	details := faults(respond.Unmarshal(b, &r))
-	d := Document{AccessLog: r.AccessLog, AnonymousPerMinute: r.AnonymousPerMinute, Scopes: r.Scopes}
+	d := Document{AccessLog: r.AccessLog, AnonymousPerMinute: r.AnonymousPerMinute, TrustedProxies: r.TrustedProxies, Scopes: r.Scopes}
+	d.Issuers = elements[Issuer](r.Issuers, "issuers", &details)
 	d.Classes = elements[Class](r.Classes, "classes", &details)
 	d.Plans = elements[Plan](r.Plans, "plans", &details)
 	d.Products = elements[Product](r.Products, "products", &details)

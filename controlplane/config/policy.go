@@ -7,6 +7,7 @@ import (
 
 	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/filters/keytable"
 	"sluice.dev/sluice/filters/policy"
 	"sluice.dev/sluice/filters/scopes"
 )
@@ -46,7 +47,9 @@ func (d Document) PlanNames() []string {
 	return names
 }
 
-// Policy compiles d, which Validate must have passed, for edges. It fails when
+// Policy compiles d, which Validate must have passed, for edges. docsBase is the
+// public address of the gateway: documentation stands there, and it is the name
+// under which this platform issues tokens, for itself. Policy fails when
 // n lacks a number, or the result is more than an edge takes.
 func (d Document) Policy(version uint64, docsBase string, n Numbers) (*policy.Policy, error) {
 	p := &policy.Policy{Version: version, DocsBase: docsBase, Anonymous: d.AnonymousLimit()}
@@ -58,10 +61,14 @@ func (d Document) Policy(version uint64, docsBase string, n Numbers) (*policy.Po
 		if !ok {
 			return nil, fmt.Errorf("plan %s has no number", pl.Name)
 		}
-		p.Plans = append(p.Plans, policy.Plan{Number: number, Name: pl.Name, Limits: d.limits(pl)})
+		p.Plans = append(p.Plans, policy.Plan{Number: number, Name: pl.Name, Limits: d.limits(pl), Products: pl.Products})
 	}
 	for _, name := range slices.SortedFunc(maps.Keys(n.Scopes), func(a, b string) int { return n.Scopes[a] - n.Scopes[b] }) {
 		p.Scopes = append(p.Scopes, policy.Scope{Bit: uint8(n.Scopes[name]), Name: name})
+	}
+	var err error
+	if p.Issuers, err = d.issuers(docsBase, n); err != nil {
+		return nil, err
 	}
 	for _, r := range d.Routes {
 		pr, err := d.routePolicy(r, n)
@@ -115,17 +122,24 @@ func (d Document) routePolicy(r Route, n Numbers) (policy.Route, error) {
 	if r.Scope == "" {
 		return pr, nil
 	}
-	for _, name := range scopes.Grantors(r.Scope) {
-		bit, ok := n.Scopes[name]
-		if !ok {
-			return pr, fmt.Errorf("scope %s has no bit", name)
-		}
-		pr.Grants = pr.Grants.With(bit)
-	}
-	return pr, nil
+	var err error
+	pr.Grants, err = n.bits(scopes.Grantors(r.Scope))
+	return pr, err
 }
 
-var authBits = map[string]policy.Auth{"none": policy.AuthNone, "key": policy.AuthKey, "session": policy.AuthSession}
+// bits returns the bits of scopes; it fails when one has none.
+func (n Numbers) bits(names []string) (s keytable.Scopes, err error) {
+	for _, name := range names {
+		bit, ok := n.Scopes[name]
+		if !ok {
+			return s, fmt.Errorf("scope %s has no bit", name)
+		}
+		s = s.With(bit)
+	}
+	return s, nil
+}
+
+var authBits = map[string]policy.Auth{"none": policy.AuthNone, "key": policy.AuthKey, "session": policy.AuthSession, "token": policy.AuthToken}
 
 func (d Document) classIndex(name string) uint8 {
 	return uint8(max(0, slices.IndexFunc(d.Classes, func(c Class) bool { return c.Name == name })))

@@ -2,11 +2,13 @@ package config
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
 	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/filters/keytable"
 	"sluice.dev/sluice/filters/policy"
 )
 
@@ -101,5 +103,50 @@ func TestPolicyLargerThanAnEdgeTakes(t *testing.T) {
 	_, err := d.Policy(1, "", ProvisionalNumbers(d))
 	if controlplane.ErrorCode(err) != decision.InvalidRequest {
 		t.Fatalf("%v", err)
+	}
+}
+
+func TestIssuersOfTokens(t *testing.T) {
+	t.Parallel()
+	d := small()
+	issuers(func(is *Issuer) {
+		is.ScopeClaim, is.ScopeMap = "roles", map[string][]string{"viewer": {"streams:read"}, "editor": {"streams:*"}}
+	},
+		func(is *Issuer) { is.Issuer, is.Account, is.AccountClaim = "https://other.example", "", "tenant" })(&d)
+	if got := fieldsAtFault(t, d.Validate()); got != nil {
+		t.Fatal(got)
+	}
+	n, p := ProvisionalNumbers(d), compile(t, d)
+	bit := func(s string) keytable.Scopes { return keytable.Scopes{}.With(n.Scopes[s]) }
+	want := []policy.Issuer{
+		{Name: "http://gw", Audience: "http://gw", Own: true, ScopeClaim: "scopes", AccountClaim: "account"},
+		{Name: "https://id.example", Audience: "sluice", ScopeClaim: "roles", Account: 7,
+			Grants: []policy.Grant{{Value: "editor", Scopes: bit("streams:*")}, {Value: "viewer", Scopes: bit("streams:read")}}},
+		{Name: "https://other.example", Audience: "sluice", ScopeClaim: "scope", AccountClaim: "tenant"},
+	}
+	if !reflect.DeepEqual(p.Issuers, want) {
+		t.Errorf("%+v", p.Issuers)
+	}
+}
+
+func TestIssuerThatIsThisPlatform(t *testing.T) {
+	t.Parallel()
+	d := small()
+	issuers(func(is *Issuer) { is.Issuer = "http://gw" })(&d)
+	if _, err := d.Policy(1, "http://gw", ProvisionalNumbers(d)); controlplane.ErrorCode(err) != decision.InvalidRequest {
+		t.Fatal(err)
+	}
+}
+
+func TestProductsOfPlans(t *testing.T) {
+	t.Parallel()
+	d := small()
+	d.Plans[0].Products = []string{"media"}
+	d.Routes[0].Auth = []string{"key", "token"}
+	p := compile(t, d)
+	pl, _ := p.Plan(ProvisionalNumbers(d).Plans["free"])
+	r, _ := p.Route("streams.get")
+	if !pl.Includes("media") || pl.Includes("voice") || r.Auth != policy.AuthKey|policy.AuthToken {
+		t.Errorf("%+v %+v", pl, r)
 	}
 }

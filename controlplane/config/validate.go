@@ -22,6 +22,7 @@ const (
 	maxPlans    = 1000
 	maxScopes   = 128 // with their wildcards: a key's record has that many bits
 	maxPerMin   = 1 << 30
+	maxProxies  = 16
 )
 
 var (
@@ -38,11 +39,15 @@ func (d Document) Validate() error {
 	v := &validator{}
 	v.oneOf("access_log", d.AccessLog, "", "all", "failures", "off")
 	v.limit("anonymous_per_minute", d.AnonymousPerMinute)
+	if d.TrustedProxies > maxProxies {
+		v.add("trusted_proxies", "is too large", fmt.Sprintf("at most %d", maxProxies))
+	}
 	classes := v.classes(d.Classes)
-	v.plans(d.Plans, classes)
+	products := v.products(d.Products)
+	v.plans(d.Plans, classes, products)
 	known := v.scopes(d.Scopes)
 	v.atMost("scopes", len(d.ScopeNames()), maxScopes)
-	products := v.products(d.Products)
+	v.issuers(d.Issuers, known)
 	v.routes(d.Routes, classes, known, products)
 	return controlplane.Invalid(v.details)
 }
@@ -110,7 +115,7 @@ func (v *validator) classes(list []Class) map[string]bool {
 	return seen
 }
 
-func (v *validator) plans(list []Plan, classes map[string]bool) {
+func (v *validator) plans(list []Plan, classes, products map[string]bool) {
 	seen := map[string]bool{}
 	v.atMost("plans", len(list), maxPlans)
 	for i, p := range list {
@@ -129,6 +134,11 @@ func (v *validator) plans(list []Plan, classes map[string]bool) {
 			}
 			v.limit(at+".per_minute", l.PerMinute)
 			v.limit(at+".burst", l.Burst)
+		}
+		for j, product := range p.Products {
+			if !products[product] || slices.Contains(p.Products[:j], product) {
+				v.add(fmt.Sprintf("%s.products[%d]", f, j), "is not a known product, or is given twice", "a name from products")
+			}
 		}
 	}
 }

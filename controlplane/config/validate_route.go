@@ -53,10 +53,10 @@ func (v *validator) target(f string, r Route) {
 
 func (v *validator) auth(f string, r Route) {
 	if len(r.Auth) == 0 {
-		v.add(f+".auth", "is empty", "key, session or none")
+		v.add(f+".auth", "is empty", "key, token, session or none")
 	}
 	for i, a := range r.Auth {
-		v.oneOf(fmt.Sprintf("%s.auth[%d]", f, i), a, "key", "session", "none")
+		v.oneOf(fmt.Sprintf("%s.auth[%d]", f, i), a, "key", "token", "session", "none")
 	}
 	has := func(a string) bool { return slices.Contains(r.Auth, a) }
 	if has("session") && !r.ForwardCredentials {

@@ -51,6 +51,17 @@ func TestSmallDocumentIsValid(t *testing.T) {
 	}
 }
 
+// issuers adds a good issuer for each change, and changes it.
+func issuers(changes ...func(*Issuer)) func(*Document) {
+	return func(d *Document) {
+		for _, change := range changes {
+			is := Issuer{Issuer: "https://id.example", Audience: "sluice", JWKSURI: "https://id.example/keys", Account: "acct_0000000000007"}
+			change(&is)
+			d.Issuers = append(d.Issuers, is)
+		}
+	}
+}
+
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	ten := uint32(11)
@@ -109,6 +120,18 @@ func TestFaults(t *testing.T) {
 		{"route hidden by another", func(d *Document) {
 			d.Routes = append(d.Routes, Route{Name: "again", Methods: []string{"POST", "GET"}, Path: "/v1/streams/{name}", Product: "media", Auth: []string{"key"}})
 		}, "routes[2].path"},
+		{"plan with a product not known", func(d *Document) { d.Plans[0].Products = []string{"media", "voice", "media"} }, "plans[0].products[1] plans[0].products[2]"},
+		{"more proxies than there are", func(d *Document) { d.TrustedProxies = 17 }, "trusted_proxies"},
+		{"issuer of nothing", func(d *Document) { d.Issuers = []Issuer{{}} },
+			"issuers[0].account issuers[0].audience issuers[0].issuer issuers[0].jwks_uri"},
+		{"issuer twice", issuers(func(is *Issuer) {}, func(is *Issuer) {}), "issuers[1].issuer"},
+		{"issuer with a space", issuers(func(is *Issuer) { is.Issuer = "https://id. example" }), "issuers[0].issuer"},
+		{"keys in a file", issuers(func(is *Issuer) { is.JWKSURI = "file:///etc/keys" }), "issuers[0].jwks_uri"},
+		{"keys behind a password", issuers(func(is *Issuer) { is.JWKSURI = "https://a:b@id.example/keys" }), "issuers[0].jwks_uri"},
+		{"issuer of no account", issuers(func(is *Issuer) { is.Account = "acct_7" }), "issuers[0].account"},
+		{"issuer of two accounts", issuers(func(is *Issuer) { is.AccountClaim = "account" }), "issuers[0].account"},
+		{"issuer that makes administrators", issuers(func(is *Issuer) { is.ScopeMap = map[string][]string{"root": {"*"}} }), "issuers[0].scope_map.root[0]"},
+		{"issuer of scopes not known", issuers(func(is *Issuer) { is.ScopeMap = map[string][]string{"v": {"streams:*", "clips:write"}} }), "issuers[0].scope_map.v[1]"},
 		{"several at once", func(d *Document) { d.Routes[0].Class, d.Routes[1].Path, d.Scopes = "bulk", "x", nil },
 			"routes[0].class routes[0].scope routes[1].path"},
 	}

@@ -54,9 +54,16 @@ func Decide(r keytable.Record, found, ready bool, now int64) decision.Decision {
 		return decision.Deny(decision.InvalidKey)
 	case r.Expired(now):
 		return decision.Deny(decision.TokenExpired)
-	case r.Flags&keytable.FlagUnpaid != 0:
+	}
+	return decision.Pass
+}
+
+// Standing judges the account of a caller by the flags of its record.
+func Standing(flags uint8) decision.Decision {
+	switch {
+	case flags&keytable.FlagUnpaid != 0:
 		return decision.Deny(decision.Unpaid)
-	case r.Flags&keytable.FlagQuotaUsed != 0:
+	case flags&keytable.FlagQuotaUsed != 0:
 		return decision.Deny(decision.QuotaUsed)
 	}
 	return decision.Pass

@@ -83,7 +83,6 @@ func TestBearer(t *testing.T) {
 func TestDecide(t *testing.T) {
 	t.Parallel()
 	key := keytable.Record{Kind: keytable.KindKey, Expires: 1000}
-	flagged := func(f uint8) keytable.Record { r := key; r.Flags = f; return r }
 	const found, ready, absent, loading = true, true, false, false
 	cases := map[string]struct {
 		r            keytable.Record
@@ -97,13 +96,26 @@ func TestDecide(t *testing.T) {
 		"unknown":                   {keytable.Record{}, absent, ready, 0, decision.InvalidKey},
 		"not loaded yet":            {keytable.Record{}, absent, loading, 0, decision.EdgeNotReady},
 		"a record of another kind":  {keytable.Record{Kind: keytable.KindSecret}, found, ready, 0, decision.InvalidKey},
-		"unpaid":                    {flagged(keytable.FlagUnpaid), found, ready, 0, decision.Unpaid},
-		"quota used":                {flagged(keytable.FlagQuotaUsed), found, ready, 0, decision.QuotaUsed},
 	}
 	for name, c := range cases {
 		d := Decide(c.r, c.found, c.ready, c.now)
 		if d.Code != c.want || (c.want == decision.EdgeNotReady) != (d.RetryAfter > 0) {
 			t.Errorf("%s: %+v, want %q", name, d, c.want)
+		}
+	}
+}
+
+func TestStanding(t *testing.T) {
+	t.Parallel()
+	for flags, want := range map[uint8]decision.Code{
+		0:                   "",
+		keytable.FlagLimits: "",
+		keytable.FlagUnpaid: decision.Unpaid,
+		keytable.FlagQuotaUsed | keytable.FlagAllowlist: decision.QuotaUsed,
+		keytable.FlagUnpaid | keytable.FlagQuotaUsed:    decision.Unpaid,
+	} {
+		if d := Standing(flags); d.Code != want {
+			t.Errorf("%b: %q, want %q", flags, d.Code, want)
 		}
 	}
 }

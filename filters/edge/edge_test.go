@@ -26,10 +26,14 @@ var (
 func edgePolicy() []byte {
 	return (&policy.Policy{
 		DocsBase: "http://gw", Anonymous: 50, Classes: []string{"default"},
-		Plans:  []policy.Plan{{Number: 1, Name: "small", Limits: []policy.Limit{{PerMinute: 3}}}},
-		Scopes: []policy.Scope{{Bit: 0, Name: "*"}, {Bit: 1, Name: "streams:read"}},
+		Plans: []policy.Plan{
+			{Number: 1, Name: "small", Limits: []policy.Limit{{PerMinute: 3}}}, {Number: 2, Name: "roomy", Limits: []policy.Limit{{PerMinute: 1000}}},
+		},
+		Issuers: []policy.Issuer{{Name: issuer, Audience: issuer, Own: true, ScopeClaim: "scopes", AccountClaim: "account"}},
+		Scopes:  []policy.Scope{{Bit: 0, Name: "*"}, {Bit: 1, Name: "streams:read"}},
 		Routes: []policy.Route{
 			{Name: "streams.list", Auth: policy.AuthKey, Scope: "streams:read", Grants: keytable.Scopes{}.With(0).With(1)},
+			{Name: "streams.get", Auth: policy.AuthKey | policy.AuthToken, Scope: "streams:read", Grants: keytable.Scopes{}.With(0).With(1)},
 			{Name: "clips.create", Auth: policy.AuthKey, Scope: "clips:write", Grants: keytable.Scopes{}.With(0)},
 			{Name: "health", Auth: policy.AuthNone},
 			{Name: "unmapped", Deny: decision.RouteNotMapped},

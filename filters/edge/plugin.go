@@ -6,6 +6,7 @@ import (
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
 	"sluice.dev/sluice/filters/policy"
+	"sluice.dev/sluice/filters/token"
 	"sluice.dev/sluice/filters/wasmhost"
 )
 
@@ -65,10 +66,16 @@ func (g *gauge) add(m proxywasm.MetricGauge, now int64) {
 func (p *plugin) NewHttpContext(uint32) types.HttpContext { return &request{plugin: p} }
 
 // env is what the gate needs of the host.
-type env struct{ wasmhost.Shared }
+type env struct {
+	wasmhost.Shared
+	tokens token.Table
+}
+
+// Tokens remembers tokens for as long as this configuration is in force.
+func (e *env) Tokens() *token.Table { return &e.tokens }
 
 // ClientAddress is the client's address with its port.
-func (env) ClientAddress() string { return wasmhost.ClientAddress() }
+func (*env) ClientAddress() string { return wasmhost.ClientAddress() }
 
 // Authorization is the request's Authorization header.
-func (env) Authorization() string { return wasmhost.Header("authorization") }
+func (*env) Authorization() string { return wasmhost.Header("authorization") }

@@ -23,7 +23,7 @@ type request struct {
 // of any that the client sent, or answers it.
 func (r *request) OnHttpRequestHeaders(int, bool) types.Action {
 	now := wasmhost.Now()
-	v := gate.Check(r.plugin.policy, wasmhost.RouteName(), r.plugin.env, now)
+	v := gate.Check(r.plugin.policy, wasmhost.RouteName(), &r.plugin.env, now)
 	r.rate = v.Rate
 	if v.OK() {
 		v.Decision = r.identify(v, now)
@@ -43,7 +43,7 @@ func (r *request) identify(v gate.Verdict, now int64) decision.Decision {
 	var err error
 	if !v.Known {
 		err = proxywasm.RemoveHttpRequestHeader(identity.Header)
-	} else if value := r.plugin.callers.header(r.plugin.policy, v.Caller, now); value != "" {
+	} else if value := r.plugin.callers.header(r.plugin.policy, v.Caller, v.Token, now); value != "" {
 		err = proxywasm.ReplaceHttpRequestHeader(identity.Header, value)
 	} else {
 		return decision.Decision{Code: decision.EdgeNotReady, RetryAfter: 1}

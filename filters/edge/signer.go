@@ -18,9 +18,10 @@ type signer struct {
 	recent [256]signed
 }
 
-// signed is a header made for a key as it was then.
+// signed is a header made for a key, or for a token, as it was then.
 type signed struct {
 	caller keytable.Record
+	token  string
 	until  int64
 	value  string
 }
@@ -28,11 +29,12 @@ type signed struct {
 // secretAge is how long a secret is used before it is read again, in seconds.
 const secretAge = 5
 
-// header returns the value for caller, signed for at least half its lifetime
+// header returns the value for caller, with a token of the given id or, when
+// that is empty, the key of its record, signed for at least half its lifetime
 // more; "" when the edge has no secret or does not know the caller's plan.
-func (s *signer) header(p *policy.Policy, caller keytable.Record, now int64) string {
+func (s *signer) header(p *policy.Policy, caller keytable.Record, token string, now int64) string {
 	slot := &s.recent[caller.ID%uint64(len(s.recent))]
-	if slot.caller == caller && now < slot.until {
+	if slot.caller == caller && slot.token == token && now < slot.until {
 		return slot.value
 	}
 	plan, ok := p.Plan(caller.Plan)
@@ -41,11 +43,14 @@ func (s *signer) header(p *policy.Policy, caller keytable.Record, now int64) str
 	}
 	c := identity.Caller{
 		Account: keytable.FormatID(keytable.AccountPrefix, caller.Account),
-		Key:     keytable.FormatID(keytable.KeyPrefix, caller.ID),
+		Key:     token,
 		Plan:    plan.Name,
 		Scopes:  p.ScopeNames(caller.Scopes),
 	}
-	*slot = signed{caller, now + identity.Lifetime/2, identity.Sign(s.secret.Secret[:], c, now)}
+	if token == "" {
+		c.Key = keytable.FormatID(keytable.KeyPrefix, caller.ID)
+	}
+	*slot = signed{caller, token, now + identity.Lifetime/2, identity.Sign(s.secret.Secret[:], c, now)}
 	return slot.value
 }
 

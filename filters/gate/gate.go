@@ -5,21 +5,23 @@ package gate
 
 import (
 	"crypto/sha256"
+	"strings"
 
+	"sluice.dev/sluice/filters/allowlist"
 	"sluice.dev/sluice/filters/auth"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/filters/keytable"
 	"sluice.dev/sluice/filters/policy"
 	"sluice.dev/sluice/filters/ratelimit"
 	"sluice.dev/sluice/filters/scopes"
+	"sluice.dev/sluice/filters/token"
 )
 
 // Env is what the gate needs of the machine around it.
 type Env interface {
-	// Record finds the record with tag t.
-	Record(t keytable.Tag) (keytable.Record, bool)
-	// Ready reports whether the table of records has been loaded once.
-	Ready() bool
+	token.Env
+	// Tokens remembers the tokens judged under the present policy.
+	Tokens() *token.Table
 	// Take counts a request in the window of id.
 	Take(k ratelimit.Kind, id ratelimit.ID, l ratelimit.Limit, now int64) ratelimit.Result
 	// ClientAddress is the address of the client, with its port.
@@ -32,17 +34,18 @@ type Env interface {
 type Verdict struct {
 	decision.Decision
 	Rate   ratelimit.Result // for the headers, whatever the decision
-	Known  bool             // Caller is the record of a good key
-	Caller keytable.Record
-	Route  *policy.Route // nil when the edge has no policy for it
+	Known  bool             // Caller has a good key or token
+	Caller keytable.Record  // of the key; for a token made from its account's
+	Token  string           // id of the session or grant; empty: Caller has a key
+	Route  *policy.Route    // nil when the edge has no policy for it
 }
 
 // Check judges a request to the named route at now, in unix seconds.
 //
-// The order: policy, route, credential, scope, rate limit. Every request counts
-// in one window: the account's once its key is known to be good, else the
-// client address's, so that guessing keys is limited too. A request that is
-// refused for its rate is not counted.
+// The order: policy, route, credential, address, standing, scope, plan, rate
+// limit. Every request counts in one window: the account's once its credential
+// is known to be good, else the client address's, so that guessing is limited
+// too. A request that is refused for its rate is not counted.
 func Check(p *policy.Policy, routeName string, env Env, now int64) Verdict {
 	if p == nil {
 		return Verdict{Decision: notReady}
@@ -68,9 +71,9 @@ func Check(p *policy.Policy, routeName string, env Env, now int64) Verdict {
 	if route.Auth&policy.AuthKey != 0 && auth.WellFormed(credential) {
 		return checkKey(p, route, env, credential, now)
 	}
-	if route.Auth&policy.AuthSession != 0 {
-		// The product behind verifies session tokens.
-		return refuse(p, route, env, decision.Pass, now)
+	mistyped := route.Auth&policy.AuthKey != 0 && strings.IndexByte(credential, '.') < 0 // tokens have dots, keys none
+	if route.Auth&(policy.AuthToken|policy.AuthSession) != 0 && !mistyped {
+		return checkToken(p, route, env, credential, now)
 	}
 	return refuse(p, route, env, decision.Deny(decision.InvalidKey), now)
 }
@@ -79,36 +82,89 @@ var notReady = decision.Decision{Code: decision.EdgeNotReady, RetryAfter: 1}
 
 func checkKey(p *policy.Policy, route *policy.Route, env Env, key string, now int64) Verdict {
 	r, found := env.Record(keytable.TagOfKey(sha256.Sum256([]byte(key))))
-	d := auth.Decide(r, found, found || env.Ready(), now)
-	if !d.OK() && (!found || d.Code == decision.TokenExpired || d.Code == decision.InvalidKey) {
+	if d := auth.Decide(r, found, found || env.Ready(), now); !d.OK() {
 		return refuse(p, route, env, d, now)
 	}
-	limit, ok := limitOf(p, route, env, r)
-	if !ok { // a key of a plan that this policy does not know yet
+	return admit(p, route, env, Verdict{Caller: r}, now)
+}
+
+// checkToken judges a token and finds its account. A route that takes session
+// tokens gets those that the edge cannot judge, since its product judges too.
+func checkToken(p *policy.Policy, route *policy.Route, env Env, text string, now int64) Verdict {
+	b, d := env.Tokens().Judge(p, env, text, now)
+	var account keytable.Record
+	if d.OK() {
+		var found bool
+		account, found = env.Record(keytable.TagOfAccount(b.Account))
+		if !found || account.Kind != keytable.KindAccount {
+			d = decision.Deny(decision.InvalidToken)
+		}
+	}
+	if !d.OK() {
+		if route.Auth&policy.AuthSession != 0 {
+			d = decision.Pass
+		}
+		return refuse(p, route, env, d, now)
+	}
+	caller := keytable.Record{Kind: keytable.KindToken, Flags: account.Flags, Plan: account.Plan, Expires: uint32(b.Expires),
+		ID: b.ID, Account: b.Account, Scopes: b.Scopes}
+	return admit(p, route, env, Verdict{Caller: caller, Token: b.Credential}, now)
+}
+
+// admit judges a request of a caller who is known, by what its account has and
+// may, and counts it for the account.
+func admit(p *policy.Policy, route *policy.Route, env Env, v Verdict, now int64) Verdict {
+	plan, ok := p.Plan(v.Caller.Plan)
+	if !ok { // this policy does not know it yet
 		return refuse(p, route, env, notReady, now)
 	}
-	v := Verdict{Decision: d, Known: true, Caller: r, Route: route}
-	if v.OK() {
-		v.Decision = scopes.Decide(r.Scopes, route.Grants, route.Scope)
-	}
-	v.Rate = env.Take(ratelimit.Accounts, ratelimit.AccountID(r.Account, route.Class), limit, now)
+	v.Known, v.Route = true, route
+	v.Decision = entitled(plan, route, env, v.Caller)
+	id := ratelimit.AccountID(v.Caller.Account, route.Class)
+	v.Rate = env.Take(ratelimit.Accounts, id, limitOf(p, plan, route, env, v.Caller), now)
 	return limited(v)
 }
 
+// entitled checks, in this order, from where a caller comes, whether its account
+// is in good standing, its scopes, and what its plan includes.
+func entitled(plan *policy.Plan, route *policy.Route, env Env, caller keytable.Record) decision.Decision {
+	if caller.Flags&keytable.FlagAllowlist != 0 {
+		if d := addressed(env, caller.Account); !d.OK() {
+			return d
+		}
+	}
+	if d := auth.Standing(caller.Flags); !d.OK() && route.Auth&policy.AuthSession == 0 {
+		return d
+	}
+	if d := scopes.Decide(caller.Scopes, route.Grants, route.Scope); !d.OK() {
+		return d
+	}
+	if !plan.Includes(route.Product) {
+		return decision.Decision{Code: decision.PlanTooLow,
+			Detail: decision.Detail{Field: "plan", Issue: plan.Name + " does not include this product", Expected: route.Product}}
+	}
+	return decision.Pass
+}
+
+// addressed checks the client's address against the account's allowlist.
+func addressed(env Env, account uint64) decision.Decision {
+	list, _, whole := keytable.Join(keytable.TagOfAllowlist(account), env.Record)
+	if !whole { // it is just arriving
+		return notReady
+	}
+	return allowlist.Decide(env.ClientAddress(), list)
+}
+
 // limitOf is the account's own limit in the route's class, or its plan's.
-func limitOf(p *policy.Policy, route *policy.Route, env Env, r keytable.Record) (ratelimit.Limit, bool) {
+func limitOf(p *policy.Policy, plan *policy.Plan, route *policy.Route, env Env, r keytable.Record) ratelimit.Limit {
 	if r.Flags&keytable.FlagLimits != 0 {
 		own, ok := env.Record(keytable.TagOfLimit(r.Account, p.Classes[route.Class]))
 		if ok && own.Kind == keytable.KindLimit {
-			return ratelimit.Limit{PerMinute: own.Limit}, true
+			return ratelimit.Limit{PerMinute: own.Limit}
 		}
 	}
-	plan, ok := p.Plan(r.Plan)
-	if !ok {
-		return ratelimit.Limit{}, false
-	}
 	l := plan.Limits[route.Class]
-	return ratelimit.Limit{PerMinute: l.PerMinute, Burst: l.Burst}, true
+	return ratelimit.Limit{PerMinute: l.PerMinute, Burst: l.Burst}
 }
 
 // refuse ends a request that has no good key with d, which may also let it
@@ -122,7 +178,7 @@ func refuse(p *policy.Policy, route *policy.Route, env Env, d decision.Decision,
 // limited turns a request that would pass, or guesses at credentials, into 429
 // when its window is full. Other refusals keep their reason.
 func limited(v Verdict) Verdict {
-	guess := v.Code == decision.InvalidKey || v.Code == decision.AuthRequired
+	guess := v.Code == decision.InvalidKey || v.Code == decision.InvalidToken || v.Code == decision.AuthRequired
 	if !v.Rate.OK && (v.OK() || guess) {
 		v.Decision = decision.Decision{Code: decision.RateLimited, RetryAfter: v.Rate.RetryAfter}
 	}

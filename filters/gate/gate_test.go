@@ -6,9 +6,11 @@ import (
 
 	"sluice.dev/sluice/filters/auth"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/filters/jwt"
 	"sluice.dev/sluice/filters/keytable"
 	"sluice.dev/sluice/filters/policy"
 	"sluice.dev/sluice/filters/ratelimit"
+	"sluice.dev/sluice/filters/token"
 )
 
 const now = 1_800_000_000
@@ -20,12 +22,15 @@ type edge struct {
 	ready   bool
 	address string
 	header  string
+	tokens  token.Table
 }
 
 func (e *edge) Record(t keytable.Tag) (keytable.Record, bool) { r, ok := e.records[t]; return r, ok }
 func (e *edge) Ready() bool                                   { return e.ready }
 func (e *edge) ClientAddress() string                         { return e.address }
 func (e *edge) Authorization() string                         { return e.header }
+func (e *edge) Tokens() *token.Table                          { return &e.tokens }
+func (e *edge) Verify(_ jwt.Key, _ string, sum []byte) bool   { return string(sum) == "good" }
 func (e *edge) Take(_ ratelimit.Kind, id ratelimit.ID, l ratelimit.Limit, at int64) ratelimit.Result {
 	if e.windows[id] == nil {
 		e.windows[id] = ratelimit.New(id)
@@ -47,11 +52,19 @@ func newPolicy(t *testing.T) *policy.Policy {
 	grants := keytable.Scopes{}.With(bitAdmin).With(bitStreams).With(bitRead)
 	p := policy.Parse((&policy.Policy{
 		Anonymous: 3, Classes: []string{"default", "events"},
-		Plans: []policy.Plan{{Number: 1, Name: "small", Limits: []policy.Limit{{PerMinute: 2}, {PerMinute: 5}}}},
+		Plans: []policy.Plan{
+			{Number: 1, Name: "small", Limits: []policy.Limit{{PerMinute: 2}, {PerMinute: 5}}},
+			{Number: 2, Name: "tiny", Limits: []policy.Limit{{PerMinute: 2}, {PerMinute: 5}}, Products: []string{"media"}},
+		},
+		Scopes:  []policy.Scope{{Bit: bitAdmin, Name: "*"}, {Bit: bitStreams, Name: "streams:*"}, {Bit: bitRead, Name: "streams:read"}},
+		Issuers: []policy.Issuer{{Name: "http://gw", Audience: "http://gw", Own: true, ScopeClaim: "scopes", AccountClaim: "account"}},
 		Routes: []policy.Route{
 			{Name: "streams.list", Auth: policy.AuthKey, Scope: "streams:read", Grants: grants},
 			{Name: "events.list", Auth: policy.AuthKey, Scope: "streams:read", Grants: grants, Class: 1},
 			{Name: "any", Auth: policy.AuthKey},
+			{Name: "media", Auth: policy.AuthKey, Product: "media"},
+			{Name: "voice", Auth: policy.AuthKey | policy.AuthToken, Product: "voice"},
+			{Name: "streams.get", Auth: policy.AuthKey | policy.AuthToken, Scope: "streams:read", Grants: grants},
 			{Name: "keys", Auth: policy.AuthSession},
 			{Name: "both", Auth: policy.AuthSession | policy.AuthKey},
 			{Name: "health", Auth: policy.AuthNone},
@@ -89,6 +102,7 @@ func TestWhoGetsThrough(t *testing.T) {
 	p := newPolicy(t)
 	unknown := auth.FormatKey(99, [auth.SecretBytes]byte{99})
 	ended := func(r *keytable.Record) { r.Expires = now }
+	plan := func(n uint16) func(*keytable.Record) { return func(r *keytable.Record) { r.Plan = n } }
 	flag := func(f uint8) func(*keytable.Record) { return func(r *keytable.Record) { r.Flags = f } }
 	cases := map[string]struct {
 		route string
@@ -112,9 +126,13 @@ func TestWhoGetsThrough(t *testing.T) {
 		"unpaid":                  {route: "streams.list", bits: []int{bitRead}, set: flag(keytable.FlagUnpaid), want: decision.Unpaid},
 		"quota used":              {route: "streams.list", bits: []int{bitRead}, set: flag(keytable.FlagQuotaUsed), want: decision.QuotaUsed},
 		"a plan not known":        {route: "streams.list", set: func(r *keytable.Record) { r.Plan = 9 }, want: decision.EdgeNotReady},
+		"a product of the plan":   {route: "media", set: plan(2)},
+		"a product beyond it":     {route: "voice", set: plan(2), want: decision.PlanTooLow},
+		"a plan of everything":    {route: "voice", set: plan(1)},
+		"a mistyped key":          {route: "streams.get", raw: "Bearer slk_x", want: decision.InvalidKey},
 		"unmapped, with a key":    {route: "unmapped", bits: []int{bitAdmin}, want: decision.RouteNotMapped},
 		"unmapped, without a key": {route: "unmapped", raw: "none", want: decision.RouteNotMapped},
-		"no policy":               {route: "streams.get", bits: []int{bitAdmin}, want: decision.EdgeNotReady},
+		"no policy":               {route: "streams.put", bits: []int{bitAdmin}, want: decision.EdgeNotReady},
 		"public":                  {route: "health", raw: "none"},
 		"optional, without":       {route: "optional", raw: "none"},
 		"optional, good key":      {route: "optional", bits: []int{bitRead}},

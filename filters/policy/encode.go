@@ -3,17 +3,20 @@ package policy
 import (
 	"encoding/binary"
 
-	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/filters/keytable"
 )
 
 // magic opens an encoded policy; its last byte is the version of the form.
-const magic = "SLP\x01"
+const magic = "SLP\x02"
 
 // Limits of an encoded policy. They bound what an edge spends on a push.
 const (
 	MaxBytes  = 4 << 20
 	MaxRoutes = 20000
+	// MaxIssuers bounds those whose tokens are accepted, and MaxGrants what one
+	// of them may map.
+	MaxIssuers = 33
+	MaxGrants  = 256
 )
 
 // Encode gives the bytes of p that Parse reads.
@@ -34,6 +37,10 @@ func (p *Policy) Encode() []byte {
 	for _, s := range p.Scopes {
 		b = str(append(b, s.Bit), s.Name)
 	}
+	b = binary.AppendUvarint(b, uint64(len(p.Issuers)))
+	for _, is := range p.Issuers {
+		b = encodeIssuer(b, is)
+	}
 	b = binary.AppendUvarint(b, uint64(len(p.Routes)))
 	for _, r := range p.Routes {
 		b = encodeRoute(b, r)
@@ -48,15 +55,35 @@ func encodePlan(b []byte, pl Plan) []byte {
 		b = binary.AppendUvarint(b, uint64(l.PerMinute))
 		b = binary.AppendUvarint(b, uint64(l.Burst))
 	}
+	b = binary.AppendUvarint(b, uint64(len(pl.Products)))
+	for _, name := range pl.Products {
+		b = str(b, name)
+	}
 	return b
+}
+
+func encodeIssuer(b []byte, is Issuer) []byte {
+	var own byte
+	if is.Own {
+		own = 1
+	}
+	b = append(str(str(b, is.Name), is.Audience), own)
+	b = binary.LittleEndian.AppendUint64(str(b, is.ScopeClaim), is.Account)
+	b = binary.AppendUvarint(str(b, is.AccountClaim), uint64(len(is.Grants)))
+	for _, g := range is.Grants {
+		b = bits(str(b, g.Value), g.Scopes)
+	}
+	return b
+}
+
+func bits(b []byte, s keytable.Scopes) []byte {
+	return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(b, s[0]), s[1])
 }
 
 func encodeRoute(b []byte, r Route) []byte {
 	b = str(str(b, r.Name), r.Product)
 	b = str(append(b, byte(r.Auth), r.Class), r.Scope)
-	b = binary.LittleEndian.AppendUint64(b, r.Grants[0])
-	b = binary.LittleEndian.AppendUint64(b, r.Grants[1])
-	return str(b, string(r.Deny))
+	return str(bits(b, r.Grants), string(r.Deny))
 }
 
 func str(b []byte, s string) []byte {
@@ -83,6 +110,12 @@ func Parse(b []byte) *Policy {
 	for i := range p.Scopes {
 		p.Scopes[i] = Scope{Bit: r.byte(), Name: r.str()}
 	}
+	if n := r.count(MaxIssuers); n > 0 {
+		p.Issuers = make([]Issuer, n)
+	}
+	for i := range p.Issuers {
+		p.Issuers[i] = r.issuer()
+	}
 	p.Routes = make([]Route, r.count(MaxRoutes))
 	for i := range p.Routes {
 		p.Routes[i] = r.route()
@@ -91,81 +124,4 @@ func Parse(b []byte) *Policy {
 		return nil
 	}
 	return p
-}
-
-// reader takes values off the front of b. Once one does not fit it is bad, and
-// gives zeros only, so a caller may read on and look at bad once, at the end.
-type reader struct {
-	b   []byte
-	bad bool
-}
-
-func (r *reader) fail() { r.bad, r.b = true, nil }
-
-func (r *reader) uvarint() uint64 {
-	v, n := binary.Uvarint(r.b)
-	if n <= 0 {
-		r.fail()
-		return 0
-	}
-	r.b = r.b[n:]
-	return v
-}
-
-// max reads a number that is at most limit.
-func (r *reader) max(limit uint64) uint64 {
-	v := r.uvarint()
-	if v > limit {
-		r.fail()
-		return 0
-	}
-	return v
-}
-
-// count reads how many values follow: at most limit, and no more than the bytes
-// that are left.
-func (r *reader) count(limit uint64) uint64 {
-	return r.max(min(limit, uint64(len(r.b))))
-}
-
-func (r *reader) bytes(n uint64) []byte {
-	if n > uint64(len(r.b)) {
-		r.fail()
-		return nil
-	}
-	v := r.b[:n]
-	r.b = r.b[n:]
-	return v
-}
-
-func (r *reader) str() string { return string(r.bytes(r.uvarint())) }
-
-func (r *reader) byte() byte {
-	if v := r.bytes(1); len(v) == 1 {
-		return v[0]
-	}
-	return 0
-}
-
-func (r *reader) uint64() uint64 {
-	if v := r.bytes(8); len(v) == 8 {
-		return binary.LittleEndian.Uint64(v)
-	}
-	return 0
-}
-
-func (r *reader) plan() Plan {
-	pl := Plan{Number: uint16(r.max(65535)), Name: r.str()}
-	pl.Limits = make([]Limit, r.count(256))
-	for i := range pl.Limits {
-		pl.Limits[i] = Limit{PerMinute: uint32(r.max(1 << 31)), Burst: uint32(r.max(1 << 31))}
-	}
-	return pl
-}
-
-func (r *reader) route() Route {
-	return Route{
-		Name: r.str(), Product: r.str(), Auth: Auth(r.byte()), Class: r.byte(), Scope: r.str(),
-		Grants: keytable.Scopes{r.uint64(), r.uint64()}, Deny: decision.Code(r.str()),
-	}
 }

@@ -5,8 +5,11 @@
 package policy
 
 import (
+	"slices"
+
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/filters/keytable"
+	"sluice.dev/sluice/filters/scopes"
 )
 
 // Auth is the set of ways in which a route lets callers in.
@@ -15,9 +18,13 @@ type Auth uint8
 // The ways in. A route with none of them lets nobody in. AuthNone together with
 // another makes the credential optional: none is fine, a bad one is refused.
 const (
-	AuthNone    Auth = 1 << iota // anybody, without a credential
-	AuthKey                      // an API key, checked at the edge
-	AuthSession                  // a session token, checked by the product behind
+	AuthNone Auth = 1 << iota // anybody, without a credential
+	AuthKey                   // an API key, checked at the edge
+	// AuthSession is a session token, which the product checks too. So the edge
+	// lets one pass that it cannot judge, and accounts that owe money still
+	// reach what such a route serves: their own keys, sessions and invoices.
+	AuthSession
+	AuthToken // a token of any issuer, checked at the edge
 )
 
 // Policy is everything that decisions need besides the caller's own record.
@@ -28,6 +35,7 @@ type Policy struct {
 	Classes   []string // rate classes; a class is its index
 	Plans     []Plan
 	Scopes    []Scope
+	Issuers   []Issuer
 	Routes    []Route
 
 	byRoute map[string]int
@@ -36,9 +44,16 @@ type Policy struct {
 
 // Plan is what an account has bought.
 type Plan struct {
-	Number uint16 // as in the records of keys
-	Name   string
-	Limits []Limit // by class; all plans name every class
+	Number   uint16 // as in the records of keys
+	Name     string
+	Limits   []Limit  // by class; all plans name every class
+	Products []string // that it includes; none: all
+}
+
+// Includes reports whether the plan includes a product; "" is a route that the
+// edge answers by itself.
+func (pl *Plan) Includes(product string) bool {
+	return len(pl.Products) == 0 || product == "" || slices.Contains(pl.Products, product)
 }
 
 // Limit bounds the requests of one account in one class.
@@ -51,6 +66,59 @@ type Limit struct {
 type Scope struct {
 	Bit  uint8
 	Name string
+}
+
+// Issuer is one whose tokens are accepted. Its keys are not here: they come by
+// the key feed, since they change at other times than the policy.
+type Issuer struct {
+	Name     string // the claim iss, exactly
+	Audience string // must be in the claim aud
+	// Own says that it is this platform: its tokens say at+jwt, and their ids
+	// are those of sessions and grants.
+	Own          bool
+	ScopeClaim   string  // where a token's scopes stand
+	Account      uint64  // the account of all its callers; 0: AccountClaim names it
+	AccountClaim string  // empty: Account counts
+	Grants       []Grant // what values of ScopeClaim grant; none: values are names of scopes
+}
+
+// Grant is what one value of an issuer's scope claim grants.
+type Grant struct {
+	Value  string
+	Scopes keytable.Scopes
+}
+
+// Issuer returns the issuer with the given name; ok is false when its tokens
+// are not accepted.
+func (p *Policy) Issuer(name string) (is *Issuer, ok bool) {
+	for i := range p.Issuers {
+		if p.Issuers[i].Name == name {
+			return &p.Issuers[i], true
+		}
+	}
+	return nil, false
+}
+
+// Granted returns the scopes that words, the values of a token's scope claim,
+// grant. Those that mean nothing here grant nothing. Only our own tokens can
+// have the admin's scope.
+func (p *Policy) Granted(is *Issuer, words []string) (s keytable.Scopes) {
+	for _, w := range words {
+		for _, g := range is.Grants {
+			if g.Value == w {
+				s[0], s[1] = s[0]|g.Scopes[0], s[1]|g.Scopes[1]
+			}
+		}
+		if len(is.Grants) > 0 || w == scopes.Admin && !is.Own {
+			continue
+		}
+		for _, sc := range p.Scopes {
+			if sc.Name == w {
+				s = s.With(int(sc.Bit))
+			}
+		}
+	}
+	return s
 }
 
 // Route is the policy of one route, found by the name that Envoy gives it.
@@ -111,6 +179,12 @@ func (p *Policy) index() bool {
 			return false
 		}
 		p.byPlan[pl.Number] = i
+	}
+	for i, is := range p.Issuers {
+		first, _ := p.Issuer(is.Name)
+		if first != &p.Issuers[i] || is.Name == "" || is.Audience == "" || (is.Account == 0) == (is.AccountClaim == "") {
+			return false
+		}
 	}
 	return true
 }

@@ -13,8 +13,13 @@ func sample() *Policy {
 	return &Policy{
 		Version: 42, DocsBase: "http://gw", Anonymous: 60,
 		Classes: []string{"default", "events"},
-		Plans:   []Plan{{Number: 40009, Name: "pro", Limits: []Limit{{600, 100}, {5000, 0}}}, {Number: 1, Name: "local", Limits: []Limit{{1e6, 0}, {5000, 0}}}},
+		Plans:   []Plan{{Number: 40009, Name: "pro", Limits: []Limit{{600, 100}, {5000, 0}}, Products: []string{"api", "media"}}, {Number: 1, Name: "local", Limits: []Limit{{1e6, 0}, {5000, 0}}}},
 		Scopes:  []Scope{{0, "*"}, {1, "streams:*"}, {2, "streams:read"}},
+		Issuers: []Issuer{
+			{Name: "http://gw", Audience: "http://gw", Own: true, ScopeClaim: "scopes", AccountClaim: "account"},
+			{Name: "https://id.example", Audience: "sluice", ScopeClaim: "roles", Account: 7,
+				Grants: []Grant{{"viewer", keytable.Scopes{}.With(2)}, {"editor", keytable.Scopes{}.With(1)}}},
+		},
 		Routes: []Route{
 			{Name: "streams.list", Product: "media", Auth: AuthKey, Scope: "streams:read", Grants: keytable.Scopes{}.With(0).With(1).With(2)},
 			{Name: "sessions", Product: "api", Auth: AuthSession | AuthNone, Class: 1},
@@ -52,6 +57,46 @@ func TestLookUps(t *testing.T) {
 	}
 }
 
+func TestWhatTokensGrant(t *testing.T) {
+	t.Parallel()
+	p := Parse(sample().Encode())
+	own, _ := p.Issuer("http://gw")
+	mapped, _ := p.Issuer("https://id.example")
+	unmapped := &Issuer{}
+	for _, c := range []struct {
+		is    *Issuer
+		words []string
+		want  string
+	}{
+		{own, []string{"streams:read", "streams:*", "unknown"}, "[streams:* streams:read]"},
+		{own, []string{"*"}, "[*]"},
+		{own, nil, "[]"},
+		{mapped, []string{"viewer", "editor"}, "[streams:* streams:read]"},
+		{mapped, []string{"streams:read", "*", "Viewer"}, "[]"},
+		{unmapped, []string{"streams:read"}, "[streams:read]"},
+		{unmapped, []string{"*"}, "[]"},
+	} {
+		if got := fmt.Sprint(p.ScopeNames(p.Granted(c.is, c.words))); got != c.want {
+			t.Errorf("%s %q: %s, want %s", c.is.Name, c.words, got, c.want)
+		}
+	}
+	if _, ok := p.Issuer("https://id.example/"); ok {
+		t.Error("an issuer of another name was found")
+	}
+}
+
+func TestProductsOfPlans(t *testing.T) {
+	t.Parallel()
+	p := Parse(sample().Encode())
+	pro, _ := p.Plan(40009)
+	local, _ := p.Plan(1)
+	for product, want := range map[string]bool{"media": true, "": true, "voice": false} {
+		if pro.Includes(product) != want || !local.Includes(product) {
+			t.Errorf("%q: pro %v, local %v", product, pro.Includes(product), local.Includes(product))
+		}
+	}
+}
+
 func TestInconsistentPolicyIsRefused(t *testing.T) {
 	t.Parallel()
 	cases := map[string]func(*Policy){
@@ -59,6 +104,10 @@ func TestInconsistentPolicyIsRefused(t *testing.T) {
 		"a route without a name": func(p *Policy) { p.Routes[1].Name = "" },
 		"a class not defined":    func(p *Policy) { p.Routes[1].Class = 2 },
 		"a plan twice":           func(p *Policy) { p.Plans[1].Number = 40009 },
+		"an issuer twice":        func(p *Policy) { p.Issuers[1].Name = "http://gw" },
+		"an issuer for anybody":  func(p *Policy) { p.Issuers[1].Audience = "" },
+		"callers of no account":  func(p *Policy) { p.Issuers[1].Account = 0 },
+		"callers of two":         func(p *Policy) { p.Issuers[1].AccountClaim = "account" },
 		"a plan without a class": func(p *Policy) { p.Plans[1].Limits = p.Plans[1].Limits[:1] },
 	}
 	for name, change := range cases {

@@ -51,8 +51,9 @@ func (s *Set) manager(name string) (*anypb.Any, error) {
 		HttpFilters: s.chain(),
 		AccessLog:   accessLog(s.doc.AccessLog),
 
-		// Who calls: the peer itself, and nobody counts as internal.
+		// Who calls: the peer itself, or whom trusted proxies name, and nobody counts as internal.
 		UseRemoteAddress:      wrapperspb.Bool(true),
+		XffNumTrustedHops:     s.doc.TrustedProxies,
 		InternalAddressConfig: &hcm.HttpConnectionManager_InternalAddressConfig{},
 
 		// What a path means is settled before a route is chosen by it.
