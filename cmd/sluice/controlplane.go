@@ -12,6 +12,7 @@ import (
 	"sluice.dev/sluice/controlplane/api"
 	"sluice.dev/sluice/controlplane/config"
 	"sluice.dev/sluice/controlplane/feed"
+	"sluice.dev/sluice/controlplane/idempotency"
 	"sluice.dev/sluice/controlplane/identity"
 	"sluice.dev/sluice/controlplane/postgres"
 	"sluice.dev/sluice/controlplane/respond"
@@ -76,7 +77,7 @@ func (e environment) api(pool *pgxpool.Pool, edges *xds.Server, adapter respond.
 	if err != nil {
 		return api.Config{}, err
 	}
-	s, err := e.services(pool)
+	s, err := e.services(pool, idempotency.DB{Pool: pool})
 	if err != nil {
 		return api.Config{}, err
 	}

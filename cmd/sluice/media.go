@@ -15,7 +15,7 @@ func runMedia(ctx context.Context, env environment) error {
 		return err
 	}
 	defer pool.Close()
-	s, err := env.services(pool)
+	s, err := env.services(pool, pool)
 	if err != nil {
 		return err
 	}

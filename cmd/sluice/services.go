@@ -9,6 +9,7 @@ import (
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"sluice.dev/sluice/controlplane/outbound"
+	"sluice.dev/sluice/controlplane/postgres"
 	"sluice.dev/sluice/controlplane/schedules"
 	"sluice.dev/sluice/controlplane/webhooks"
 	"sluice.dev/sluice/controlplane/webhooks/delivery"
@@ -26,7 +27,9 @@ type services struct {
 	schedules *schedules.Service
 }
 
-func (e environment) services(pool *pgxpool.Pool) (s services, err error) {
+// services builds them over pool; db is what their stores use, which is pool or
+// joins the transaction of a request that may be repeated.
+func (e environment) services(pool *pgxpool.Pool, db postgres.DB) (s services, err error) {
 	key, err := e.require("SLUICE_SECRETS_KEY")
 	if err != nil {
 		return s, err
@@ -48,8 +51,8 @@ func (e environment) services(pool *pgxpool.Pool) (s services, err error) {
 		return s, err
 	}
 	s.outbound = outbound.New(outbound.Config{Allow: allow})
-	s.webhooks = webhooks.New(webhooks.Config{DB: pool, Jobs: jobs, Box: s.box, Client: s.outbound})
+	s.webhooks = webhooks.New(webhooks.Config{DB: db, Jobs: jobs, Box: s.box, Client: s.outbound})
 	s.deliverer = delivery.New(delivery.Config{DB: pool, Service: s.webhooks, Client: s.outbound})
-	s.schedules = schedules.New(schedules.Config{DB: pool, Jobs: jobs, Events: s.webhooks, CheckURL: s.outbound.CheckURL})
+	s.schedules = schedules.New(schedules.Config{DB: db, Jobs: jobs, Events: s.webhooks, CheckURL: s.outbound.CheckURL})
 	return s, nil
 }

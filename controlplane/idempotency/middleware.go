@@ -89,7 +89,7 @@ func (m *Middleware) Wrap(next http.Handler) http.Handler {
 		}
 		err = m.run(w, r, next, q)
 		if errors.Is(err, errMismatch) {
-			m.Respond.Error(unprocessable{w}, r, err)
+			m.Respond.Error(w, r, err)
 			return nil
 		}
 		return err
@@ -144,17 +144,8 @@ func digest(parts ...string) []byte {
 	return h.Sum(nil)
 }
 
-var errMismatch error = &controlplane.Error{Code: decision.InvalidRequest,
-	Message: "This Idempotency-Key was used for another request.",
+var errMismatch error = &controlplane.Error{Code: decision.KeyReused,
 	Details: []decision.Detail{{Field: Header, Issue: "was used for another request", Expected: "a new key for each request"}}}
-
-// unprocessable sends 422 whatever the status.
-type unprocessable struct{ http.ResponseWriter }
-
-// WriteHeader sends 422.
-func (u unprocessable) WriteHeader(int) {
-	u.ResponseWriter.WriteHeader(http.StatusUnprocessableEntity)
-}
 
 // run answers q, by next or from the store.
 func (m *Middleware) run(w http.ResponseWriter, r *http.Request, next http.Handler, q request) error {

@@ -74,9 +74,10 @@ func (u unreached) Error() string {
 	return "the database does not answer: " + why
 }
 
-// InTx runs f in a transaction: committed if f returns nil, else rolled back.
+// InTx runs f in a transaction: committed if f returns nil, else rolled back. A
+// database that cannot be reached is an unavailable error, as of Unreachable.
 func InTx(ctx context.Context, db DB, f func(pgx.Tx) error) error {
-	return pgx.BeginFunc(ctx, db, f)
+	return Unreachable(pgx.BeginFunc(ctx, db, f))
 }
 
 // Constraint returns the name of the constraint that err violates, or "".

@@ -40,6 +40,7 @@ const (
 	MethodRefused   Code = "method_not_allowed"
 	Conflict        Code = "conflict"
 	Precondition    Code = "precondition_failed"
+	KeyReused       Code = "idempotency_key_reused"
 	TooLarge        Code = "request_too_large"
 	MediaType       Code = "unsupported_media_type"
 	HeadersTooLarge Code = "headers_too_large"

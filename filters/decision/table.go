@@ -21,6 +21,7 @@ var table = [...]Info{
 	{Timeout, 408, "The request took too long to arrive.", "Retry, on a better connection if need be."},
 	{Conflict, 409, "The request conflicts with the present state.", "Read the resource again and adapt the request."},
 	{Precondition, 412, "The resource has changed since it was read.", "Read it again and retry with its new ETag."},
+	{KeyReused, 422, "This Idempotency-Key was used for another request.", "Use a new key for each request, and the same one only to repeat it."},
 	{TooLarge, 413, "The request body is too large.", "Send a smaller body."},
 	{MediaType, 415, "The content type is not supported.", "Send `Content-Type: application/json`."},
 	{HeadersTooLarge, 431, "The request headers are too large.", "Send fewer or shorter headers."},
