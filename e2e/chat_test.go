@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -12,6 +13,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // model is a provider of ours behind the stack: it keeps the bodies that it is
@@ -27,7 +31,10 @@ func newModel() *model {
 	m := &model{asked: make(chan string, 100)}
 	m.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		m.asked <- string(body)
+		select {
+		case m.asked <- string(body):
+		default: // a test that asks so much does not look
+		}
 		m.mu.Lock()
 		answer := m.answer
 		m.mu.Unlock()
@@ -109,7 +116,7 @@ func TestChat(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, *stack, *model){
 		"caps at the edge": capsAtTheEdge, "refusals at the edge": refusalsAtTheEdge, "a whole stream": wholeStream,
 		"chunks as they come": chunksAsTheyCome, "a client that leaves": clientThatLeaves, "errors of the provider": providerErrors,
-		"the other routes": otherRoutes,
+		"the other routes": otherRoutes, "a token budget": budgetHolds, "agents": agents, "binary bodies": binaryBodies,
 	} {
 		for len(m.asked) > 0 {
 			<-m.asked
@@ -278,6 +285,130 @@ func otherRoutes(t *testing.T, s *stack, m *model) {
 		r := call(t, c.method, base+c.path, c.key, nil)
 		if r.StatusCode != c.status || !strings.Contains(r.body, c.want) {
 			t.Errorf("%s %s: %d %s", c.method, c.path, r.StatusCode, r.body)
+		}
+	}
+}
+
+// budgetHolds gives the stack's plan a token budget that some of many parallel
+// requests fit into, and counts the tokens that were used in the end.
+func budgetHolds(t *testing.T, s *stack, _ *model) {
+	const budget, each = 400, 7 // of a day; of what a completion of the model says
+	url, key := s.dev["SLUICE_RUNTIME_URL"]+"/v1/chat/completions", s.dev["SLUICE_API_KEY"]
+	ask := json.RawMessage(`{"model":"m","max_tokens":150,"messages":[{"role":"user","content":"hi"}]}`)
+	becomes := func(status int) {
+		eventually(t, "the budget is known", func() error {
+			r, err := try("POST", url, key, ask)
+			if err == nil && r.StatusCode != status {
+				return &unexpected{r}
+			}
+			return err
+		})
+	}
+	s.query(t, `INSERT INTO token_budgets (plan, daily) VALUES ('local', 1)`)
+	defer func() {
+		s.query(t, `DELETE FROM token_budgets WHERE plan = 'local'`)
+		becomes(http.StatusOK)
+	}()
+	becomes(http.StatusForbidden)
+	before := s.usedTokens(t)
+	s.query(t, `UPDATE token_budgets SET daily = $1 WHERE plan = 'local'`, before+budget)
+	becomes(http.StatusOK)
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	statuses := map[int]int{}
+	for range 30 {
+		all.Go(func() {
+			r, err := try("POST", url, key, ask)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if r.StatusCode == http.StatusForbidden {
+				wantError(t, r, 403, "BILLING_002")
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			statuses[r.StatusCode]++
+		})
+	}
+	all.Wait()
+	if statuses[200] == 0 || statuses[200]+statuses[403] != 30 {
+		t.Errorf("answers: %v", statuses)
+	}
+	eventually(t, "all is metered", func() error {
+		if used := s.usedTokens(t) - before; used < int64((statuses[200]+1)*each) || used > budget {
+			return fmt.Errorf("%d tokens are metered for %v", used, statuses)
+		}
+		return nil
+	})
+}
+
+func (s *stack) usedTokens(t *testing.T) (n int64) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), s.env["SLUICE_DATABASE_URL"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	if err := conn.QueryRow(t.Context(), `SELECT coalesce(sum(prompt_tokens + completion_tokens), 0)::bigint FROM token_usage`).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func (s *stack) query(t *testing.T, sql string, args ...any) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), s.env["SLUICE_DATABASE_URL"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	if _, err := conn.Exec(t.Context(), sql, args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// agents connects the official MCP client, without a key and with one.
+func agents(t *testing.T, s *stack, _ *model) {
+	for key, want := range map[string]bool{"": false, s.dev["SLUICE_API_KEY"]: true} {
+		client := mcp.NewClient(&mcp.Implementation{Name: "e2e", Version: "1"}, nil)
+		session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{
+			Endpoint: s.dev["SLUICE_RUNTIME_URL"] + "/mcp", HTTPClient: &http.Client{Transport: keyed{key}},
+		}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer session.Close()
+		if tools, err := session.ListTools(t.Context(), nil); err != nil || len(tools.Tools) == 0 {
+			t.Errorf("key %v: tools/list: %v", want, err)
+		}
+		res, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "complete", Arguments: map[string]any{"model": "echo-1", "prompt": "hello"}})
+		if called := err == nil && !res.IsError; called != want {
+			t.Errorf("key %v: tools/call: %v", want, err)
+		}
+	}
+}
+
+// keyed adds a credential to a client's requests.
+type keyed struct{ key string }
+
+// RoundTrip adds the credential, if there is one.
+func (k keyed) RoundTrip(r *http.Request) (*http.Response, error) {
+	if k.key != "" {
+		r = r.Clone(r.Context())
+		r.Header.Set("Authorization", "Bearer "+k.key)
+	}
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// binaryBodies go through the runtime to the gateway: a wrong key is refused
+// there, and what the product says comes back.
+func binaryBodies(t *testing.T, s *stack, _ *model) {
+	for _, path := range []string{"/v1/transcribe", "/v1/captions", "/v1/voice", "/v1/vision", "/v1/render", "/v1/transcode", "/v1/mux"} {
+		direct := call(t, "POST", s.url(path), s.dev["SLUICE_API_KEY"], json.RawMessage(`"x"`))
+		through := call(t, "POST", s.dev["SLUICE_RUNTIME_URL"]+path, s.dev["SLUICE_API_KEY"], json.RawMessage(`"x"`))
+		if through.StatusCode != direct.StatusCode || through.StatusCode == http.StatusNotFound || through.StatusCode == http.StatusBadGateway {
+			t.Errorf("%s: %d through the runtime, %d at the gateway: %s", path, through.StatusCode, direct.StatusCode, through.body)
 		}
 	}
 }

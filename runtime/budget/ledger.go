@@ -35,7 +35,7 @@ type Config struct {
 }
 
 // planAge is how long a plan's budget is believed without a look.
-const planAge = 5 * time.Second
+const planAge = time.Second
 
 // maxUnsettled bounds the settlements that wait for the database to come back.
 const maxUnsettled = 10_000

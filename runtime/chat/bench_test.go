@@ -14,8 +14,7 @@ import (
 // to the client over loopback, with nothing else under way.
 func BenchmarkChunk(b *testing.B) {
 	next := make(chan bool)
-	p := &provider{asked: make(chan string, 1)}
-	p.Server = serve(func(w http.ResponseWriter, r *http.Request) {
+	p := serve(func(w http.ResponseWriter, r *http.Request) {
 		say := events(hel)
 		for say(w, r); <-next; {
 			say(w, r)

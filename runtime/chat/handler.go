@@ -80,7 +80,7 @@ func (h *Handler) complete(w http.ResponseWriter, r *http.Request) error {
 		h.settle(r.Context(), res, req.Model, Usage{})
 		return err
 	}
-	defer stream.Close()
+	defer func() { _ = stream.Close() }() // it is over, or given up
 	out := sse.NewWriter(w)
 	out.Timeout = h.WriteTimeout
 	defer out.Close()
@@ -162,7 +162,7 @@ func (h *Handler) open(ctx context.Context, cancel context.CancelCauseFunc, req 
 	timer := time.AfterFunc(h.FirstEvent, func() { cancel(late) })
 	stream, first, err := h.Pool.Open(ctx, req)
 	if !timer.Stop() && err == nil {
-		stream.Close()
+		_ = stream.Close() // given up
 		err = late
 	}
 	if err != nil && errors.Is(context.Cause(ctx), late) {

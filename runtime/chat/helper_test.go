@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -118,7 +119,7 @@ func read(t *testing.T, r io.Reader) []string {
 	var list []string
 	for in := sse.NewReader(r, 0); ; {
 		e, err := in.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return list
 		}
 		if err != nil {

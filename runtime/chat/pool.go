@@ -98,7 +98,7 @@ func start(ctx context.Context, p Provider, r Request) (Stream, []byte, error) {
 		}
 	}
 	if err != nil {
-		s.Close()
+		_ = s.Close() // the next provider has its turn
 		if _, ok := errors.AsType[*controlplane.Error](err); !ok {
 			err = &controlplane.Error{Code: decision.BadGateway, Message: "The provider's stream ended before it began.", Cause: err}
 		}

@@ -108,7 +108,7 @@ func collect(r io.Reader) (answer, error) {
 	var out answer
 	for in := sse.NewReader(r, 0); ; {
 		e, err := in.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return out, nil
 		}
 		if err != nil {

@@ -21,7 +21,7 @@ func play(t *testing.T, p Provider, r chat.Request) (text, args, finish, usage s
 	defer s.Close()
 	for {
 		data, err := s.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return text, args, finish, usage
 		}
 		if err != nil {

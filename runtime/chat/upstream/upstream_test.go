@@ -73,7 +73,7 @@ func TestRequest(t *testing.T) {
 		"one limit, in front": {Config{OneLimit: true}, "", "", "/v1/chat/completions", "", `{"max_completion_tokens":5,"x":1}`},
 	} {
 		p, asked := serve(t, c.config, c.base, text("text/event-stream", "data: [DONE]\n\n"))
-		if _, err := all(t, p, chat.Request{Body: []byte(both), Bearer: c.bearer, ID: "req-1"}); err != io.EOF {
+		if _, err := all(t, p, chat.Request{Body: []byte(both), Bearer: c.bearer, ID: "req-1"}); !errors.Is(err, io.EOF) {
 			t.Errorf("%s: %v", name, err)
 		}
 		r := <-asked
@@ -124,7 +124,7 @@ func TestAnswersInOnePiece(t *testing.T) {
 	p, _ := serve(t, Config{}, "", text("application/json", `{"id":"c","created":1,"model":"m","object":"chat.completion","choices":[{"index":0,
 		"message":{"role":"assistant","content":null,"tool_calls":[{"id":"a"},{"id":"b"}]},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":1}}`))
 	got, err := all(t, p, chat.Request{Body: []byte("{}")})
-	if err != io.EOF {
+	if !errors.Is(err, io.EOF) {
 		t.Fatal(err)
 	}
 	list := strings.Split(got, "|")
