@@ -6,8 +6,10 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/controlplane/oauth/rules"
 	"sluice.dev/sluice/controlplane/postgres"
+	"sluice.dev/sluice/filters/decision"
 )
 
 // Exchange turns an authorization code into tokens. redirect and verifier are
@@ -63,7 +65,8 @@ func lockCode(ctx context.Context, tx pgx.Tx, code string) (g grant, c codeRow, 
 // scope, space-separated, may narrow the access token; "" asks for all that was
 // granted. It fails with invalid_grant, and ends the grant when the token was
 // used before: one of two users of it is a thief. A scope that is wider than the
-// grant's fails with invalid_scope and uses nothing up.
+// grant's fails with invalid_scope, too many live tokens with
+// rate_limit_exceeded, and both use nothing up.
 func (s *Service) Refresh(ctx context.Context, app App, refresh, scope string) (Tokens, error) {
 	sign, err := s.config.Sign(ctx)
 	if err != nil {
@@ -86,6 +89,9 @@ func (s *Service) Refresh(ctx context.Context, app App, refresh, scope string) (
 		if bad != nil {
 			return t, bad, nil
 		}
+		if err := s.mayIssue(ctx, tx, g); err != nil {
+			return t, nil, err
+		}
 		if _, err = tx.Exec(ctx, `UPDATE oauth_refresh_tokens SET used_at = $2 WHERE hash = $1`, hashOf(refresh), s.now()); err != nil {
 			return t, nil, fmt.Errorf("use refresh token: %w", postgres.Unreachable(err))
 		}
@@ -100,4 +106,23 @@ func (s *Service) lockRefresh(ctx context.Context, tx pgx.Tx, refresh string) (g
 		FROM oauth_refresh_tokens r JOIN oauth_grants g ON g.id = r.grant_id JOIN users u ON u.id = g.user_id
 		WHERE r.hash = $1 AND r.expires_at > $2 FOR UPDATE OF r, g`, hashOf(refresh), s.now()).Scan(append(g.columns(), &used)...)
 	return g, used, found(err, "find refresh token")
+}
+
+// maxLive bounds the access tokens of one grant that are live at once, so that a
+// client that refreshes in a loop fills neither our tables nor the edges'.
+const maxLive = 100
+
+// mayIssue fails with rate_limit_exceeded when the grant has maxLive tokens.
+func (s *Service) mayIssue(ctx context.Context, tx pgx.Tx, g grant) error {
+	var live int
+	var next *time.Time
+	err := tx.QueryRow(ctx, `SELECT count(*), min(expires_at) FROM oauth_access_tokens WHERE grant_id = $1 AND expires_at > $2`,
+		g.id, s.now()).Scan(&live, &next)
+	if err != nil {
+		return fmt.Errorf("count tokens: %w", postgres.Unreachable(err))
+	}
+	if live < maxLive {
+		return nil
+	}
+	return &controlplane.Error{Code: decision.RateLimited, RetryAfter: int(next.Sub(s.now()) / time.Second)}
 }

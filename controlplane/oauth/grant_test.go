@@ -1,6 +1,8 @@
 package oauth
 
 import (
+	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -305,4 +307,26 @@ func TestANewSigningKeyIsUsedOnceEdgesKnowIt(t *testing.T) {
 	if kid() == first {
 		t.Error("the old key still signs")
 	}
+}
+
+func TestAClientThatRefreshesInALoopIsSlowedDown(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	made := b.tokens(t)
+	_, err := b.db.Exec(t.Context(), `INSERT INTO oauth_access_tokens (id, hash, grant_id, scopes, issued_at, expires_at)
+		SELECT 'oat_' || n, sha256(n::text::bytea), grant_id, scopes, issued_at, expires_at FROM oauth_access_tokens, generate_series(2, $1) n`, maxLive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refresh := func() answer {
+		return b.browser(t).post("/oauth/token", url.Values{"grant_type": {"refresh_token"}, "refresh_token": {made.Refresh},
+			"client_id": {b.secret.ID}, "client_secret": {b.secret.Secret}})
+	}
+	slow := refresh()
+	wantStatus(t, slow, http.StatusTooManyRequests)
+	if slow.Header.Get("Retry-After") != "3600" || slow.object(t)["error"] != rules.TemporarilyUnavailable {
+		t.Error(slow.Header, slow.body)
+	}
+	b.clock.advance(AccessLife)
+	wantStatus(t, refresh(), http.StatusOK) // with the same refresh token
 }

@@ -77,6 +77,8 @@ func (h handlers) outcome(w http.ResponseWriter, r *http.Request, err error) (in
 	case decision.Unavailable:
 		h.log().WarnContext(r.Context(), "request failed", "path", r.URL.Path, "request_id", respond.RequestID(r), "cause", err)
 		return http.StatusServiceUnavailable, &rules.Error{Code: rules.TemporarilyUnavailable, Description: "The service is unavailable. Try again soon."}
+	case decision.RateLimited:
+		return http.StatusTooManyRequests, &rules.Error{Code: rules.TemporarilyUnavailable, Description: "There were too many requests."}
 	case decision.TooLarge:
 		return http.StatusRequestEntityTooLarge, &rules.Error{Code: rules.InvalidRequest, Description: "The request is too long."}
 	}
