@@ -77,7 +77,11 @@ func (s Store) create(ctx context.Context, name, plan string, operator bool) (Ac
 		if err != nil {
 			return err
 		}
-		return audit.RecordTx(ctx, tx, audit.Change{Account: a.ID, Action: "account.create", Target: a.ID, After: a})
+		err = audit.RecordTx(ctx, tx, audit.Change{Account: a.ID, Action: "account.create", Target: a.ID, After: a})
+		if err != nil {
+			return err
+		}
+		return keys.EmitAccountTx(ctx, tx, a.ID)
 	})
 	return a, err
 }

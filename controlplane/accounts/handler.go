@@ -34,6 +34,8 @@ func (a API) AdminRoutes(r chi.Router) {
 	r.Get("/accounts/{account}/limits", h(a.limits))
 	r.Put("/accounts/{account}/limits/{class}", h(a.setLimit))
 	r.Delete("/accounts/{account}/limits/{class}", h(a.removeLimit))
+	r.Get("/accounts/{account}/allowlist", h(a.allowlist))
+	r.Put("/accounts/{account}/allowlist", h(a.setAllowlist))
 	r.Post("/accounts/{account}/users", h(a.addUser))
 }
 

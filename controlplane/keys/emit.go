@@ -16,12 +16,16 @@ import (
 // are sent again.
 const emitBatch = 5000
 
-// EmitAccountTx sends the records of all keys of an account again: for a change
-// of the account that its keys' records show (plan, limits, billing, allowlist).
+// EmitAccountTx sends the records of an account and of all its keys: for an
+// account that is new, or a change of it that they show (plan, limits, billing,
+// allowlist).
 // The caller must hold the account's row FOR UPDATE, or have updated it.
 func EmitAccountTx(ctx context.Context, tx pgx.Tx, account string) error {
 	known, err := registry.Load(ctx, tx)
 	if err != nil {
+		return err
+	}
+	if err := emitAccount(ctx, tx, account); err != nil {
 		return err
 	}
 	for after := ""; ; {
@@ -54,13 +58,14 @@ type edgeRow struct {
 	Plan        int16
 	HasLimits   bool
 	Unpaid      bool
+	Listed      bool // the account has an allowlist
 }
 
 // selectForEdge reads the keys that meet a condition, unless they are revoked.
 func selectForEdge(ctx context.Context, tx pgx.Tx, where string, args ...any) ([]edgeRow, error) {
 	rows, _ := tx.Query(ctx, `
 		SELECT k.id, k.account_id, k.hash, k.scopes, k.expires_at, p.number,
-			EXISTS (SELECT FROM account_limits l WHERE l.account_id = a.id), a.unpaid
+			EXISTS (SELECT FROM account_limits l WHERE l.account_id = a.id), a.unpaid, cardinality(a.ip_allowlist) > 0
 		FROM api_keys k JOIN accounts a ON a.id = k.account_id JOIN plans p ON p.name = a.plan
 		WHERE k.revoked_at IS NULL AND `+where, args...)
 	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[edgeRow])
@@ -88,11 +93,6 @@ func (row edgeRow) record(known registry.Registry) keytable.Record {
 	if row.ExpiresAt != nil {
 		r.Expires = uint32(row.ExpiresAt.Unix())
 	}
-	if row.HasLimits {
-		r.Flags |= keytable.FlagLimits
-	}
-	if row.Unpaid {
-		r.Flags |= keytable.FlagUnpaid
-	}
+	r.Flags = accountFlags(row.HasLimits, row.Unpaid, row.Listed)
 	return r
 }

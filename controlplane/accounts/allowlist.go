@@ -1,0 +1,103 @@
+package accounts
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"slices"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/jackc/pgx/v5"
+	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/controlplane/audit"
+	"sluice.dev/sluice/controlplane/keys"
+	"sluice.dev/sluice/controlplane/postgres"
+	"sluice.dev/sluice/controlplane/respond"
+	"sluice.dev/sluice/filters/allowlist"
+	"sluice.dev/sluice/filters/decision"
+)
+
+// Allowlist returns the blocks of addresses from which an account may call, in
+// their order; none: from anywhere. It fails with not_found.
+func (s Store) Allowlist(ctx context.Context, account string) ([]netip.Prefix, error) {
+	return readAllowlist(ctx, s.DB, account, "")
+}
+
+func readAllowlist(ctx context.Context, db postgres.DB, account, lock string) (list []netip.Prefix, err error) {
+	err = db.QueryRow(ctx, `SELECT ip_allowlist FROM accounts WHERE id = $1`+lock, account).Scan(&list)
+	return list, postgres.NotFound(err, "read allowlist")
+}
+
+// SetAllowlist replaces the addresses from which an account may call with any
+// credential, at the edges too; none: from anywhere. It fails with not_found,
+// and with invalid_request for what is no address or block, and for more than
+// 64 of them.
+func (s Store) SetAllowlist(ctx context.Context, account string, texts []string) ([]netip.Prefix, error) {
+	list, err := parseAllowlist(texts)
+	if err != nil {
+		return nil, err
+	}
+	err = postgres.InTx(ctx, s.DB, func(tx pgx.Tx) error {
+		before, err := readAllowlist(ctx, tx, account, ` FOR UPDATE`)
+		if err != nil || slices.Equal(before, list) {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `UPDATE accounts SET ip_allowlist = $2 WHERE id = $1`, account, list); err != nil {
+			return fmt.Errorf("set allowlist: %w", postgres.Unreachable(err))
+		}
+		err = audit.RecordTx(ctx, tx, audit.Change{Account: account, Action: "allowlist.set", Target: account, Before: before, After: list})
+		if err != nil {
+			return err
+		}
+		return keys.EmitAccountTx(ctx, tx, account)
+	})
+	return list, err
+}
+
+func parseAllowlist(texts []string) ([]netip.Prefix, error) {
+	list := []netip.Prefix{}
+	var details []decision.Detail
+	if len(texts) > allowlist.Max {
+		details = append(details, decision.Detail{Field: "addresses", Issue: "has too many elements", Expected: fmt.Sprintf("at most %d", allowlist.Max)})
+		texts = nil
+	}
+	for i, text := range texts {
+		p, ok := allowlist.Parse(text)
+		if !ok {
+			details = append(details, decision.Detail{Field: fmt.Sprintf("addresses[%d]", i), Issue: "is not an address or a block of them",
+				Expected: "such as 192.0.2.7, 192.0.2.0/24 or 2001:db8::/32"})
+		}
+		list = append(list, p)
+	}
+	slices.SortFunc(list, netip.Prefix.Compare)
+	return slices.Compact(list), controlplane.Invalid(details)
+}
+
+type addressList struct {
+	Addresses []netip.Prefix `json:"addresses"`
+}
+
+func (a API) allowlist(w http.ResponseWriter, r *http.Request) error {
+	list, err := a.Store.Allowlist(r.Context(), chi.URLParam(r, "account"))
+	if err != nil {
+		return err
+	}
+	respond.JSON(w, http.StatusOK, addressList{list})
+	return nil
+}
+
+func (a API) setAllowlist(w http.ResponseWriter, r *http.Request) error {
+	var body struct {
+		Addresses []string `json:"addresses"`
+	}
+	if err := respond.Decode(w, r, bodyLimit, &body); err != nil {
+		return err
+	}
+	list, err := a.Store.SetAllowlist(r.Context(), chi.URLParam(r, "account"), body.Addresses)
+	if err != nil {
+		return err
+	}
+	respond.JSON(w, http.StatusOK, addressList{list})
+	return nil
+}
