@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"sluice.dev/sluice/controlplane/schedules"
 )
 
@@ -22,7 +23,8 @@ type ScheduleLoop struct {
 	TakeOver time.Duration
 	// Prune is the pause between two prunings; 0: 1 hour.
 	Prune time.Duration
-	// Fired is told of every claim that found something; nil: nobody.
+	// Fired is told of every claim that found something, by several goroutines at
+	// a time; nil: nobody.
 	Fired func(schedules.Fired)
 	// Log; nil: slog.Default.
 	Log *slog.Logger
@@ -62,15 +64,12 @@ func (l ScheduleLoop) repeat(ctx context.Context, step func(context.Context) (ti
 }
 
 func (l ScheduleLoop) fire(ctx context.Context) (time.Duration, error) {
-	fired, err := l.Service.FireDue(ctx)
+	fired, err := l.claim(ctx)
+	if err == nil && fired.Full {
+		fired, err = l.burst(ctx)
+	}
 	if err != nil {
 		return 0, err
-	}
-	if fired.Schedules > 0 && l.Fired != nil {
-		l.Fired(fired)
-	}
-	if fired.Full {
-		return 0, nil
 	}
 	pause := cmp.Or(l.Poll, 50*time.Millisecond)
 	if !fired.Next.IsZero() {
@@ -78,6 +77,40 @@ func (l ScheduleLoop) fire(ctx context.Context) (time.Duration, error) {
 	}
 	return max(pause, time.Millisecond), nil
 }
+
+// claim takes one batch of due schedules.
+func (l ScheduleLoop) claim(ctx context.Context) (schedules.Fired, error) {
+	fired, err := l.Service.FireDue(ctx)
+	if err == nil && fired.Schedules > 0 && l.Fired != nil {
+		l.Fired(fired)
+	}
+	return fired, err
+}
+
+// burst takes batches, several at a time, until none is full. With many
+// schedules due at once the executions that have begun would otherwise keep
+// the others from being made.
+func (l ScheduleLoop) burst(ctx context.Context) (last schedules.Fired, err error) {
+	group, ctx := errgroup.WithContext(ctx)
+	var mu sync.Mutex
+	for range burstClaims {
+		group.Go(func() error {
+			for {
+				fired, err := l.claim(ctx)
+				if err != nil || !fired.Full {
+					mu.Lock()
+					defer mu.Unlock()
+					last = fired
+					return err
+				}
+			}
+		})
+	}
+	return last, group.Wait()
+}
+
+// burstClaims is how many batches are claimed at a time when many are due.
+const burstClaims = 4
 
 func (l ScheduleLoop) takeOver(ctx context.Context) (time.Duration, error) {
 	_, err := l.Service.TakeOver(ctx)

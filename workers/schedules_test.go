@@ -3,9 +3,11 @@ package workers_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -110,5 +112,51 @@ func TestWhatTheQueueIsTold(t *testing.T) {
 	var snooze *rivertype.JobSnoozeError
 	if err := work(waitingStore{}); !errors.As(err, &snooze) || snooze.Duration < 59*time.Minute {
 		t.Errorf("it waits: %v", err)
+	}
+}
+
+// TestABurstIsTakenInBatches has many more schedules due at once than one claim
+// takes.
+func TestABurstIsTakenInBatches(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Pool(t)
+	if _, err := pool.Exec(t.Context(), `INSERT INTO accounts (id, name, plan) VALUES ($1, 'A', 'local')`, crashAccount); err != nil {
+		t.Fatal(err)
+	}
+	service, _, err := scheduleService(pool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const count = 40
+	due := time.Now().Add(time.Hour).Truncate(time.Second)
+	for i := range count {
+		if _, err := service.Create(t.Context(), crashAccount, definition.Definition{Name: fmt.Sprint("s", i), Type: definition.TypeCustom,
+			Schedule: definition.Timing{Type: definition.OneTime, ExecuteAt: due.Format(time.RFC3339)}}, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	service.Batch, service.Now = 3, func() time.Time { return due }
+	ctx, cancel := context.WithCancel(t.Context())
+	claims := make(chan schedules.Fired, count)
+	var loop sync.WaitGroup
+	loop.Go(func() {
+		workers.ScheduleLoop{Service: service, Fired: func(f schedules.Fired) { claims <- f }}.Run(ctx)
+	})
+	for started := 0; started < count; {
+		select {
+		case f := <-claims:
+			if f.Schedules > 3 {
+				t.Errorf("a claim of %d", f.Schedules)
+			}
+			started += f.Started
+		case <-time.After(crashLimit):
+			t.Fatalf("%d executions are started", started)
+		}
+	}
+	cancel()
+	loop.Wait()
+	var runs int
+	if err := pool.QueryRow(t.Context(), `SELECT count(*) FROM schedule_executions`).Scan(&runs); err != nil || runs != count {
+		t.Errorf("%d runs, %v", runs, err)
 	}
 }
