@@ -157,7 +157,12 @@ func (p *Provider) Models(ctx context.Context, bearer string) ([]string, error) 
 type stream struct {
 	body io.ReadCloser
 	in   *sse.Reader
+	done bool
 }
+
+// lastWords is how long a provider that has said [DONE] may take to end its
+// answer, which frees the connection for the next request.
+const lastWords = 50 * time.Millisecond
 
 // Next returns the next event's data.
 func (s *stream) Next() ([]byte, error) {
@@ -168,6 +173,7 @@ func (s *stream) Next() ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case string(e.Data) == "[DONE]":
+		s.done = true
 		return nil, io.EOF
 	case e.Name == "error" && !bytes.Contains(e.Data, []byte(`"error"`)):
 		return fmt.Appendf(nil, `{"error":%s}`, quoteUnlessJSON(e.Data)), nil
@@ -178,8 +184,16 @@ func (s *stream) Next() ([]byte, error) {
 // Ready reports whether an event waits in the buffer.
 func (s *stream) Ready() bool { return s.in.Ready() }
 
-// Close ends the connection's use; a stream that is not over yet ends its life.
-func (s *stream) Close() error { return s.body.Close() }
+// Close gives the connection back if the answer has ended, or ends right behind
+// [DONE]; else it ends the connection too.
+func (s *stream) Close() error {
+	if s.done {
+		late := time.AfterFunc(lastWords, func() { _ = s.body.Close() })
+		_, _ = io.Copy(io.Discard, io.LimitReader(s.body, 64<<10)) // what is left says nothing
+		late.Stop()
+	}
+	return s.body.Close()
+}
 
 func quoteUnlessJSON(b []byte) []byte {
 	if json.Valid(b) {

@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"sluice.dev/sluice/controlplane"
@@ -117,6 +119,47 @@ func TestStreams(t *testing.T) {
 			t.Errorf("%s: %s %v", name, got, err)
 		}
 	}
+}
+
+func TestConnectionsAreUsedAgain(t *testing.T) {
+	t.Parallel()
+	var opened atomic.Int32
+	server := httptest.NewUnstartedServer(text("text/event-stream", "data: 1\n\ndata: [DONE]\n\n"))
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			opened.Add(1)
+		}
+	}
+	server.Start()
+	defer server.Close()
+	p, err := New(Config{BaseURL: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		if _, err := all(t, p, chat.Request{Body: []byte("{}")}); !errors.Is(err, io.EOF) {
+			t.Fatal(err)
+		}
+	}
+	if n := opened.Load(); n != 1 {
+		t.Errorf("%d connections for 20 requests, one behind the other", n)
+	}
+}
+
+// A provider that keeps its answer open behind [DONE] must not hold the request.
+func TestAnswerThatDoesNotEnd(t *testing.T) {
+	t.Parallel()
+	over := make(chan struct{})
+	p, _ := serve(t, Config{}, "", func(w http.ResponseWriter, r *http.Request) {
+		text("text/event-stream", "data: [DONE]\n\n")(w, r)
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+		close(over)
+	})
+	if _, err := all(t, p, chat.Request{Body: []byte("{}")}); !errors.Is(err, io.EOF) {
+		t.Error(err)
+	}
+	<-over
 }
 
 func TestAnswersInOnePiece(t *testing.T) {
