@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"html"
 	"io"
 	"net/http"
@@ -118,8 +119,9 @@ func (p person) allows(s *stack, link string) url.Values {
 	return to.Query()
 }
 
+// refusal is the code of an error of the token endpoint.
 func refusal(err error) string {
-	if e, ok := err.(*oauth2.RetrieveError); ok {
+	if e, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
 		return e.ErrorCode
 	}
 	return "no refusal"

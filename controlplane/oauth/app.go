@@ -48,10 +48,15 @@ type AppSpec struct {
 	Scopes       []string `json:"scopes"`
 }
 
+// maxRedirects bounds the addresses of one application: each request is compared
+// with all of them.
 const maxRedirects = 20
 
+// appColumns are read by scanApp. The hash of the secret never leaves the
+// database except to be compared.
 const appColumns = `id, account_id, name, secret_hash IS NULL, redirect_uris, scopes, created_at, revoked_at`
 
+// scanApp reads a row of appColumns.
 func scanApp(row pgx.CollectableRow) (a App, err error) {
 	err = row.Scan(&a.ID, &a.Account, &a.Name, &a.Public, &a.RedirectURIs, &a.Scopes, &a.CreatedAt, &a.RevokedAt)
 	a.CreatedAt = a.CreatedAt.UTC()
@@ -92,6 +97,7 @@ func (p AppSpec) faults(known registry.Registry) (list []decision.Detail) {
 // CreateApp registers an application. It fails with invalid_request, naming all
 // that is wrong, also when the account does not exist.
 func (s *Service) CreateApp(ctx context.Context, p AppSpec) (made CreatedApp, err error) {
+	// A scope must be known now, but may get its routes later.
 	known, err := registry.Load(ctx, s.config.DB)
 	if err != nil {
 		return made, err
@@ -104,6 +110,7 @@ func (s *Service) CreateApp(ctx context.Context, p AppSpec) (made CreatedApp, er
 		made.Secret = newSecret(secretPrefix)
 		hash = hashOf(made.Secret)
 	}
+	// Sorted, as scopes are everywhere that clients see them.
 	list := slices.Compact(slices.Sorted(slices.Values(p.Scopes)))
 	err = postgres.InTx(ctx, s.config.DB, func(tx pgx.Tx) error {
 		rows, _ := tx.Query(ctx, `INSERT INTO oauth_apps (id, account_id, name, secret_hash, redirect_uris, scopes, created_at)
@@ -169,6 +176,7 @@ func (s *Service) RevokeApp(ctx context.Context, id string) error {
 // authenticate returns the application that c stands for. It fails with
 // invalid_client in the same way for an unknown one and for a wrong secret.
 func (s *Service) authenticate(ctx context.Context, c rules.Credentials) (App, error) {
+	// The id first: it is no secret, and bounds what the query below is asked.
 	a, err := s.App(ctx, c.ID)
 	var hash []byte
 	if err == nil {
@@ -178,6 +186,8 @@ func (s *Service) authenticate(ctx context.Context, c rules.Credentials) (App, e
 	if err != nil && controlplane.ErrorCode(err) != decision.NotFound {
 		return App{}, err
 	}
+	// A public client shows its id alone; PKCE is what protects its codes. A hash
+	// that is NULL never equals that of a secret.
 	right := err == nil && (a.Public && c.Secret == "" || subtle.ConstantTimeCompare(hash, hashOf(c.Secret)) == 1)
 	if !right {
 		return App{}, &rules.Error{Code: rules.InvalidClient, Description: "The client is unknown, or its secret is wrong."}

@@ -5,7 +5,6 @@ import (
 	"crypto/elliptic"
 	"encoding/base64"
 	"fmt"
-	"math/big"
 	"net/http"
 	"net/url"
 	"slices"
@@ -32,18 +31,11 @@ func (b *bundle) verified(t *testing.T, token string) (c Claims) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	number := func(s string) *big.Int {
-		raw, err := base64.RawURLEncoding.DecodeString(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return new(big.Int).SetBytes(raw)
-	}
 	parsed, err := jwt.NewParser(jwt.WithValidMethods([]string{"ES256"}), jwt.WithIssuer(b.url), jwt.WithAudience(b.url)).
 		ParseWithClaims(token, &c, func(got *jwt.Token) (any, error) {
 			for _, k := range set.Keys {
 				if k.ID == got.Header["kid"] {
-					return &ecdsa.PublicKey{Curve: elliptic.P256(), X: number(k.X), Y: number(k.Y)}, nil
+					return ecdsa.ParseUncompressedPublicKey(elliptic.P256(), []byte("\x04"+decoded(t, k.X)+decoded(t, k.Y)))
 				}
 			}
 			return nil, fmt.Errorf("no key %v", got.Header["kid"])

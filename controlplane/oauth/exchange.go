@@ -27,12 +27,14 @@ func (s *Service) Exchange(ctx context.Context, app App, code, redirect, verifie
 			return t, nil, err
 		}
 		switch {
+		// A stranger with a stolen code must not end the grant, nor use the code up.
 		case g.app != app.ID:
 			return t, errNoGrant, nil
 		case c.used:
 			return t, errNoGrant, g.end(ctx, tx, endedByCode, s.now())
 		case g.revoked, !c.expires.After(s.now()):
 			return t, errNoGrant, nil
+		// From here on the code stays good: the client may mend its request.
 		case c.redirect != redirect && (c.redirect != "" || !rules.RedirectMatches(app.RedirectURIs, redirect)):
 			return t, refused("redirect_uri is not that of the authorization request."), nil
 		case !rules.VerifierFits(c.challenge, verifier):
@@ -46,14 +48,20 @@ func (s *Service) Exchange(ctx context.Context, app App, code, redirect, verifie
 	})
 }
 
+// refused is invalid_grant with the reason, for whoever has shown a live code: the
+// developer of the client, who needs to know which parameter is wrong.
 func refused(why string) error { return &rules.Error{Code: rules.InvalidGrant, Description: why} }
 
+// codeRow is what a code was issued with.
 type codeRow struct {
 	redirect, challenge string
 	expires             time.Time
 	used                bool
 }
 
+// lockCode finds a code with its grant and locks both, so that of two exchanges at
+// once the second waits, and then sees what the first one did. It fails with
+// invalid_grant when there is no such code.
 func lockCode(ctx context.Context, tx pgx.Tx, code string) (g grant, c codeRow, err error) {
 	err = tx.QueryRow(ctx, `SELECT `+grantColumns+`, c.redirect_uri, c.challenge, c.expires_at, c.used_at IS NOT NULL
 		FROM oauth_codes c JOIN oauth_grants g ON g.id = c.grant_id JOIN users u ON u.id = g.user_id
@@ -78,6 +86,7 @@ func (s *Service) Refresh(ctx context.Context, app App, refresh, scope string) (
 			return t, nil, err
 		}
 		switch {
+		// As with codes: a refresh token in the wrong hands does no harm there.
 		case g.app != app.ID:
 			return t, errNoGrant, nil
 		case used:

@@ -24,6 +24,8 @@ type guard struct {
 	sessions *sessions.Service
 }
 
+// newGuard makes the guard of a server; only an http issuer, as on a local stack,
+// gets cookies that are not Secure.
 func newGuard(c Config) guard {
 	return guard{strings.HasPrefix(c.Issuer, "https://"), c.Sessions}
 }
@@ -36,6 +38,8 @@ func (g guard) name(s string) string {
 	return "sluice-" + s
 }
 
+// set gives the browser a cookie. SameSite is lax, not strict: people come to the
+// authorization endpoint by a link on the site of the client.
 func (g guard) set(w http.ResponseWriter, name, value string, life time.Duration) {
 	http.SetCookie(w, &http.Cookie{Name: g.name(name), Value: value, Path: cookiePath, MaxAge: int(life / time.Second),
 		HttpOnly: true, Secure: g.secure, SameSite: http.SameSiteLaxMode})
@@ -80,6 +84,8 @@ func token(secret, session, request string) string {
 // genuine reports whether a form that was sent is one that we gave to this
 // browser for this session and request, and was sent from our own page.
 func (g guard) genuine(r *http.Request, session, request, got string) bool {
+	// Two checks, as each has a gap: old browsers send neither Origin nor
+	// Sec-Fetch-Site, and a sibling domain may plant a cookie.
 	c, err := r.Cookie(g.name("form"))
 	if err != nil || c.Value == "" || http.NewCrossOriginProtection().Check(r) != nil {
 		return false

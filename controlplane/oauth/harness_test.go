@@ -65,7 +65,7 @@ type bundle struct {
 	public   CreatedApp
 }
 
-func setup(t *testing.T) *bundle {
+func setup(t testing.TB) *bundle {
 	t.Helper()
 	b := &bundle{db: pgtest.Pool(t), clock: &clock{t: time.Now().Truncate(time.Second)}}
 	r := chi.NewRouter()
@@ -91,7 +91,7 @@ func setup(t *testing.T) *bundle {
 	return b
 }
 
-func (b *bundle) addUser(t *testing.T, email, role string) accounts.User {
+func (b *bundle) addUser(t testing.TB, email, role string) accounts.User {
 	t.Helper()
 	hash, err := sessions.HashPassword(t.Context(), password)
 	if err != nil {
@@ -105,7 +105,7 @@ func (b *bundle) addUser(t *testing.T, email, role string) accounts.User {
 }
 
 // addApp registers p for the account, with every scope unless it names some.
-func (b *bundle) addApp(t *testing.T, p AppSpec) CreatedApp {
+func (b *bundle) addApp(t testing.TB, p AppSpec) CreatedApp {
 	t.Helper()
 	p.Account = b.account.ID
 	if p.Scopes == nil {
@@ -119,7 +119,7 @@ func (b *bundle) addApp(t *testing.T, p AppSpec) CreatedApp {
 }
 
 // grant makes a code without the pages. An empty challenge means no PKCE.
-func (b *bundle) grant(t *testing.T, app CreatedApp, challenge string) string {
+func (b *bundle) grant(t testing.TB, app CreatedApp, challenge string) string {
 	t.Helper()
 	q := rules.Request{Redirect: app.RedirectURIs[0], Named: true, Challenge: challenge}
 	code, err := b.service.Grant(t.Context(), app.App, b.user.ID, b.account.ID, q, []string{"streams:*"})
@@ -130,7 +130,7 @@ func (b *bundle) grant(t *testing.T, app CreatedApp, challenge string) string {
 }
 
 // tokens are those of a new grant of the confidential application.
-func (b *bundle) tokens(t *testing.T) Tokens {
+func (b *bundle) tokens(t testing.TB) Tokens {
 	t.Helper()
 	got, err := b.service.Exchange(t.Context(), b.secret.App, b.grant(t, b.secret, ""), callback, "")
 	if err != nil {

@@ -86,6 +86,7 @@ func (h handlers) outcome(w http.ResponseWriter, r *http.Request, err error) (in
 	return http.StatusInternalServerError, &rules.Error{Code: rules.ServerError, Description: "Something went wrong on our side."}
 }
 
+// log is where failures of ours go.
 func (h handlers) log() *slog.Logger {
 	if h.respond.Log != nil {
 		return h.respond.Log

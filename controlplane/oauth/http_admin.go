@@ -27,6 +27,8 @@ func AdminRoutes(s *Service, a respond.Adapter) func(chi.Router) {
 	}
 }
 
+// createApp answers 201 with the application and its secret, which nothing on the
+// way may keep.
 func (h handlers) createApp(w http.ResponseWriter, r *http.Request) error {
 	var p AppSpec
 	if err := respond.Decode(w, r, bodyLimit, &p); err != nil {
@@ -44,6 +46,7 @@ func (h handlers) createApp(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// listApps answers with a page of the applications of one account or of all.
 func (h handlers) listApps(w http.ResponseWriter, r *http.Request) error {
 	p, details := paging.Parse(r.URL.Query())
 	account := r.URL.Query().Get("account")
@@ -61,6 +64,7 @@ func (h handlers) listApps(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// getApp answers with an application that is not revoked, or 404.
 func (h handlers) getApp(w http.ResponseWriter, r *http.Request) error {
 	a, err := h.service.App(r.Context(), chi.URLParam(r, "app"))
 	if err != nil {
@@ -70,6 +74,7 @@ func (h handlers) getApp(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// revokeApp answers 204 once the application and its tokens have ended.
 func (h handlers) revokeApp(w http.ResponseWriter, r *http.Request) error {
 	if err := h.service.RevokeApp(r.Context(), chi.URLParam(r, "app")); err != nil {
 		return err

@@ -38,6 +38,7 @@ func (h handlers) client(f clientHandler) http.HandlerFunc {
 	}
 }
 
+// serve reads the form, finds out which application sends it, and calls f.
 func (h handlers) serve(w http.ResponseWriter, r *http.Request, f clientHandler) (any, error) {
 	form, err := readForm(w, r)
 	if err != nil {
@@ -54,6 +55,8 @@ func (h handlers) serve(w http.ResponseWriter, r *http.Request, f clientHandler)
 	return f(r, app, form)
 }
 
+// refuse answers in the form that client libraries read. It names the way to
+// authenticate only to a client that tried HTTP Basic, as RFC 6749 wants.
 func (h handlers) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	status, refusal := h.outcome(w, r, err)
 	if refusal.Code == rules.InvalidClient && r.Header.Get("Authorization") != "" {
@@ -71,6 +74,7 @@ func formEncoded(r *http.Request) error {
 	return nil
 }
 
+// token is POST /oauth/token.
 func (h handlers) token(r *http.Request, app App, form rules.Form) (any, error) {
 	switch kind := form.Get("grant_type"); kind {
 	case "authorization_code":
@@ -100,6 +104,8 @@ func needed(form rules.Form, name string) (string, error) {
 	return v, nil
 }
 
+// revoke is POST /oauth/revoke. token_type_hint is not needed: both kinds are looked
+// for. The answer does not tell whether there was such a token.
 func (h handlers) revoke(r *http.Request, app App, form rules.Form) (any, error) {
 	t, err := needed(form, "token")
 	if err != nil {
@@ -108,6 +114,8 @@ func (h handlers) revoke(r *http.Request, app App, form rules.Form) (any, error)
 	return struct{}{}, h.service.Revoke(r.Context(), app, t)
 }
 
+// introspect is POST /oauth/introspect.
+//
 // introspect serves applications with a secret only: whoever found a token must
 // not learn from us what it is good for.
 func (h handlers) introspect(r *http.Request, app App, form rules.Form) (any, error) {

@@ -37,8 +37,11 @@ type resourceMetadata struct {
 	Name     string   `json:"resource_name"`
 }
 
+// jwksPath is where the sessions' keys are published, which sign these tokens too.
 const jwksPath = "/.well-known/jwks.json"
 
+// server is GET /.well-known/oauth-authorization-server. Wildcard scopes are not
+// advertised: who needs one knows its name.
 func (h handlers) server(w http.ResponseWriter, r *http.Request) error {
 	known, err := registry.Load(r.Context(), h.service.config.DB)
 	if err != nil {
@@ -58,6 +61,7 @@ func (h handlers) server(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// resource is GET /.well-known/oauth-protected-resource.
 func (h handlers) resource(w http.ResponseWriter, r *http.Request) error {
 	known, err := registry.Load(r.Context(), h.service.config.DB)
 	if err != nil {

@@ -35,6 +35,7 @@ func (h handlers) authorize(w http.ResponseWriter, r *http.Request) error {
 	if view.Email, view.Account, err = h.service.person(r.Context(), c.Subject); err != nil {
 		return err
 	}
+	// A person can give away no more than they have.
 	view.Scopes, _ = rules.Within(c.Scopes, a.request.Scopes)
 	view.Withheld = without(a.request.Scopes, view.Scopes)
 	view.Target, view.Scheme = a.target()
@@ -62,6 +63,9 @@ func (h handlers) back(w http.ResponseWriter, a ask, params ...[2]string) error 
 	return seeOther(w, rules.WithQuery(a.request.Redirect, params...))
 }
 
+// seeOther sends the browser on with GET, whatever it came with: a form with a
+// password must never be sent again to somebody else (RFC 9700 section 4.12). The
+// address is not touched, as http.Redirect would.
 func seeOther(w http.ResponseWriter, to string) error {
 	w.Header().Set("Location", to)
 	w.Header().Set("Cache-Control", "no-store")
@@ -97,6 +101,8 @@ func (h handlers) read(w http.ResponseWriter, r *http.Request) (s sent, err erro
 	return s, err
 }
 
+// signIn is the form of the sign-in page. Its limits on attempts, and that unknown
+// people take as long as wrong passwords, are those of the sessions.
 func (h handlers) signIn(w http.ResponseWriter, r *http.Request) error {
 	s, err := h.read(w, r)
 	if err != nil {
@@ -130,6 +136,8 @@ func (h handlers) signInAgain(w http.ResponseWriter, r *http.Request, s sent, er
 	return page.Write(w, status, page.SignIn{Form: form, App: s.app.Name, Email: s.form.Get("email"), Problem: e.Message})
 }
 
+// consent is the form of the consent page. Anything but a clear yes is a no. What is
+// granted is computed anew from the session: the form carries no scopes.
 func (h handlers) consent(w http.ResponseWriter, r *http.Request) error {
 	s, err := h.read(w, r)
 	if err != nil {

@@ -78,6 +78,7 @@ func New(c Config) *Service {
 // now is the time in UTC, to the second: that is what claims can hold.
 func (s *Service) now() time.Time { return s.config.Now().UTC().Truncate(time.Second) }
 
+// newID returns an identifier, which is no secret.
 func newID(prefix string) string {
 	var b [8]byte
 	rand.Read(b[:])

@@ -25,6 +25,8 @@ func (s *Service) Purge(ctx context.Context) (total int, err error) {
 	return total, err
 }
 
+// purgeAccess forgets expired access tokens. An edge refuses those by itself, so it
+// need not remember that some were revoked.
 func (s *Service) purgeAccess(ctx context.Context) (n int, err error) {
 	err = postgres.InTx(ctx, s.config.DB, func(tx pgx.Tx) error {
 		rows, _ := tx.Query(ctx, `DELETE FROM oauth_access_tokens WHERE id IN (
@@ -46,6 +48,8 @@ func (s *Service) purgeAccess(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
+// purgeRefresh forgets expired refresh tokens, used ones too: they would be refused
+// for their age now.
 func (s *Service) purgeRefresh(ctx context.Context) (int, error) {
 	return s.purge(ctx, "refresh tokens", `DELETE FROM oauth_refresh_tokens WHERE hash IN (
 		SELECT hash FROM oauth_refresh_tokens WHERE expires_at < $1 LIMIT $2 FOR UPDATE SKIP LOCKED)`)
@@ -61,6 +65,8 @@ func (s *Service) purgeGrants(ctx context.Context) (int, error) {
 		LIMIT $2 FOR UPDATE SKIP LOCKED)`)
 }
 
+// purge runs a statement with the time and the batch as $1 and $2, and returns how
+// many rows went.
 func (s *Service) purge(ctx context.Context, what, sql string) (int, error) {
 	tag, err := s.config.DB.Exec(ctx, sql, s.now(), purgeBatch)
 	if err != nil {

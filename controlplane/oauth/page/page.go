@@ -21,6 +21,7 @@ var (
 	style  = read("page.css")
 )
 
+// read returns an embedded file.
 func read(name string) string {
 	b, err := files.ReadFile(name)
 	if err != nil {
@@ -63,6 +64,8 @@ type View interface {
 	name() string
 	scheme() string
 }
+
+// The templates, and the schemes to which forms may lead in the end.
 
 func (SignIn) name() string  { return "sign_in.html" }
 func (Consent) name() string { return "consent.html" }

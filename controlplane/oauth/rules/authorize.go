@@ -80,6 +80,7 @@ func checkChallenge(challenge, method string, public bool) *Error {
 	return nil
 }
 
+// askedScopes are those in text, all within most, or most itself when text is empty.
 func askedScopes(text string, most []string) ([]string, *Error) {
 	list, bad := Scopes(text)
 	if bad != nil {

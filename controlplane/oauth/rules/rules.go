@@ -24,4 +24,5 @@ type Error struct{ Code, Description string }
 // Error gives code and description in one line.
 func (e *Error) Error() string { return e.Code + ": " + e.Description }
 
+// refuse makes an Error.
 func refuse(code, description string) *Error { return &Error{code, description} }

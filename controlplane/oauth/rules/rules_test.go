@@ -296,3 +296,37 @@ func FuzzClientCredentials(f *testing.F) {
 		}
 	})
 }
+
+func FuzzNarrow(f *testing.F) {
+	f.Add("streams:read users:read")
+	f.Add("streams:* *")
+	f.Add("\tstreams:read  streams:read")
+	f.Fuzz(func(t *testing.T, text string) {
+		list, bad := Narrow(client.Scopes, text)
+		if bad != nil {
+			return
+		}
+		if kept, all := Within(client.Scopes, list); !all || len(kept) == 0 || !slices.IsSorted(list) {
+			t.Fatalf("%q became %v", text, list)
+		}
+	})
+}
+
+func FuzzRedirectFault(f *testing.F) {
+	f.Add("https://a.example/cb?x=1")
+	f.Add("com.example:/cb")
+	f.Add("http://[::1]:8/#")
+	f.Fuzz(func(t *testing.T, address string) {
+		if RedirectFault(address) != "" {
+			return
+		}
+		before, err := url.Parse(address)
+		if err != nil || before.User != nil || before.Fragment != "" {
+			t.Fatalf("%q is taken", address)
+		}
+		after, err := url.Parse(WithQuery(address, [2]string{"code", "c&d#e"}))
+		if err != nil || after.Host != before.Host || after.Scheme != before.Scheme || after.Path != before.Path || after.Query().Get("code") == "" {
+			t.Fatalf("%q leads to %v: %v", address, after, err)
+		}
+	})
+}
