@@ -51,6 +51,7 @@ func main() {
 	}
 }
 
+// run brings everything up, takes turns, and prints the table.
 func run() error {
 	m, err := startModel(*address)
 	if err != nil {
@@ -113,8 +114,10 @@ func (s *subject) turn() {
 	s.memory = append(s.memory, max(0, <-peak-before)/int64(*open))
 }
 
+// failures guards the counts of failed streams.
 var failures sync.Mutex
 
+// note counts a stream that failed, and shows the first of a subject.
 func (s *subject) note(err error) {
 	if err != nil {
 		failures.Lock()
@@ -125,6 +128,7 @@ func (s *subject) note(err error) {
 	}
 }
 
+// report prints the table, and what each subject adds to the direct way.
 func report(subjects []*subject) {
 	base := subjects[slices.IndexFunc(subjects, func(s *subject) bool { return s.name == "direct" })]
 	fmt.Printf("%d turns; %d streams one at a time, %d open at once with a chunk every %v\n\n", *rounds, *single, *open, *gap)
@@ -157,6 +161,7 @@ type durations struct {
 	all []time.Duration
 }
 
+// add takes a measurement in.
 func (d *durations) add(v time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -19,6 +19,7 @@ type model struct {
 	addr string
 }
 
+// startModel serves the model for the rest of the program.
 func startModel(addr string) (*model, error) {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
@@ -29,6 +30,7 @@ func startModel(addr string) (*model, error) {
 	return m, nil
 }
 
+// base is the model's base URL.
 func (m *model) base() string { return "http://" + m.addr + "/v1" }
 
 // answer reads a prompt of "<chunks> <gap in ns>".

@@ -23,8 +23,10 @@ type bed struct {
 	subjects []*subject
 }
 
+// settings are the stack's addresses, each on a free port.
 var settings = []string{"GATEWAY_ADDR", "RUNTIME_ADDR", "ADMIN_ADDR", "XDS_ADDR", "API_LISTEN", "RUNTIME_LISTEN", "MEDIA_LISTEN", "ENVOY_ADMIN_ADDR"}
 
+// startStack runs `sluice up` in front of a model, in a folder of its own.
 func startStack(model string) (*bed, error) {
 	for _, name := range []string{"SLUICE_BIN", "SLUICE_ENVOY", "SLUICE_WASM_DIR", "SLUICE_TEST_DATABASE_URL"} {
 		if os.Getenv(name) == "" {
@@ -43,6 +45,7 @@ func startStack(model string) (*bed, error) {
 	return b, nil
 }
 
+// up starts the stack, waits until it is ready, and finds its processes.
 func (b *bed) up(model string) error {
 	addrs, err := freeAddrs(len(settings))
 	if err != nil {
@@ -86,6 +89,7 @@ func (b *bed) up(model string) error {
 	return errors.Join(err1, err2)
 }
 
+// stop ends the stack as Ctrl-C would, and removes its folder.
 func (b *bed) stop() {
 	if b.cmd != nil && b.cmd.Process != nil {
 		_ = b.cmd.Process.Signal(syscall.SIGTERM)
@@ -105,6 +109,7 @@ func until(f func() error) error {
 	return err
 }
 
+// freeAddrs holds n ports at once, so that they differ, and gives them up.
 func freeAddrs(n int) ([]string, error) {
 	var addrs []string
 	for range n {
@@ -148,6 +153,7 @@ func below(pid int, argument string) (int, error) {
 	return 0, fmt.Errorf("the stack has no process with %s", argument)
 }
 
+// parent is a process's parent, 0 if there is no such process.
 func parent(pid int) int {
 	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	_, rest, _ := bytes.Cut(b, []byte(") "))
@@ -164,12 +170,14 @@ type buffer struct {
 	b  bytes.Buffer
 }
 
+// Write appends p.
 func (b *buffer) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.b.Write(p)
 }
 
+// String is all that was written so far.
 func (b *buffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -87,6 +87,7 @@ func Apply(dst, body []byte, opts Options) ([]byte, Report, *Problem) {
 	return r.edits.Apply(dst, body), r.report, nil
 }
 
+// withDefaults puts the spec's bounds where o has none of its own.
 func (o Options) withDefaults() Options {
 	for _, d := range [...]struct {
 		field *int

@@ -9,6 +9,8 @@ import (
 // issueMissing is the issue of a required field that is not there.
 const issueMissing = "is missing"
 
+// readModel takes the model's name. Its length is bounded in bytes of JSON: 256
+// characters in escapes of surrogate pairs would still fit.
 func (r *request) readModel() {
 	v, ok := r.value(model)
 	switch {
@@ -41,6 +43,8 @@ func (r *request) readStream(tail string) string {
 	return tail
 }
 
+// includeUsage sets include_usage in the options v, and leaves the others as
+// they are.
 func (r *request) includeUsage(v jsonscan.Value) {
 	const word = "include_usage"
 	found, comma := false, ""
@@ -60,6 +64,7 @@ func (r *request) includeUsage(v jsonscan.Value) {
 // whenever it is omitted, as the spec says, and is otherwise the client's;
 // max_completion_tokens is clamped, and goes before it where both are there.
 func (r *request) readLimits(tail string) string {
+	// null counts as omitted: clients send it for fields that are not set.
 	limit, ok := r.integer(maxTokens, jsonscan.Ceiling)
 	if !ok {
 		limit = r.opts.MaxTokens
@@ -69,6 +74,7 @@ func (r *request) readLimits(tail string) string {
 			tail += `,"max_tokens":` + text
 		}
 	}
+	// The report has the limit that holds, not the one that was asked for.
 	if n, ok := r.integer(maxCompletion, jsonscan.Ceiling); ok {
 		if limit = n; n > r.opts.MaxCompletion {
 			limit = r.opts.MaxCompletion

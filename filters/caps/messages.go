@@ -12,6 +12,8 @@ var roles = [...]string{"system", "user", "assistant", "tool", "developer", "fun
 
 const issueContent = "is not text"
 
+// readMessages checks every message, and goes on behind a bad one: the caller
+// learns of all of them at once.
 func (r *request) readMessages() {
 	v, ok := r.value(messages)
 	if !ok {
@@ -39,6 +41,8 @@ func (r *request) readMessages() {
 // readMessage checks role and content. An assistant's message may lack content
 // or have null there, as it does when it calls tools.
 func (r *request) readMessage(field string, message jsonscan.Value) {
+	// A name that occurs twice is read twice: each role must be right, and no
+	// content escapes the rule on reminders.
 	role, content, silent := false, false, false
 	for w := jsonscan.Members(r.body, message); w.Step(); {
 		switch {
@@ -60,6 +64,7 @@ func (r *request) readMessage(field string, message jsonscan.Value) {
 
 // readRole reports whether the role is one that may have no content.
 func (r *request) readRole(field string, v jsonscan.Value) (silent bool) {
+	// The name is compared decoded: an escape must not make another role of it.
 	if v.Kind(r.body) == jsonscan.String {
 		for _, name := range roles {
 			if jsonscan.Equal(v.Text(r.body), name) {
@@ -91,6 +96,8 @@ func (r *request) readContent(field string, v jsonscan.Value) {
 	}
 }
 
+// readPart looks at the texts of a content part. What else a part may be is the
+// provider's to judge.
 func (r *request) readPart(part jsonscan.Value) {
 	for w := jsonscan.Members(r.body, part); w.Step(); {
 		text := jsonscan.Fold(w.Name, "text") || jsonscan.Fold(w.Name, "content")

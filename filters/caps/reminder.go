@@ -15,6 +15,8 @@ const (
 func (r *request) remind(v jsonscan.Value) {
 	raw := v.Text(r.body)
 	for at := 0; ; {
+		// Reminders inside of one that is replaced go with it, so the search goes
+		// on behind its end.
 		open, inside, ok := jsonscan.Find(raw, at, reminderOpen)
 		if !ok {
 			return

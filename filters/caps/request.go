@@ -58,6 +58,8 @@ func (r *request) read() {
 	if len(r.bad) > 0 {
 		return
 	}
+	// All are read, whatever the one before said: the caller learns of every
+	// bad field at once.
 	r.readModel()
 	r.readMessages()
 	end.text = r.readStream(end.text)
@@ -138,12 +140,16 @@ func (r *request) value(n name) (jsonscan.Value, bool) {
 	return v, r.seen[n] && v.Kind(r.body) != jsonscan.Null
 }
 
+// replace puts text in the place of v, unless it stands there already: a
+// request that is right is not touched.
 func (r *request) replace(v jsonscan.Value, text string) {
 	if string(r.body[v.From:v.To]) != text {
 		r.edits.Add(v.From, v.To, text)
 	}
 }
 
+// refuse notes a bad field. Beyond the bound more of them say nothing new, and
+// an answer must not grow with the request.
 func (r *request) refuse(field, issue, expected string) {
 	if len(r.bad) < maxDetails {
 		r.bad = append(r.bad, decision.Detail{Field: field, Issue: issue, Expected: expected})

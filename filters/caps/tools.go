@@ -43,6 +43,7 @@ func (r *request) cutTool(tool jsonscan.Value) {
 	}
 }
 
+// cutFunction cuts the description that stands in a tool's function.
 func (r *request) cutFunction(function jsonscan.Value) {
 	for w := jsonscan.Members(r.body, function); w.Step(); {
 		if w.Kind(r.body) == jsonscan.String && jsonscan.Fold(w.Name, "description") {

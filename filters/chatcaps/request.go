@@ -25,6 +25,7 @@ func (r *request) OnHttpRequestHeaders(_ int, end bool) types.Action {
 	if e := wasmhost.Header("content-encoding"); e != "" && e != "identity" {
 		return r.answer(&caps.Problem{Code: decision.MediaType})
 	}
+	// A body without a length is bounded by the route's buffer: Envoy answers 413.
 	if n, err := strconv.Atoi(wasmhost.Header("content-length")); err == nil && n > caps.DefaultMaxBytes {
 		return r.answer(&caps.Problem{Code: decision.TooLarge})
 	}
@@ -61,11 +62,13 @@ func (r *request) decide() types.Action {
 			return r.fail("read the body", err)
 		}
 	}
+	// The header goes on: the runtime does the same again, to no effect.
 	strip := wasmhost.Header(caps.StripHeader) == "1"
 	capped, report, bad := caps.Apply(nil, body, caps.Options{StripTools: strip})
 	if bad != nil {
 		return r.answer(bad)
 	}
+	// Most clients of ours send what is right already; it costs no copy then.
 	if !report.Changed {
 		return types.ActionContinue
 	}
@@ -91,6 +94,7 @@ func (r *request) fail(doing string, err error) types.Action {
 func (r *request) answer(p *caps.Problem) types.Action {
 	r.over = true
 	body := p.AppendEnvelope(nil, wasmhost.Header("x-request-id"), r.plugin.docs)
+	// Envoy runs this through the edge filter, which adds the rate headers.
 	headers := [][2]string{{"content-type", "application/json"}, {"cache-control", "no-store"}}
 	if err := proxywasm.SendHttpResponse(uint32(decision.Lookup(p.Code).Status), headers, body, -1); err != nil {
 		proxywasm.LogError("chatcaps: answer: " + err.Error())

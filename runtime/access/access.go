@@ -41,6 +41,8 @@ func (g Guard) Require(next http.Handler) http.Handler {
 func (g Guard) Admit(w http.ResponseWriter, r *http.Request) (*http.Request, error) {
 	ctx := r.Context()
 	token := Token(r)
+	// A header that is there and not signed is a forgery, never ignored: the
+	// request might pass for a direct one otherwise.
 	if _, signed := r.Header[http.CanonicalHeaderKey(edge.Header)]; signed {
 		c, err := g.Verifier.Caller(r)
 		if err != nil {
@@ -53,6 +55,7 @@ func (g Guard) Admit(w http.ResponseWriter, r *http.Request) (*http.Request, err
 	return r.WithContext(context.WithValue(ctx, tokenKey{}, token)), nil
 }
 
+// tokenKey is the context's key for the bearer token.
 type tokenKey struct{}
 
 // Bearer returns the token of the request that Admit let through; "" if it was

@@ -75,6 +75,8 @@ func (l *Ledger) Reserve(ctx context.Context, c identity.Caller, tokens int) (ch
 		return nothing{}, nil
 	}
 	r := &reservation{ledger: l, s: settlement{id: "hold_" + rand.Text(), account: c.Account, credential: c.Key}}
+	// Plans without a budget cost no transaction here; what they use is
+	// recorded when it is known.
 	limit, err := l.limits(ctx, c.Plan)
 	if err != nil || limit.daily == 0 && limit.monthly == 0 {
 		return r, err
@@ -93,6 +95,8 @@ func (l *Ledger) Reserve(ctx context.Context, c identity.Caller, tokens int) (ch
 func (l *Ledger) limits(ctx context.Context, plan string) (limits, error) {
 	now := l.Now()
 	l.mu.Lock()
+	// The lock is not held over the query: two callers may both ask, and the
+	// later answer stays.
 	known, ok := l.plans[plan]
 	l.mu.Unlock()
 	if ok && now.Sub(known.read) < planAge {

@@ -53,6 +53,7 @@ func (l *Ledger) settle(ctx context.Context, s settlement) error {
 		if err != nil {
 			return fmt.Errorf("settle: %w", err)
 		}
+		// Nothing used is nothing to record, but the hold is over all the same.
 		if tag.RowsAffected() == 0 || s.usage.Total() == 0 {
 			return nil
 		}
@@ -65,6 +66,7 @@ func (l *Ledger) settle(ctx context.Context, s settlement) error {
 
 // record adds s to what reports show.
 func record(ctx context.Context, tx pgx.Tx, s settlement) error {
+	// A report says how much of its sum the runtime had to count by itself.
 	estimated := 0
 	if s.usage.Estimated {
 		estimated = s.usage.Total()
@@ -118,6 +120,8 @@ func (l *Ledger) Run(ctx context.Context) {
 
 // Flush records what waits, and returns how many settlements wait still.
 func (l *Ledger) Flush(ctx context.Context) int {
+	// What waits is taken out while it is tried, so that requests which end
+	// meanwhile find the lock free.
 	l.mu.Lock()
 	waiting := l.unsettled
 	l.unsettled = nil

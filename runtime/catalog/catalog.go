@@ -60,6 +60,7 @@ func (c Catalog) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (c Catalog) Models(ctx context.Context, bearer string) ([]Model, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	// One slot a provider: the order of the list does not depend on who is first.
 	found := make([][]Model, len(c.Targets))
 	failed := make([]error, len(c.Targets))
 	var all sync.WaitGroup
@@ -85,6 +86,7 @@ func (c Catalog) Models(ctx context.Context, bearer string) ([]Model, error) {
 	return list, nil
 }
 
+// log is where failures of providers go.
 func (c Catalog) log() *slog.Logger {
 	if c.Log != nil {
 		return c.Log
@@ -116,6 +118,8 @@ func models(ctx context.Context, t chat.Target, bearer string) (list []Model, er
 	return list, err
 }
 
+// fits reports whether a target with patterns serves name; without any it
+// serves all.
 func fits(patterns []string, name string) bool {
 	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(p string) bool {
 		begin, ok := strings.CutSuffix(p, "*")

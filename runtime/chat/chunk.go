@@ -14,6 +14,8 @@ const maxDepth = 64
 // seen is a set of choice indexes; a request has at most 128 choices.
 type seen [2]uint64
 
+// add takes an index in and reports whether it is new. Indexes that no request
+// can have count as the nearest one.
 func (s *seen) add(i int) (first bool) {
 	i = max(0, min(i, 127))
 	bit := uint64(1) << (i % 64)
@@ -62,6 +64,7 @@ func parse(data []byte, known *seen) (c chunk, ok bool) {
 		return c, false
 	}
 	c.data = data
+	// Of a name that occurs twice the last one counts, as clients read it.
 	for w := jsonscan.Members(data, root); w.Step(); {
 		for i, name := range chunkNames {
 			if jsonscan.Equal(w.Name, name) {

@@ -9,6 +9,7 @@ func (c *chunk) readChoice(v jsonscan.Value, known *seen) {
 	if v.Kind(c.data) != jsonscan.Object {
 		return
 	}
+	// A choice without an index is the first one, as there is no other then.
 	index, indexed := 0, false
 	var delta jsonscan.Value
 	for w := jsonscan.Members(c.data, v); w.Step(); {
@@ -41,6 +42,7 @@ func (c *chunk) readDelta(v jsonscan.Value, first bool) {
 		case kind == jsonscan.String && jsonscan.Equal(w.Name, "content"):
 			c.add(w.Value)
 			c.content = w.Value
+		// What a model thinks and refuses is produced and paid for as well.
 		case kind == jsonscan.String && (jsonscan.Equal(w.Name, "reasoning_content") ||
 			jsonscan.Equal(w.Name, "reasoning") || jsonscan.Equal(w.Name, "refusal")):
 			c.add(w.Value)
@@ -72,6 +74,8 @@ func (c *chunk) readCall(v jsonscan.Value) {
 	}
 }
 
+// add collects a text that the model produced. An empty one is none: providers
+// send empty content beside tool calls.
 func (c *chunk) add(v jsonscan.Value) {
 	if text := v.Text(c.data); len(text) > 0 {
 		c.text = jsonscan.Append(c.text, text)
@@ -96,6 +100,7 @@ func (c *chunk) prefix(n int) (choice string, ok bool) {
 	raw := c.content.Text(c.data)
 	at, size := 0, 0
 	for at < len(raw) {
+		// Characters stay whole: a pair of escapes is cut before or behind.
 		_, next := jsonscan.Rune(raw, at)
 		size += len(jsonscan.Append(nil, raw[at:next]))
 		if size > n {

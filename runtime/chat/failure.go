@@ -16,6 +16,8 @@ const maxMessage = 500
 // providerError turns the error member of a provider's event into ours.
 func providerError(data []byte, v jsonscan.Value) *controlplane.Error {
 	message := ""
+	// Providers write {"message":…} or plain text; of anything else there is
+	// nothing to quote.
 	switch v.Kind(data) {
 	case jsonscan.String:
 		message = decode(data, v)
@@ -29,6 +31,7 @@ func providerError(data []byte, v jsonscan.Value) *controlplane.Error {
 	return controlplane.Errorf(decision.BadGateway, "%s", ProviderMessage(message))
 }
 
+// decode returns a string's text, cut to what an error may quote.
 func decode(data []byte, v jsonscan.Value) string {
 	raw := v.Text(data)
 	return string(jsonscan.Append(nil, raw[:jsonscan.Cut(raw, maxMessage)]))
@@ -58,6 +61,8 @@ func errorEvent(err error, requestID, docs string) []byte {
 	if message == "" {
 		message = info.Message
 	}
+	// The members are those of the envelope; details have no place once the
+	// request was accepted.
 	type body struct {
 		Code    decision.Code `json:"code"`
 		Type    decision.Code `json:"type"`

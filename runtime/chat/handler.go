@@ -64,6 +64,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Adapter.Handle(h.complete)(w, r)
 }
 
+// complete does the work in order: caps, budget, provider, stream, settlement.
+// Whatever happens behind the reservation, it is settled exactly once.
 func (h *Handler) complete(w http.ResponseWriter, r *http.Request) error {
 	req, err := h.read(w, r)
 	if err != nil {
@@ -73,6 +75,8 @@ func (h *Handler) complete(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	// The provider's stream ends with the client's request, with this function,
+	// or when the relay gives a reason.
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
 	stream, first, err := h.open(ctx, cancel, req)
@@ -88,6 +92,8 @@ func (h *Handler) complete(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// relay prepares a stream's way to the client. Its id, time and model stand in
+// for those that a provider leaves out.
 func (h *Handler) relay(req Request, stream Stream, out *sse.Writer, cancel context.CancelCauseFunc) *relay {
 	model, _ := json.Marshal(req.Model) // a string: it cannot fail
 	return &relay{
@@ -127,6 +133,7 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int) ([]byte, error)
 		w.Header().Set("Connection", "close") // or the server would read it all the same
 		return nil, tooLarge
 	}
+	// One byte more than announced: the end is then seen without growing.
 	body := make([]byte, 0, max(512, r.ContentLength+1))
 	in := http.MaxBytesReader(w, r.Body, int64(limit))
 	for {
@@ -159,6 +166,7 @@ func (h *Handler) reserve(ctx context.Context, req Request) (Reservation, error)
 // open starts the stream, if a provider begins in time.
 func (h *Handler) open(ctx context.Context, cancel context.CancelCauseFunc, req Request) (Stream, []byte, error) {
 	late := &controlplane.Error{Code: decision.GatewayTimeout, Message: "The provider did not begin in time."}
+	// The timer covers all providers that are tried: the client waits once.
 	timer := time.AfterFunc(h.FirstEvent, func() { cancel(late) })
 	stream, first, err := h.Pool.Open(ctx, req)
 	if !timer.Stop() && err == nil {
@@ -176,6 +184,7 @@ func (h *Handler) settle(ctx context.Context, res Reservation, model string, u U
 	if res == nil {
 		return
 	}
+	// The client may be gone, and what was produced is recorded all the same.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	if err := res.Settle(ctx, model, u); err != nil {

@@ -67,9 +67,11 @@ func (p *Pool) Open(ctx context.Context, r Request) (Stream, []byte, error) {
 		return nil, nil, &controlplane.Error{Code: decision.NotFound, Message: "There is no such model.",
 			Details: []decision.Detail{{Field: "model", Issue: "is not served here", Expected: "a model that GET /v1/models lists"}}}
 	}
+	// The last failure is the one to report: the others were passed over.
 	var failure error
 	for _, t := range order {
 		s, first, err := start(ctx, t.Provider, r)
+		// A client that leaves is no fault of the provider's.
 		if ctx.Err() != nil && err != nil {
 			return nil, nil, ctx.Err()
 		}
@@ -116,6 +118,8 @@ func (p *Pool) order(model string) []*target {
 	if len(fit) == 0 {
 		return nil
 	}
+	// Smooth weighted round robin: everyone gains its weight, and whose turn it
+	// is pays what all have gained. Turns are spread, not in blocks.
 	now, total := p.now(), 0
 	var turn *target
 	for _, t := range fit {
@@ -128,6 +132,7 @@ func (p *Pool) order(model string) []*target {
 			turn = t
 		}
 	}
+	// Those that rest come last and not never: when all rest, they are asked.
 	var order, resting []*target
 	if turn != nil {
 		turn.credit -= total

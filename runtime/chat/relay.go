@@ -55,6 +55,7 @@ func (r *relay) run(ctx context.Context, data []byte) Usage {
 			data, err = r.stream.Next()
 		}
 	}
+	// A cause of ours says more than the error that it led to.
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, errCut) {
 		err = cause
 	}
@@ -66,6 +67,8 @@ func (r *relay) take(data []byte) error {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil
 	}
+	// The order of the checks matters: an error may come in a chunk with
+	// choices, and a usage with or without them.
 	c, ok := parse(data, &r.known)
 	switch {
 	case !ok:
@@ -98,6 +101,7 @@ func (r *relay) pass(c *chunk) error {
 		r.finishing.Store(true)
 		return nil
 	}
+	// A chunk that needs no change is sent from the buffer it was read into.
 	data := c.data
 	if len(c.edits) > 0 {
 		r.buf = c.edits.Apply(r.buf[:0], data)
@@ -152,6 +156,7 @@ func (r *relay) finish(u Usage) {
 	if r.held == nil {
 		r.held = r.head.json(finished(r.known, "stop"), "")
 	}
+	// The finish chunk is an object, so its last byte closes it.
 	usage := u.JSON()
 	last := jsonscan.Root(r.held).To - 1
 	held := append(r.held[:last:last], `,"`+usageMarker+`":`+usage+`}`...)
@@ -171,6 +176,7 @@ func (r *relay) fail(err error) Usage {
 	if r.release() == nil {
 		_ = r.send(errorEvent(err, r.request.ID, r.docs), false) // nothing can be done about a client that is gone
 	}
+	// Nothing was produced, so nothing is paid, not even the prompt.
 	if r.usage == nil && r.meter.Total() == 0 {
 		return Usage{Estimated: true}
 	}

@@ -41,6 +41,7 @@ func parseUsage(b []byte, v jsonscan.Value) (u Usage, ok bool) {
 	if v.Kind(b) != jsonscan.Object {
 		return Usage{}, false
 	}
+	// -1 is "not said": a provider may well say 0.
 	prompt, completion, total := -1, -1, -1
 	for w := jsonscan.Members(b, v); w.Step(); {
 		for name, field := range map[string]*int{"prompt_tokens": &prompt, "completion_tokens": &completion, "total_tokens": &total} {

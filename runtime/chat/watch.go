@@ -23,6 +23,8 @@ func (r *relay) tick(ctx context.Context) {
 	if ctx.Err() != nil {
 		return
 	}
+	// The timer is not moved for every chunk, which would cost more than the
+	// chunk: it finds out here that the provider spoke meanwhile.
 	silence := time.Since(time.Unix(0, r.last.Load()))
 	switch {
 	case silence < r.keepAlive:

@@ -29,6 +29,7 @@ var (
 var policy = "default-src 'none'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; img-src data:" +
 	"; script-src 'sha256-" + digest(script) + "'; style-src 'sha256-" + digest(style) + "'"
 
+// digest is a source's hash as the policy writes it.
 func digest(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return base64.StdEncoding.EncodeToString(sum[:])
@@ -48,6 +49,7 @@ func Handler(c Config) http.Handler {
 		if base == "" {
 			base = "http://" + host(r.Host)
 		}
+		// The page is made whole first: a half page has no error status.
 		var b bytes.Buffer
 		err := parsed.Execute(&b, map[string]any{
 			"Base": base, "Docs": c.Docs, "Model": c.Model,

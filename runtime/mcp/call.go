@@ -37,6 +37,8 @@ func (h *Handler) call(w http.ResponseWriter, r *http.Request) error {
 		rpcError(w, http.StatusBadRequest, parseError, "Parse error: "+bad.Issue)
 		return nil
 	}
+	// The tools' own handlers ask again; this one answers with the HTTP status
+	// that clients know how to handle.
 	if callsTool(body, jsonscan.Root(body)) {
 		if r, err = h.Guard.Admit(w, r); err != nil {
 			return err
@@ -74,6 +76,8 @@ func callsTool(b []byte, v jsonscan.Value) bool {
 	return false
 }
 
+// rpcError answers with an error of JSON-RPC. Its id is null: the message was
+// not read far enough to know it.
 func rpcError(w http.ResponseWriter, status, code int, message string) {
 	respond.JSON(w, status, map[string]any{"jsonrpc": "2.0", "id": nil, "error": map[string]any{"code": code, "message": message}})
 }
@@ -108,6 +112,7 @@ func (p *plain) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
+// finish sends the error that was held back, if there is one.
 func (p *plain) finish() {
 	if p.status != 0 {
 		p.Header().Del("Content-Length")
@@ -122,6 +127,7 @@ type recorder struct {
 	body   bytes.Buffer
 }
 
+// newRecorder returns a recorder for one answer.
 func newRecorder() *recorder { return &recorder{header: http.Header{}, status: http.StatusOK} }
 
 // Header returns the answer's header.

@@ -44,6 +44,7 @@ type Handler struct {
 
 // New returns the endpoint.
 func New(c Config) *Handler {
+	// Capabilities are set so that logging, the SDK's default, is not offered.
 	server := sdk.NewServer(&sdk.Implementation{Name: name, Title: title, Version: c.Version},
 		&sdk.ServerOptions{Instructions: instructions, Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}})
 	addTools(server, c)
@@ -86,6 +87,8 @@ func (h *Handler) ours(r *http.Request) bool {
 	return known || loopback(u.Hostname())
 }
 
+// loopback reports whether a host is this machine by a name that nobody else
+// can point at it.
 func loopback(host string) bool {
 	return host == "localhost" || host == "::1" || strings.HasPrefix(host, "127.") && strings.Trim(host, "0123456789.") == ""
 }

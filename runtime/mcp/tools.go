@@ -33,12 +33,15 @@ type answer struct {
 	TotalTokens  int    `json:"total_tokens" jsonschema:"tokens of question and answer"`
 }
 
+// addTools registers the tools. Both only read: a completion changes nothing
+// but the account's usage.
 func addTools(s *sdk.Server, c Config) {
 	readOnly := &sdk.ToolAnnotations{ReadOnlyHint: true, OpenWorldHint: new(true)}
 	add(s, &sdk.Tool{Name: "list_models", Title: "List models", Description: "Lists the models that complete can ask.", Annotations: readOnly}, c.list)
 	add(s, &sdk.Tool{Name: "complete", Title: "Ask a model", Description: "Asks a model and returns its whole answer.", Annotations: readOnly}, c.complete)
 }
 
+// list is list_models.
 func (c Config) list(ctx context.Context, header http.Header, _ struct{}) (models, error) {
 	rec, err := serve(ctx, c.Models, http.MethodGet, "/v1/models", header, nil)
 	if err != nil {
@@ -59,6 +62,8 @@ func (c Config) list(ctx context.Context, header http.Header, _ struct{}) (model
 	return out, nil
 }
 
+// complete asks the chat route itself, so that caps, budgets, routing and
+// metering hold for agents as for everyone.
 func (c Config) complete(ctx context.Context, header http.Header, in ask) (answer, error) {
 	type message struct {
 		Role    string `json:"role"`
@@ -89,6 +94,7 @@ func serve(ctx context.Context, h http.Handler, method, path string, header http
 	if err != nil {
 		return nil, fmt.Errorf("make request: %w", err)
 	}
+	// Only what says who calls goes along; the rest belongs to the MCP message.
 	for _, name := range []string{"Authorization", "X-Sluice-Identity", "X-Request-Id"} {
 		req.Header[name] = header[name]
 		if header[name] == nil {

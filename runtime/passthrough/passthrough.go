@@ -110,6 +110,7 @@ func (p *Proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
 	p.Adapter.Error(w, r, &controlplane.Error{Code: code, Message: "The gateway could not be reached.", Cause: err})
 }
 
+// tooLarge is the error for a body beyond the bound.
 func (p *Proxy) tooLarge() error {
 	return controlplane.Errorf(decision.Storage001, "The file is larger than %d bytes.", p.MaxBody)
 }

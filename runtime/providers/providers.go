@@ -33,6 +33,7 @@ type document struct {
 	Providers []provider `yaml:"providers"`
 }
 
+// provider is one entry; see the package's example.
 type provider struct {
 	Name     string   `yaml:"name"`
 	URL      string   `yaml:"url"`
@@ -60,6 +61,7 @@ func Parse(text []byte, lookup func(string) (string, bool)) ([]chat.Target, erro
 	}
 	var targets []chat.Target
 	var faults []error
+	// Names are what the list of models and the log show, so they must differ.
 	taken := map[string]bool{}
 	for i, p := range doc.Providers {
 		t, err := p.target(lookup)

@@ -84,6 +84,8 @@ func New(c Config) (http.Handler, error) {
 	return &server{adapter, routes(c, adapter, guard, binary)}, nil
 }
 
+// routes is the table. The built-in model stands last and under its own names
+// only, so that a provider for all other models never hides it.
 func routes(c Config, adapter respond.Adapter, guard access.Guard, binary http.Handler) []route {
 	targets := append(slices.Clone(c.Targets), chat.Target{Name: "sluice", Provider: echo.Provider{}, Models: echo.Models()})
 	completions := guard.Require(chat.NewHandler(chat.Config{
@@ -106,6 +108,8 @@ func routes(c Config, adapter respond.Adapter, guard access.Guard, binary http.H
 	return list
 }
 
+// describe answers with the description; it is checked against the table in
+// tests.
 func describe(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write(description) // the client is gone otherwise

@@ -95,6 +95,7 @@ func (r *Reader) line() ([]byte, error) {
 	for scanned := 0; ; {
 		r.trim()
 		rest := r.buf[r.at:]
+		// What was looked at already is not looked at again when more has come.
 		i := bytes.IndexAny(rest[min(scanned, len(rest)):], "\r\n")
 		if i >= 0 && scanned+i+len(r.data) <= r.max {
 			i += scanned
@@ -138,6 +139,7 @@ func (r *Reader) trim() {
 	}
 }
 
+// fill reads more, behind what is not read yet, and makes room first.
 func (r *Reader) fill() {
 	if r.at > 0 {
 		r.buf = r.buf[:copy(r.buf, r.buf[r.at:])]

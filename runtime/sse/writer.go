@@ -77,6 +77,8 @@ func (w *Writer) Begun() bool {
 	return w.begun
 }
 
+// flush sends what has gathered, the header before it the first time. w.mu must
+// be held.
 func (w *Writer) flush() error {
 	if w.err != nil {
 		return w.err

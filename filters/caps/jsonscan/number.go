@@ -25,6 +25,7 @@ func Integer(raw []byte) (v int, ok bool) {
 // last digit that is not 0, and the power of ten that scales that digit; 0 if
 // all digits are 0.
 func mantissa(raw []byte) (n, exp int) {
+	// point is where the point stands, end where the exponent or the text ends.
 	point, end := -1, len(raw)
 	for i, c := range raw {
 		if c == '.' {
@@ -64,6 +65,9 @@ func exponent(raw []byte) int {
 	return e
 }
 
+// scale returns the number that the first n bytes of raw write, a point among
+// them left out, times ten to the power of exp. A negative power would leave a
+// fraction, as the last of those digits is not 0.
 func scale(raw []byte, n, exp int) (int, bool) {
 	if exp < 0 {
 		return 0, false

@@ -55,6 +55,7 @@ type scanner struct {
 
 // document reads one value and what must be nothing after it.
 func (s *scanner) document() {
+	// Each turn reads one value down to a scalar, and then closes what ends there.
 	for s.begin() && s.finish() {
 	}
 	if s.issue == "" && s.i < len(s.b) {
@@ -128,6 +129,7 @@ func (s *scanner) key() bool {
 	return true
 }
 
+// str reads a string from its first quote to behind its last.
 func (s *scanner) str() bool {
 	s.i++
 	for {
@@ -164,6 +166,8 @@ func plain(b []byte, i int) int {
 	return i
 }
 
+// escape reads a backslash and what belongs to it. Surrogates need not be in
+// pairs: the grammar does not ask for it, and neither do most parsers.
 func (s *scanner) escape() bool {
 	n := 2
 	if s.i+1 >= len(s.b) {
@@ -183,6 +187,7 @@ func (s *scanner) escape() bool {
 	return true
 }
 
+// literal reads a word; it may be called at a byte that does not begin it.
 func (s *scanner) literal(word string) bool {
 	for j := range len(word) {
 		if s.i >= len(s.b) || s.b[s.i] != word[j] {
@@ -193,6 +198,8 @@ func (s *scanner) literal(word string) bool {
 	return true
 }
 
+// number reads a number: no plus in front, no leading zeros, digits on both
+// sides of the point. Any other byte where a value is due ends here too.
 func (s *scanner) number() bool {
 	if s.at('-') {
 		s.i++
@@ -225,6 +232,7 @@ func (s *scanner) digits() bool {
 	return s.i > from || s.unexpected()
 }
 
+// at reports whether the next byte is c, without skipping space.
 func (s *scanner) at(c byte) bool { return s.i < len(s.b) && s.b[s.i] == c }
 
 // peek skips white space and returns the byte there, 0 at the end.
@@ -235,6 +243,7 @@ func (s *scanner) peek() byte {
 	return 0
 }
 
+// push enters a container, unless it would be one level too deep.
 func (s *scanner) push(object bool) bool {
 	if s.depth >= s.max {
 		return s.fail(IssueDepth)
@@ -248,11 +257,14 @@ func (s *scanner) push(object bool) bool {
 	return true
 }
 
+// inObject reports whether the innermost open container is an object; there
+// must be one.
 func (s *scanner) inObject() bool {
 	d := s.depth - 1
 	return s.open[d/8]>>(d%8)&1 == 1
 }
 
+// unexpected is the issue when the byte here, or the end, cannot be right.
 func (s *scanner) unexpected() bool {
 	if s.i >= len(s.b) {
 		return s.fail(IssueEnd)
@@ -260,6 +272,7 @@ func (s *scanner) unexpected() bool {
 	return s.fail(IssueByte)
 }
 
+// fail stops the scan; its false is for callers to return.
 func (s *scanner) fail(issue string) bool {
 	s.issue = issue
 	return false

@@ -96,6 +96,7 @@ func match(raw []byte, i int, word string, fold func(rune) rune) int {
 	return i
 }
 
+// same folds nothing.
 func same(r rune) rune { return r }
 
 // lower folds to lower case the characters that fold to ASCII letters: the
@@ -112,6 +113,7 @@ func lower(r rune) rune {
 	return r
 }
 
+// unescape is the character of an escape of two bytes, whose second is c.
 func unescape(c byte) rune {
 	switch c {
 	case 'b':

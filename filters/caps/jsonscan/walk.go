@@ -81,6 +81,8 @@ func (w *Walk) Step() bool {
 		at = Space(w.b, Space(w.b, close)+1) // the colon stands between
 	}
 	w.Value = Value{at, end(w.b, at)}
+	// Next is found here and not at the next step: whoever removes a member
+	// must know where the one behind it begins.
 	w.Next = -1
 	if i := Space(w.b, w.To); w.b[i] == ',' {
 		w.Next = Space(w.b, i+1)
@@ -132,6 +134,7 @@ func endString(b []byte, i int) int {
 // endContainer counts brackets of both shapes alike: the text is known to pair
 // them rightly.
 func endContainer(b []byte, i int) int {
+	// The text is valid, so the depth comes back to 0 before the end.
 	for depth := 0; ; {
 		switch b[i] {
 		case '"':

@@ -12,11 +12,13 @@ type request struct {
 	ToolChoice json.RawMessage `json:"tool_choice"`
 }
 
+// message is a message; its content may have any of the forms there are.
 type message struct {
 	Role    string          `json:"role"`
 	Content json.RawMessage `json:"content"`
 }
 
+// tool is a tool, as far as a call needs to know it.
 type tool struct {
 	Function struct {
 		Name       string `json:"name"`
@@ -30,6 +32,7 @@ type tool struct {
 	} `json:"function"`
 }
 
+// last is the message that is answered.
 func (r request) last() message {
 	if len(r.Messages) == 0 {
 		return message{}
@@ -55,6 +58,7 @@ func (m message) text() string {
 
 // called returns the tool that the answer must call, if any.
 func (r request) called(last message) (tool, bool) {
+	// tool_choice is a word, or an object that names a function.
 	var mode string
 	var forced tool
 	if json.Unmarshal(r.ToolChoice, &mode) != nil {

@@ -28,12 +28,14 @@ func unreachable(err error) error {
 // is not the caller's, those are not for the caller.
 func (p *Provider) refused(resp *http.Response) error {
 	code, callers := codeFor(resp.StatusCode)
+	// It is the operator who must act, and another provider may do better.
 	if ours := p.Key != ""; ours && (resp.StatusCode == 401 || resp.StatusCode == 402 || resp.StatusCode == 403) {
 		return &controlplane.Error{Code: decision.BadGateway, Message: "The provider refused the runtime's key.",
 			Cause: errors.New("provider answered " + resp.Status)}
 	}
 	err := controlplane.Errorf(code, "%s", chat.ProviderMessage(message(resp.Body)))
 	err.Cause = errors.New("provider answered " + resp.Status)
+	// A date is allowed there too; nobody sends one, and a second is a fair guess.
 	if s, e := strconv.Atoi(resp.Header.Get("Retry-After")); e == nil && s > 0 {
 		err.RetryAfter = min(s, 3600)
 	} else if code == decision.RateLimited || code == decision.Unavailable {
@@ -81,6 +83,7 @@ func message(r io.Reader) string {
 		Detail  json.RawMessage `json:"detail"`
 	}
 	_ = json.Unmarshal(b, &body) // anything else has no words for us
+	// error and detail are text in some providers and an object in others.
 	var inner struct {
 		Message string `json:"message"`
 	}

@@ -51,6 +51,7 @@ func New(c Config) (*Provider, error) {
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
 		return nil, errors.New("the provider's base URL must look like https://host/v1")
 	}
+	// https://host is what people write for https://host/v1.
 	if strings.Trim(u.Path, "/") == "" {
 		u.Path = "/v1"
 	}
@@ -101,6 +102,7 @@ func (p *Provider) Stream(ctx context.Context, r chat.Request) (chat.Stream, err
 		defer resp.Body.Close()
 		return nil, p.refused(resp)
 	}
+	// There are providers that do not stream whatever they are asked.
 	if mt, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); mt == "application/json" {
 		defer resp.Body.Close()
 		return whole(resp.Body)
@@ -195,6 +197,7 @@ func (s *stream) Close() error {
 	return s.body.Close()
 }
 
+// quoteUnlessJSON returns b if it is JSON, else as a JSON string.
 func quoteUnlessJSON(b []byte) []byte {
 	if json.Valid(b) {
 		return b

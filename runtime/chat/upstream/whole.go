@@ -33,6 +33,8 @@ func whole(r io.Reader) (chat.Stream, error) {
 	if v.Error != nil {
 		return s, s.add(map[string]any{"error": v.Error})
 	}
+	// What a choice has besides its message, log probabilities for instance,
+	// goes along in the first chunk; its finish has a chunk of its own.
 	for _, c := range v.Choices {
 		finish := c["finish_reason"]
 		c["delta"] = numbered(c["message"])
@@ -119,6 +121,7 @@ func oneLimit(body []byte) []byte {
 	if limit.Start == 0 || newer.Start == 0 {
 		return body
 	}
+	// As in the caps: the comma behind goes along, or, at the end, the one before.
 	var e jsonscan.Edits
 	if limit.Next >= 0 {
 		e.Add(limit.Start, limit.Next, "")
