@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -64,13 +65,13 @@ func (h handlers) problem(w http.ResponseWriter, r *http.Request, err error) {
 // outcome is the status and the refusal that stand for err; a failure of ours is
 // logged. It sets Retry-After where there is one.
 func (h handlers) outcome(w http.ResponseWriter, r *http.Request, err error) (int, *rules.Error) {
-	if e, ok := err.(*rules.Error); ok { //nolint:errorlint // nothing wraps them
+	if e, ok := errors.AsType[*rules.Error](err); ok {
 		if e.Code == rules.InvalidClient {
 			return http.StatusUnauthorized, e
 		}
 		return http.StatusBadRequest, e
 	}
-	if e, ok := err.(*controlplane.Error); ok && e.RetryAfter > 0 { //nolint:errorlint // a wrapped one has no seconds for the client
+	if e, ok := errors.AsType[*controlplane.Error](err); ok && e.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(e.RetryAfter))
 	}
 	switch controlplane.ErrorCode(err) {

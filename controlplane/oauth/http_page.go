@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"errors"
 	"net/http"
 	"strconv"
 	"time"
@@ -81,13 +82,16 @@ type sent struct {
 	claims sessions.Claims // of who is signed in; zero: nobody
 }
 
-// read reads a form. It fails when that is not one that we gave to this browser.
-func (h handlers) read(w http.ResponseWriter, r *http.Request) (s sent, err error) {
+// read reads a form. It fails when that is not one that we gave to this browser,
+// and, if it is for a person who is signed in, to that person.
+func (h handlers) read(w http.ResponseWriter, r *http.Request, signedIn bool) (s sent, err error) {
 	if s.form, err = readForm(w, r); err != nil {
 		return s, err
 	}
-	if s.claims, _, err = h.guard.session(r); err != nil {
-		return s, err
+	if signedIn {
+		if s.claims, _, err = h.guard.session(r); err != nil {
+			return s, err
+		}
 	}
 	request := s.form.Get("request")
 	if !h.guard.genuine(r, s.claims.ID, request, s.form.Get("token")) {
@@ -104,7 +108,7 @@ func (h handlers) read(w http.ResponseWriter, r *http.Request) (s sent, err erro
 // signIn is the form of the sign-in page. Its limits on attempts, and that unknown
 // people take as long as wrong passwords, are those of the sessions.
 func (h handlers) signIn(w http.ResponseWriter, r *http.Request) error {
-	s, err := h.read(w, r)
+	s, err := h.read(w, r, false)
 	if err != nil {
 		return err
 	}
@@ -122,16 +126,14 @@ func (h handlers) signIn(w http.ResponseWriter, r *http.Request) error {
 
 // signInAgain shows the page once more, if err is the person's to mend.
 func (h handlers) signInAgain(w http.ResponseWriter, r *http.Request, s sent, err error) error {
-	e, ok := err.(*controlplane.Error) //nolint:errorlint // what is wrapped is a failure of ours
-	if !ok {
+	e, ok := errors.AsType[*controlplane.Error](err)
+	if !ok || e.Code != decision.AuthRequired && e.Code != decision.RateLimited {
 		return err
+	}
+	if e.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(e.RetryAfter))
 	}
 	status := decision.Lookup(e.Code).Status
-	if e.Code == decision.RateLimited {
-		w.Header().Set("Retry-After", strconv.Itoa(e.RetryAfter))
-	} else if e.Code != decision.AuthRequired {
-		return err
-	}
 	form := page.Form{Token: token(h.guard.formSecret(w, r), "", s.raw), Request: s.raw}
 	return page.Write(w, status, page.SignIn{Form: form, App: s.app.Name, Email: s.form.Get("email"), Problem: e.Message})
 }
@@ -139,7 +141,7 @@ func (h handlers) signInAgain(w http.ResponseWriter, r *http.Request, s sent, er
 // consent is the form of the consent page. Anything but a clear yes is a no. What is
 // granted is computed anew from the session: the form carries no scopes.
 func (h handlers) consent(w http.ResponseWriter, r *http.Request) error {
-	s, err := h.read(w, r)
+	s, err := h.read(w, r, true)
 	if err != nil {
 		return err
 	}
@@ -159,7 +161,7 @@ func (h handlers) consent(w http.ResponseWriter, r *http.Request) error {
 
 // signOut ends the session, so that someone else can sign in.
 func (h handlers) signOut(w http.ResponseWriter, r *http.Request) error {
-	s, err := h.read(w, r)
+	s, err := h.read(w, r, true)
 	if err != nil {
 		return err
 	}

@@ -242,3 +242,26 @@ func TestAnOutageIsNoClientsFault(t *testing.T) {
 		t.Error(page.StatusCode, page.body)
 	}
 }
+
+// Somebody opens two links, signs in at one page and then at the other.
+func TestTwoTabs(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	br := b.browser(t)
+	first, second := br.get(address(b.secret, "state", "1")), br.get(address(b.secret, "state", "2"))
+	for state, page := range map[string]answer{"1": first, "2": second} {
+		in := br.post("/oauth/sign-in", page.form("email", email, "password", password))
+		consent := br.get(in.Header.Get("Location"))
+		if q := landed(t, br.post("/oauth/consent", consent.form("answer", "allow"))); q.Get("state") != state || !q.Has("code") {
+			t.Error(q)
+		}
+	}
+}
+
+func TestWhatOnlyPostMayDo(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for _, path := range []string{"/oauth/sign-in", "/oauth/consent", "/oauth/sign-out", "/oauth/token", "/oauth/revoke", "/oauth/introspect"} {
+		wantStatus(t, b.browser(t).get(path), http.StatusMethodNotAllowed)
+	}
+}
