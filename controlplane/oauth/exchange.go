@@ -59,13 +59,14 @@ type codeRow struct {
 	used                bool
 }
 
-// lockCode finds a code with its grant and locks both, so that of two exchanges at
-// once the second waits, and then sees what the first one did. It fails with
-// invalid_grant when there is no such code.
+// lockCode finds a code with its grant and locks both, the grant first, as
+// everything does that takes more than one row. So of two exchanges at once the
+// second waits, and then sees what the first one did. It fails with invalid_grant
+// when there is no such code.
 func lockCode(ctx context.Context, tx pgx.Tx, code string) (g grant, c codeRow, err error) {
 	err = tx.QueryRow(ctx, `SELECT `+grantColumns+`, c.redirect_uri, c.challenge, c.expires_at, c.used_at IS NOT NULL
 		FROM oauth_codes c JOIN oauth_grants g ON g.id = c.grant_id JOIN users u ON u.id = g.user_id
-		WHERE c.hash = $1 FOR UPDATE OF c, g`, hashOf(code)).Scan(append(g.columns(), &c.redirect, &c.challenge, &c.expires, &c.used)...)
+		WHERE c.hash = $1 FOR UPDATE OF g, c`, hashOf(code)).Scan(append(g.columns(), &c.redirect, &c.challenge, &c.expires, &c.used)...)
 	return g, c, found(err, "find code")
 }
 
@@ -113,7 +114,7 @@ func (s *Service) Refresh(ctx context.Context, app App, refresh, scope string) (
 func (s *Service) lockRefresh(ctx context.Context, tx pgx.Tx, refresh string) (g grant, used bool, err error) {
 	err = tx.QueryRow(ctx, `SELECT `+grantColumns+`, r.used_at IS NOT NULL
 		FROM oauth_refresh_tokens r JOIN oauth_grants g ON g.id = r.grant_id JOIN users u ON u.id = g.user_id
-		WHERE r.hash = $1 AND r.expires_at > $2 FOR UPDATE OF r, g`, hashOf(refresh), s.now()).Scan(append(g.columns(), &used)...)
+		WHERE r.hash = $1 AND r.expires_at > $2 FOR UPDATE OF g, r`, hashOf(refresh), s.now()).Scan(append(g.columns(), &used)...)
 	return g, used, found(err, "find refresh token")
 }
 
