@@ -10,18 +10,20 @@ import (
 	"sluice.dev/sluice/controlplane/feed"
 	"sluice.dev/sluice/controlplane/idempotency"
 	"sluice.dev/sluice/controlplane/keys"
+	"sluice.dev/sluice/controlplane/oauth"
 	"sluice.dev/sluice/controlplane/postgres"
 	"sluice.dev/sluice/controlplane/sessions"
 )
 
 // Housekeeping drops what nobody needs any more: old tombstones of the key feed,
-// keys that ended long ago, answers kept for repeated requests, sessions that
-// have run out. It also marks accounts whose invoices have become overdue, and
+// keys that ended long ago, answers kept for repeated requests, sessions and
+// grants that have run out. It also marks accounts whose invoices have become overdue, and
 // replaces the key that signs sessions once a month. It may run in every worker;
 // whoever comes second finds nothing to do.
 type Housekeeping struct {
 	DB       postgres.DB       // required
 	Sessions *sessions.Service // required
+	Apps     *oauth.Service    // required
 	// Every is the pause between two rounds; 0: a minute.
 	Every time.Duration
 	Now   func() time.Time // nil: time.Now
@@ -60,6 +62,7 @@ func (h Housekeeping) Round(ctx context.Context) map[string]int {
 		{"keys", func() (int, error) { return keys.Store{DB: h.DB, Now: now}.Purge(ctx) }},
 		{"answers", func() (int, error) { return idempotency.Purge(ctx, h.DB, now()) }},
 		{"signing keys added", func() (int, error) { return h.Sessions.RotateSigningKey(ctx) }},
+		{"grants", func() (int, error) { return h.Apps.Purge(ctx) }},
 		{"sessions", func() (int, error) { return h.Sessions.Purge(ctx) }},
 	} {
 		n, err := part.do()

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"sluice.dev/sluice/controlplane/oauth"
+	"sluice.dev/sluice/controlplane/postgres"
 	"sluice.dev/sluice/controlplane/postgres/pgtest"
 	"sluice.dev/sluice/controlplane/seed"
 	"sluice.dev/sluice/controlplane/sessions"
@@ -24,16 +26,16 @@ func TestHousekeepingDropsWhatIsOld(t *testing.T) {
 	}
 	round := func(days int) map[string]int {
 		now := func() time.Time { return time.Now().AddDate(0, 0, days) }
-		return Housekeeping{DB: db, Sessions: service(now), Now: now}.Round(t.Context())
+		return Housekeeping{DB: db, Sessions: service(now), Apps: apps(db, service(now)), Now: now}.Round(t.Context())
 	}
 	for _, c := range []struct {
 		days int
 		want map[string]int
 	}{
-		{0, map[string]int{"overdue": 0, "tombstones": 0, "keys": 0, "answers": 0, "sessions": 0}},
-		{2, map[string]int{"overdue": 0, "tombstones": 0, "keys": 0, "answers": 0, "sessions": 1}},
-		{3690, map[string]int{"overdue": 0, "tombstones": 0, "keys": 2, "answers": 0, "sessions": 0}},
-		{3690, map[string]int{"overdue": 0, "tombstones": 2, "keys": 0, "answers": 0, "sessions": 0}},
+		{0, map[string]int{"overdue": 0, "tombstones": 0, "keys": 0, "answers": 0, "grants": 0, "sessions": 0}},
+		{2, map[string]int{"overdue": 0, "tombstones": 0, "keys": 0, "answers": 0, "grants": 0, "sessions": 1}},
+		{3690, map[string]int{"overdue": 0, "tombstones": 0, "keys": 2, "answers": 0, "grants": 0, "sessions": 0}},
+		{3690, map[string]int{"overdue": 0, "tombstones": 2, "keys": 0, "answers": 0, "grants": 0, "sessions": 0}},
 	} {
 		got := round(c.days)
 		if added := got["signing keys added"]; (added == 1) != (c.days > 30 && c.want["keys"] > 0) {
@@ -50,6 +52,10 @@ func TestHousekeepingDropsWhatIsOld(t *testing.T) {
 }
 
 // The database is gone: every round fails, and Run ends with its context all the same.
+func apps(db postgres.DB, s *sessions.Service) *oauth.Service {
+	return oauth.New(oauth.Config{DB: db, Sessions: s, Issuer: "i", Audience: "a"})
+}
+
 func TestHousekeepingOutlivesTheDatabase(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Pool(t)
@@ -67,7 +73,7 @@ func TestHousekeepingOutlivesTheDatabase(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		Housekeeping{DB: db, Sessions: s, Every: time.Millisecond, Log: log}.Run(ctx)
+		Housekeeping{DB: db, Sessions: s, Apps: apps(db, s), Every: time.Millisecond, Log: log}.Run(ctx)
 	}()
 	for range 3 {
 		<-failed

@@ -27,6 +27,7 @@ func uses(env environment) []*cobra.Command {
 	return []*cobra.Command{
 		keyCommand(env),
 		accountCommand(env),
+		appCommand(env),
 		sessionCommand(env),
 		limitCommand(env),
 		applyCommand(env),

@@ -14,6 +14,7 @@ import (
 	"sluice.dev/sluice/controlplane/feed"
 	"sluice.dev/sluice/controlplane/idempotency"
 	"sluice.dev/sluice/controlplane/identity"
+	"sluice.dev/sluice/controlplane/oauth"
 	"sluice.dev/sluice/controlplane/postgres"
 	"sluice.dev/sluice/controlplane/respond"
 	"sluice.dev/sluice/controlplane/sessions"
@@ -81,6 +82,8 @@ func (e environment) api(pool *pgxpool.Pool, edges *xds.Server, adapter respond.
 	if err != nil {
 		return api.Config{}, err
 	}
+	people := sessions.New(e.sessions(pool))
+	apps := e.oauth(pool, people)
 	documents := config.Admin{Store: config.Store{DB: pool}, Check: edges.Check, Numbers: numbers(pool), Respond: adapter}
 	return api.Config{
 		DB:           pool,
@@ -90,13 +93,19 @@ func (e environment) api(pool *pgxpool.Pool, edges *xds.Server, adapter respond.
 		Region:       e.get("SLUICE_REGION"),
 		Version:      version,
 		AnswerSecret: s.answers,
+		Open:         []api.Routes{oauth.Routes(apps, adapter)},
 		Keyed: []api.Routes{
 			webhooks.Routes(s.webhooks, adapter),
 			webhooks.InternalRoutes(s.webhooks, adapter),
 			func(r chi.Router) { s.schedules.Routes(r, adapter) },
 		},
-		Admin: []api.Routes{documents.Routes, edges.AdminRoutes(adapter)},
+		Admin: []api.Routes{documents.Routes, edges.AdminRoutes(adapter), oauth.AdminRoutes(apps, adapter)},
 	}, nil
+}
+
+// oauth is how every process makes and checks grants to applications.
+func (e environment) oauth(db postgres.DB, people *sessions.Service) *oauth.Service {
+	return oauth.New(oauth.Config{DB: db, Sessions: people, Issuer: e.publicURL(), Audience: e.publicURL()})
 }
 
 // edgeMux serves gRPC streams and the key feed on one address.

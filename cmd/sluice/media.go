@@ -6,6 +6,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"sluice.dev/sluice/controlplane/respond"
 	"sluice.dev/sluice/runtime/media"
+	"sluice.dev/sluice/runtime/media/streams"
 )
 
 // runMedia serves the reference product.
@@ -39,5 +40,6 @@ func (e environment) media(pool *pgxpool.Pool, s services) (media.Config, error)
 	return media.Config{
 		DB: pool, Events: s.webhooks, Identity: verifier, Respond: respond.Adapter{DocsBase: e.publicURL()},
 		Allow: allow, Box: s.box, AnswerSecret: s.answers,
+		Endpoints: streams.Endpoints{Playback: e.publicURL() + "/v1/playback"},
 	}, nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"sluice.dev/sluice/controlplane/config"
+	"sluice.dev/sluice/controlplane/oauth"
 	"sluice.dev/sluice/controlplane/postgres"
 	"sluice.dev/sluice/controlplane/seed"
 	"sluice.dev/sluice/controlplane/sessions"
@@ -105,11 +106,18 @@ func (l *local) account(ctx context.Context, pool *pgxpool.Pool) error {
 	if err != nil {
 		return err
 	}
+	app, secret, redirect, err := oauth.SeedApp(ctx, pool, r.Account, have)
+	if err != nil {
+		return err
+	}
 	a := seed.Addresses{
 		Gateway:  l.env.publicURL(),
 		Runtime:  "http://" + l.edges[0].runtime,
 		Admin:    "http://" + l.env.get("SLUICE_ADMIN_ADDR"),
 		Database: l.env.get("SLUICE_DATABASE_URL"),
+		Extra: []seed.Variable{
+			{Name: "SLUICE_OAUTH_CLIENT_ID", Value: app}, {Name: "SLUICE_OAUTH_CLIENT_SECRET", Value: secret}, {Name: "SLUICE_OAUTH_REDIRECT_URI", Value: redirect},
+		},
 	}
 	for _, e := range l.edges {
 		a.EnvoyAdmin = append(a.EnvoyAdmin, "http://"+e.admin)

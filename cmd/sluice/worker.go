@@ -50,11 +50,12 @@ func runWorker(ctx context.Context, env environment) error {
 	if err := r.Start(context.WithoutCancel(ctx)); err != nil {
 		return err
 	}
+	people := sessions.New(env.sessions(pool))
 	var loops errgroup.Group
 	for _, run := range []func(context.Context){
 		workers.WebhookUpkeep{Deliverer: s.deliverer}.Run,
 		workers.ScheduleLoop{Service: s.schedules}.Run,
-		workers.Housekeeping{DB: pool, Sessions: sessions.New(env.sessions(pool))}.Run,
+		workers.Housekeeping{DB: pool, Sessions: people, Apps: env.oauth(pool, people)}.Run,
 	} {
 		loops.Go(func() error { run(ctx); return nil })
 	}
@@ -81,6 +82,9 @@ func (e environment) jobs(pool *pgxpool.Pool, s services) (*river.Client[pgx.Tx]
 	maps.Copy(queues, workers.ScheduleQueues())
 	return river.NewClient(riverpgxv5.New(pool), &river.Config{
 		Workers: w, Queues: queues, JobTimeout: jobTimeout, RescueStuckJobsAfter: rescueAfter, Logger: slog.Default(),
+		// What became of a job is in the tables of its service; thousands a second
+		// would fill River's.
+		CompletedJobRetentionPeriod: 5 * time.Minute,
 	})
 }
 

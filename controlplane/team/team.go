@@ -15,6 +15,7 @@ import (
 	"sluice.dev/sluice/controlplane/accounts"
 	"sluice.dev/sluice/controlplane/api/paging"
 	"sluice.dev/sluice/controlplane/audit"
+	"sluice.dev/sluice/controlplane/oauth"
 	"sluice.dev/sluice/controlplane/postgres"
 	"sluice.dev/sluice/controlplane/sessions"
 	"sluice.dev/sluice/filters/decision"
@@ -161,7 +162,7 @@ func (s Store) SetRole(ctx context.Context, account, id, role string, by []strin
 		if err != nil {
 			return err
 		}
-		return sessions.EndAllTx(ctx, tx, id, s.now())
+		return s.endAllTx(ctx, tx, id)
 	})
 	return u, err
 }
@@ -180,8 +181,16 @@ func (s Store) Remove(ctx context.Context, account, id string, by []string) erro
 		if err := audit.RecordTx(ctx, tx, audit.Change{Account: account, Action: "user.remove", Target: id, Before: before}); err != nil {
 			return err
 		}
-		return sessions.EndAllTx(ctx, tx, id, s.now())
+		return s.endAllTx(ctx, tx, id)
 	})
+}
+
+// endAllTx ends what acts for a person: sessions, and grants to applications.
+func (s Store) endAllTx(ctx context.Context, tx pgx.Tx, id string) error {
+	if err := oauth.EndAllTx(ctx, tx, id, s.now()); err != nil {
+		return err
+	}
+	return sessions.EndAllTx(ctx, tx, id, s.now())
 }
 
 // change runs f with the account locked, so that two changes at once cannot
