@@ -205,6 +205,34 @@ func TestOAuthIntrospectionAndTheEndOfAnApp(t *testing.T) {
 	}
 }
 
+// An access token opens what its scope covers at every edge, and is refused there
+// soon after its grant has ended.
+func TestOAuthTokensAtTheEdge(t *testing.T) {
+	t.Parallel()
+	s := theStack(t)
+	const redirect = "https://client.example/callback"
+	app := s.newApp(t, redirect, "--scope", "users:read")
+	c := s.library(t, app, redirect)
+	c.Scopes = []string{"users:read"}
+	q := newPerson(t).allows(s, c.AuthCodeURL("xyz"))
+	token, err := c.Exchange(context.Background(), q.Get("code"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	users := func(status int) func() error {
+		return func() error {
+			r, err := try(http.MethodGet, s.url("/v1/users"), token.AccessToken, nil)
+			return unless(err, r, status)
+		}
+	}
+	eventually(t, "the token opens its scope", users(200))
+	wantError(t, call(t, http.MethodGet, s.url("/v1/billing/invoices"), token.AccessToken, nil), 403, "AUTH_002")
+	wantError(t, call(t, http.MethodGet, s.url("/v1/users"), token.AccessToken+"A", nil), 401, "invalid_token")
+	r := newPerson(t).read(client.PostForm(s.url("/oauth/revoke"), url.Values{"client_id": {app.ID}, "client_secret": {app.Secret}, "token": {token.RefreshToken}}))
+	wantStatus(t, r, 200)
+	eventually(t, "the token is refused", users(401))
+}
+
 func TestOAuthRefusalsHaveTheirStandardForm(t *testing.T) {
 	t.Parallel()
 	s := theStack(t)
