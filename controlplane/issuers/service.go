@@ -83,11 +83,12 @@ func (s *Service) Run(ctx context.Context) {
 // issuer's keys: who sends such tokens would then decide how often. Issuers
 // publish a key some time before they sign with it; an edge has it within Fetch.
 func (s *Service) Sync(ctx context.Context) error {
+	errs := []error{s.own(ctx)}
 	v, err := (config.Store{DB: s.config.DB}).Latest(ctx)
 	if err != nil {
-		return err
+		return errors.Join(append(errs, err)...)
 	}
-	errs := []error{s.own(ctx), s.others(ctx, v.Document.Issuers)}
+	errs = append(errs, s.others(ctx, v.Document.Issuers))
 	named := []string{s.config.Own}
 	for _, is := range v.Document.Issuers {
 		named = append(named, is.Issuer)

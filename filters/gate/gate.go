@@ -85,13 +85,16 @@ func checkKey(p *policy.Policy, route *policy.Route, env Env, key string, now in
 	if d := auth.Decide(r, found, found || env.Ready(), now); !d.OK() {
 		return refuse(p, route, env, d, now)
 	}
-	return admit(p, route, env, Verdict{Caller: r}, now)
+	return admit(p, route, env, &r, "", now)
 }
 
 // checkToken judges a token and finds its account. A route that takes session
 // tokens gets those that the edge cannot judge, since its product judges too.
 func checkToken(p *policy.Policy, route *policy.Route, env Env, text string, now int64) Verdict {
 	b, d := env.Tokens().Judge(p, env, text, now)
+	if d.OK() && !b.Own && route.Auth&policy.AuthToken == 0 { // a session is ours
+		d = decision.Deny(decision.InvalidToken)
+	}
 	var account keytable.Record
 	if d.OK() {
 		var found bool
@@ -108,26 +111,25 @@ func checkToken(p *policy.Policy, route *policy.Route, env Env, text string, now
 	}
 	caller := keytable.Record{Kind: keytable.KindToken, Flags: account.Flags, Plan: account.Plan, Expires: uint32(b.Expires),
 		ID: b.ID, Account: b.Account, Scopes: b.Scopes}
-	return admit(p, route, env, Verdict{Caller: caller, Token: b.Credential}, now)
+	return admit(p, route, env, &caller, b.Credential, now)
 }
 
 // admit judges a request of a caller who is known, by what its account has and
 // may, and counts it for the account.
-func admit(p *policy.Policy, route *policy.Route, env Env, v Verdict, now int64) Verdict {
-	plan, ok := p.Plan(v.Caller.Plan)
+func admit(p *policy.Policy, route *policy.Route, env Env, caller *keytable.Record, token string, now int64) Verdict {
+	plan, ok := p.Plan(caller.Plan)
 	if !ok { // this policy does not know it yet
 		return refuse(p, route, env, notReady, now)
 	}
-	v.Known, v.Route = true, route
-	v.Decision = entitled(plan, route, env, v.Caller)
-	id := ratelimit.AccountID(v.Caller.Account, route.Class)
-	v.Rate = env.Take(ratelimit.Accounts, id, limitOf(p, plan, route, env, v.Caller), now)
+	v := Verdict{Decision: entitled(plan, route, env, caller), Known: true, Caller: *caller, Token: token, Route: route}
+	id := ratelimit.AccountID(caller.Account, route.Class)
+	v.Rate = env.Take(ratelimit.Accounts, id, limitOf(p, plan, route, env, caller), now)
 	return limited(v)
 }
 
 // entitled checks, in this order, from where a caller comes, whether its account
 // is in good standing, its scopes, and what its plan includes.
-func entitled(plan *policy.Plan, route *policy.Route, env Env, caller keytable.Record) decision.Decision {
+func entitled(plan *policy.Plan, route *policy.Route, env Env, caller *keytable.Record) decision.Decision {
 	if caller.Flags&keytable.FlagAllowlist != 0 {
 		if d := addressed(env, caller.Account); !d.OK() {
 			return d
@@ -156,7 +158,7 @@ func addressed(env Env, account uint64) decision.Decision {
 }
 
 // limitOf is the account's own limit in the route's class, or its plan's.
-func limitOf(p *policy.Policy, plan *policy.Plan, route *policy.Route, env Env, r keytable.Record) ratelimit.Limit {
+func limitOf(p *policy.Policy, plan *policy.Plan, route *policy.Route, env Env, r *keytable.Record) ratelimit.Limit {
 	if r.Flags&keytable.FlagLimits != 0 {
 		own, ok := env.Record(keytable.TagOfLimit(r.Account, p.Classes[route.Class]))
 		if ok && own.Kind == keytable.KindLimit {

@@ -56,8 +56,9 @@ func newPolicy(t *testing.T) *policy.Policy {
 			{Number: 1, Name: "small", Limits: []policy.Limit{{PerMinute: 2}, {PerMinute: 5}}},
 			{Number: 2, Name: "tiny", Limits: []policy.Limit{{PerMinute: 2}, {PerMinute: 5}}, Products: []string{"media"}},
 		},
-		Scopes:  []policy.Scope{{Bit: bitAdmin, Name: "*"}, {Bit: bitStreams, Name: "streams:*"}, {Bit: bitRead, Name: "streams:read"}},
-		Issuers: []policy.Issuer{{Name: "http://gw", Audience: "http://gw", Own: true, ScopeClaim: "scopes", AccountClaim: "account"}},
+		Scopes: []policy.Scope{{Bit: bitAdmin, Name: "*"}, {Bit: bitStreams, Name: "streams:*"}, {Bit: bitRead, Name: "streams:read"}},
+		Issuers: []policy.Issuer{{Name: "http://gw", Audience: "http://gw", Own: true, ScopeClaim: "scopes", AccountClaim: "account"},
+			{Name: "https://id.example", Audience: "http://gw", ScopeClaim: "scopes", AccountClaim: "account"}},
 		Routes: []policy.Route{
 			{Name: "streams.list", Auth: policy.AuthKey, Scope: "streams:read", Grants: grants},
 			{Name: "events.list", Auth: policy.AuthKey, Scope: "streams:read", Grants: grants, Class: 1},

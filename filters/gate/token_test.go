@@ -18,9 +18,13 @@ const account = 501
 // session returns a token of our own with the given signature and end; the
 // Verify of these tests takes the signature "good".
 func session(id, scope, sum string, end int64) string {
+	return issued("http://gw", id, scope, sum, end)
+}
+
+func issued(issuer, id, scope, sum string, end int64) string {
 	b64 := base64.RawURLEncoding.EncodeToString
-	claims := fmt.Sprintf(`{"iss":"http://gw","aud":"http://gw","account":%q,"scopes":[%q],"exp":%d,"jti":%q}`,
-		keytable.FormatID(keytable.AccountPrefix, account), scope, end, id)
+	claims := fmt.Sprintf(`{"iss":%q,"aud":"http://gw","account":%q,"scopes":[%q],"exp":%d,"jti":%q}`,
+		issuer, keytable.FormatID(keytable.AccountPrefix, account), scope, end, id)
 	return b64([]byte(`{"alg":"ES256","kid":"k1","typ":"at+jwt"}`)) + "." + b64([]byte(claims)) + "." + b64([]byte(sum))
 }
 
@@ -28,8 +32,10 @@ func session(id, scope, sum string, end int64) string {
 // by change.
 func newTokenEdge(change func(*keytable.Record)) *edge {
 	e := newEdge()
-	for _, r := range keytable.Split(keytable.TagOfIssuerKey("http://gw", "k1"), jwt.Key{Alg: jwt.ES256, Public: []byte("public")}.Append(nil)) {
-		e.put(r)
+	for _, issuer := range []string{"http://gw", "https://id.example"} {
+		for _, r := range keytable.Split(keytable.TagOfIssuerKey(issuer, "k1"), jwt.Key{Alg: jwt.ES256, Public: []byte("public")}.Append(nil)) {
+			e.put(r)
+		}
 	}
 	r := keytable.Record{Tag: keytable.TagOfAccount(account), Kind: keytable.KindAccount, Account: account, Plan: 1}
 	if change != nil {
@@ -76,6 +82,22 @@ func TestTokens(t *testing.T) {
 			if v.Code != c.want || v.Known != c.known || c.known && (v.Token != "sess_1" || v.Caller.Account != account) {
 				t.Errorf("%s: %+v, want %q", name, v, c.want)
 			}
+		}
+	}
+}
+
+// A session's route takes tokens of no other issuer, even where its product would
+// trust what the edge says of the caller.
+func TestTokensOfOtherIssuersAreNoSessions(t *testing.T) {
+	t.Parallel()
+	p, e := newPolicy(t), newTokenEdge(nil)
+	e.header = "Bearer " + issued("https://id.example", "t1", "streams:read", "good", now+100)
+	if v := Check(p, "streams.get", e, now); !v.OK() || !v.Known {
+		t.Errorf("a route of tokens: %+v", v)
+	}
+	for _, route := range []string{"keys", "both"} {
+		if v := Check(p, route, e, now); v.Known {
+			t.Errorf("%s: %+v", route, v)
 		}
 	}
 }

@@ -25,6 +25,7 @@ type Env interface {
 
 // Bearer is whoever has a good token.
 type Bearer struct {
+	Own        bool   // the token is of this platform, not of another issuer
 	Credential string // id of the session or grant, never its secret
 	ID         uint64 // the same as a number, for tables
 	Account    uint64
@@ -91,7 +92,7 @@ func current(is *policy.Issuer, c jwt.Claims, now int64) decision.Decision {
 }
 
 func bearer(p *policy.Policy, is *policy.Issuer, t jwt.Token) (Bearer, decision.Decision) {
-	b := Bearer{Account: is.Account, Expires: t.Claims.Expires}
+	b := Bearer{Own: is.Own, Account: is.Account, Expires: t.Claims.Expires}
 	if is.AccountClaim != "" {
 		var ok bool
 		if b.Account, ok = keytable.ParseID(keytable.AccountPrefix, t.Claims.Text(is.AccountClaim)); !ok {
