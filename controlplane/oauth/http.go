@@ -57,6 +57,9 @@ func (h handlers) problem(w http.ResponseWriter, r *http.Request, err error) {
 	if refusal.Code != rules.ServerError {
 		p.Title, p.Text = "This request cannot go on", refusal.Description
 	}
+	if status == http.StatusUnauthorized { // which asks for credentials: people are asked by our page
+		status = http.StatusBadRequest
+	}
 	if err := page.Write(w, status, p); err != nil {
 		h.respond.Error(w, r, err)
 	}

@@ -124,7 +124,7 @@ func TestRequestsThatGoNowhere(t *testing.T) {
 		"no text":               address(b.secret) + "&x=%00",
 	} {
 		page := br.get(a)
-		if page.StatusCode/100 != 4 || page.Header.Get("Location") != "" || strings.Contains(page.body, "<form") {
+		if page.StatusCode != http.StatusBadRequest || page.Header.Get("Location") != "" || strings.Contains(page.body, "<form") {
 			t.Errorf("%s: %d %q", name, page.StatusCode, page.Header.Get("Location"))
 		}
 	}
