@@ -26,7 +26,7 @@ var (
 	open    = flag.Int("open", 500, "streams open at once")
 	length  = flag.Int("chunks", 30, "chunks of each open stream")
 	gap     = flag.Duration("gap", 100*time.Millisecond, "time between the chunks of an open stream")
-	also    = flag.String("also", "", "other gateways in front of the model: name=base URL,key,model; separated by spaces")
+	also    = flag.String("also", "", "other gateways in front of the model: name=base URL,key,model[,Header:value]…; separated by spaces")
 	address = flag.String("model", "127.0.0.1:0", "where the model listens")
 )
 
@@ -36,7 +36,8 @@ type subject struct {
 	base  string // ends before /chat/completions
 	key   string
 	model string
-	pids  []int // processes whose memory counts
+	extra []string // headers, as Name:value
+	pids  []int    // processes whose memory counts
 
 	first, firstBusy, chunks durations
 	memory                   []int64 // bytes a stream
@@ -67,10 +68,10 @@ func run() error {
 	for spec := range strings.FieldsSeq(*also) {
 		name, rest, _ := strings.Cut(spec, "=")
 		part := strings.Split(rest, ",")
-		if len(part) != 3 {
+		if len(part) < 3 {
 			return fmt.Errorf("-also %q: want name=base URL,key,model", spec)
 		}
-		subjects = append(subjects, &subject{name: name, base: part[0], key: part[1], model: part[2]})
+		subjects = append(subjects, &subject{name: name, base: part[0], key: part[1], model: part[2], extra: part[3:]})
 	}
 	for _, s := range subjects {
 		if err := until(func() error { return s.stream(nil, nil, 1, 0) }); err != nil {

@@ -76,6 +76,10 @@ func (s *subject) stream(first, delays *durations, chunks int, gap time.Duration
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Authorization", "Bearer "+s.key)
+	for _, h := range s.extra {
+		name, value, _ := strings.Cut(h, ":")
+		req.Header.Set(name, value)
+	}
 	start := time.Now()
 	resp, err := client.Do(req)
 	if err != nil {
