@@ -80,7 +80,9 @@ func TestChunksAreForwardedAsTheyCome(t *testing.T) {
 		}
 		events(stop, done)(w, r)
 	}).target(t))
-	body := post(t, rt.URL, ask).Body
+	resp := post(t, rt.URL, ask)
+	defer resp.Body.Close()
+	body := resp.Body
 	for _, want := range []string{`"role"`, `"Hel"`, `"lo"`} {
 		contains(t, body, want)
 		next <- struct{}{}

@@ -42,6 +42,7 @@ func TestErrorsBeforeTheFirstByte(t *testing.T) {
 		l := newLedger()
 		rt := withCaller(t, chat.Config{Ledger: l}, newProvider(t, c.answer).target(t))
 		resp := post(t, rt.URL, ask)
+		defer resp.Body.Close()
 		code, message := failure(t, resp)
 		if resp.StatusCode != c.status || code != c.code || !strings.Contains(message, c.message) {
 			t.Errorf("%s: %d %s %q", name, resp.StatusCode, code, message)
@@ -69,7 +70,9 @@ func TestErrorsInTheStream(t *testing.T) {
 	} {
 		l := newLedger()
 		rt := withCaller(t, chat.Config{Ledger: l}, newProvider(t, events(role, hel, c.then)).target(t))
-		list := read(t, post(t, rt.URL, ask, requestID("req-7")...).Body)
+		resp := post(t, rt.URL, ask, requestID("req-7")...)
+		defer resp.Body.Close()
+		list := read(t, resp.Body)
 		last := list[len(list)-1]
 		var got struct {
 			Error struct{ Code, Message, Type, Request_ID string }

@@ -2,6 +2,7 @@ package passthrough
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -19,7 +20,7 @@ func TestAnswerBeforeTheBodyIsRead(t *testing.T) {
 	t.Parallel()
 	gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Connection", "close")
-		fmt.Fprint(w, "enough")
+		_, _ = fmt.Fprint(w, "enough")
 	}))
 	defer gateway.Close()
 	p, err := New(Config{Gateway: gateway.URL})
@@ -35,7 +36,7 @@ func TestAnswerBeforeTheBodyIsRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fmt.Fprintf(conn, "POST /v1/mux HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n0123456789", length)
+		_, _ = fmt.Fprintf(conn, "POST /v1/mux HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n0123456789", length)
 		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
 		if err != nil {
 			t.Fatal(err)
@@ -55,7 +56,7 @@ func TestSettledBodyIsNotRead(t *testing.T) {
 	t.Parallel()
 	b := newBody(io.NopCloser(strings.NewReader("more")))
 	b.settle(http.NewResponseController(httptest.NewRecorder()))
-	if n, err := b.Read(make([]byte, 4)); n != 0 || err != http.ErrBodyReadAfterClose {
+	if n, err := b.Read(make([]byte, 4)); n != 0 || !errors.Is(err, http.ErrBodyReadAfterClose) {
 		t.Fatal(n, err)
 	}
 }

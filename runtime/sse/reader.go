@@ -50,7 +50,7 @@ func (r *Reader) Next() (Event, error) {
 	for {
 		line, err := r.line()
 		if err != nil {
-			if err == io.EOF && r.some {
+			if errors.Is(err, io.EOF) && r.some {
 				return Event{r.name, r.data}, nil
 			}
 			return Event{}, err
@@ -116,7 +116,7 @@ func (r *Reader) line() ([]byte, error) {
 
 // last returns what stands behind the last line's end, once the stream is over.
 func (r *Reader) last(rest []byte) ([]byte, error) {
-	if len(rest) == 0 || r.err != io.EOF {
+	if len(rest) == 0 || !errors.Is(r.err, io.EOF) {
 		return nil, r.err
 	}
 	r.at = len(r.buf)

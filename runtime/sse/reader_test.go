@@ -47,7 +47,7 @@ func TestReader(t *testing.T) {
 			"with EOF at the last read": iotest.DataErrReader(strings.NewReader(c.in)),
 		} {
 			events, err := read(r)
-			if got := strings.Join(events, " "); got != c.want || err != io.EOF {
+			if got := strings.Join(events, " "); got != c.want || !errors.Is(err, io.EOF) {
 				t.Errorf("%s, %s: %q %v, want %q", name, way, got, err, c.want)
 			}
 		}

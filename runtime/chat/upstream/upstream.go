@@ -170,7 +170,7 @@ const lastWords = 50 * time.Millisecond
 func (s *stream) Next() ([]byte, error) {
 	e, err := s.in.Next()
 	switch {
-	case err == io.EOF:
+	case errors.Is(err, io.EOF):
 		return nil, io.ErrUnexpectedEOF
 	case err != nil:
 		return nil, err
