@@ -24,6 +24,7 @@ func (s Store) Allowlist(ctx context.Context, account string) ([]netip.Prefix, e
 	return readAllowlist(ctx, s.DB, account, "")
 }
 
+// readAllowlist reads the list of one account; lock is empty or a locking clause.
 func readAllowlist(ctx context.Context, db postgres.DB, account, lock string) (list []netip.Prefix, err error) {
 	err = db.QueryRow(ctx, `SELECT ip_allowlist FROM accounts WHERE id = $1`+lock, account).Scan(&list)
 	return list, postgres.NotFound(err, "read allowlist")
@@ -55,6 +56,8 @@ func (s Store) SetAllowlist(ctx context.Context, account string, texts []string)
 	return list, err
 }
 
+// parseAllowlist reads addresses and blocks, sorted and each once. It fails with
+// every fault at once.
 func parseAllowlist(texts []string) ([]netip.Prefix, error) {
 	list := []netip.Prefix{}
 	var details []decision.Detail

@@ -86,6 +86,7 @@ func Parse(b []byte) ([]Key, error) {
 	return list, nil
 }
 
+// parseKey reads one key of a set; ok is false for one that edges have no use for.
 func parseKey(raw []byte) (Key, bool) {
 	var j jwk
 	if json.Unmarshal(raw, &j) != nil || j.ID == "" || len(j.ID) > maxKid || strings.ContainsRune(j.ID, 0) || j.Use != "" && j.Use != "sig" {
@@ -131,6 +132,8 @@ func (j jwk) point() []byte {
 	return spki(k)
 }
 
+// rsa returns nothing for a modulus or an exponent that is too small to be safe,
+// or so large that checking signatures would cost an edge too much.
 func (j jwk) rsa() *rsa.PublicKey {
 	n, e := new(big.Int).SetBytes(decode(j.N)), new(big.Int).SetBytes(decode(j.E))
 	if n.BitLen() < 2048 || n.BitLen() > 8192 || n.Bit(0) == 0 || e.BitLen() > 31 || e.Bit(0) == 0 || e.Cmp(big.NewInt(3)) < 0 {
@@ -148,6 +151,7 @@ func decode(s string) []byte {
 	return b
 }
 
+// spki is the key as SubjectPublicKeyInfo; nothing for a key that has no such form.
 func spki(k any) []byte {
 	b, err := x509.MarshalPKIXPublicKey(k)
 	if err != nil {

@@ -103,6 +103,8 @@ func (s *Service) Sync(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
+// own brings the keys of this platform up to date. A new one signs only after
+// two minutes, so every edge knows it by then.
 func (s *Service) own(ctx context.Context) error {
 	set, err := s.config.Keys(ctx)
 	if err != nil {
@@ -156,6 +158,7 @@ func (s *Service) noted(is config.Issuer, now time.Time, failure error) bool {
 	return false
 }
 
+// fetch reads a key set; anything but a whole one is a failure.
 func (s *Service) fetch(ctx context.Context, address string) ([]Key, error) {
 	res, err := s.config.Client.Do(ctx, outbound.Request{Method: http.MethodGet, URL: address,
 		Header: http.Header{"Accept": {"application/jwk-set+json, application/json"}}})
@@ -168,6 +171,7 @@ func (s *Service) fetch(ctx context.Context, address string) ([]Key, error) {
 	return Parse(res.Body)
 }
 
+// put makes keys the issuer's and logs when that changed something.
 func (s *Service) put(ctx context.Context, issuer string, keys []Key) error {
 	changed, err := Replace(ctx, s.config.DB, issuer, keys)
 	if changed {

@@ -32,6 +32,7 @@ func Replace(ctx context.Context, db postgres.DB, issuer string, keys []Key) (ch
 	return changed && err == nil, err
 }
 
+// replace writes the difference between have and keys to the table and the feed.
 func replace(ctx context.Context, tx pgx.Tx, issuer string, have map[string][]byte, keys []Key) error {
 	kids, values := make([]string, len(keys)), make([][]byte, len(keys))
 	var put []keytable.Record
@@ -80,6 +81,7 @@ func read(ctx context.Context, db postgres.DB, issuer string) (map[string][]byte
 	return have, nil
 }
 
+// same reports whether keys are those that are stored.
 func same(have map[string][]byte, keys []Key) bool {
 	if len(have) != len(keys) {
 		return false

@@ -43,6 +43,7 @@ func emitAccount(ctx context.Context, tx pgx.Tx, account string) error {
 	return feed.DeleteTx(ctx, tx, gone...)
 }
 
+// record makes the record of the account with the given number.
 func (row accountRow) record(number uint64) keytable.Record {
 	return keytable.Record{Tag: keytable.TagOfAccount(number), Kind: keytable.KindAccount, Account: number, Plan: uint16(row.Plan),
 		Flags: accountFlags(row.HasLimits, row.Unpaid, len(row.Allowlist) > 0)}
@@ -101,6 +102,8 @@ func (s Store) EmitAccounts(ctx context.Context) (n int, err error) {
 	}
 }
 
+// emitMissing sends those of the accounts that edges have no record of, each in a
+// transaction of its own.
 func (s Store) emitMissing(ctx context.Context, ids []string) (n int, err error) {
 	tags, byTag := make([]keytable.Tag, len(ids)), map[keytable.Tag]string{}
 	for i, id := range ids {

@@ -80,6 +80,8 @@ func Check(p *policy.Policy, routeName string, env Env, now int64) Verdict {
 
 var notReady = decision.Decision{Code: decision.EdgeNotReady, RetryAfter: 1}
 
+// checkKey finds the record of a key; a key that the edge does not know is only
+// refused once the edge knows all keys.
 func checkKey(p *policy.Policy, route *policy.Route, env Env, key string, now int64) Verdict {
 	r, found := env.Record(keytable.TagOfKey(sha256.Sum256([]byte(key))))
 	if d := auth.Decide(r, found, found || env.Ready(), now); !d.OK() {

@@ -39,6 +39,7 @@ func (c *Claims) parse(b []byte) (ok bool) {
 	return c.times()
 }
 
+// times reads exp, which must be there, nbf and iat.
 func (c *Claims) times() bool {
 	for name, to := range map[string]*int64{"exp": &c.Expires, "nbf": &c.NotBefore, "iat": &c.IssuedAt} {
 		v, there := c.all.find(name)

@@ -68,6 +68,8 @@ func decode(s string) ([]byte, bool) {
 // token of ours never has.
 var refused = [...]string{"crit", "b64", "jwk", "jku", "x5c", "x5u"}
 
+// header reads a header into t; it reports whether it is one that may be
+// trusted.
 func (t *Token) header(b []byte) bool {
 	m, ok := object(b)
 	if !ok {
@@ -119,6 +121,7 @@ func object(b []byte) (m members, ok bool) {
 	return m, true
 }
 
+// find returns the place of the member called name.
 func (m members) find(name string) (jsonscan.Value, bool) {
 	for i, n := range m.names {
 		if n == name {
@@ -137,6 +140,7 @@ func (m members) text(name string) (s string, ok bool) {
 	return m.string(v)
 }
 
+// string decodes a value that must be a string.
 func (m members) string(v jsonscan.Value) (s string, ok bool) {
 	if v.Kind(m.b) != jsonscan.String {
 		return "", false

@@ -91,6 +91,8 @@ func current(is *policy.Issuer, c jwt.Claims, now int64) decision.Decision {
 	return decision.Pass
 }
 
+// bearer reads who calls from a token that is good. Its name for the token goes
+// into headers and logs, so it is never part of the token's text.
 func bearer(p *policy.Policy, is *policy.Issuer, t jwt.Token) (Bearer, decision.Decision) {
 	b := Bearer{Own: is.Own, Account: is.Account, Expires: t.Claims.Expires}
 	if is.AccountClaim != "" {
