@@ -80,9 +80,7 @@ func TestChunksAreForwardedAsTheyCome(t *testing.T) {
 		}
 		events(stop, done)(w, r)
 	}).target(t))
-	resp := post(t, rt.URL, ask)
-	defer resp.Body.Close()
-	body := resp.Body
+	body := post(t, rt.URL, ask).Body
 	for _, want := range []string{`"role"`, `"Hel"`, `"lo"`} {
 		contains(t, body, want)
 		next <- struct{}{}

@@ -42,7 +42,6 @@ func TestErrorsBeforeTheFirstByte(t *testing.T) {
 		l := newLedger()
 		rt := withCaller(t, chat.Config{Ledger: l}, newProvider(t, c.answer).target(t))
 		resp := post(t, rt.URL, ask)
-		defer resp.Body.Close()
 		code, message := failure(t, resp)
 		if resp.StatusCode != c.status || code != c.code || !strings.Contains(message, c.message) {
 			t.Errorf("%s: %d %s %q", name, resp.StatusCode, code, message)
@@ -71,7 +70,6 @@ func TestErrorsInTheStream(t *testing.T) {
 		l := newLedger()
 		rt := withCaller(t, chat.Config{Ledger: l}, newProvider(t, events(role, hel, c.then)).target(t))
 		resp := post(t, rt.URL, ask, requestID("req-7")...)
-		defer resp.Body.Close()
 		list := read(t, resp.Body)
 		last := list[len(list)-1]
 		var got struct {
@@ -130,7 +128,7 @@ func TestTooLargeIsSaidBeforeTheBodyIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	if code, _ := failure(t, resp); resp.StatusCode != 413 || code != "request_too_large" {
+	if code, _ := failure(t, reply{resp.StatusCode, resp.Header, resp.Body}); resp.StatusCode != 413 || code != "request_too_large" {
 		t.Errorf("%d %s", resp.StatusCode, code)
 	}
 }

@@ -95,7 +95,14 @@ func withCaller(t *testing.T, c chat.Config, targets ...chat.Target) *httptest.S
 	return s
 }
 
-func post(t *testing.T, url, body string, header ...string) *http.Response {
+// reply is an answer whose body the test closes at its end.
+type reply struct {
+	StatusCode int
+	Header     http.Header
+	Body       io.Reader
+}
+
+func post(t *testing.T, url, body string, header ...string) reply {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), "POST", url+"/v1/chat/completions", strings.NewReader(body))
 	if err != nil {
@@ -110,7 +117,7 @@ func post(t *testing.T, url, body string, header ...string) *http.Response {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { resp.Body.Close() })
-	return resp
+	return reply{resp.StatusCode, resp.Header, resp.Body}
 }
 
 // read returns the data of all events in a stream.
@@ -223,7 +230,7 @@ func checkEnd(t *testing.T, res *result) {
 }
 
 // failure reads an error envelope.
-func failure(t *testing.T, resp *http.Response) (code, message string) {
+func failure(t *testing.T, resp reply) (code, message string) {
 	t.Helper()
 	var c chunk
 	if err := json.NewDecoder(resp.Body).Decode(&c); err != nil || c.Error == nil {

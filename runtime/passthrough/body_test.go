@@ -44,6 +44,7 @@ func TestAnswerBeforeTheBodyIsRead(t *testing.T) {
 		if b, err := io.ReadAll(res.Body); err != nil || string(b) != "enough" {
 			t.Errorf("length %d: %q %v", length, b, err)
 		}
+		res.Body.Close()
 		conn.Close()
 	}
 	server.Close() // waits for the connections

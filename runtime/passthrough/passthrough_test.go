@@ -35,7 +35,14 @@ func serve(t *testing.T, c Config, gateway http.HandlerFunc) *httptest.Server {
 	return s
 }
 
-func post(t *testing.T, url string, body io.Reader, length int64) *http.Response {
+// reply is an answer whose body the test closes at its end.
+type reply struct {
+	StatusCode int
+	Header     http.Header
+	Body       io.Reader
+}
+
+func post(t *testing.T, url string, body io.Reader, length int64) reply {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), "POST", url, body)
 	if err != nil {
@@ -51,7 +58,7 @@ func post(t *testing.T, url string, body io.Reader, length int64) *http.Response
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { resp.Body.Close() })
-	return resp
+	return reply{resp.StatusCode, resp.Header, resp.Body}
 }
 
 func TestRequestsArriveAsTheyAre(t *testing.T) {
@@ -154,7 +161,7 @@ func TestTooLarge(t *testing.T) {
 	s := serve(t, Config{MaxBody: 1000}, func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) })
 	never, end := io.Pipe()
 	defer end.Close()
-	for name, resp := range map[string]*http.Response{
+	for name, resp := range map[string]reply{
 		"declared": post(t, s.URL, never, 1001),
 		"chunked":  post(t, s.URL, io.MultiReader(strings.NewReader(strings.Repeat("x", 5000))), 0),
 	} {
@@ -167,7 +174,7 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-func errorCode(t *testing.T, resp *http.Response) string {
+func errorCode(t *testing.T, resp reply) string {
 	t.Helper()
 	var e struct{ Error struct{ Code string } }
 	if err := json.NewDecoder(resp.Body).Decode(&e); err != nil {

@@ -91,14 +91,14 @@ func FuzzReader(f *testing.F) {
 	f.Fuzz(func(t *testing.T, stream, data []byte) {
 		whole, err1 := read(bytes.NewReader(stream))
 		slow, err2 := read(iotest.OneByteReader(bytes.NewReader(stream)))
-		if strings.Join(whole, "\x00") != strings.Join(slow, "\x00") || err1 != err2 {
+		if strings.Join(whole, "\x00") != strings.Join(slow, "\x00") || !errors.Is(err1, err2) {
 			t.Fatalf("%q: %q %v at once, %q %v byte by byte", stream, whole, err1, slow, err2)
 		}
 		if bytes.ContainsRune(data, '\r') || len(data) > 400 {
 			return
 		}
 		back, err := read(bytes.NewReader(AppendData(nil, data)))
-		if err != io.EOF || len(back) != 1 || back[0] != "|"+string(data) {
+		if !errors.Is(err, io.EOF) || len(back) != 1 || back[0] != "|"+string(data) {
 			t.Fatalf("%q came back as %q, %v", data, back, err)
 		}
 	})
