@@ -39,7 +39,7 @@ func TestWhoIsRefused(t *testing.T) {
 		"an unmapped method":           {"PUT", "/v1/streams", good, 403, "ROUTE_NOT_MAPPED"},
 		"a path outside of the API":    {"GET", "/nothing", good, 404, "not_found"},
 		"an absent stream":             {"GET", "/v1/streams/strm_absent", good, 404, "not_found"},
-		"a session where a key is due": {"GET", "/v1/streams", s.dev["SLUICE_SESSION_TOKEN"], 401, "invalid_api_key"},
+		"a session where a key is due": {"GET", "/v1/auth/validate", s.dev["SLUICE_SESSION_TOKEN"], 401, "invalid_api_key"},
 		"a key where a session is due": {"POST", "/v1/auth/keys", good, 401, "invalid_token"},
 		"no session":                   {"GET", "/v1/auth/keys", "", 401, "authentication_required"},
 	}

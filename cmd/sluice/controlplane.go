@@ -14,11 +14,13 @@ import (
 	"sluice.dev/sluice/controlplane/feed"
 	"sluice.dev/sluice/controlplane/idempotency"
 	"sluice.dev/sluice/controlplane/identity"
+	apikeys "sluice.dev/sluice/controlplane/keys"
 	"sluice.dev/sluice/controlplane/oauth"
 	"sluice.dev/sluice/controlplane/postgres"
 	"sluice.dev/sluice/controlplane/respond"
 	"sluice.dev/sluice/controlplane/sessions"
 	"sluice.dev/sluice/controlplane/webhooks"
+	"sluice.dev/sluice/controlplane/webhooks/eventdocs"
 	"sluice.dev/sluice/controlplane/xds"
 	"sluice.dev/sluice/controlplane/xds/resources"
 )
@@ -58,8 +60,16 @@ func runControlPlane(ctx context.Context, env environment) error {
 	if err != nil {
 		return err
 	}
+	signers, err := env.issuers(pool)
+	if err != nil {
+		return err
+	}
+	if _, err := (apikeys.Store{DB: pool}).EmitAccounts(ctx); err != nil {
+		return err
+	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { keys.Run(ctx); return nil })
+	g.Go(func() error { signers.Run(ctx); return nil })
 	g.Go(func() error { loader.Run(ctx); return nil })
 	g.Go(func() error { <-ctx.Done(); edges.Close(); return nil })
 	g.Go(func() error {
@@ -83,7 +93,7 @@ func (e environment) api(pool *pgxpool.Pool, edges *xds.Server, adapter respond.
 		return api.Config{}, err
 	}
 	people := sessions.New(e.sessions(pool))
-	apps := e.oauth(pool, people)
+	apps := e.oauth(idempotency.DB{Pool: pool}, people)
 	documents := config.Admin{Store: config.Store{DB: pool}, Check: edges.Check, Numbers: numbers(pool), Respond: adapter}
 	return api.Config{
 		DB:           pool,
@@ -93,7 +103,7 @@ func (e environment) api(pool *pgxpool.Pool, edges *xds.Server, adapter respond.
 		Region:       e.get("SLUICE_REGION"),
 		Version:      version,
 		AnswerSecret: s.answers,
-		Open:         []api.Routes{oauth.Routes(apps, adapter)},
+		Open:         []api.Routes{oauth.Routes(apps, adapter), eventdocs.Routes(adapter)},
 		Keyed: []api.Routes{
 			webhooks.Routes(s.webhooks, adapter),
 			webhooks.InternalRoutes(s.webhooks, adapter),

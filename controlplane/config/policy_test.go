@@ -34,7 +34,7 @@ func TestPolicyOfTheDefaults(t *testing.T) {
 			t.Errorf("%s grants streams.create: %v", scope, !want)
 		}
 	}
-	for name, want := range map[string]policy.Auth{"streams.create": policy.AuthKey, "keys": policy.AuthSession, "health": policy.AuthNone} {
+	for name, want := range map[string]policy.Auth{"streams.create": policy.AuthKey | policy.AuthToken, "keys": policy.AuthSession, "health": policy.AuthNone} {
 		if r, ok := p.Route(name); !ok || r.Auth != want {
 			t.Errorf("%s: %+v", name, r)
 		}

@@ -96,7 +96,7 @@ func (l *Ledger) limits(ctx context.Context, plan string) (limits, error) {
 	now := l.Now()
 	l.mu.Lock()
 	// The lock is not held over the query: two callers may both ask, and the
-	// later answer stays.
+	// answer of the later question stays.
 	known, ok := l.plans[plan]
 	l.mu.Unlock()
 	if ok && now.Sub(known.read) < planAge {
@@ -116,6 +116,9 @@ func (l *Ledger) limits(ctx context.Context, plan string) (limits, error) {
 	defer l.mu.Unlock()
 	if len(l.plans) > 1000 { // names come from edges, but memory is ours
 		clear(l.plans)
+	}
+	if l.plans[plan].read.After(now) {
+		return l.plans[plan], nil
 	}
 	l.plans[plan] = fresh
 	return fresh, nil
