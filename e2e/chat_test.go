@@ -241,6 +241,9 @@ func chunksAsTheyCome(t *testing.T, s *stack, m *model) {
 	for range 5 {
 		for events.Scan() && events.Text() != "data: "+chunkText {
 		}
+		if events.Err() != nil || events.Text() == "" {
+			t.Fatalf("the stream ended: %v", events.Err())
+		}
 		next <- struct{}{}
 	}
 }
