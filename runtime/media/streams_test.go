@@ -253,7 +253,7 @@ func TestACreationThatIsRepeatedHappensOnce(t *testing.T) {
 	if string(first.raw) != string(again.raw) || again.header.Get("Idempotent-Replayed") != "true" {
 		t.Errorf("%s\n%s", first.raw, again.raw)
 	}
-	create("Another").wantError(422, "invalid_request", "Idempotency-Key")
+	create("Another").wantError(422, "idempotency_key_reused", "Idempotency-Key")
 	if n := b.do("GET", "/v1/streams", nil).want(200).get("pagination.total"); n != 1.0 {
 		t.Errorf("%v streams", n)
 	}
