@@ -64,7 +64,7 @@ func TestFullWindow(t *testing.T) {
 	if status, _, errs = sluice(t, s.cli(), "limit", "set", "--account", account, "--class", "default", "--per-minute", "20"); status != 0 {
 		t.Fatal(status, errs)
 	}
-	_, out, errs = sluice(t, s.cli(), "key", "create", "--account", account, "--name", "k", "--scope", "streams:read", "--output", "json")
+	_, out, _ = sluice(t, s.cli(), "key", "create", "--account", account, "--name", "k", "--scope", "streams:read", "--output", "json")
 	key := intoText[struct{ Key string }](t, out).Key
 	s.accepted(t, key)
 	last := int64(20)

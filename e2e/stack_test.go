@@ -181,7 +181,7 @@ func sluice(t testing.TB, env map[string]string, args ...string) (status int, st
 	cmd := command(t, env, args...)
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()
-	if _, failed := err.(*exec.ExitError); err != nil && !failed {
+	if _, failed := errors.AsType[*exec.ExitError](err); err != nil && !failed {
 		t.Fatal(err)
 	}
 	return cmd.ProcessState.ExitCode(), out.String(), errs.String()

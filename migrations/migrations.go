@@ -68,7 +68,7 @@ func run(ctx context.Context, databaseURL string, f func(*migrate.Migrate) error
 	if err != nil {
 		return err
 	}
-	defer m.Close()
+	defer func() { _, _ = m.Close() }()
 	if err := f(m); err != nil && !errors.Is(err, migrate.ErrNoChange) {
 		return fmt.Errorf("migrate: %w", err)
 	}

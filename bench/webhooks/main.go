@@ -65,14 +65,14 @@ func measure(row string, o options) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	r, err := newReceiver()
 	if err != nil {
 		return err
 	}
 	s, err := start(ctx, dir+"/pg")
 	if s != nil {
-		defer s.stop(context.WithoutCancel(ctx))
+		defer func() { _ = s.stop(context.WithoutCancel(ctx)) }()
 	}
 	if err != nil {
 		return err

@@ -32,11 +32,11 @@ func newAdminAPI(t *testing.T, status int, answer string) *adminAPI {
 			t.Errorf("authorization %q", r.Header.Get("Authorization"))
 		}
 		if r.URL.Path == "/admin/v1/self" {
-			io.WriteString(w, `{"account":"acct_mine"}`)
+			_, _ = io.WriteString(w, `{"account":"acct_mine"}`)
 			return
 		}
 		w.WriteHeader(status)
-		io.WriteString(w, answer)
+		_, _ = io.WriteString(w, answer)
 	}))
 	t.Cleanup(a.Close)
 	return a

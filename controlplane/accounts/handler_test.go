@@ -27,7 +27,7 @@ func serve(b bundle) func(method, path, body string) (int, map[string]any) {
 		w := httptest.NewRecorder()
 		r.ServeHTTP(w, httptest.NewRequest(method, "/admin/v1/accounts"+path, strings.NewReader(body)))
 		var v map[string]any
-		json.Unmarshal(w.Body.Bytes(), &v)
+		_ = json.Unmarshal(w.Body.Bytes(), &v)
 		return w.Code, v
 	}
 }

@@ -63,7 +63,7 @@ func call(h http.Handler, method, path, body string, headers ...header) (*httpte
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
 	var v map[string]any
-	json.Unmarshal(w.Body.Bytes(), &v)
+	_ = json.Unmarshal(w.Body.Bytes(), &v)
 	return w, v
 }
 

@@ -1,6 +1,7 @@
 package billing
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/url"
@@ -151,8 +152,8 @@ func TestImportRefuses(t *testing.T) {
 		"nobody's":         {"acct_0000000000000", []Invoice{good}, decision.NotFound, 0},
 	} {
 		err := b.store.Import(t.Context(), c.account, c.list)
-		if controlplane.ErrorCode(err) != c.want || len(err.(*controlplane.Error).Details) != c.details {
-			t.Errorf("%s: %.200v, %d details", name, err, len(err.(*controlplane.Error).Details))
+		if controlplane.ErrorCode(err) != c.want || details(err) != c.details {
+			t.Errorf("%s: %.200v, %d details", name, err, details(err))
 		}
 	}
 	if _, total, err := b.store.List(t.Context(), b.account, "", paging.Page{Limit: 1}); total != 0 || err != nil {
@@ -218,7 +219,7 @@ func TestPeriods(t *testing.T) {
 	} {
 		q, _ := url.ParseQuery(query)
 		_, err := ParsePeriod(q, start)
-		e, _ := err.(*controlplane.Error)
+		e, _ := errors.AsType[*controlplane.Error](err)
 		if e == nil && bad > 0 || e != nil && len(e.Details) != bad {
 			t.Errorf("%q: %v, want %d faults", query, err, bad)
 		}
@@ -300,4 +301,13 @@ func TestTheStateFollowsTheInvoices(t *testing.T) {
 	if s, err := b.store.Subscription(t.Context(), b.account); err != nil || (s.Status == "unpaid") != overdue || b.blocked(t) != overdue {
 		t.Fatalf("%+v, at the edge %v, want %v: %v", s, b.blocked(t), overdue, err)
 	}
+}
+
+// details is how many fields err names.
+func details(err error) int {
+	e, ok := errors.AsType[*controlplane.Error](err)
+	if !ok {
+		return 0
+	}
+	return len(e.Details)
 }

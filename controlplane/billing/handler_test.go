@@ -28,7 +28,7 @@ func (b *bundle) call(method, path, body string) (status int, asked string, got 
 	})
 	w := httptest.NewRecorder()
 	r.ServeHTTP(w, httptest.NewRequest(method, path, strings.NewReader(body)))
-	json.Unmarshal(w.Body.Bytes(), &got)
+	_ = json.Unmarshal(w.Body.Bytes(), &got)
 	return w.Code, asked, got
 }
 

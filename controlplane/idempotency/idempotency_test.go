@@ -238,7 +238,7 @@ func TestAFailedStatementIsNotTakenForASuccess(t *testing.T) {
 	b := setup(t)
 	w := b.call(t.Context(), func(w http.ResponseWriter, r *http.Request) {
 		b.add(w, r)
-		b.db.Exec(r.Context(), `SELECT 1/0`)
+		_, _ = b.db.Exec(r.Context(), `SELECT 1/0`)
 	}, options{key: "k", account: "A"})
 	if w.Code != 500 || b.effects(t) != 0 {
 		t.Fatalf("%d, %d effects", w.Code, b.effects(t))
@@ -250,7 +250,7 @@ func TestALargeAnswerIsSentOnceAndItsEffectsStay(t *testing.T) {
 	b := setup(t)
 	w := b.call(t.Context(), func(w http.ResponseWriter, r *http.Request) {
 		b.add(w, r)
-		w.Write(make([]byte, maxAnswer))
+		_, _ = w.Write(make([]byte, maxAnswer))
 	}, options{key: "k", account: "A"})
 	if w.Code != 201 || w.Body.Len() <= maxAnswer || b.effects(t) != 1 {
 		t.Fatalf("%d, %d bytes, %d effects", w.Code, w.Body.Len(), b.effects(t))

@@ -139,7 +139,7 @@ func digest(parts ...string) []byte {
 	h := sha256.New()
 	for _, p := range parts {
 		h.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(p))))
-		io.WriteString(h, p)
+		h.Write([]byte(p))
 	}
 	return h.Sum(nil)
 }
@@ -158,7 +158,7 @@ func (m *Middleware) run(w http.ResponseWriter, r *http.Request, next http.Handl
 	if err != nil {
 		return fmt.Errorf("begin: %w", postgres.Unreachable(err))
 	}
-	defer tx.Rollback(context.WithoutCancel(ctx)) // nothing after a commit
+	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }() // nothing after a commit
 	if err := lock(ctx, tx, q.scope); err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func call(h http.Handler, method, path, body string) (int, map[string]any) {
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest(method, path, strings.NewReader(body)))
 	var v map[string]any
-	json.Unmarshal(w.Body.Bytes(), &v)
+	_ = json.Unmarshal(w.Body.Bytes(), &v)
 	return w.Code, v
 }
 

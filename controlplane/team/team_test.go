@@ -240,7 +240,7 @@ func (b *bundle) call(method, path, body string, by ...string) (int, map[string]
 	w := httptest.NewRecorder()
 	r.ServeHTTP(w, httptest.NewRequest(method, path, strings.NewReader(body)))
 	var v map[string]any
-	json.Unmarshal(w.Body.Bytes(), &v)
+	_ = json.Unmarshal(w.Body.Bytes(), &v)
 	if v == nil {
 		v = map[string]any{}
 	}

@@ -34,7 +34,7 @@ func newServer(t testing.TB, c Config) (*Server, string) {
 	}
 	h := &http.Server{Handler: s.Handler(), Protocols: new(http.Protocols)}
 	h.Protocols.SetUnencryptedHTTP2(true)
-	go h.Serve(l)
+	go func() { _ = h.Serve(l) }()
 	t.Cleanup(func() { s.Close(); h.Close() })
 	return s, l.Addr().String()
 }

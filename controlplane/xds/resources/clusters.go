@@ -41,7 +41,7 @@ func (s *Set) addProduct(p config.Product) error {
 	} else {
 		c.ClusterDiscoveryType = &cluster.Cluster_Type{Type: cluster.Cluster_STRICT_DNS}
 		c.DnsLookupFamily = cluster.Cluster_V4_PREFERRED
-		c.RespectDnsTtl = true
+		c.RespectDnsTtl = true //nolint:staticcheck // its successor is an extension of its own for the same bit
 		c.LoadAssignment = load
 	}
 	s.Clusters[p.Name] = c

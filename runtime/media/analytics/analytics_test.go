@@ -1,6 +1,7 @@
 package analytics
 
 import (
+	"errors"
 	"net/url"
 	"strings"
 	"testing"
@@ -17,7 +18,7 @@ func parse(query string) (Range, string) {
 	var f form.Form
 	r := ParseRange(&f, q, now)
 	var bad []string
-	if e, ok := f.Err().(*controlplane.Error); ok {
+	if e, ok := errors.AsType[*controlplane.Error](f.Err()); ok {
 		for _, d := range e.Details {
 			bad = append(bad, d.Field)
 		}

@@ -2,6 +2,7 @@ package assets
 
 import (
 	"encoding/json"
+	"errors"
 	"math"
 	"net/url"
 	"strings"
@@ -89,7 +90,7 @@ func TestWhichPartAClipIs(t *testing.T) {
 
 func fields(err error) string {
 	var names []string
-	if e, ok := err.(*controlplane.Error); ok {
+	if e, ok := errors.AsType[*controlplane.Error](err); ok {
 		for _, d := range e.Details {
 			names = append(names, d.Field)
 		}

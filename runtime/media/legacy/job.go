@@ -2,6 +2,7 @@ package legacy
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -64,7 +65,7 @@ func (w *ImportWorker) Work(ctx context.Context, job *river.Job[ImportArgs]) err
 
 // message is why an import failed, as its owner sees it.
 func message(err error) string {
-	if e, ok := err.(*controlplane.Error); ok && e.Message != "" {
+	if e, ok := errors.AsType[*controlplane.Error](err); ok && e.Message != "" {
 		return e.Message
 	}
 	return decision.Lookup(controlplane.ErrorCode(err)).Message
