@@ -6,20 +6,12 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
-	"strconv"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
 	"sluice.dev/sluice/controlplane/schedules"
 	"sluice.dev/sluice/controlplane/schedules/definition"
-	"sluice.dev/sluice/deploy/local/pgserver"
-	"sluice.dev/sluice/envoy/child"
-	"sluice.dev/sluice/migrations"
 )
 
 const (
@@ -31,17 +23,12 @@ const (
 	crashSpacing = 10 * time.Millisecond
 )
 
-// scheduleCrash is two worker processes on a database server of their own, with
-// a run due at every moment.
+// scheduleCrash is a bed with a run due at every moment.
 type scheduleCrash struct {
-	t       *testing.T
-	dir     string
-	server  *pgserver.Server
-	pool    *pgxpool.Pool
+	*crashBed
 	service *schedules.Service
 	calls   *callCounter
 	url     string // of the receiver
-	procs   [2]*child.Process
 }
 
 // callCounter is the receiver of the schedules' webhooks.
@@ -66,23 +53,19 @@ func (c *callCounter) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 // Afterwards every schedule has had its one run, recorded once, and the
 // receiver has heard of each. SLUICE_TEST_CRASH_ROUNDS=200 is the long form.
 func TestEveryDueRunExistsExactlyOnce(t *testing.T) {
-	rounds := 20
-	if n, err := strconv.Atoi(os.Getenv("SLUICE_TEST_CRASH_ROUNDS")); err == nil {
-		rounds = n
-	}
 	c := newScheduleCrash(t)
 	stop := c.plan()
-	for round := range rounds {
+	for round := range crashRounds() {
 		c.startDead()
 		c.awaitCalls(1 + rand.IntN(40))
 		switch {
 		case round%10 == 5:
 			c.restartDatabase()
 		case round%7 == 3:
-			c.kill(0)
-			c.kill(1)
+			c.killWorker(0)
+			c.killWorker(1)
 		default:
-			c.kill(rand.IntN(len(c.procs)))
+			c.killWorker(rand.IntN(len(c.procs)))
 		}
 	}
 	planned := stop()
@@ -93,93 +76,19 @@ func TestEveryDueRunExistsExactlyOnce(t *testing.T) {
 
 func newScheduleCrash(t *testing.T) *scheduleCrash {
 	t.Helper()
-	dir := t.TempDir()
-	if err := os.Chmod(dir, 0o755); err != nil { // the server runs as another user
-		t.Fatal(err)
-	}
-	c := &scheduleCrash{t: t, dir: dir, calls: &callCounter{seen: map[string]int{}, arrived: make(chan struct{}, 1000)}}
+	c := &scheduleCrash{crashBed: newCrashBed(t, scheduleProcessEnv), calls: &callCounter{seen: map[string]int{}, arrived: make(chan struct{}, 1000)}}
 	receiver := httptest.NewServer(c.calls)
 	t.Cleanup(receiver.Close)
 	c.url = receiver.URL
-	c.startDatabase()
-	t.Cleanup(func() { _ = c.server.Stop() })
-	if err := migrations.Up(t.Context(), c.server.URL()); err != nil {
-		t.Fatal(err)
-	}
 	var err error
-	if c.pool, err = pgxpool.New(t.Context(), c.server.URL()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.pool.Close)
 	if _, err := c.pool.Exec(t.Context(), `INSERT INTO accounts (id, name, plan) VALUES ($1, 'Crash', 'local')`, crashAccount); err != nil {
 		t.Fatal(err)
 	}
 	if c.service, _, err = scheduleService(c.pool); err != nil {
 		t.Fatal(err)
 	}
-	for i := range c.procs {
-		c.start(i)
-		t.Cleanup(func() { _ = c.procs[i].Stop(syscall.SIGKILL, time.Second) })
-	}
+	c.startWorkers()
 	return c
-}
-
-func (c *scheduleCrash) startDatabase() {
-	c.t.Helper()
-	port := 0
-	if c.server != nil {
-		port = c.server.Port()
-	}
-	server, err := pgserver.Start(context.Background(), pgserver.Config{Dir: c.dir + "/pg", Port: port, Path: os.Getenv("PATH")})
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	c.server = server
-}
-
-// restartDatabase ends the server without a shutdown: it has to recover.
-func (c *scheduleCrash) restartDatabase() {
-	c.t.Helper()
-	if err := syscall.Kill(c.server.PID(), syscall.SIGQUIT); err != nil {
-		c.t.Fatal(err)
-	}
-	<-c.server.Done()
-	if err := c.server.Stop(); err != nil {
-		c.t.Fatal(err)
-	}
-	c.startDatabase()
-}
-
-func (c *scheduleCrash) start(i int) {
-	c.t.Helper()
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), scheduleProcessEnv+"="+c.server.URL())
-	p, err := child.Start(cmd, syscall.SIGKILL)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	c.procs[i] = p
-}
-
-func (c *scheduleCrash) kill(i int) {
-	c.t.Helper()
-	if err := c.procs[i].Signal(syscall.SIGKILL); err != nil {
-		c.t.Fatal(err)
-	}
-	<-c.procs[i].Done()
-}
-
-// startDead starts workers that are not there, killed or unable to begin while
-// the database was down.
-func (c *scheduleCrash) startDead() {
-	c.t.Helper()
-	for i, p := range c.procs {
-		select {
-		case <-p.Done():
-			c.start(i)
-		default:
-		}
-	}
 }
 
 // plan creates one-time schedules without pause, each due shortly after, until

@@ -69,7 +69,7 @@ func TestASchedulesCallArrives(t *testing.T) {
 			t.Fatal("no call arrives")
 		}
 	}
-	c := &scheduleCrash{t: t, pool: pool}
+	c := &scheduleCrash{crashBed: &crashBed{t: t, pool: pool}}
 	c.finish()
 	if done, err := service.Get(t.Context(), crashAccount, made.ID); err != nil || done.Status != schedules.Completed || done.Count != 1 || *done.LastStatus != schedules.Success {
 		t.Errorf("%+v %v", done, err)

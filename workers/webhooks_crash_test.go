@@ -7,35 +7,20 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
-	"strconv"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/controlplane/webhooks"
 	"sluice.dev/sluice/controlplane/webhooks/webhooktest"
-	"sluice.dev/sluice/deploy/local/pgserver"
-	"sluice.dev/sluice/envoy/child"
-	"sluice.dev/sluice/migrations"
 )
 
-// roundsEnv says how many crashes there are; 200 is the long form.
-const roundsEnv = "SLUICE_TEST_CRASH_ROUNDS"
-
-// crash is two worker processes on a server of their own, under load.
+// crash is a bed under a load of events.
 type crash struct {
-	t       *testing.T
-	dir     string
-	server  *pgserver.Server
-	pool    *pgxpool.Pool
+	*crashBed
 	service *webhooks.Service
-	procs   [2]*child.Process
 	tally   *tally
 }
 
@@ -43,19 +28,17 @@ type crash struct {
 // Every event that was committed reaches the receiver at least once, with the
 // same id and bytes each time, and no request is missing from the log.
 func TestNothingIsLostWhenWorkersAndTheDatabaseCrash(t *testing.T) {
-	rounds := 20
-	if n, err := strconv.Atoi(os.Getenv(roundsEnv)); err == nil {
-		rounds = n
-	}
 	c := newCrash(t)
 	stop := c.publish()
-	for round := range rounds {
+	for round := range crashRounds() {
 		c.startDead()
 		c.arrivals(1 + rand.IntN(60))
 		if round%10 == 5 {
 			c.restartDatabase()
 		} else {
-			c.restartWorker(rand.IntN(len(c.procs)))
+			i := rand.IntN(len(c.procs))
+			c.killWorker(i)
+			c.startWorker(i)
 		}
 	}
 	published := stop()
@@ -66,90 +49,14 @@ func TestNothingIsLostWhenWorkersAndTheDatabaseCrash(t *testing.T) {
 
 func newCrash(t *testing.T) *crash {
 	t.Helper()
-	dir := t.TempDir()
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	c := &crash{t: t, dir: dir, tally: newTally()}
+	c := &crash{crashBed: newCrashBed(t, processEnv), tally: newTally()}
 	receiver := httptest.NewServer(c.tally)
 	t.Cleanup(receiver.Close)
-	c.startDatabase()
-	t.Cleanup(func() { _ = c.server.Stop() })
-	if err := migrations.Up(t.Context(), c.server.URL()); err != nil {
-		t.Fatal(err)
-	}
-	var err error
-	if c.pool, err = pgxpool.New(t.Context(), c.server.URL()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.pool.Close)
 	b := webhooktest.Over(t, c.pool, nil)
 	b.Subscribe(receiver.URL, webhooks.Create{Events: []string{"stream.*"}})
 	c.service = b.Service
-	for i := range c.procs {
-		c.startWorker(i)
-		t.Cleanup(func() { _ = c.procs[i].Stop(syscall.SIGKILL, time.Second) })
-	}
+	c.startWorkers()
 	return c
-}
-
-func (c *crash) startDatabase() {
-	c.t.Helper()
-	port := 0
-	if c.server != nil {
-		port = c.server.Port()
-	}
-	server, err := pgserver.Start(context.Background(), pgserver.Config{Dir: c.dir + "/pg", Port: port, Path: os.Getenv("PATH")})
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	c.server = server
-}
-
-// restartDatabase ends the server without a shutdown: it has to recover.
-func (c *crash) restartDatabase() {
-	c.t.Helper()
-	if err := syscall.Kill(c.server.PID(), syscall.SIGQUIT); err != nil {
-		c.t.Fatal(err)
-	}
-	<-c.server.Done()
-	if err := c.server.Stop(); err != nil {
-		c.t.Fatal(err)
-	}
-	c.startDatabase()
-}
-
-func (c *crash) startWorker(i int) {
-	c.t.Helper()
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), processEnv+"="+c.server.URL())
-	p, err := child.Start(cmd, syscall.SIGKILL)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	c.procs[i] = p
-}
-
-func (c *crash) restartWorker(i int) {
-	c.t.Helper()
-	if err := c.procs[i].Signal(syscall.SIGKILL); err != nil {
-		c.t.Fatal(err)
-	}
-	<-c.procs[i].Done()
-	c.startWorker(i)
-}
-
-// startDead starts workers that ended by themselves, because the database was
-// down when they began.
-func (c *crash) startDead() {
-	c.t.Helper()
-	for i, p := range c.procs {
-		select {
-		case <-p.Done():
-			c.startWorker(i)
-		default:
-		}
-	}
 }
 
 // publish commits events without pause until stop is called, which returns
