@@ -18,6 +18,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"sluice.dev/sluice/bench/load"
 )
 
 var (
@@ -74,7 +76,7 @@ func run() error {
 		subjects = append(subjects, &subject{name: name, base: part[0], key: part[1], model: part[2], extra: part[3:]})
 	}
 	for _, s := range subjects {
-		if err := until(func() error { return s.stream(nil, nil, 1, 0) }); err != nil {
+		if err := load.Until(func() error { return s.stream(nil, nil, 1, 0) }); err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,7 +11,8 @@ import (
 	"strings"
 	"sync"
 	"syscall"
-	"time"
+
+	"sluice.dev/sluice/bench/load"
 )
 
 // bed is a whole local stack in front of the model.
@@ -47,7 +47,7 @@ func startStack(model string) (*bed, error) {
 
 // up starts the stack, waits until it is ready, and finds its processes.
 func (b *bed) up(model string) error {
-	addrs, err := freeAddrs(len(settings))
+	addrs, err := load.FreeAddrs(len(settings))
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func (b *bed) up(model string) error {
 	if err := b.cmd.Start(); err != nil {
 		return err
 	}
-	if err := until(func() error {
+	if err := load.Until(func() error {
 		if !strings.Contains(b.out.String(), "\nready") {
 			return errors.New("the stack is not ready: " + b.out.String())
 		}
@@ -96,31 +96,6 @@ func (b *bed) stop() {
 		_ = b.cmd.Wait()
 	}
 	_ = os.RemoveAll(b.dir)
-}
-
-// until tries f for a minute.
-func until(f func() error) error {
-	var err error
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		if err = f(); err == nil {
-			return nil
-		}
-	}
-	return err
-}
-
-// freeAddrs holds n ports at once, so that they differ, and gives them up.
-func freeAddrs(n int) ([]string, error) {
-	var addrs []string
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		defer l.Close()
-		addrs = append(addrs, l.Addr().String())
-	}
-	return addrs, nil
 }
 
 // rss is the memory of a subject's processes, in bytes.

@@ -50,7 +50,7 @@ func (b *bed) up() error {
 			return fmt.Errorf("%s is not set: run `make bench`", name)
 		}
 	}
-	addrs, err := freeAddrs(12)
+	addrs, err := load.FreeAddrs(12)
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (b *bed) stack(addrs []string, upstream string) error {
 	if err := b.run(cmd); err != nil {
 		return err
 	}
-	if err := until(func() error {
+	if err := load.Until(func() error {
 		if !strings.Contains(out.String(), "\nready") {
 			return errors.New("the stack is not ready: " + out.tail())
 		}
@@ -187,7 +187,7 @@ func plainConfig(addr, upstream string) string {
 }
 
 func waitFor(r load.Request) error {
-	return until(func() error {
+	return load.Until(func() error {
 		req, err := http.NewRequest(http.MethodGet, "http://"+r.Addr+r.Path, nil)
 		if err != nil {
 			return err
@@ -207,29 +207,6 @@ func waitFor(r load.Request) error {
 		}
 		return err
 	})
-}
-
-func until(f func() error) error {
-	var err error
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		if err = f(); err == nil {
-			return nil
-		}
-	}
-	return err
-}
-
-func freeAddrs(n int) ([]string, error) {
-	var addrs []string
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		defer l.Close()
-		addrs = append(addrs, l.Addr().String())
-	}
-	return addrs, nil
 }
 
 // pin puts every thread of a process on one core.
