@@ -27,7 +27,7 @@ func newCheckout(t *testing.T, built []byte) *checkout {
 	c.write(t, "go.sum", "")
 	c.write(t, "deploy/local/tools/tinygo-wasip1.json", "{}")
 	c.write(t, "filters/edge/main.go", "package main\n\nimport _ \"sluice.dev/sluice/filters/scopes\"\n\nfunc main() {}\n")
-	c.write(t, "filters/scopes/scopes.go", "package scopes\n")
+	c.write(t, "filters/scopes/scopes.go", "package scopes\n\nimport _ \"x.test/host/call\"\n")
 	c.write(t, "filters/caps/caps.go", "package caps\n")
 	c.write(t, "built.wasm", string(built))
 	c.tc.TinyGo = TinyGo{Binary: c.script(t, "tinygo", `cp built.wasm "$3"`), Version: "0.41.1", Target: "wasip1"}
@@ -77,10 +77,12 @@ func TestAFilterIsBuiltWhenWhatItIsMadeOfHasChanged(t *testing.T) {
 		want             int
 	}{
 		{"its own source", "filters/edge/main.go", "package main\n\nimport _ \"sluice.dev/sluice/filters/scopes\"\n\nfunc main() { println() }\n", 1},
-		{"a package that it imports", "filters/scopes/scopes.go", "package scopes\n\nvar X int\n", 1},
+		{"a package that it imports", "filters/scopes/scopes.go", "package scopes\n\nimport _ \"x.test/host/call\"\n\nvar X int\n", 1},
 		{"a package that it does not import", "filters/caps/caps.go", "package caps\n\nvar X int\n", 0},
 		{"a test", "filters/scopes/scopes_test.go", "package scopes\n", 0},
-		{"the module file", "go.mod", "module " + module + "\n\ngo 1.26\n", 1},
+		{"Go's version", "go.mod", "module " + module + "\n\ngo 1.26\n", 1},
+		{"the version of a module it imports", "go.mod", "module " + module + "\n\ngo 1.26\n\nrequire x.test/host v1.0.0\n", 1},
+		{"the version of another module", "go.mod", "module " + module + "\n\ngo 1.26\n\nrequire x.test/host v1.0.0\n\nrequire x.test/ho v1.0.0\n", 0},
 		{"the target", "deploy/local/tools/tinygo-wasip1.json", "{ }", 1},
 	} {
 		c.write(t, step.file, step.text)

@@ -13,11 +13,12 @@ import (
 	"strings"
 )
 
-// inputSum is a hash of all that a filter is made of: the recipe, the module
-// files, the target file, and the sources of its package and of every package
-// of this module that it imports. Tests do not count.
+// inputSum is a hash of all that a filter is made of: the recipe, the target
+// file, the sources of its package and of every package of this module that it
+// imports, and the pinned versions of the modules they import. Tests do not
+// count, nor do modules that only other programs use.
 func inputSum(root, pkg, recipe string) (string, error) {
-	files := []string{"go.mod", "go.sum", "deploy/local/tools/tinygo-wasip1.json"}
+	files := []string{"deploy/local/tools/tinygo-wasip1.json"}
 	seen := map[string]bool{}
 	if err := collect(root, pkg, seen, &files); err != nil {
 		return "", err
@@ -25,6 +26,13 @@ func inputSum(root, pkg, recipe string) (string, error) {
 	sort.Strings(files)
 	sum := sha256.New()
 	sum.Write([]byte(recipe))
+	for _, name := range []string{"go.mod", "go.sum"} {
+		pins, err := pinned(filepath.Join(root, name), seen)
+		if err != nil {
+			return "", err
+		}
+		sum.Write([]byte(pins))
+	}
 	for _, name := range files {
 		text, err := os.ReadFile(filepath.Join(root, name))
 		if err != nil {
@@ -34,6 +42,27 @@ func inputSum(root, pkg, recipe string) (string, error) {
 		sum.Write(text)
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// pinned returns the lines of a module file that say which Go and which
+// versions of the imported modules are used.
+func pinned(file string, imports map[string]bool) (string, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	var out strings.Builder
+	for line := range strings.Lines(string(text)) {
+		name, version, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "require "), " ")
+		used := name == "go" || name == "replace" || strings.Contains(version, "=>")
+		for path := range imports {
+			used = used || path == name || strings.HasPrefix(path, name+"/")
+		}
+		if name != "" && used {
+			out.WriteString(line)
+		}
+	}
+	return out.String(), nil
 }
 
 // collect adds the files of pkg and of what it imports from this module.
@@ -59,6 +88,8 @@ func collect(root, pkg string, seen map[string]bool, files *[]string) error {
 	return nil
 }
 
+// collectImports does so for what one file imports; a package of another
+// module is noted in seen by its path.
 func collectImports(root, name string, seen map[string]bool, files *[]string) error {
 	if !strings.HasSuffix(name, ".go") {
 		return nil
@@ -72,10 +103,13 @@ func collectImports(root, name string, seen map[string]bool, files *[]string) er
 		if err != nil {
 			return err
 		}
-		if inner, ours := strings.CutPrefix(path, module+"/"); ours {
-			if err := collect(root, inner, seen, files); err != nil {
-				return err
-			}
+		inner, ours := strings.CutPrefix(path, module+"/")
+		if !ours {
+			seen[path] = true
+			continue
+		}
+		if err := collect(root, inner, seen, files); err != nil {
+			return err
 		}
 	}
 	return nil
