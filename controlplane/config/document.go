@@ -39,12 +39,20 @@ type Class struct {
 	Burst     uint32 `json:"burst,omitempty"` // requests above PerMinute in a short burst
 }
 
-// Plan is what an account has bought: its limits by name of class, and the
-// products that it may use.
+// Plan is what an account has bought: its limits by name of class, the products
+// that it may use, and the tokens that its chat completions may take.
 type Plan struct {
 	Name     string           `json:"name"`
 	Limits   map[string]Limit `json:"limits,omitempty"`
 	Products []string         `json:"products,omitempty"` // none: all
+	Tokens   *TokenBudget     `json:"tokens,omitempty"`   // none: no budget
+}
+
+// TokenBudget is how many tokens, of prompts and completions, an account may
+// use in a day and in a month of UTC. 0: any number.
+type TokenBudget struct {
+	Daily   int64 `json:"daily,omitempty"`
+	Monthly int64 `json:"monthly,omitempty"`
 }
 
 // Limit bounds one account in one class.

@@ -97,6 +97,9 @@ func put(ctx context.Context, tx pgx.Tx, d Document, author, note string, ifMatc
 	if err := keepsPlans(ctx, tx, d); err != nil {
 		return Version{}, err
 	}
+	if err := setBudgets(ctx, tx, d.Plans); err != nil {
+		return Version{}, err
+	}
 	return insert(ctx, tx, Version{Author: author, Note: note, Document: d})
 }
 

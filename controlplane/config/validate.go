@@ -140,6 +140,21 @@ func (v *validator) plans(list []Plan, classes, products map[string]bool) {
 				v.add(fmt.Sprintf("%s.products[%d]", f, j), "is not a known product, or is given twice", "a name from products")
 			}
 		}
+		v.tokens(f+".tokens", p.Tokens)
+	}
+}
+
+// tokens checks a budget: one that allows nothing would be a plan without chat,
+// which products say better.
+func (v *validator) tokens(f string, b *TokenBudget) {
+	if b == nil {
+		return
+	}
+	if b.Daily < 0 {
+		v.add(f+".daily", "is negative", "a positive integer, or nothing")
+	}
+	if b.Monthly < 0 || b.Monthly > 0 && b.Monthly < b.Daily {
+		v.add(f+".monthly", "is out of range", "a positive integer that is not below daily, or nothing")
 	}
 }
 

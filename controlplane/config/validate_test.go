@@ -120,6 +120,8 @@ func TestFaults(t *testing.T) {
 		{"route hidden by another", func(d *Document) {
 			d.Routes = append(d.Routes, Route{Name: "again", Methods: []string{"POST", "GET"}, Path: "/v1/streams/{name}", Product: "media", Auth: []string{"key"}})
 		}, "routes[2].path"},
+		{"plan with budgets below nothing", func(d *Document) { d.Plans[0].Tokens = &TokenBudget{Daily: -1, Monthly: -1} }, "plans[0].tokens.daily plans[0].tokens.monthly"},
+		{"plan with a month shorter than a day", func(d *Document) { d.Plans[0].Tokens = &TokenBudget{Daily: 10, Monthly: 9} }, "plans[0].tokens.monthly"},
 		{"plan with a product not known", func(d *Document) { d.Plans[0].Products = []string{"media", "voice", "media"} }, "plans[0].products[1] plans[0].products[2]"},
 		{"more proxies than there are", func(d *Document) { d.TrustedProxies = 17 }, "trusted_proxies"},
 		{"issuer of nothing", func(d *Document) { d.Issuers = []Issuer{{}} },
