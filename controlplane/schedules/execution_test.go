@@ -321,7 +321,7 @@ func TestOneBadScheduleDoesNotStopTheOthers(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	bad := b.create("bad", `{"type":"recurring","cron":"1 12 * * *"}`, "")
-	b.exec(`UPDATE schedules SET definition = '{"name":"bad","schedule":{"type":"recurring","cron":"gone","timezone":"Mars"}}' WHERE id = $1`, bad)
+	b.exec(`UPDATE schedules SET definition = '{"name":"bad","type":"custom","catchUpPolicy":"last","overlapPolicy":"skip","schedule":{"type":"recurring","cron":"gone","timezone":"Mars"}}' WHERE id = $1`, bad)
 	good := b.createWith("custom", `"tags":[]`)
 	if done := b.executions(good, schedules.Executing); len(done) != 1 || b.status(bad) != schedules.Active {
 		t.Errorf("the good one has %v, the bad one is %s", done, b.status(bad))

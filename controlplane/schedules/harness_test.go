@@ -130,6 +130,7 @@ func (b *bundle) call(account, method, path, body string, headers ...string) ans
 	r = r.WithContext(identity.With(b.t.Context(), identity.Caller{Account: account, Key: "key_1"}))
 	w := httptest.NewRecorder()
 	b.handler.ServeHTTP(w, r)
+	checkContract(b.t, r, w)
 	raw, _ := io.ReadAll(w.Body)
 	a := answer{t: b.t, status: w.Code, header: w.Header(), raw: string(raw)}
 	if len(raw) > 0 {
