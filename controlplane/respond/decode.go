@@ -47,6 +47,12 @@ func ReadJSON(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 			return nil, &controlplane.Error{Code: decision.MediaType}
 		}
 	}
+	return ReadBody(w, r, limit)
+}
+
+// ReadBody reads a body of at most limit bytes, whatever its type. It fails with
+// request_too_large, or invalid_request when the body breaks off.
+func ReadBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return nil, controlplane.Errorf(decision.TooLarge, "The request body is larger than %d bytes.", limit)

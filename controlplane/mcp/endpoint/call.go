@@ -1,17 +1,14 @@
-package mcp
+package endpoint
 
 import (
 	"bytes"
-	"encoding/json"
-	"errors"
+	"context"
 	"io"
 	"net/http"
 	"strings"
 
-	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/controlplane/respond"
 	"sluice.dev/sluice/filters/caps/jsonscan"
-	"sluice.dev/sluice/filters/decision"
 )
 
 // maxDepth bounds the nesting of a message.
@@ -25,13 +22,10 @@ const (
 
 // call hands a JSON-RPC message on. Only messages that call a tool need a
 // caller.
-func (h *Handler) call(w http.ResponseWriter, r *http.Request) error {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return controlplane.Errorf(decision.TooLarge, "The request body is larger than %d bytes.", maxBody)
-	}
+func (e *Endpoint) call(w http.ResponseWriter, r *http.Request) error {
+	body, err := respond.ReadBody(w, r, maxBody)
 	if err != nil {
-		return &controlplane.Error{Code: decision.InvalidRequest, Message: "The request body could not be read.", Cause: err}
+		return err
 	}
 	if bad := jsonscan.Validate(body, maxDepth); bad != nil {
 		rpcError(w, http.StatusBadRequest, parseError, "Parse error: "+bad.Issue)
@@ -40,11 +34,15 @@ func (h *Handler) call(w http.ResponseWriter, r *http.Request) error {
 	// The tools' own handlers ask again; this one answers with the HTTP status
 	// that clients know how to handle.
 	if callsTool(body, jsonscan.Root(body)) {
-		if r, err = h.Guard.Admit(w, r); err != nil {
+		if r, err = e.Admit(w, r); err != nil {
 			return err
 		}
 	}
-	r = r.Clone(r.Context())
+	server, err := e.Server(r)
+	if err != nil {
+		return err
+	}
+	r = r.Clone(context.WithValue(r.Context(), serverKey{}, server))
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	r.ContentLength = int64(len(body))
 	r.Header.Set("Accept", "application/json, text/event-stream") // the SDK wants both, and answers JSON
@@ -52,7 +50,7 @@ func (h *Handler) call(w http.ResponseWriter, r *http.Request) error {
 		r.Header.Set("Content-Type", "application/json")
 	}
 	out := &plain{ResponseWriter: w}
-	h.rpc.ServeHTTP(out, r)
+	e.rpc.ServeHTTP(out, r)
 	out.finish()
 	return nil
 }
@@ -118,37 +116,4 @@ func (p *plain) finish() {
 		p.Header().Del("Content-Length")
 		rpcError(p.ResponseWriter, p.status, invalidRequest, strings.TrimSpace(p.text.String()))
 	}
-}
-
-// recorder keeps the answer of a handler that a tool calls.
-type recorder struct {
-	header http.Header
-	status int
-	body   bytes.Buffer
-}
-
-// newRecorder returns a recorder for one answer.
-func newRecorder() *recorder { return &recorder{header: http.Header{}, status: http.StatusOK} }
-
-// Header returns the answer's header.
-func (r *recorder) Header() http.Header { return r.header }
-
-// WriteHeader keeps the status.
-func (r *recorder) WriteHeader(status int) { r.status = status }
-
-// Write keeps the body.
-func (r *recorder) Write(b []byte) (int, error) { return r.body.Write(b) }
-
-// Flush has nobody to flush to.
-func (r *recorder) Flush() {}
-
-// failure is the error of an answer that is not 200.
-func (r *recorder) failure() error {
-	var e struct {
-		Error struct{ Code, Message string }
-	}
-	if err := json.Unmarshal(r.body.Bytes(), &e); err != nil || e.Error.Message == "" {
-		return errors.New("the runtime failed")
-	}
-	return errors.New(e.Error.Code + ": " + e.Error.Message)
 }

@@ -1,0 +1,113 @@
+// Package endpoint is what every MCP endpoint of the platform has in common:
+// Streamable HTTP without sessions in each protocol version that the official
+// SDK speaks, a description for plain clients, an allow-list against pages of
+// other sites, and 401 for whoever calls a tool without a credential.
+package endpoint
+
+import (
+	"net/http"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/controlplane/respond"
+	"sluice.dev/sluice/filters/decision"
+)
+
+const (
+	// Describes is the protocol version that a description without a handshake
+	// is given in: the newest that has one.
+	Describes = "2025-11-25"
+	maxBody   = 1 << 20
+)
+
+// Versions are the protocol versions that an endpoint speaks, newest first.
+func Versions() []string {
+	return []string{"2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
+}
+
+// About is how a server introduces itself.
+type About struct{ Name, Title, Version, Instructions string }
+
+// NewServer returns a server without tools. Capabilities are set so that
+// logging, the SDK's default, is not offered, and prompts are: the SDK answers
+// for them, with none, and clients may hold a server to that.
+func NewServer(a About) *sdk.Server {
+	return sdk.NewServer(&sdk.Implementation{Name: a.Name, Title: a.Title, Version: a.Version}, &sdk.ServerOptions{
+		Instructions: a.Instructions,
+		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}, Prompts: &sdk.PromptCapabilities{}},
+	})
+}
+
+// Config says what an endpoint serves, and to whom.
+type Config struct {
+	About About
+	// Server returns the server for a request; it may return another one after
+	// its tools have changed.
+	Server func(*http.Request) (*sdk.Server, error)
+	// Admit returns the request with its caller, or refuses it. It is asked
+	// before a tool is called.
+	Admit   func(http.ResponseWriter, *http.Request) (*http.Request, error)
+	Adapter respond.Adapter
+	// PublicURL is the address that browsers may come from.
+	PublicURL string
+	// Hosts are further names under which the endpoint may be called.
+	Hosts []string
+}
+
+// Endpoint serves /mcp.
+type Endpoint struct {
+	Config
+	rpc http.Handler
+}
+
+// New returns an endpoint.
+func New(c Config) *Endpoint {
+	return &Endpoint{c, sdk.NewStreamableHTTPHandler(served, &sdk.StreamableHTTPOptions{
+		Stateless: true, JSONResponse: true, MaxRequestBodyBytes: maxBody,
+		DisableLocalhostProtection: true, // edges call over loopback in the name of public hosts; see allowed
+	})}
+}
+
+// serverKey is the context's key for the server of a request.
+type serverKey struct{}
+
+// served returns the server that call has chosen.
+func served(r *http.Request) *sdk.Server {
+	s, _ := r.Context().Value(serverKey{}).(*sdk.Server)
+	return s
+}
+
+// ServeHTTP serves the description and the calls.
+func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	e.Adapter.Handle(func(w http.ResponseWriter, r *http.Request) error {
+		if err := e.ours(r); err != nil {
+			return err
+		}
+		switch r.Method {
+		case http.MethodGet, http.MethodHead:
+			return e.describe(w, r)
+		case http.MethodPost:
+			return e.call(w, r)
+		}
+		w.Header().Set("Allow", "GET, POST")
+		return &controlplane.Error{Code: decision.MethodRefused}
+	})(w, r)
+}
+
+// describe answers GET: what initialize would say, as JSON, for people and plain
+// HTTP clients. An MCP client asks for an event stream there, which a server
+// without sessions must answer with 405.
+func (e *Endpoint) describe(w http.ResponseWriter, r *http.Request) error {
+	if strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
+		w.Header().Set("Allow", "POST")
+		return &controlplane.Error{Code: decision.MethodRefused}
+	}
+	respond.JSON(w, http.StatusOK, map[string]any{"jsonrpc": "2.0", "id": nil, "result": map[string]any{
+		"protocolVersion": Describes,
+		"capabilities":    map[string]any{"tools": map[string]any{}, "prompts": map[string]any{}},
+		"serverInfo":      map[string]string{"name": e.About.Name, "title": e.About.Title, "version": e.About.Version},
+		"instructions":    e.About.Instructions,
+	}})
+	return nil
+}
