@@ -18,7 +18,8 @@ GOLANGCI_VERSION := v2.15.0
 GOLANGCI         := .sluice/tools/golangci-lint-$(GOLANGCI_VERSION)
 
 # What tests of the whole need to know; they start everything themselves.
-TEST_ENV = SLUICE_BIN=$(OUT)/bin/sluice SLUICE_WASM_DIR=$(OUT)/wasm SLUICE_ENVOY="$$($(BIN)/provision envoy)"
+TEST_ENV = SLUICE_BIN=$(OUT)/bin/sluice SLUICE_WASM_DIR=$(OUT)/wasm SLUICE_ENVOY="$$($(BIN)/provision envoy)" \
+           SLUICE_MEDIA_ENGINE="$$($(BIN)/provision engine)" SLUICE_FFMPEG="$$($(BIN)/provision ffmpeg)"
 
 .PHONY: help up test check bench filters fuzz tools generate lint clean build helpers race
 
@@ -26,6 +27,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 up: filters build ## set up and run everything in the foreground; Ctrl-C stops it
+	@$(BIN)/provision optional
 	@exec $(BIN)/attend $(BIN)/sluice up
 
 test: filters build ## run all tests: unit, filters, Postgres, real-Envoy end to end
@@ -52,8 +54,9 @@ fuzz: ## run each fuzz target for FUZZTIME (10s)
 	  $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) "./$$(dirname "$$file")" </dev/null; \
 	done
 
-tools: helpers ## fetch or build TinyGo and Envoy into .sluice/tools
+tools: helpers ## fetch or build TinyGo, Envoy, the media engine and ffmpeg into .sluice/tools
 	@$(BIN)/provision tools
+	@$(BIN)/provision optional
 
 generate: ## rewrite generated files
 	@$(GO) generate ./...

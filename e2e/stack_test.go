@@ -56,9 +56,12 @@ var shared struct {
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if shared.s != nil {
-		if err := shared.s.stop(); err != nil {
-			fmt.Fprintln(os.Stderr, "stop the shared stack:", err)
+	for _, s := range []*stack{shared.s, withEngine.s} {
+		if s == nil {
+			continue
+		}
+		if err := s.stop(); err != nil {
+			fmt.Fprintln(os.Stderr, "stop a shared stack:", err)
 			code = 1
 		}
 	}
@@ -149,6 +152,7 @@ func settings(t testing.TB, dir string) map[string]string {
 		"SLUICE_WASM_DIR":     need(t, "SLUICE_WASM_DIR"),
 		"SLUICE_ENVOY":        need(t, "SLUICE_ENVOY"),
 		"SLUICE_DATABASE_URL": database(t),
+		"SLUICE_MEDIA_ENGINE": "off", // see studio
 	}
 	names := []string{"GATEWAY_ADDR", "RUNTIME_ADDR", "ADMIN_ADDR", "XDS_ADDR", "API_LISTEN", "RUNTIME_LISTEN", "MEDIA_LISTEN", "ENVOY_ADMIN_ADDR"}
 	for i, addr := range freeAddrs(t, len(names)) {

@@ -17,6 +17,7 @@ func processes(env environment) []*cobra.Command {
 		process("worker", "deliver webhooks and run schedules", with(runWorker)),
 		process("runtime", "serve the chat runtime", with(runRuntime)),
 		process("media", "serve the reference product", with(runMedia)),
+		process("engine", "run the media engine of the reference product", with(runEngine)),
 		process("edge", "supervise one Envoy", with(runEdge)),
 		migrateCommand(env),
 	}

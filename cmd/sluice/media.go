@@ -6,7 +6,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"sluice.dev/sluice/controlplane/respond"
 	"sluice.dev/sluice/runtime/media"
-	"sluice.dev/sluice/runtime/media/streams"
 )
 
 // runMedia serves the reference product.
@@ -20,7 +19,7 @@ func runMedia(ctx context.Context, env environment) error {
 	if err != nil {
 		return err
 	}
-	c, err := env.media(pool, s)
+	c, err := env.media(ctx, pool, s)
 	if err != nil {
 		return err
 	}
@@ -28,7 +27,7 @@ func runMedia(ctx context.Context, env environment) error {
 }
 
 // media is what the product works with; its jobs run in the worker.
-func (e environment) media(pool *pgxpool.Pool, s services) (media.Config, error) {
+func (e environment) media(ctx context.Context, pool *pgxpool.Pool, s services) (media.Config, error) {
 	verifier, err := e.verifier()
 	if err != nil {
 		return media.Config{}, err
@@ -37,9 +36,9 @@ func (e environment) media(pool *pgxpool.Pool, s services) (media.Config, error)
 	if err != nil {
 		return media.Config{}, err
 	}
-	return media.Config{
+	c := media.Config{
 		DB: pool, Events: s.webhooks, Identity: verifier, Respond: respond.Adapter{DocsBase: e.publicURL()},
 		Allow: allow, Box: s.box, AnswerSecret: s.answers,
-		Endpoints: streams.Endpoints{Playback: e.publicURL() + "/v1/playback"},
-	}, nil
+	}
+	return c, e.ingest(ctx, &c)
 }

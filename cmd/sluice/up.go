@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"sluice.dev/sluice/deploy/local/pgserver"
+	"sluice.dev/sluice/deploy/local/programs"
 	"sluice.dev/sluice/deploy/local/supervise"
 	"sluice.dev/sluice/envoy/bindcheck"
 )
@@ -44,7 +45,7 @@ type edgePorts struct{ name, gateway, runtime, admin string }
 // runUp brings the stack up and keeps it up until ctx ends. Whatever is wrong is
 // found before anything is started, where that is possible.
 func runUp(ctx context.Context, env environment, out io.Writer) error {
-	l, err := prepare(env)
+	l, err := prepare(ctx, env)
 	if err != nil {
 		return err
 	}
@@ -56,6 +57,9 @@ func runUp(ctx context.Context, env environment, out io.Writer) error {
 		OnReady: func(context.Context) error {
 			_, err := fmt.Fprintf(out, "ready in %.1fs: gateway http://%s, runtime http://%s, admin http://%s; keys in %s\n", time.Since(began).Seconds(),
 				l.edges[0].gateway, l.edges[0].runtime, env.get("SLUICE_ADMIN_ADDR"), l.file("dev.env"))
+			if l.set["SLUICE_MEDIA_ENGINE"] == programs.Off {
+				fmt.Fprintln(out, "without a media engine: streams exist, but nobody can publish to them (`make tools` builds one)")
+			}
 			return err
 		},
 	}, l.parts())
@@ -70,7 +74,7 @@ func isTerminal(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-func prepare(env environment) (*local, error) {
+func prepare(ctx context.Context, env environment) (*local, error) {
 	l := &local{env: env, set: map[string]string{}}
 	var err error
 	if l.state, err = filepath.Abs(env.get("SLUICE_STATE_DIR")); err != nil {
@@ -91,6 +95,14 @@ func prepare(env environment) (*local, error) {
 		return nil, err
 	}
 	if _, err := l.env.wasmParent(); err != nil {
+		return nil, err
+	}
+	for _, p := range []programs.Program{programs.Engine, programs.FFmpeg} {
+		if l.set[p.Variable], err = l.env.program(ctx, p); err != nil {
+			return nil, err
+		}
+	}
+	if err := l.placeEngine(); err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(l.state, 0o755); err != nil {
@@ -161,6 +173,9 @@ func (l *local) parts() []supervise.Part {
 		l.process("worker", "", ""),
 		l.process("runtime", "SLUICE_RUNTIME_LISTEN", "/openapi.json"),
 		l.process("media", "SLUICE_MEDIA_LISTEN", "/health"),
+	}
+	if l.set["SLUICE_MEDIA_ENGINE"] != programs.Off {
+		parts = append(parts, l.process("engine", "SLUICE_ENGINE_API_LISTEN", "/v3/paths/list"))
 	}
 	for _, e := range l.edges {
 		parts = append(parts, l.edge(e))

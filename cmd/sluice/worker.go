@@ -43,7 +43,7 @@ func runWorker(ctx context.Context, env environment) error {
 	if err != nil {
 		return err
 	}
-	r, err := env.jobs(pool, s)
+	r, err := env.jobs(ctx, pool, s)
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func runWorker(ctx context.Context, env environment) error {
 }
 
 // jobs is the client that works off the queues.
-func (e environment) jobs(pool *pgxpool.Pool, s services) (*river.Client[pgx.Tx], error) {
+func (e environment) jobs(ctx context.Context, pool *pgxpool.Pool, s services) (*river.Client[pgx.Tx], error) {
 	secrets, err := e.secrets("SLUICE_IDENTITY_SECRETS")
 	if err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func (e environment) jobs(pool *pgxpool.Pool, s services) (*river.Client[pgx.Tx]
 	w := river.NewWorkers()
 	workers.AddWebhooks(w, workers.Webhooks{Service: s.webhooks, Deliverer: s.deliverer})
 	workers.AddSchedules(w, run.Runner{Store: s.schedules, Streams: streams, Webhook: s.outbound})
-	product, err := e.media(pool, s)
+	product, err := e.media(ctx, pool, s)
 	if err != nil {
 		return nil, err
 	}

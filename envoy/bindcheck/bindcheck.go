@@ -50,3 +50,33 @@ func reason(err error) error {
 	}
 	return err
 }
+
+// FreeUDP is Free for a UDP address; the error does not name who holds it.
+func FreeUDP(addr, variable string) error {
+	c, err := net.ListenPacket("udp", addr)
+	if err == nil {
+		return c.Close()
+	}
+	return fmt.Errorf("cannot listen on %s (UDP): %w: set %s to another address", addr, reason(err), variable)
+}
+
+// Other returns an address on addr's host whose port is free at the moment, for
+// TCP and for UDP.
+func Other(addr string) (string, error) {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return "", err
+	}
+	for range 10 {
+		l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
+		if err != nil {
+			return "", fmt.Errorf("no port is free on %s: %w", host, reason(err))
+		}
+		found := l.Addr().String()
+		_ = l.Close()
+		if FreeUDP(found, "") == nil {
+			return found, nil
+		}
+	}
+	return "", errors.New("no port is free for TCP and UDP on " + host)
+}

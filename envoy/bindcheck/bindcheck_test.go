@@ -115,3 +115,22 @@ func FuzzListeningInodes(f *testing.F) {
 		}
 	})
 }
+
+func TestUDPAndOtherAddresses(t *testing.T) {
+	t.Parallel()
+	addr, err := Other("127.0.0.1:1")
+	if err != nil || Free(addr, "X") != nil {
+		t.Fatal(addr, err)
+	}
+	c, err := net.ListenPacket("udp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := FreeUDP(addr, "X_ADDR"); err == nil || !strings.Contains(err.Error(), "X_ADDR") || !strings.Contains(err.Error(), addr) {
+		t.Errorf("%v", err)
+	}
+	if _, err := Other("nowhere"); err == nil {
+		t.Error("an address without a port has another")
+	}
+}

