@@ -73,14 +73,14 @@ var picture = []string{
 type publisher struct {
 	*exec.Cmd
 	said bytes.Buffer
-	gone chan error // how it ended
+	gone chan struct{} // closed when it has ended
 }
 
 // publish starts ffmpeg with args and the RTMP address of a stream. It is stopped
 // at the end of the test.
 func publish(t testing.TB, to show, key string, args []string) *publisher {
 	t.Helper()
-	p := &publisher{gone: make(chan error, 1)}
+	p := &publisher{gone: make(chan struct{})}
 	all := append([]string{"-nostdin", "-hide_banner", "-loglevel", "error"}, args...)
 	p.Cmd = exec.Command(need(t, "SLUICE_FFMPEG"), append(all, to.Ingest.RTMP.URL+"/"+key)...)
 	p.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -88,9 +88,11 @@ func publish(t testing.TB, to show, key string, args []string) *publisher {
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan struct{})
-	go func() { p.gone <- p.Wait(); close(ended) }()
-	t.Cleanup(func() { _ = p.Process.Kill(); <-ended })
+	go func() {
+		_ = p.Wait() // it fails when it is closed from the other side, as it should
+		close(p.gone)
+	}()
+	t.Cleanup(func() { _ = p.Process.Kill(); <-p.gone })
 	return p
 }
 
