@@ -26,7 +26,10 @@ require (
 	google.golang.org/grpc v1.85.0
 )
 
-require golang.org/x/time v0.15.0 // indirect
+require (
+	github.com/decred/dcrd/dcrec/secp256k1/v4 v4.4.1 // indirect
+	golang.org/x/time v0.15.0 // indirect
+)
 
 require (
 	cel.dev/expr v0.25.3 // indirect

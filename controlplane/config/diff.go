@@ -48,6 +48,9 @@ func flatten(d Document) map[string]object {
 		DefaultClass string `json:"default_class"`
 		Proxies      uint32 `json:"trusted_proxies"`
 	}{d.AccessLog, d.AnonymousLimit(), d.defaultClass(), d.TrustedProxies})}
+	if d.X402 != nil {
+		m["x402"] = fields(d.X402)
+	}
 	for _, is := range d.Issuers {
 		m["issuers."+is.Issuer] = fields(is)
 	}

@@ -29,6 +29,7 @@ type Document struct {
 	Plans          []Plan    `json:"plans"`
 	Scopes         []string  `json:"scopes"` // every scope that routes may ask for
 	Products       []Product `json:"products"`
+	X402           *X402     `json:"x402,omitempty"` // who is paid for routes that have a price
 	Routes         []Route   `json:"routes"`
 }
 
@@ -112,6 +113,9 @@ type Route struct {
 	BodyLimit uint64 `json:"body_limit,omitempty"`
 	// ChatCaps applies the limits of chat requests to the body.
 	ChatCaps bool `json:"chat_caps,omitempty"`
+	// Price lets callers without a credential pay for one request: an amount in
+	// whole units of the token of X402, such as "0.01". Empty: not for sale.
+	Price string `json:"price,omitempty"`
 }
 
 // Respond is an answer that the edge gives by itself.

@@ -27,6 +27,7 @@ type raw struct {
 	Plans              []json.RawMessage `json:"plans"`
 	Scopes             []string          `json:"scopes"`
 	Products           []json.RawMessage `json:"products"`
+	X402               *X402             `json:"x402"`
 	Routes             []json.RawMessage `json:"routes"`
 }
 
@@ -39,7 +40,7 @@ func ParseJSON(b []byte) (Document, error) {
 	}
 	var r raw
 	details := faults(respond.Unmarshal(b, &r))
-	d := Document{AccessLog: r.AccessLog, AnonymousPerMinute: r.AnonymousPerMinute, TrustedProxies: r.TrustedProxies, Scopes: r.Scopes}
+	d := Document{AccessLog: r.AccessLog, AnonymousPerMinute: r.AnonymousPerMinute, TrustedProxies: r.TrustedProxies, Scopes: r.Scopes, X402: r.X402}
 	d.Issuers = elements[Issuer](r.Issuers, "issuers", &details)
 	d.Classes = elements[Class](r.Classes, "classes", &details)
 	d.Plans = elements[Plan](r.Plans, "plans", &details)

@@ -52,7 +52,7 @@ func (d Document) PlanNames() []string {
 // under which this platform issues tokens, for itself. Policy fails when
 // n lacks a number, or the result is more than an edge takes.
 func (d Document) Policy(version uint64, docsBase string, n Numbers) (*policy.Policy, error) {
-	p := &policy.Policy{Version: version, DocsBase: docsBase, Anonymous: d.AnonymousLimit()}
+	p := &policy.Policy{Version: version, DocsBase: docsBase, Anonymous: d.AnonymousLimit(), Payment: d.X402.Terms()}
 	for _, c := range d.Classes {
 		p.Classes = append(p.Classes, c.Name)
 	}
@@ -116,6 +116,12 @@ func (d Document) limits(pl Plan) []policy.Limit {
 
 func (d Document) routePolicy(r Route, n Numbers) (policy.Route, error) {
 	pr := policy.Route{Name: r.Name, Product: r.Product, Scope: r.Scope, Class: d.classIndex(r.Class)}
+	if r.Price != "" {
+		var ok bool
+		if pr.Price, ok = d.X402.Atomic(r.Price); !ok {
+			return pr, fmt.Errorf("route %s has a price that is not one", r.Name)
+		}
+	}
 	for _, a := range r.Auth {
 		pr.Auth |= authBits[a]
 	}

@@ -48,7 +48,9 @@ func (d Document) Validate() error {
 	known := v.scopes(d.Scopes)
 	v.atMost("scopes", len(d.ScopeNames()), maxScopes)
 	v.issuers(d.Issuers, known)
+	v.x402(d.X402)
 	v.routes(d.Routes, classes, known, products)
+	v.prices(d)
 	return controlplane.Invalid(v.details)
 }
 

@@ -16,6 +16,7 @@ import (
 	"sluice.dev/sluice/filters/policy"
 	"sluice.dev/sluice/filters/wasmhost"
 	"sluice.dev/sluice/filters/wasmtest"
+	"sluice.dev/sluice/filters/x402"
 )
 
 var (
@@ -30,11 +31,13 @@ func edgePolicy() []byte {
 			{Number: 1, Name: "small", Limits: []policy.Limit{{PerMinute: 3}}}, {Number: 2, Name: "roomy", Limits: []policy.Limit{{PerMinute: 1000}}},
 		},
 		Issuers: []policy.Issuer{{Name: issuer, Audience: issuer, Own: true, ScopeClaim: "scopes", AccountClaim: "account"}},
+		Payment: x402.Terms{Network: "base-sepolia", Asset: payTo, PayTo: payTo, Name: "USDC", Version: "2", Seconds: 60},
 		Scopes:  []policy.Scope{{Bit: 0, Name: "*"}, {Bit: 1, Name: "streams:read"}},
 		Routes: []policy.Route{
 			{Name: "streams.list", Auth: policy.AuthKey, Scope: "streams:read", Grants: keytable.Scopes{}.With(0).With(1)},
 			{Name: "streams.get", Auth: policy.AuthKey | policy.AuthToken, Scope: "streams:read", Grants: keytable.Scopes{}.With(0).With(1)},
 			{Name: "clips.create", Auth: policy.AuthKey, Scope: "clips:write", Grants: keytable.Scopes{}.With(0)},
+			{Name: "clips.sold", Auth: policy.AuthKey, Price: 10000},
 			{Name: "health", Auth: policy.AuthNone},
 			{Name: "unmapped", Deny: decision.RouteNotMapped},
 		},
@@ -86,7 +89,7 @@ func send(t *testing.T, h proxytest.HostEmulator, route string, headers ...[2]st
 	set(t, h, []string{"source", "address"}, "192.0.2.1:1234")
 	id := h.InitializeHttpContext()
 	defer h.CompleteHttpContext(id)
-	all := append([][2]string{{":path", "/v1/x"}, {":method", "GET"}, {"x-request-id", "req-1"}}, headers...)
+	all := append(headers[:len(headers):len(headers)], [][2]string{{":path", "/v1/x"}, {":method", "GET"}, {"x-request-id", "req-1"}}...)
 	action := h.CallOnRequestHeaders(id, all, true)
 	r := reply{request: toMap(h.GetCurrentRequestHeaders(id))}
 	response := [][2]string{{":status", "200"}, {"x-ratelimit-limit", "from upstream"}}

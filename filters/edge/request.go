@@ -10,6 +10,7 @@ import (
 	"sluice.dev/sluice/filters/identity"
 	"sluice.dev/sluice/filters/ratelimit"
 	"sluice.dev/sluice/filters/wasmhost"
+	"sluice.dev/sluice/filters/x402"
 )
 
 // request is one request on its way through the filter.
@@ -30,6 +31,9 @@ func (r *request) OnHttpRequestHeaders(int, bool) types.Action {
 	}
 	if v.OK() {
 		return types.ActionContinue
+	}
+	if forSale(v) {
+		return r.quote(r.requirement(v), x402.HeaderIsRequired)
 	}
 	r.plugin.denied.Increment(1)
 	r.answer(v.Decision)

@@ -4,10 +4,11 @@ import (
 	"encoding/binary"
 
 	"sluice.dev/sluice/filters/keytable"
+	"sluice.dev/sluice/filters/x402"
 )
 
 // magic opens an encoded policy; its last byte is the version of the form.
-const magic = "SLP\x02"
+const magic = "SLP\x03"
 
 // Limits of an encoded policy. They bound what an edge spends on a push.
 const (
@@ -45,7 +46,7 @@ func (p *Policy) Encode() []byte {
 	for _, r := range p.Routes {
 		b = encodeRoute(b, r)
 	}
-	return b
+	return encodeTerms(b, p.Payment)
 }
 
 func encodePlan(b []byte, pl Plan) []byte {
@@ -83,7 +84,17 @@ func bits(b []byte, s keytable.Scopes) []byte {
 func encodeRoute(b []byte, r Route) []byte {
 	b = str(str(b, r.Name), r.Product)
 	b = str(append(b, byte(r.Auth), r.Class), r.Scope)
-	return str(bits(b, r.Grants), string(r.Deny))
+	b = str(bits(b, r.Grants), string(r.Deny))
+	return binary.AppendUvarint(b, r.Price)
+}
+
+func encodeTerms(b []byte, t x402.Terms) []byte {
+	b = str(str(str(b, t.Network), t.Asset), t.PayTo)
+	b = binary.AppendUvarint(str(str(b, t.Name), t.Version), uint64(t.Seconds))
+	if t.V2 {
+		return append(b, 1)
+	}
+	return append(b, 0)
 }
 
 func str(b []byte, s string) []byte {
@@ -120,6 +131,7 @@ func Parse(b []byte) *Policy {
 	for i := range p.Routes {
 		p.Routes[i] = r.route()
 	}
+	p.Payment = r.terms()
 	if r.bad || len(r.b) > 0 || !p.index() {
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/filters/keytable"
 	"sluice.dev/sluice/filters/scopes"
+	"sluice.dev/sluice/filters/x402"
 )
 
 // Auth is the set of ways in which a route lets callers in.
@@ -37,6 +38,7 @@ type Policy struct {
 	Scopes    []Scope
 	Issuers   []Issuer
 	Routes    []Route
+	Payment   x402.Terms // of routes that have a price
 
 	byRoute map[string]int
 	byPlan  map[uint16]int
@@ -130,6 +132,7 @@ type Route struct {
 	Scope   string          // the scope needed, for the error's details; empty: none
 	Grants  keytable.Scopes // bits that grant it: the scope's, its resource's wildcard, the admin's
 	Deny    decision.Code   // not empty: nobody gets through, with this code
+	Price   uint64          // of one request without a credential, in the token's smallest units; 0: not for sale
 }
 
 // Route returns the policy of the route with the given name; ok is false when
@@ -168,7 +171,8 @@ func (p *Policy) index() bool {
 	p.byPlan = make(map[uint16]int, len(p.Plans))
 	for i := range p.Routes {
 		r := &p.Routes[i]
-		if _, twice := p.byRoute[r.Name]; twice || r.Name == "" || int(r.Class) >= len(p.Classes) {
+		unpayable := r.Price > 0 && p.Payment.Network == ""
+		if _, twice := p.byRoute[r.Name]; twice || r.Name == "" || int(r.Class) >= len(p.Classes) || unpayable {
 			return false
 		}
 		p.byRoute[r.Name] = i

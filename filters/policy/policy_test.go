@@ -7,6 +7,7 @@ import (
 
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/filters/keytable"
+	"sluice.dev/sluice/filters/x402"
 )
 
 func sample() *Policy {
@@ -20,8 +21,10 @@ func sample() *Policy {
 			{Name: "https://id.example", Audience: "sluice", ScopeClaim: "roles", Account: 7,
 				Grants: []Grant{{"viewer", keytable.Scopes{}.With(2)}, {"editor", keytable.Scopes{}.With(1)}}},
 		},
+		Payment: x402.Terms{Network: "base", Asset: "0x1", PayTo: "0x2", Name: "USD Coin", Version: "2", Seconds: 60, V2: true},
 		Routes: []Route{
 			{Name: "streams.list", Product: "media", Auth: AuthKey, Scope: "streams:read", Grants: keytable.Scopes{}.With(0).With(1).With(2)},
+			{Name: "clips.create", Product: "media", Auth: AuthKey, Price: 10000},
 			{Name: "sessions", Product: "api", Auth: AuthSession | AuthNone, Class: 1},
 			{Name: "unmapped", Deny: decision.RouteNotMapped},
 		},

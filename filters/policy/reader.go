@@ -5,6 +5,7 @@ import (
 
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/filters/keytable"
+	"sluice.dev/sluice/filters/x402"
 )
 
 // reader takes values off the front of b. Once one does not fit it is bad, and
@@ -93,6 +94,12 @@ func (r *reader) scopes() keytable.Scopes { return keytable.Scopes{r.uint64(), r
 func (r *reader) route() Route {
 	return Route{
 		Name: r.str(), Product: r.str(), Auth: Auth(r.byte()), Class: r.byte(), Scope: r.str(),
-		Grants: r.scopes(), Deny: decision.Code(r.str()),
+		Grants: r.scopes(), Deny: decision.Code(r.str()), Price: r.uvarint(),
+	}
+}
+
+func (r *reader) terms() x402.Terms {
+	return x402.Terms{
+		Network: r.str(), Asset: r.str(), PayTo: r.str(), Name: r.str(), Version: r.str(), Seconds: uint32(r.max(1 << 31)), V2: r.byte() == 1,
 	}
 }
