@@ -92,6 +92,10 @@ func (e environment) api(pool *pgxpool.Pool, edges *xds.Server, adapter respond.
 	if err != nil {
 		return api.Config{}, err
 	}
+	described, err := e.publicDescription(config.Store{DB: pool}, adapter)
+	if err != nil {
+		return api.Config{}, err
+	}
 	people := sessions.New(e.sessions(pool))
 	apps := e.oauth(idempotency.DB{Pool: pool}, people)
 	documents := config.Admin{Store: config.Store{DB: pool}, Check: edges.Check, Numbers: numbers(pool), Respond: adapter}
@@ -103,7 +107,7 @@ func (e environment) api(pool *pgxpool.Pool, edges *xds.Server, adapter respond.
 		Region:       e.get("SLUICE_REGION"),
 		Version:      version,
 		AnswerSecret: s.answers,
-		Open:         []api.Routes{oauth.Routes(apps, adapter), eventdocs.Routes(adapter)},
+		Open:         []api.Routes{oauth.Routes(apps, adapter), eventdocs.Routes(adapter), described.Routes},
 		Keyed: []api.Routes{
 			webhooks.Routes(s.webhooks, adapter),
 			webhooks.InternalRoutes(s.webhooks, adapter),

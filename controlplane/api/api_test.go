@@ -15,6 +15,7 @@ import (
 	"sluice.dev/sluice/controlplane/accounts"
 	"sluice.dev/sluice/controlplane/identity"
 	"sluice.dev/sluice/controlplane/keys"
+	"sluice.dev/sluice/controlplane/openapi/openapitest"
 	"sluice.dev/sluice/controlplane/postgres/pgtest"
 	"sluice.dev/sluice/controlplane/respond"
 	"sluice.dev/sluice/controlplane/seed"
@@ -27,7 +28,8 @@ var secret = []byte("0123456789abcdef0123456789abcdef")
 type bundle struct {
 	db            *pgxpool.Pool
 	seeded        seed.Result
-	public, admin http.Handler
+	public, admin http.Handler // the answers of public are held against its description
+	routes        chi.Routes   // of public
 }
 
 func setup(t *testing.T) bundle {
@@ -46,7 +48,8 @@ func setup(t *testing.T) bundle {
 		Respond:  respond.Adapter{Log: slog.New(slog.NewTextHandler(io.Discard, nil))},
 		Identity: identity.Verifier{Secrets: func() [][]byte { return [][]byte{secret} }},
 	}
-	return bundle{db, seeded, Public(c), Admin(c)}
+	public := Public(c)
+	return bundle{db, seeded, openapitest.New(t, OpenAPI).Handler(t, public), Admin(c), public.(chi.Routes)}
 }
 
 type header map[string]string
