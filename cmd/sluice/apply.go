@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 	"sluice.dev/sluice/controlplane"
@@ -19,11 +20,12 @@ const maxDocument = config.MaxBytes + 1
 
 func applyCommand(env environment) *cobra.Command {
 	var file, note string
-	var dry bool
+	var dry, wait bool
+	var timeout time.Duration
 	var out printer
 	c := &cobra.Command{
 		Use: "apply", Short: "put a configuration in force, or show what it would change", Args: cobra.NoArgs,
-		Example: "  sluice apply -f sluice.yaml --dry-run",
+		Example: "  sluice apply -f sluice.yaml --dry-run\n  sluice apply -f sluice.yaml --wait --timeout 10s",
 		RunE: func(c *cobra.Command, _ []string) error {
 			d, err := readDocument(c.InOrStdin(), file)
 			if err != nil {
@@ -42,14 +44,25 @@ func applyCommand(env environment) *cobra.Command {
 				return err
 			}
 			if out.format == "json" {
-				return indent(c.OutOrStdout(), answer)
+				err = indent(c.OutOrStdout(), answer)
+			} else {
+				err = showChanges(c.OutOrStdout(), answer)
 			}
-			return showChanges(c.OutOrStdout(), answer)
+			if err != nil || dry || !wait {
+				return err
+			}
+			var r config.PutResult
+			if err := json.Unmarshal(answer, &r); err != nil {
+				return err
+			}
+			return waitForEdges(c.Context(), api, r.Version, timeout, c.ErrOrStderr())
 		},
 	}
 	out.flag(c)
 	c.Flags().StringVarP(&file, "file", "f", "", "the document, YAML or JSON; - reads standard input")
 	c.Flags().BoolVar(&dry, "dry-run", false, "only show what would change")
+	c.Flags().BoolVar(&wait, "wait", false, "return when every live edge holds the version; else say which do not, with exit status 3")
+	c.Flags().DurationVar(&timeout, "timeout", 30*time.Second, "how long --wait waits")
 	c.Flags().StringVar(&note, "note", "", "a word on why, kept with the version")
 	cobra.CheckErr(c.MarkFlagRequired("file"))
 	return c

@@ -2,16 +2,22 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"log/slog"
 	"net/http"
+	"os"
+	"time"
 
 	"github.com/go-chi/chi/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"golang.org/x/sync/errgroup"
 	"sluice.dev/sluice/controlplane/api"
 	"sluice.dev/sluice/controlplane/config"
 	"sluice.dev/sluice/controlplane/feed"
+	"sluice.dev/sluice/controlplane/fleet"
 	"sluice.dev/sluice/controlplane/idempotency"
 	"sluice.dev/sluice/controlplane/identity"
 	apikeys "sluice.dev/sluice/controlplane/keys"
@@ -50,7 +56,10 @@ func runControlPlane(ctx context.Context, env environment) error {
 	metrics := prometheus.NewRegistry()
 	adapter := respond.Adapter{DocsBase: env.publicURL()}
 	keys := feed.New(feed.Config{Pool: pool, Token: env.get("SLUICE_FEED_TOKEN"), Respond: adapter, Metrics: metrics})
-	edges := env.xds(pool)
+	edges := env.xds(pool, metrics)
+	metrics.MustRegister(fleet.Metrics(edges), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry := fleet.Store{DB: pool}
+	recorder := fleet.Recorder{Store: registry, Source: edges, Replica: replicaName()}
 	loader := xds.Loader{Pool: pool, Server: edges}
 	if err := loader.Load(ctx); err != nil {
 		slog.Warn("no configuration yet", "cause", err)
@@ -71,12 +80,12 @@ func runControlPlane(ctx context.Context, env environment) error {
 	g.Go(func() error { keys.Run(ctx); return nil })
 	g.Go(func() error { signers.Run(ctx); return nil })
 	g.Go(func() error { loader.Run(ctx); return nil })
-	g.Go(func() error { <-ctx.Done(); edges.Close(); return nil })
+	g.Go(func() error { recorder.Run(ctx); edges.Close(); return nil })
 	g.Go(func() error {
 		return serve(ctx,
-			endpoint{name: "admin API", addr: env.get("SLUICE_ADMIN_ADDR"), handler: api.Admin(surfaces)},
+			endpoint{name: "admin API", addr: env.get("SLUICE_ADMIN_ADDR"), handler: withMetrics(api.Admin(surfaces), metrics)},
 			endpoint{name: "public API", addr: env.get("SLUICE_API_LISTEN"), handler: api.Public(surfaces)},
-			endpoint{name: "edges", addr: env.get("SLUICE_XDS_ADDR"), handler: edgeMux(edges, keys), h2c: true, streams: true},
+			endpoint{name: "edges", addr: env.get("SLUICE_XDS_ADDR"), handler: edgeMux(edges, keys, keys.Guard(registry.Reports(adapter))), h2c: true, streams: true},
 		)
 	})
 	return g.Wait()
@@ -113,7 +122,7 @@ func (e environment) api(pool *pgxpool.Pool, edges *xds.Server, adapter respond.
 			webhooks.InternalRoutes(s.webhooks, adapter),
 			func(r chi.Router) { s.schedules.Routes(r, adapter) },
 		},
-		Admin: []api.Routes{documents.Routes, edges.AdminRoutes(adapter), oauth.AdminRoutes(apps, adapter)},
+		Admin: []api.Routes{documents.Routes, fleet.Store{DB: pool}.AdminRoutes(adapter), oauth.AdminRoutes(apps, adapter)},
 	}, nil
 }
 
@@ -122,16 +131,35 @@ func (e environment) oauth(db postgres.DB, people *sessions.Service) *oauth.Serv
 	return oauth.New(oauth.Config{DB: db, Sessions: people, Issuer: e.publicURL(), Audience: e.publicURL()})
 }
 
-// edgeMux serves gRPC streams and the key feed on one address.
-func edgeMux(edges *xds.Server, keys *feed.Feed) http.Handler {
+// edgeMux serves gRPC streams, the key feed and reports of edges on one address.
+func edgeMux(edges *xds.Server, keys *feed.Feed, reports http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET "+feed.Path, keys)
+	mux.Handle("POST "+fleet.ReportPath, reports)
 	mux.Handle("/envoy.service.discovery.v3.AggregatedDiscoveryService/", edges.Handler())
 	return mux
 }
 
-func (e environment) xds(pool *pgxpool.Pool) *xds.Server {
+// withMetrics serves GET /metrics beside h.
+func withMetrics(h http.Handler, metrics *prometheus.Registry) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 10 * time.Second}))
+	mux.Handle("/", h)
+	return mux
+}
+
+// replicaName tells this process from every other, and says where it runs.
+func replicaName() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return host + "/" + rand.Text()[:6]
+}
+
+func (e environment) xds(pool *pgxpool.Pool, metrics prometheus.Registerer) *xds.Server {
 	return xds.New(xds.Config{
+		Metrics: metrics,
 		Resources: resources.Options{
 			Addresses: map[string]string{
 				"api": e.get("SLUICE_API_LISTEN"), "media": e.get("SLUICE_MEDIA_LISTEN"), "runtime": e.get("SLUICE_RUNTIME_LISTEN"),

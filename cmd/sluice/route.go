@@ -38,12 +38,6 @@ func routeGet(env environment) *cobra.Command {
 	return c
 }
 
-// edgesCommand shows the fleet as the replica that answers sees it.
-func edgesCommand(env environment) *cobra.Command {
-	return listCommand(env, "edges", "show the edges, and whether each holds the configuration in force", "/admin/v1/edges",
-		"id", "connected", "current", "gateway_addr", "runtime_addr", "build", "last_seen", "refusals")
-}
-
 // listCommand shows what one address of the admin API lists.
 func listCommand(env environment, use, short, path string, fields ...string) *cobra.Command {
 	var out printer

@@ -96,6 +96,17 @@ func (f *Feed) serve(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// Guard lets those through to h who may read the feed.
+func (f *Feed) Guard(h http.Handler) http.Handler {
+	return f.config.Respond.Handle(func(w http.ResponseWriter, r *http.Request) error {
+		if err := f.authorize(r); err != nil {
+			return err
+		}
+		h.ServeHTTP(w, r)
+		return nil
+	})
+}
+
 // authorize wants the token of Config, compared in constant time.
 func (f *Feed) authorize(r *http.Request) error {
 	if f.config.Token == "" {

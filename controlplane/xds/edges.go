@@ -26,6 +26,7 @@ type fleet struct {
 	changed chan struct{} // closed and replaced when anything changes
 	now     func() time.Time
 	log     *slog.Logger
+	metrics metrics
 }
 
 type edge struct {
@@ -36,6 +37,7 @@ type edge struct {
 	since     time.Time
 	lastSeen  time.Time
 	types     map[string]*subscription
+	held      int64 // newest version that it held whole
 }
 
 // subscription is what one edge knows of one type.
@@ -45,16 +47,18 @@ type subscription struct {
 	held     versions            // accepted
 	pending  map[string]response // sent, not answered, by nonce
 	refusal  *Refusal            // of the last answer; nil: it accepted
+	version  int64               // newest version of which it held all
 }
 
 // response is what one message changed.
 type response struct {
 	updated versions
 	removed []string
+	at      time.Time // when it was sent
 }
 
-func newFleet(now func() time.Time, log *slog.Logger) *fleet {
-	return &fleet{edges: map[string]*edge{}, streams: map[int64]*edge{}, changed: make(chan struct{}), now: now, log: log}
+func newFleet(now func() time.Time, log *slog.Logger, m metrics) *fleet {
+	return &fleet{edges: map[string]*edge{}, streams: map[int64]*edge{}, changed: make(chan struct{}), now: now, log: log, metrics: m}
 }
 
 // wait returns a channel that is closed at the next change.
@@ -62,6 +66,13 @@ func (f *fleet) wait() <-chan struct{} {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.changed
+}
+
+// announceAll tells of a change that concerns all edges.
+func (f *fleet) announceAll() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.announce()
 }
 
 func (f *fleet) announce() {
@@ -106,6 +117,9 @@ func (f *fleet) answer(e *edge, s *subscription, r *discovery.DeltaDiscoveryRequ
 	}
 	sent, ok := s.pending[r.GetResponseNonce()]
 	delete(s.pending, r.GetResponseNonce())
+	if ok {
+		f.metrics.answered(r.GetTypeUrl(), f.now().Sub(sent.at), r.GetErrorDetail() != nil)
+	}
 	if d := r.GetErrorDetail(); d != nil {
 		reason := d.GetMessage()
 		if len(reason) > maxReasonBytes {
@@ -134,7 +148,7 @@ func (f *fleet) respond(stream int64, r *discovery.DeltaDiscoveryResponse) {
 	if len(s.pending) >= maxPending {
 		clear(s.pending)
 	}
-	sent := response{updated: versions{}, removed: r.GetRemovedResources()}
+	sent := response{updated: versions{}, removed: r.GetRemovedResources(), at: f.now()}
 	for _, res := range r.GetResources() {
 		sent.updated[res.GetName()] = res.GetVersion()
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 func newTestFleet() *fleet {
-	return newFleet(func() time.Time { return time.Unix(1_800_000_000, 0) }, slog.New(slog.DiscardHandler))
+	return newFleet(func() time.Time { return time.Unix(1_800_000_000, 0) }, slog.New(slog.DiscardHandler), newMetrics(nil))
 }
 
 // says makes a request of routes on stream 1.

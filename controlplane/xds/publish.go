@@ -61,6 +61,7 @@ func (s *Server) Publish(ctx context.Context, version int64, d config.Document) 
 	if err != nil {
 		return err
 	}
+	s.want(version)
 	start := s.config.Now()
 	for i, step := range s.steps(next) {
 		if err := step(); err != nil {
@@ -71,8 +72,18 @@ func (s *Server) Publish(ctx context.Context, version int64, d config.Document) 
 	s.mu.Lock()
 	s.version, s.current = version, next
 	s.mu.Unlock()
+	s.fleet.announceAll()
+	s.metrics.published.Observe(s.config.Now().Sub(start).Seconds())
 	s.config.Log.Info("configuration published", "version", version, "routes", len(d.Routes), "took", s.config.Now().Sub(start).String())
 	return nil
+}
+
+// want notes that a version is about to be served.
+func (s *Server) want(version int64) {
+	s.mu.Lock()
+	s.wanted = version
+	s.mu.Unlock()
+	s.fleet.announceAll()
 }
 
 func (s *Server) steps(next *resources.Set) []func() error {

@@ -14,6 +14,7 @@ import (
 	discovery "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/server/delta/v3"
+	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -33,6 +34,8 @@ type Config struct {
 	AckTimeout time.Duration
 	// Now is the clock; nil: time.Now.
 	Now func() time.Time
+	// Metrics is where the server's metrics are registered; nil: nowhere.
+	Metrics prometheus.Registerer
 	// Log is for connections, publications and refusals; nil: slog.Default.
 	Log *slog.Logger
 }
@@ -44,6 +47,7 @@ type Server struct {
 	config  Config
 	caches  *caches
 	fleet   *fleet
+	metrics metrics
 	streams delta.Server
 	stop    context.CancelFunc
 
@@ -51,6 +55,7 @@ type Server struct {
 
 	mu      sync.Mutex
 	version int64 // published last; 0: none yet
+	wanted  int64 // being published, or published last
 	current *resources.Set
 }
 
@@ -66,7 +71,8 @@ func New(c Config) *Server {
 		c.Log = slog.Default()
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	s := &Server{config: c, caches: newCaches(), fleet: newFleet(c.Now, c.Log), stop: stop}
+	m := newMetrics(c.Metrics)
+	s := &Server{config: c, caches: newCaches(), fleet: newFleet(c.Now, c.Log, m), metrics: m, stop: stop}
 	s.streams = delta.NewServer(ctx, s.caches, callbacks{s.fleet})
 	return s
 }
@@ -94,6 +100,11 @@ func (s *Server) Register(g grpc.ServiceRegistrar) {
 func (s *Server) DeltaAggregatedResources(stream discovery.AggregatedDiscoveryService_DeltaAggregatedResourcesServer) error {
 	if s.Version() == 0 {
 		return status.Error(codes.Unavailable, "no configuration has been loaded yet")
+	}
+	// Headers at once, and not with the first change: so a relay learns whether
+	// this replica serves it.
+	if err := stream.SendHeader(nil); err != nil {
+		return err
 	}
 	return s.streams.DeltaStreamHandler(stream, resource.AnyType)
 }

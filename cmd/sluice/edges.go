@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"sluice.dev/sluice/controlplane/fleet"
+)
+
+// notEverywhere is the exit status of `apply --wait` when the version is in
+// force, but some live edge does not hold it.
+const notEverywhere exitStatus = 3
+
+// askAgain is how often `apply --wait` looks at the fleet.
+const askAgain = 100 * time.Millisecond
+
+// edgesCommand shows the fleet, whichever replica answers.
+func edgesCommand(env environment) *cobra.Command {
+	var out printer
+	c := &cobra.Command{
+		Use: "edges", Short: "show the edges: what each wants, holds and refuses, and how current its keys are", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			answer, err := env.call(c.Context(), http.MethodGet, "/admin/v1/edges", nil)
+			if err != nil {
+				return err
+			}
+			if out.format == "json" {
+				return indent(c.OutOrStdout(), answer)
+			}
+			var v fleet.View
+			if err := json.Unmarshal(answer, &v); err != nil {
+				return fmt.Errorf("the answer is not a list of edges: %w", err)
+			}
+			return showEdges(c.OutOrStdout(), v)
+		},
+	}
+	out.flag(c)
+	return c
+}
+
+// showEdges writes a line for each edge, and one for each refusal.
+func showEdges(w io.Writer, v fleet.View) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "EDGE\tSTATE\tWANTED\tHELD\tLAG\tKEYS BEHIND\tGATEWAY\tENVOY\tBUILD\tUP\tLAST SEEN")
+	for _, e := range v.Data {
+		behind, build, up := "-", "-", "-"
+		if e.Report != nil {
+			behind, build, up = fmt.Sprint(e.Feed.Behind), e.Report.Build, seconds(e.Report.Uptime)
+		}
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", e.ID, stateOf(e), e.Wanted, e.Held, seconds(e.Lag), behind,
+			e.GatewayAddr, e.Build, build, up, e.LastSeen.UTC().Format(time.RFC3339))
+	}
+	for _, e := range v.Data {
+		for _, r := range e.Refusals {
+			fmt.Fprintf(t, "%s refuses %s\n", e.ID, r)
+		}
+	}
+	return t.Flush()
+}
+
+// stateOf is one word on an edge.
+func stateOf(e fleet.Edge) string {
+	switch {
+	case !e.Live:
+		return "gone"
+	case len(e.Refusals) > 0:
+		return "refuses"
+	case e.Report != nil && e.Report.State != "live":
+		return e.Report.State
+	case !e.Connected:
+		return "moving"
+	case !e.Current:
+		return "behind"
+	default:
+		return "current"
+	}
+}
+
+// seconds shows a time in seconds, whole ones from ten on.
+func seconds(s float64) string {
+	d := time.Duration(s * float64(time.Second))
+	if d < 10*time.Second {
+		return d.Round(time.Millisecond).String()
+	}
+	return d.Round(time.Second).String()
+}
+
+// lacking returns a line for each live edge that does not hold a version, and
+// whether all of them have refused it, so that waiting longer is in vain.
+func lacking(v fleet.View, version int64) (lines []string, hopeless bool) {
+	hopeless = true
+	for _, e := range v.Data {
+		if !e.Live || e.Held >= version {
+			continue
+		}
+		line := fmt.Sprintf("%s holds version %d", e.ID, e.Held)
+		switch {
+		case len(e.Refusals) > 0 && e.Published >= version:
+			line += " and refuses " + strings.Join(e.Refusals, "; ")
+		case !e.Connected:
+			line, hopeless = line+" and is connected to no replica", false
+		default:
+			line, hopeless = line+" and has not answered", false
+		}
+		lines = append(lines, line)
+	}
+	return lines, hopeless
+}
+
+// waitForEdges returns when every live edge holds a version. Else it says on w
+// which do not, and why, once the time is over or all of those have refused.
+// While no replica answers it asks again: another one may.
+func waitForEdges(ctx context.Context, api client, version int64, timeout time.Duration, w io.Writer) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	tick := time.NewTicker(askAgain)
+	defer tick.Stop()
+	lines, failure := []string(nil), errors.New("the time was too short to ask")
+	for {
+		v, err := readFleet(ctx, api)
+		hopeless := false
+		if err == nil || ctx.Err() == nil {
+			failure = err
+		}
+		if err == nil {
+			lines, hopeless = lacking(v, version)
+		}
+		switch {
+		case ctx.Err() != nil && failure != nil:
+			return fmt.Errorf("version %d is in force; whether edges hold it is not known: %w", version, failure)
+		case err == nil && len(lines) == 0:
+			_, err := fmt.Fprintf(w, "every live edge holds version %d\n", version)
+			return err
+		case ctx.Err() != nil || hopeless:
+			fmt.Fprintf(w, "version %d is not everywhere:\n%s\n", version, strings.Join(lines, "\n"))
+			return notEverywhere
+		}
+		select {
+		case <-ctx.Done():
+		case <-tick.C:
+		}
+	}
+}
+
+func readFleet(ctx context.Context, api client) (v fleet.View, err error) {
+	answer, err := api.do(ctx, http.MethodGet, "/admin/v1/edges", nil)
+	if err != nil {
+		return v, err
+	}
+	return v, json.Unmarshal(answer, &v)
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"sluice.dev/sluice/controlplane/fleet"
+)
+
+// member is a live, connected edge that holds a version of 5.
+func member(id string, held int64) fleet.Edge {
+	return fleet.Edge{ID: id, Live: true, Connected: true, Current: held == 5, Wanted: 5, Held: held, Seen: fleet.Seen{Published: held}}
+}
+
+func TestLacking(t *testing.T) {
+	t.Parallel()
+	refuses := member("refuses", 4)
+	refuses.Refusals, refuses.Published = []string{"routes: no"}, 5
+	old := refuses // it refused an earlier version, and may take this one
+	old.ID, old.Published = "old", 4
+	moving := member("moving", 4)
+	moving.Connected = false
+	gone := moving
+	gone.ID, gone.Live = "gone", false
+	for name, c := range map[string]struct {
+		edges    []fleet.Edge
+		lacking  []string
+		hopeless bool
+	}{
+		"none":            {nil, nil, true},
+		"all hold it":     {[]fleet.Edge{member("a", 5), member("b", 6), gone}, nil, true},
+		"one is late":     {[]fleet.Edge{member("a", 5), member("b", 4)}, []string{"b holds version 4 and has not answered"}, false},
+		"one moves":       {[]fleet.Edge{moving}, []string{"moving holds version 4 and is connected to no replica"}, false},
+		"one refuses":     {[]fleet.Edge{member("a", 5), refuses}, []string{"refuses holds version 4 and refuses routes: no"}, true},
+		"one refused one": {[]fleet.Edge{old}, []string{"old holds version 4 and has not answered"}, false},
+		"late or refuses": {[]fleet.Edge{refuses, member("b", 0)}, []string{"refuses holds version 4 and refuses routes: no", "b holds version 0 and has not answered"}, false},
+	} {
+		lines, hopeless := lacking(fleet.View{Version: 5, Data: c.edges}, 5)
+		if !slices.Equal(lines, c.lacking) || hopeless != c.hopeless {
+			t.Errorf("%s: %q %v", name, lines, hopeless)
+		}
+	}
+}
+
+func viewOf(t *testing.T, edges ...fleet.Edge) string {
+	t.Helper()
+	b, err := json.Marshal(fleet.View{Version: 5, Data: edges})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func TestWaitForEdges(t *testing.T) {
+	t.Parallel()
+	refuses := member("b", 4)
+	refuses.Refusals, refuses.Published = []string{"routes: no"}, 5
+	for name, c := range map[string]struct {
+		answer  string
+		status  int
+		timeout time.Duration
+		says    string
+		fails   string
+	}{
+		"held":        {viewOf(t, member("a", 5)), 200, time.Minute, "every live edge holds version 5\n", ""},
+		"refused":     {viewOf(t, member("a", 5), refuses), 200, time.Minute, "version 5 is not everywhere:\nb holds version 4 and refuses routes: no\n", "exit status 3"},
+		"late":        {viewOf(t, member("a", 4)), 200, 50 * time.Millisecond, "version 5 is not everywhere:\na holds version 4 and has not answered\n", "exit status 3"},
+		"nobody says": {`{"error":{"code":"unavailable","message":"Later."}}`, 503, 50 * time.Millisecond, "", "whether edges hold it is not known: Later (unavailable)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			api := newAdminAPI(t, c.status, c.answer)
+			var out bytes.Buffer
+			err := waitForEdges(t.Context(), client{api.URL, adminKey, http.DefaultClient}, 5, c.timeout, &out)
+			if out.String() != c.says || (err == nil) != (c.fails == "") || (err != nil && !strings.Contains(err.Error(), c.fails)) {
+				t.Errorf("%q, %v", out.String(), err)
+			}
+			if _, status := errors.AsType[exitStatus](err); status != strings.HasPrefix(c.fails, "exit") {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+func TestEdgesAreShown(t *testing.T) {
+	t.Parallel()
+	late, refuses, gone, cached := member("late", 4), member("refuses", 4), member("gone", 5), member("cached", 5)
+	refuses.Refusals = []string{"routes: no such cluster"}
+	gone.Live = false
+	cached.Report, cached.Feed = &fleet.Report{State: "cached", Build: "1.2", Uptime: 61}, &fleet.Feed{Behind: 7}
+	api := newAdminAPI(t, http.StatusOK, viewOf(t, member("fine", 5), late, refuses, gone, cached))
+	c := edgesCommand(api.environment())
+	var out bytes.Buffer
+	c.SetOut(&out)
+	c.SetArgs(nil)
+	if err := c.ExecuteContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"fine     current", "late     behind", "refuses  refuses", "gone     gone", "cached   cached", "1m1s", "refuses refuses routes: no such cluster"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is missing in:\n%s", want, out.String())
+		}
+	}
+}
