@@ -5,6 +5,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"sluice.dev/sluice/controlplane/respond"
+	"sluice.dev/sluice/deploy/local/programs"
 	"sluice.dev/sluice/runtime/media"
 )
 
@@ -39,6 +40,13 @@ func (e environment) media(ctx context.Context, pool *pgxpool.Pool, s services) 
 	c := media.Config{
 		DB: pool, Events: s.webhooks, Identity: verifier, Respond: respond.Adapter{DocsBase: e.publicURL()},
 		Allow: allow, Box: s.box, AnswerSecret: s.answers,
+	}
+	tool, err := e.program(ctx, programs.FFmpeg)
+	if err != nil {
+		return c, err
+	}
+	if tool != programs.Off {
+		c.FFmpeg = tool
 	}
 	return c, e.ingest(ctx, &c)
 }

@@ -31,6 +31,9 @@ const (
 // whole files.
 const mediaJobs = 4
 
+// transcodings is how many of them run at once: each keeps two threads busy.
+const transcodings = 1
+
 // runWorker works off River's queues, fires schedules and keeps house. Any
 // number of workers may run: each piece of work is taken by one of them.
 func runWorker(ctx context.Context, env environment) error {
@@ -77,7 +80,7 @@ func (e environment) jobs(ctx context.Context, pool *pgxpool.Pool, s services) (
 		return nil, err
 	}
 	media.AddWorkers(w, product)
-	queues := map[string]river.QueueConfig{assets.Queue: {MaxWorkers: mediaJobs}}
+	queues := map[string]river.QueueConfig{assets.Queue: {MaxWorkers: mediaJobs}, assets.TranscodeQueue: {MaxWorkers: transcodings}}
 	maps.Copy(queues, workers.WebhookQueues())
 	maps.Copy(queues, workers.ScheduleQueues())
 	return river.NewClient(riverpgxv5.New(pool), &river.Config{

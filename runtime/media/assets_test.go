@@ -42,7 +42,7 @@ func (b *bundle) work(n int) {
 	workers := river.NewWorkers()
 	media.AddWorkers(workers, b.config)
 	client, err := river.NewClient(riverpgxv5.New(b.pool), &river.Config{
-		Queues: map[string]river.QueueConfig{assets.Queue: {MaxWorkers: 2}}, Workers: workers, Logger: slog.New(slog.DiscardHandler)})
+		Queues: map[string]river.QueueConfig{assets.Queue: {MaxWorkers: 2}, assets.TranscodeQueue: {MaxWorkers: 1}}, Workers: workers, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -133,6 +133,14 @@ func (b *bundle) as(caller edge.Caller, method, path string, body any, headers .
 	return a
 }
 
+// request is one of the usual account with a body that is read as it comes, and
+// where its answer goes.
+func (b *bundle) request(method, path string, body io.Reader) (*http.Request, *httptest.ResponseRecorder) {
+	r := httptest.NewRequest(method, path, body)
+	r.Header.Set(edge.Header, edge.Sign(secret, edge.Caller{Account: "acct_1", Key: "key_1"}, b.now.Unix()))
+	return r, httptest.NewRecorder()
+}
+
 // do is as the usual account.
 func (b *bundle) do(method, path string, body any, headers ...string) answer {
 	b.t.Helper()
@@ -225,7 +233,7 @@ func (a answer) text(path string) string {
 }
 
 var router = sync.OnceValues(func() (routers.Router, error) {
-	for _, kind := range []string{"application/vnd.apple.mpegurl", "text/html", "text/vtt", "application/sdp"} {
+	for _, kind := range []string{"application/vnd.apple.mpegurl", "text/html", "text/vtt", "application/sdp", "image/jpeg", "image/png", "video/mp2t", "video/x-matroska"} {
 		openapi3filter.RegisterBodyDecoder(kind, openapi3filter.PlainBodyDecoder)
 	}
 	doc, err := openapi3.NewLoader().LoadFromData(media.OpenAPI)

@@ -7,6 +7,7 @@ package media
 import (
 	"net/http"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -19,6 +20,7 @@ import (
 	"sluice.dev/sluice/controlplane/webhooks/seal"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/runtime/media/assets"
+	"sluice.dev/sluice/runtime/media/capability"
 	"sluice.dev/sluice/runtime/media/legacy"
 	"sluice.dev/sluice/runtime/media/plans"
 	"sluice.dev/sluice/runtime/media/streams"
@@ -43,9 +45,17 @@ type Config struct {
 	// Allow lists addresses that sources may have although they are not public.
 	// Nil: none.
 	Allow []netip.Prefix
-	// QueueLimit is how many sources may wait to be fetched; beyond it creation
-	// answers TRANSCODE_001. 0: 1000.
+	// QueueLimit is how many sources may wait to be fetched, and how many renditions
+	// to be made; beyond it creation answers TRANSCODE_001. 0: 1000.
 	QueueLimit int
+	// FFmpeg is the path of ffmpeg. Empty: what needs it answers 501.
+	FFmpeg string
+	// Scratch is the folder for files that ffmpeg works on. Empty: os.TempDir.
+	Scratch string
+	// Conversions is how many callers may wait for an answer of ffmpeg at once; a
+	// quarter of them, and at least one, is worked for. Beyond it they get
+	// TRANSCODE_001. 0: 8.
+	Conversions int
 	// Box seals the tokens of providers that accounts move in from. Nil:
 	// POST /v1/migration/legacy/connect answers 501.
 	Box *seal.Box
@@ -73,7 +83,6 @@ func New(c Config) http.Handler {
 		for _, part := range p.private() {
 			part.Routes(r, c.Respond)
 		}
-		capabilityRoutes(r, c.Respond)
 	})
 	return r
 }
@@ -87,7 +96,7 @@ func (c *Config) joinAnswers() func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		wrapped := m.Wrap(next)
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path == assets.UploadPath {
+			if r.URL.Path == assets.UploadPath || slices.Contains(capability.Paths(), r.URL.Path) {
 				next.ServeHTTP(w, r)
 				return
 			}
@@ -96,12 +105,13 @@ func (c *Config) joinAnswers() func(http.Handler) http.Handler {
 	}
 }
 
-// AddWorkers registers the product's jobs. They run in the queue assets.Queue,
-// which the caller's River client must serve.
+// AddWorkers registers the product's jobs. They run in the queues assets.Queue and
+// assets.TranscodeQueue, which the caller's River client must serve.
 func AddWorkers(workers *river.Workers, c Config) {
 	c.fill()
 	p := newParts(c)
 	river.AddWorker(workers, &assets.FetchWorker{Service: p.assets})
+	river.AddWorker(workers, &assets.TranscodeWorker{Service: p.assets})
 	river.AddWorker(workers, &legacy.ImportWorker{Service: p.legacy})
 }
 
@@ -115,6 +125,9 @@ func (c *Config) fill() {
 	}
 	if c.QueueLimit == 0 {
 		c.QueueLimit = 1000
+	}
+	if c.Conversions == 0 {
+		c.Conversions = 8
 	}
 	e := &c.Endpoints
 	fallback(&e.RTMP, "rtmp://127.0.0.1:1935/live")

@@ -12,8 +12,10 @@ import (
 	"sluice.dev/sluice/controlplane/respond"
 	"sluice.dev/sluice/runtime/media/analytics"
 	"sluice.dev/sluice/runtime/media/assets"
+	"sluice.dev/sluice/runtime/media/capability"
 	"sluice.dev/sluice/runtime/media/captions"
 	"sluice.dev/sluice/runtime/media/fetch"
+	"sluice.dev/sluice/runtime/media/ffmpeg"
 	"sluice.dev/sluice/runtime/media/ingest"
 	"sluice.dev/sluice/runtime/media/legacy"
 	"sluice.dev/sluice/runtime/media/playback"
@@ -35,6 +37,7 @@ type parts struct {
 	analytics analytics.Service
 	ingest    ingest.Service
 	legacy    legacy.Service
+	bodies    capability.Service
 }
 
 // newParts makes the services from a filled configuration.
@@ -44,6 +47,9 @@ func newParts(c Config) parts {
 		panic(err) // an empty configuration is a valid one
 	}
 	client := fetch.NewClient(c.Allow)
+	tool := ffmpeg.Tool{Binary: c.FFmpeg, Dir: c.Scratch}
+	running := max(1, c.Conversions/4)
+	slots := ffmpeg.NewSlots(running, c.Conversions-running)
 	keys := &signing.Keys{DB: outside(c.DB)}
 	counter := views.Counter{DB: c.DB, Events: c.Events, Now: c.Now}
 	link := c.Endpoints.Playback
@@ -51,7 +57,8 @@ func newParts(c Config) parts {
 		streams:   streams.Service{DB: c.DB, Events: c.Events, Plans: c.Plans, Endpoints: c.Endpoints, Now: c.Now},
 		analytics: analytics.Service{DB: c.DB, Plans: c.Plans, Now: c.Now},
 		assets: assets.Service{DB: c.DB, Events: c.Events, Plans: c.Plans, Keys: keys, Client: client,
-			Jobs: jobs, Playback: link, QueueLimit: c.QueueLimit, Views: counter, Now: c.Now},
+			Jobs: jobs, Playback: link, QueueLimit: c.QueueLimit, Views: counter, FFmpeg: tool, Slots: slots, Now: c.Now},
+		bodies: capability.Service{FFmpeg: tool, Slots: slots, Plans: c.Plans},
 	}
 	p.streams.Record = p.assets.OpenRecording
 	p.playback = playback.Service{DB: c.DB, Streams: p.streams, Keys: keys, Views: counter, Playback: link, Engine: c.EngineHLS, WebRTC: c.EngineWebRTC,
@@ -84,7 +91,7 @@ type (
 
 // private lists the parts whose routes ask for a signed identity.
 func (p parts) private() []privateRoutes {
-	return []privateRoutes{p.streams, p.assets, p.playback, p.captions, p.analytics, p.ingest, p.legacy}
+	return []privateRoutes{p.streams, p.assets, p.playback, p.captions, p.analytics, p.ingest, p.legacy, p.bodies}
 }
 
 // public lists the parts whose routes anyone may call; each checks a token of

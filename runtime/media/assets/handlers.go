@@ -30,6 +30,11 @@ func (v Service) Routes(r chi.Router, a respond.Adapter) {
 		r.Get(path+"/{id}", a.Handle(s.get))
 		r.Delete(path+"/{id}", a.Handle(s.delete))
 		r.Get(path+"/{id}/downloads", a.Handle(s.downloads))
+		s.chapterRoutes(r, a, path+"/{id}/chapters")
+		if kind != Clip { // which shares the file of its source
+			r.Post(path+"/{id}/renditions", a.Handle(s.addRendition))
+			r.Get(path+"/{id}/renditions", a.Handle(s.listRenditions))
+		}
 	}
 }
 
@@ -182,6 +187,62 @@ func (s surface) downloads(w http.ResponseWriter, r *http.Request) error {
 		found = append(found, DownloadView{Profile: "source", Format: a.Format, Resolution: some(a.Resolution()), FileSize: a.FileSize,
 			URL: s.link(a, key, linkTTL), ExpiresAt: now(s.Now).Add(linkTTL)})
 	}
+	made, err := renditions(r.Context(), s.DB, `asset_id = $1 AND status = 'ready' ORDER BY height DESC`, a.ID)
+	if err != nil {
+		return err
+	}
+	for _, m := range made {
+		found = append(found, DownloadView{Profile: m.Profile, Format: "mp4", Resolution: some(m.Resolution()), FileSize: m.FileSize,
+			URL: s.address(m.ID, key, linkTTL), ExpiresAt: now(s.Now).Add(linkTTL)})
+	}
 	respond.JSON(w, http.StatusOK, map[string]any{"id": a.ID, "status": a.Status, "data": found})
+	return nil
+}
+
+// RenditionInput is the body of POST …/renditions.
+type RenditionInput struct {
+	Profile string `json:"profile"`
+}
+
+// addRendition answers POST …/renditions: 202, because a job makes it.
+func (s surface) addRendition(w http.ResponseWriter, r *http.Request) error {
+	o, id, err := s.target(r)
+	if err != nil {
+		return err
+	}
+	var in RenditionInput
+	if err := respond.Decode(w, r, bodyLimit, &in); err != nil {
+		return err
+	}
+	made, err := s.Render(r.Context(), o, s.kind, id, in.Profile)
+	if err != nil {
+		return err
+	}
+	respond.JSON(w, http.StatusAccepted, s.viewRendition(made, nil))
+	return nil
+}
+
+// listRenditions answers GET …/renditions.
+func (s surface) listRenditions(w http.ResponseWriter, r *http.Request) error {
+	o, id, err := s.target(r)
+	if err != nil {
+		return err
+	}
+	if _, err := s.Get(r.Context(), o, s.kind, id); err != nil {
+		return err
+	}
+	found, err := renditions(r.Context(), s.DB, `asset_id = $1 ORDER BY created_at, id`, id)
+	if err != nil {
+		return err
+	}
+	key, err := s.Keys.Key(r.Context())
+	if err != nil {
+		return err
+	}
+	out := []RenditionView{}
+	for _, m := range found {
+		out = append(out, s.viewRendition(m, key))
+	}
+	respond.JSON(w, http.StatusOK, map[string]any{"data": out})
 	return nil
 }

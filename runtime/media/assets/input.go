@@ -6,8 +6,8 @@ import (
 	"path"
 	"strings"
 
-	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/runtime/media/ffmpeg"
 	"sluice.dev/sluice/runtime/media/form"
 	"sluice.dev/sluice/runtime/media/page"
 )
@@ -21,21 +21,25 @@ const MaxClip = 3600
 // maxPosition bounds a place in a video, in seconds: 30 days.
 const maxPosition = 30 * 24 * 3600
 
-// profiles are the renditions that a video may be asked for. Only the first
-// needs no transcoder.
-var profiles = []string{"source", "240p", "360p", "480p", "720p", "1080p", "1440p", "2160p"}
+// source is the profile of a video as it came, which needs no transcoder.
+const source = "source"
+
+// profileList names the profiles that need one.
+func profileList() string { return "one of " + strings.Join(ffmpeg.ProfileNames(), ", ") }
 
 // Input is the body of POST /v1/vod.
 type Input struct {
 	SourceURL string            `json:"source_url"`
 	Title     string            `json:"title"`   // empty: the last part of the URL's path
-	Profile   string            `json:"profile"` // empty: source
+	Profile   string            `json:"profile"` // of a rendition to be made; empty or source: none
 	Metadata  map[string]string `json:"metadata"`
 }
 
+// original reports whether no rendition is asked for.
+func (in Input) original() bool { return in.Profile == "" || in.Profile == source }
+
 // asset checks in and makes an asset of it. It fails with TRANSCODE_002 for a
-// profile that nobody knows and with not_implemented for one that would need a
-// transcoder.
+// profile that nobody knows.
 func (in Input) asset() (Asset, error) {
 	var f form.Form
 	a := Asset{Kind: VOD, Status: Processing, SourceURL: in.SourceURL, Metadata: labels(in.Metadata)}
@@ -43,27 +47,10 @@ func (in Input) asset() (Asset, error) {
 	a.Title = title(in.Title, in.SourceURL)
 	f.Text("title", a.Title, MaxTitle)
 	f.Metadata("metadata", in.Metadata)
-	return a, checkProfile(&f, in.Profile)
-}
-
-// checkProfile ends the check of a video. An unknown profile is the caller's
-// mistake and goes to f with the others; a known one that needs a transcoder is
-// right, and only not to be had here.
-func checkProfile(f *form.Form, profile string) error {
-	known := profile == ""
-	for _, p := range profiles {
-		known = known || p == profile
+	if _, ok := ffmpeg.ProfileOf(in.Profile); !ok && !in.original() {
+		f.FailAs(decision.Transcode002, "profile", "is not a known profile", profileList()+", or "+source)
 	}
-	if !known {
-		f.FailAs(decision.Transcode002, "profile", "is not a known profile", "one of "+strings.Join(profiles, ", "))
-	}
-	if err := f.Err(); err != nil {
-		return err
-	}
-	if profile != "" && profile != profiles[0] {
-		return controlplane.Errorf(decision.NotImplemented, "There is no transcoder here: the only profile is %s.", profiles[0])
-	}
-	return nil
+	return a, f.Err()
 }
 
 // title falls back to the file name in the address.

@@ -40,7 +40,7 @@ func TestVideosThatAreRefused(t *testing.T) {
 		"not an address":          {Input{SourceURL: "film.mp4"}, decision.InvalidRequest},
 		"a profile nobody knows":  {Input{SourceURL: good, Profile: "8k"}, decision.Transcode002},
 		"that, and a bad title":   {Input{SourceURL: good, Profile: "8k", Title: "\x00"}, decision.InvalidRequest},
-		"one for a transcoder":    {Input{SourceURL: good, Profile: "720p"}, decision.NotImplemented},
+		"one for a transcoder":    {Input{SourceURL: good, Profile: "720p"}, ""},
 		"the source as it is":     {Input{SourceURL: good, Profile: "source"}, ""},
 		"labels with empty names": {Input{SourceURL: good, Metadata: map[string]string{"": "x"}}, decision.InvalidRequest},
 	}

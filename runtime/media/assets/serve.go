@@ -1,16 +1,15 @@
 package assets
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/go-chi/chi/v5"
-	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/controlplane/respond"
-	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/runtime/media/files"
-	"sluice.dev/sluice/runtime/media/signing"
+	"sluice.dev/sluice/runtime/media/ident"
 	"sluice.dev/sluice/runtime/media/views"
 )
 
@@ -19,6 +18,22 @@ import (
 func (v Service) PublicRoutes(r chi.Router, a respond.Adapter) {
 	r.Get("/v1/playback/files/{id}", a.Handle(v.serve))
 	r.Head("/v1/playback/files/{id}", a.Handle(v.serve))
+	r.Get("/v1/playback/files/{id}/"+stillFile, a.Handle(v.still))
+}
+
+// playable finds an asset, or a rendition as if it were its asset with another
+// file.
+func (v Service) playable(ctx context.Context, id string) (Asset, error) {
+	if !ident.Valid("rend", id) {
+		return one(ctx, v.DB, `id = $1`, id)
+	}
+	r, err := rendition(ctx, v.DB, id, "")
+	if err != nil {
+		return Asset{}, err
+	}
+	a, err := one(ctx, v.DB, `id = $1`, r.AssetID)
+	a.Status, a.FileID, a.FileSize, a.Format, a.Width, a.Height = r.Status, r.FileID, r.FileSize, "mp4", r.Width, r.Height
+	return a, err
 }
 
 // serve hands out the bytes of an asset to the bearer of its token. Clips get
@@ -26,18 +41,7 @@ func (v Service) PublicRoutes(r chi.Router, a respond.Adapter) {
 // players go to the right place by themselves. A request from the first byte on
 // counts as a view; the ranges that a player asks for afterwards do not.
 func (v Service) serve(w http.ResponseWriter, r *http.Request) error {
-	id := chi.URLParam(r, "id")
-	key, err := v.Keys.Key(r.Context())
-	if err != nil {
-		return err
-	}
-	if _, err := signing.Verify(key, r.URL.Query().Get("token"), signing.Download, id, v.Now()); err != nil {
-		return err
-	}
-	a, err := one(r.Context(), v.DB, `id = $1`, id)
-	if err == nil && a.Status != Ready {
-		err = &controlplane.Error{Code: decision.NotFound}
-	}
+	a, err := v.opened(r)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"sluice.dev/sluice/controlplane/outbound"
 	"sluice.dev/sluice/controlplane/postgres"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/runtime/media/ffmpeg"
 	"sluice.dev/sluice/runtime/media/files"
 	"sluice.dev/sluice/runtime/media/ident"
 	"sluice.dev/sluice/runtime/media/owner"
@@ -35,8 +36,10 @@ type Service struct {
 	Client     *outbound.Client      // checks source URLs before they are accepted
 	Jobs       *river.Client[pgx.Tx] // only InsertTx is called
 	Playback   string                // public address of /v1/playback, without a trailing slash
-	QueueLimit int                   // sources waiting to be fetched, of all owners; beyond: TRANSCODE_001
+	QueueLimit int                   // sources waiting to be fetched, and renditions to be made, of all owners; beyond: TRANSCODE_001
 	Views      views.Counter         // counts who begins to watch a file
+	FFmpeg     ffmpeg.Tool           // makes renditions and stills; its zero value: none
+	Slots      *ffmpeg.Slots         // for stills
 	Now        func() time.Time
 }
 
@@ -48,13 +51,21 @@ func (v Service) CreateVOD(ctx context.Context, o owner.Owner, in Input) (Asset,
 	if err != nil {
 		return Asset{}, err
 	}
-	return a, v.enqueue(ctx, o, a)
+	return a, postgres.InTx(ctx, v.DB, func(tx pgx.Tx) error {
+		if err := v.EnqueueTx(ctx, tx, o, a); err != nil || in.original() {
+			return err
+		}
+		return v.insertRendition(ctx, tx, v.newRendition(o, a.ID, in.Profile))
+	})
 }
 
 // Admit checks what CreateVOD checks, but for the queue, and returns the asset
 // that EnqueueTx stores.
 func (v Service) Admit(ctx context.Context, o owner.Owner, in Input) (Asset, error) {
 	a, err := in.asset()
+	if err == nil && !in.original() && !v.FFmpeg.Available() {
+		err = noTranscoder()
+	}
 	if err == nil {
 		err = v.admit(ctx, o, &a)
 	}

@@ -65,6 +65,9 @@ func (v Service) settle(ctx context.Context, tx pgx.Tx, a Asset, l plans.Limits)
 	if err := v.lead(ctx, tx, a); err != nil {
 		return err
 	}
+	if err := v.leadRenditions(ctx, tx, a); err != nil {
+		return err
+	}
 	return v.warn(ctx, tx, a, l)
 }
 
@@ -149,9 +152,14 @@ func (v Service) emit(ctx context.Context, tx pgx.Tx, a Asset, kind string, data
 // with its place in them, as W3C Media Fragments writes it: players start and
 // stop there.
 func (v Service) link(a Asset, key []byte, ttl time.Duration) string {
-	token, err := signing.Sign(key, signing.Grant{Use: signing.Download, Subject: a.ID, Expires: now(v.Now).Add(ttl)})
+	return v.address(a.ID, key, ttl) + fragment(a)
+}
+
+// address is a signed address of the bytes of an asset or a rendition.
+func (v Service) address(id string, key []byte, ttl time.Duration) string {
+	token, err := signing.Sign(key, signing.Grant{Use: signing.Download, Subject: id, Expires: now(v.Now).Add(ttl)})
 	if err != nil {
 		return ""
 	}
-	return v.Playback + "/files/" + a.ID + "?token=" + token + fragment(a)
+	return v.Playback + "/files/" + id + "?token=" + token
 }

@@ -106,10 +106,14 @@ func release(ctx context.Context, tx pgx.Tx, a Asset) error {
 			return fmt.Errorf("lock file: %w", postgres.Unreachable(err))
 		}
 	}
+	_, err := tx.Exec(ctx, `DELETE FROM media_files WHERE id IN (SELECT file_id FROM media_renditions WHERE asset_id = $1)`, a.ID)
+	if err != nil {
+		return fmt.Errorf("delete renditions: %w", postgres.Unreachable(err))
+	}
 	if _, err := tx.Exec(ctx, `DELETE FROM media_assets WHERE id = $1`, a.ID); err != nil {
 		return fmt.Errorf("delete asset: %w", postgres.Unreachable(err))
 	}
-	_, err := tx.Exec(ctx, `DELETE FROM media_files f WHERE id = $1
+	_, err = tx.Exec(ctx, `DELETE FROM media_files f WHERE id = $1
 		AND NOT EXISTS (SELECT FROM media_assets a WHERE a.file_id = f.id)`, a.FileID)
 	if err != nil {
 		return fmt.Errorf("delete file: %w", postgres.Unreachable(err))

@@ -2,6 +2,7 @@ package assets
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	"sluice.dev/sluice/filters/decision"
@@ -24,7 +25,8 @@ type View struct {
 	Resolution  *string           `json:"resolution"`
 	VideoCodec  *string           `json:"video_codec"`
 	AudioCodec  *string           `json:"audio_codec"`
-	PlaybackURL *string           `json:"playback_url"` // signed, for six hours
+	PlaybackURL *string           `json:"playback_url"` // signed, for six hours, as the next
+	Thumbnail   *string           `json:"thumbnail_url"`
 	Error       *FailureView      `json:"error"`
 	Metadata    map[string]string `json:"metadata"`
 	CreatedAt   time.Time         `json:"created_at"`
@@ -44,7 +46,7 @@ type FailureView struct {
 
 // DownloadView is one file that can be downloaded.
 type DownloadView struct {
-	Profile    string    `json:"profile"` // always source: the file as it came
+	Profile    string    `json:"profile"` // source: the file as it came
 	Format     string    `json:"format"`
 	Resolution *string   `json:"resolution"`
 	FileSize   int64     `json:"file_size"`
@@ -60,6 +62,9 @@ func (v Service) view(a Asset, key []byte) View {
 		CreatedAt: a.CreatedAt.UTC(), UpdatedAt: a.UpdatedAt.UTC(), StreamID: some(a.StreamID), SourceID: some(a.SourceID)}
 	if a.Status == Ready {
 		out.PlaybackURL = some(v.link(a, key, linkTTL))
+		if v.FFmpeg.Available() && a.Width > 0 {
+			out.Thumbnail = some(strings.Replace(v.address(a.ID, key, linkTTL), "?", "/"+stillFile+"?", 1))
+		}
 	}
 	if a.Status == Failed {
 		out.Error = &FailureView{a.ErrorCode, a.ErrorMessage}

@@ -86,10 +86,11 @@ func Used(ctx context.Context, db postgres.DB, owner string) (n int64, err error
 }
 
 // Sweep deletes files whose writing began before t and never ended, and files
-// from before t that no asset refers to. It returns how many.
+// from before t that no asset or rendition refers to. It returns how many.
 func Sweep(ctx context.Context, db postgres.DB, t time.Time) (int64, error) {
 	tag, err := db.Exec(ctx, `DELETE FROM media_files f WHERE created_at < $1
-		AND (NOT complete OR NOT EXISTS (SELECT FROM media_assets a WHERE a.file_id = f.id))`, t)
+		AND (NOT complete OR NOT EXISTS (SELECT FROM media_assets a WHERE a.file_id = f.id)
+			AND NOT EXISTS (SELECT FROM media_renditions r WHERE r.file_id = f.id))`, t)
 	if err != nil {
 		return 0, fmt.Errorf("sweep files: %w", postgres.Unreachable(err))
 	}

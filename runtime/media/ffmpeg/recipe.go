@@ -1,0 +1,113 @@
+package ffmpeg
+
+import (
+	"slices"
+	"strconv"
+)
+
+// Recipe is what is to be made of a file.
+type Recipe struct {
+	// Type is the media type of the result, such as video/mp4, and Suffix what the
+	// name of its file ends in.
+	Type, Suffix string
+
+	before []string // arguments in front of the input
+	after  []string // and behind it
+}
+
+// formats are the demuxers that may read a file: each holds all of its film in the
+// one file. Playlists and the like, which name other files, are not among them.
+const formats = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,mpegts,flv"
+
+// args are the arguments of ffmpeg, which runs in the folder of the conversion.
+func (r Recipe) args() []string {
+	return slices.Concat(
+		[]string{"-nostdin", "-hide_banner", "-loglevel", "error", "-y", "-threads", "2", "-protocol_whitelist", "file", "-format_whitelist", formats},
+		r.before, []string{"-i", "file:input"}, r.after,
+		[]string{"-map_metadata", "-1", "file:output"})
+}
+
+// Profile is a rendition that a video can be asked for.
+type Profile struct {
+	Name   string
+	Height int // of the picture, in pixels
+	Kbps   int // of the picture, kbit/s
+}
+
+// Profiles lists them all, from small to large.
+var Profiles = []Profile{
+	{"240p", 240, 400}, {"360p", 360, 800}, {"480p", 480, 1400}, {"720p", 720, 2800},
+	{"1080p", 1080, 5000}, {"1440p", 1440, 9000}, {"2160p", 2160, 16000},
+}
+
+// ProfileOf finds a profile by its name.
+func ProfileOf(name string) (Profile, bool) {
+	for _, p := range Profiles {
+		if p.Name == name {
+			return p, true
+		}
+	}
+	return Profile{}, false
+}
+
+// ProfileNames lists the names of all profiles.
+func ProfileNames() []string {
+	var names []string
+	for _, p := range Profiles {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// Transcode makes an MP4 of H.264 and AAC of p's size, fit to be played while it
+// is loaded.
+func Transcode(p Profile) Recipe {
+	rate := strconv.Itoa(p.Kbps) + "k"
+	return Recipe{Type: "video/mp4", Suffix: "mp4", after: []string{
+		"-map", "0:v:0", "-map", "0:a:0?", "-sn", "-dn", "-vf", "scale=-2:" + strconv.Itoa(p.Height),
+		"-c:v", "libx264", "-preset", "veryfast", "-profile:v", "main", "-pix_fmt", "yuv420p",
+		"-b:v", rate, "-maxrate", rate, "-bufsize", strconv.Itoa(2*p.Kbps) + "k",
+		"-c:a", "aac", "-b:a", "128k", "-ac", "2", "-movflags", "+faststart", "-f", "mp4"}}
+}
+
+// container is a format that tracks can be put into as they are.
+type container struct {
+	kind, suffix string
+	args         []string
+}
+
+// containers are the formats of Mux.
+var containers = map[string]container{
+	"mp4":  {"video/mp4", "mp4", []string{"-movflags", "+faststart", "-f", "mp4"}},
+	"fmp4": {"video/mp4", "mp4", []string{"-movflags", "+frag_keyframe+empty_moov+default_base_moof", "-f", "mp4"}},
+	"mov":  {"video/quicktime", "mov", []string{"-movflags", "+faststart", "-f", "mov"}},
+	"mkv":  {"video/x-matroska", "mkv", []string{"-f", "matroska"}},
+	"ts":   {"video/mp2t", "ts", []string{"-f", "mpegts"}},
+}
+
+// Containers lists the formats of Mux.
+var Containers = []string{"mp4", "fmp4", "mov", "mkv", "ts"}
+
+// Mux puts the tracks as they are into another container, one of Containers.
+func Mux(format string) Recipe {
+	c := containers[format]
+	return Recipe{Type: c.kind, Suffix: c.suffix, after: slices.Concat([]string{"-map", "0:v:0", "-map", "0:a?", "-c", "copy"}, c.args)}
+}
+
+// Images lists the formats of Still.
+var Images = []string{"jpg", "png"}
+
+// Still renders the picture at a place in the film, in seconds, width pixels wide
+// (0: as it is), as one of Images.
+func Still(at float64, width int, format string) Recipe {
+	kind, codec := "image/jpeg", "mjpeg"
+	if format == "png" {
+		kind, codec = "image/png", "png"
+	}
+	r := Recipe{Type: kind, Suffix: format, before: []string{"-ss", strconv.FormatFloat(at, 'f', 3, 64)}}
+	if width > 0 {
+		r.after = []string{"-vf", "scale=" + strconv.Itoa(width) + ":-2"}
+	}
+	r.after = append(r.after, "-map", "0:v:0", "-frames:v", "1", "-c:v", codec, "-pix_fmt", map[string]string{"mjpeg": "yuvj420p", "png": "rgb24"}[codec], "-f", "image2pipe")
+	return r
+}
