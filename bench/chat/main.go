@@ -2,8 +2,9 @@
 // time to the first event and the delay of each chunk, one stream at a time and
 // with many open at once, and the memory of a stream.
 //
-// The model is part of this program. It writes into each chunk when it sent it,
-// so that the delay of a chunk is one subtraction on one clock. The same client
+// The model is this program once more, in a process of its own. It writes into
+// each chunk when it sent it, so that the delay of a chunk is one subtraction on
+// one clock. The same client
 // asks the model directly, the runtime alone, and edge and runtime together,
 // and any other gateway that is named by -also, turn by turn in one run.
 //
@@ -29,7 +30,9 @@ var (
 	length  = flag.Int("chunks", 30, "chunks of each open stream")
 	gap     = flag.Duration("gap", 100*time.Millisecond, "time between the chunks of an open stream")
 	also    = flag.String("also", "", "other gateways in front of the model: name=base URL,key,model[,Header:value]…; separated by spaces")
+	leavers = flag.Int("leavers", 50, "clients that leave in the middle, a turn")
 	address = flag.String("model", "127.0.0.1:0", "where the model listens")
+	asModel = flag.Bool("serve", false, "be the model")
 )
 
 // subject is one way to reach the model.
@@ -41,14 +44,18 @@ type subject struct {
 	extra []string // headers, as Name:value
 	pids  []int    // processes whose memory counts
 
-	first, firstBusy, chunks durations
-	memory                   []int64 // bytes a stream
-	failed                   int
+	first, firstBusy, chunks, cancel durations
+	memory                           []int64 // bytes a stream
+	failed                           int
 }
 
 func main() {
 	flag.Parse()
-	if err := run(); err != nil {
+	work := run
+	if *asModel {
+		work = func() error { return serve(*address, os.Stdout) }
+	}
+	if err := work(); err != nil {
 		fmt.Fprintln(os.Stderr, "bench/chat:", err)
 		os.Exit(1)
 	}
@@ -60,13 +67,13 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	defer m.Close()
-	b, err := startStack(m.base())
+	defer m.stop()
+	b, err := startStack(m.base)
 	if err != nil {
 		return err
 	}
 	defer b.stop()
-	subjects := append([]*subject{{name: "direct", base: m.base(), model: "m"}}, b.subjects...)
+	subjects := append([]*subject{{name: "direct", base: m.base, model: "m"}}, b.subjects...)
 	for spec := range strings.FieldsSeq(*also) {
 		name, rest, _ := strings.Cut(spec, "=")
 		part := strings.Split(rest, ",")
@@ -82,7 +89,7 @@ func run() error {
 	}
 	for range *rounds {
 		for _, s := range subjects {
-			s.turn()
+			s.turn(m)
 		}
 		slices.Reverse(subjects[1:])
 	}
@@ -91,9 +98,12 @@ func run() error {
 }
 
 // turn measures a subject once, alone and busy.
-func (s *subject) turn() {
+func (s *subject) turn(m *model) {
 	for range *single {
 		s.note(s.stream(&s.first, nil, 3, 0))
+	}
+	for range *leavers {
+		s.note(s.leave(m))
 	}
 	before := s.rss()
 	var all sync.WaitGroup
@@ -135,15 +145,15 @@ func (s *subject) note(err error) {
 func report(subjects []*subject) {
 	base := subjects[slices.IndexFunc(subjects, func(s *subject) bool { return s.name == "direct" })]
 	fmt.Printf("%d turns; %d streams one at a time, %d open at once with a chunk every %v\n\n", *rounds, *single, *open, *gap)
-	fmt.Println("| subject | first event p50 | p99 | first event, busy p50 | p99 | chunk, busy p50 | p99 | memory a stream | failed |")
-	fmt.Println("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+	fmt.Println("| subject | first event p50 | p99 | first event, busy p50 | p99 | chunk, busy p50 | p99 | client leaves, model knows p50 | p99 | memory a stream | failed |")
+	fmt.Println("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
 	for _, s := range subjects {
-		fmt.Printf("| %s | %s | %s | %s | %s | %s | %s | %s | %d |\n", s.name, s.first.at(50), s.first.at(99),
-			s.firstBusy.at(50), s.firstBusy.at(99), s.chunks.at(50), s.chunks.at(99), s.size(), s.failed)
+		fmt.Printf("| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %d |\n", s.name, s.first.at(50), s.first.at(99),
+			s.firstBusy.at(50), s.firstBusy.at(99), s.chunks.at(50), s.chunks.at(99), s.cancel.at(50), s.cancel.at(99), s.size(), s.failed)
 	}
 	for _, s := range subjects {
 		if s != base {
-			fmt.Printf("| added by %s | %s | %s | %s | %s | %s | %s | | |\n", s.name, s.first.at(50)-base.first.at(50), s.first.at(99)-base.first.at(99),
+			fmt.Printf("| added by %s | %s | %s | %s | %s | %s | %s | | | | |\n", s.name, s.first.at(50)-base.first.at(50), s.first.at(99)-base.first.at(99),
 				s.firstBusy.at(50)-base.firstBusy.at(50), s.firstBusy.at(99)-base.firstBusy.at(99), s.chunks.at(50)-base.chunks.at(50), s.chunks.at(99)-base.chunks.at(99))
 		}
 	}
