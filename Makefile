@@ -21,7 +21,7 @@ GOLANGCI         := .sluice/tools/golangci-lint-$(GOLANGCI_VERSION)
 TEST_ENV = SLUICE_BIN=$(OUT)/bin/sluice SLUICE_WASM_DIR=$(OUT)/wasm SLUICE_ENVOY="$$($(BIN)/provision envoy)" \
            SLUICE_MEDIA_ENGINE="$$($(BIN)/provision engine)" SLUICE_FFMPEG="$$($(BIN)/provision ffmpeg)"
 
-.PHONY: help up test check bench filters fuzz tools generate lint clean build helpers race
+.PHONY: help up test check bench filters fuzz tools generate lint clean build helpers race clients
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ check: lint generate test race ## format, lint, generate, test, and fail on a di
 
 race: filters build
 	@$(TEST_ENV) $(BIN)/withpg $(GO) test -race -timeout 20m ./filters/... ./controlplane/...
+
+clients: filters build ## drive the platform with the public client libraries of other languages (needs Node and npm)
+	@$(TEST_ENV) $(BIN)/withpg $(GO) test -count=1 -timeout 30m -tags clients -run Clients ./e2e
 
 bench: filters build ## measure side by side with plain Envoy, in one run
 	@for main in bench/*/main.go; do \

@@ -3,9 +3,8 @@
 package e2e
 
 // The official clients, each with lock files of its own under clients/. They
-// take minutes to install the first time, so `make test` leaves them out:
-//
-//	go test -tags clients -run TestOfficialClients ./e2e
+// take minutes to install the first time, so `make test` leaves them out, and
+// `make clients` runs them.
 
 import (
 	"crypto/sha256"

@@ -2,10 +2,12 @@ package main
 
 import (
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net/netip"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // variable is one environment variable that sluice reads.
@@ -45,6 +47,10 @@ var variables = []variable{
 	{"SLUICE_MODEL_UPSTREAM", "", "base URL of an OpenAI-compatible provider; empty: the built-in echo-1 model"},
 	{"SLUICE_MODEL_UPSTREAM_KEY", "", "key for that provider; empty: the caller's"},
 	{"SLUICE_MODEL_PROVIDERS", "", "file that names several providers, in place of those two; see docs/runtime.md"},
+	{"SLUICE_CHAT_FIRST_EVENT", "2m", "how long a provider may take to begin an answer"},
+	{"SLUICE_CHAT_IDLE", "5m", "how long it may be silent then"},
+	{"SLUICE_CHAT_KEEP_ALIVE", "15s", "silence after which a client gets a comment"},
+	{"SLUICE_MAX_UPLOAD", "2147483648", "bytes of a binary body that the runtime passes on"},
 	{"SLUICE_ADMIN_URL", "", "admin API that commands call; empty: the local stack's"},
 	{"SLUICE_ADMIN_KEY", "", "key with scope * that commands use; empty: the local stack's"},
 }
@@ -92,6 +98,19 @@ func (e environment) number(name string, min, max int) (int, error) {
 		return 0, fmt.Errorf("%s is %q: expected a number from %d to %d", name, e.get(name), min, max)
 	}
 	return n, nil
+}
+
+// durations reads variables that are times such as 30s, more than nothing.
+func (e environment) durations(names map[string]*time.Duration) error {
+	var errs []error
+	for name, into := range names {
+		d, err := time.ParseDuration(e.get(name))
+		if err != nil || d <= 0 {
+			errs = append(errs, fmt.Errorf("%s is %q: expected a time such as 30s", name, e.get(name)))
+		}
+		*into = d
+	}
+	return errors.Join(errs...)
 }
 
 // publicURL is the gateway's address as clients see it.

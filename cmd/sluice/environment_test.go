@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 )
 
 // The README's table of variables is the program's.
@@ -36,6 +37,19 @@ func TestReadmeListsEveryVariable(t *testing.T) {
 
 func setTo(name, value string) environment {
 	return environment{lookup: func(string) (string, bool) { return "", false }}.with(map[string]string{name: value})
+}
+
+func TestTimesAndSizes(t *testing.T) {
+	t.Parallel()
+	c, err := setTo("SLUICE_CHAT_IDLE", "90s").chatLimits()
+	if err != nil || c.Idle != 90*time.Second || c.FirstEvent != 2*time.Minute || c.KeepAlive != 15*time.Second || c.MaxUpload != 2<<30 {
+		t.Errorf("%+v %v", c, err)
+	}
+	for name, value := range map[string]string{"SLUICE_CHAT_IDLE": "90", "SLUICE_CHAT_KEEP_ALIVE": "-1s", "SLUICE_MAX_UPLOAD": "2GB"} {
+		if _, err := setTo(name, value).chatLimits(); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s=%s: %v", name, value, err)
+		}
+	}
 }
 
 func TestReadingVariables(t *testing.T) {

@@ -2,8 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math"
 	"os"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	"sluice.dev/sluice/runtime/budget"
@@ -23,20 +26,20 @@ func runRuntime(ctx context.Context, env environment) error {
 	if err != nil {
 		return err
 	}
+	c, err := env.chatLimits()
+	if err != nil {
+		return err
+	}
 	pool, err := env.database(ctx, "sluice runtime", 20)
 	if err != nil {
 		return err
 	}
 	defer pool.Close()
 	ledger := budget.New(budget.Config{DB: pool})
-	handler, err := server.New(server.Config{
-		Targets:   targets,
-		Ledger:    ledger,
-		Secrets:   verifier.Secrets,
-		Gateway:   "http://" + env.get("SLUICE_GATEWAY_ADDR"),
-		PublicURL: "http://" + env.get("SLUICE_RUNTIME_ADDR"),
-		DocsBase:  env.publicURL(),
-	})
+	c.Targets, c.Ledger, c.Secrets = targets, ledger, verifier.Secrets
+	c.Gateway = "http://" + env.get("SLUICE_GATEWAY_ADDR")
+	c.PublicURL, c.DocsBase = "http://"+env.get("SLUICE_RUNTIME_ADDR"), env.publicURL()
+	handler, err := server.New(c)
 	if err != nil {
 		return err
 	}
@@ -49,6 +52,15 @@ func runRuntime(ctx context.Context, env environment) error {
 		return serve(ctx, endpoint{name: "runtime", addr: env.get("SLUICE_RUNTIME_LISTEN"), streams: true, handler: handler})
 	})
 	return g.Wait()
+}
+
+// chatLimits is a configuration with the bounds that the environment sets.
+func (e environment) chatLimits() (c server.Config, err error) {
+	upload, err := e.number("SLUICE_MAX_UPLOAD", 1, math.MaxInt)
+	c.MaxUpload = int64(upload)
+	return c, errors.Join(err, e.durations(map[string]*time.Duration{
+		"SLUICE_CHAT_FIRST_EVENT": &c.FirstEvent, "SLUICE_CHAT_IDLE": &c.Idle, "SLUICE_CHAT_KEEP_ALIVE": &c.KeepAlive,
+	}))
 }
 
 // providers are those that the environment names; none: the built-in model.

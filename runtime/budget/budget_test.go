@@ -265,6 +265,26 @@ func TestPlansWithoutABudgetOutliveTheDatabase(t *testing.T) {
 	}
 }
 
+// TestAChangedBudgetIsReadBesideRequests has an idle plan whose budget goes: one
+// request more is judged by the old one, without waiting, and the next by the new.
+func TestAChangedBudgetIsReadBesideRequests(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 100, nil)
+	b.take(t, 1)
+	b.exec(t, `UPDATE token_budgets SET daily = 10 WHERE plan = 'pro'`)
+	if b.take(t, 11) == nil {
+		t.Error("what was just read was read again")
+	}
+	b.now = b.now.Add(planAge)
+	if b.take(t, 11) == nil {
+		t.Error("a request waited for the new budget")
+	}
+	b.refreshing.Wait()
+	if b.take(t, 1) != nil {
+		t.Error("the new budget does not hold")
+	}
+}
+
 func TestPrune(t *testing.T) {
 	t.Parallel()
 	b := setup(t, 1000, nil)

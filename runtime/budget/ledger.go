@@ -34,7 +34,7 @@ type Config struct {
 	Hold time.Duration    // how long tokens stay set aside; 0: 1 hour
 }
 
-// planAge is how long a plan's budget is believed without a look.
+// planAge is how long a plan's budget is believed before it is looked at again.
 const planAge = time.Second
 
 // maxUnsettled bounds the settlements that wait for the database to come back.
@@ -43,15 +43,17 @@ const maxUnsettled = 10_000
 // Ledger implements chat.Ledger.
 type Ledger struct {
 	Config
-	mu        sync.Mutex
-	plans     map[string]limits
-	unsettled []settlement
+	mu         sync.Mutex
+	refreshing sync.WaitGroup // reads beside requests
+	plans      map[string]limits
+	unsettled  []settlement
 }
 
 // limits is a plan's budget; 0 is no end.
 type limits struct {
 	daily, monthly int64
 	read           time.Time
+	asked          bool // it is being read anew
 }
 
 // New returns a ledger. Run must run for as long as it is used.
@@ -90,38 +92,58 @@ func (l *Ledger) Reserve(ctx context.Context, c identity.Caller, tokens int) (ch
 	return r, nil
 }
 
-// limits reads a plan's budget. While the database is away, the last one known
-// holds: plans without a budget go on.
+// limits returns a plan's budget. Once known it is read anew beside the request
+// that finds it old, which does not wait: a change holds for the next one. While
+// the database is away, the last one known holds: plans without a budget go on.
 func (l *Ledger) limits(ctx context.Context, plan string) (limits, error) {
-	now := l.Now()
 	l.mu.Lock()
-	// The lock is not held over the query: two callers may both ask, and the
-	// answer of the later question stays.
 	known, ok := l.plans[plan]
-	l.mu.Unlock()
-	if ok && now.Sub(known.read) < planAge {
-		return known, nil
+	stale := ok && !known.asked && l.Now().Sub(known.read) >= planAge
+	if stale {
+		known.asked = true // one asks, the others go on
+		l.plans[plan] = known
 	}
-	fresh := limits{read: now}
+	l.mu.Unlock()
+	if !ok {
+		return l.readLimits(ctx, plan)
+	}
+	if stale {
+		l.refreshing.Go(func() {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+			defer cancel()
+			if _, err := l.readLimits(ctx, plan); err != nil {
+				l.Log.WarnContext(ctx, "the last budget known stays in force", "plan", plan, "cause", err)
+				l.remember(plan, limits{daily: known.daily, monthly: known.monthly, read: l.Now()})
+			}
+		})
+	}
+	return known, nil
+}
+
+// readLimits reads a plan's budget from the database.
+func (l *Ledger) readLimits(ctx context.Context, plan string) (limits, error) {
+	fresh := limits{read: l.Now()}
 	err := l.DB.QueryRow(ctx, `
 		SELECT coalesce(max(daily), 0), coalesce(max(monthly), 0) FROM token_budgets WHERE plan = $1`, plan).
 		Scan(&fresh.daily, &fresh.monthly)
-	if err != nil && ok {
-		return known, nil
-	}
 	if err != nil {
 		return limits{}, fmt.Errorf("read the budget of plan %q: %w", plan, postgres.Unreachable(err))
 	}
+	return l.remember(plan, fresh), nil
+}
+
+// remember keeps fresh unless a later answer is there, and returns what is kept.
+func (l *Ledger) remember(plan string, fresh limits) limits {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.plans) > 1000 { // names come from edges, but memory is ours
 		clear(l.plans)
 	}
-	if l.plans[plan].read.After(now) {
-		return l.plans[plan], nil
+	if later := l.plans[plan]; later.read.After(fresh.read) {
+		return later
 	}
 	l.plans[plan] = fresh
-	return fresh, nil
+	return fresh
 }
 
 // hold sets tokens aside, or fails with BILLING_002.

@@ -107,6 +107,7 @@ func (l *Ledger) Run(ctx context.Context) {
 		case <-ctx.Done():
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 			defer cancel()
+			l.refreshing.Wait()
 			l.Flush(last)
 			return
 		case <-tick.C:
