@@ -5,10 +5,10 @@
 // The model is this program once more, in a process of its own. It writes into
 // each chunk when it sent it, so that the delay of a chunk is one subtraction on
 // one clock. The same client
-// asks the model directly, the runtime alone, and edge and runtime together,
-// and any other gateway that is named by -also, turn by turn in one run.
+// asks the model directly, the runtime alone, edge and runtime together, and
+// other public gateways (others.go), turn by turn in one run.
 //
-//	make bench, or: withpg go run ./bench/chat -also 'LiteLLM=http://127.0.0.1:4000/v1,sk-key,m'
+//	make bench, or: withpg go run ./bench/chat
 package main
 
 import (
@@ -16,7 +16,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -29,7 +28,7 @@ var (
 	open    = flag.Int("open", 500, "streams open at once")
 	length  = flag.Int("chunks", 30, "chunks of each open stream")
 	gap     = flag.Duration("gap", 100*time.Millisecond, "time between the chunks of an open stream")
-	also    = flag.String("also", "", "other gateways in front of the model: name=base URL,key,model[,Header:value]…; separated by spaces")
+	beside  = flag.Bool("beside", true, "measure other public gateways too")
 	leavers = flag.Int("leavers", 50, "clients that leave in the middle, a turn")
 	address = flag.String("model", "127.0.0.1:0", "where the model listens")
 	asModel = flag.Bool("serve", false, "be the model")
@@ -74,18 +73,25 @@ func run() error {
 	}
 	defer b.stop()
 	subjects := append([]*subject{{name: "direct", base: m.base, model: "m"}}, b.subjects...)
-	for spec := range strings.FieldsSeq(*also) {
-		name, rest, _ := strings.Cut(spec, "=")
-		part := strings.Split(rest, ",")
-		if len(part) < 3 {
-			return fmt.Errorf("-also %q: want name=base URL,key,model", spec)
-		}
-		subjects = append(subjects, &subject{name: name, base: part[0], key: part[1], model: part[2], extra: part[3:]})
-	}
 	for _, s := range subjects {
-		if err := load.Until(func() error { return s.stream(nil, nil, 1, 0) }); err != nil {
-			return fmt.Errorf("%s: %w", s.name, err)
+		if err := s.works(); err != nil {
+			return err
 		}
+	}
+	// A gateway that cannot be had here is named in the table all the same.
+	var absent []string
+	for _, o := range others {
+		if !*beside {
+			continue
+		}
+		s, stop, err := o.begin(m.base)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			absent = append(absent, o.name)
+			continue
+		}
+		defer stop()
+		subjects = append(subjects, s)
 	}
 	for range *rounds {
 		for _, s := range subjects {
@@ -93,7 +99,15 @@ func run() error {
 		}
 		slices.Reverse(subjects[1:])
 	}
-	report(subjects)
+	report(subjects, absent)
+	return nil
+}
+
+// works waits until a stream comes through.
+func (s *subject) works() error {
+	if err := load.Until(func() error { return s.stream(nil, nil, 1, 0) }); err != nil {
+		return fmt.Errorf("%s: %w", s.name, err)
+	}
 	return nil
 }
 
@@ -142,7 +156,7 @@ func (s *subject) note(err error) {
 }
 
 // report prints the table, and what each subject adds to the direct way.
-func report(subjects []*subject) {
+func report(subjects []*subject, absent []string) {
 	base := subjects[slices.IndexFunc(subjects, func(s *subject) bool { return s.name == "direct" })]
 	fmt.Printf("%d turns; %d streams one at a time, %d open at once with a chunk every %v\n\n", *rounds, *single, *open, *gap)
 	fmt.Println("| subject | first event p50 | p99 | first event, busy p50 | p99 | chunk, busy p50 | p99 | client leaves, model knows p50 | p99 | memory a stream | failed |")
@@ -150,6 +164,9 @@ func report(subjects []*subject) {
 	for _, s := range subjects {
 		fmt.Printf("| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %d |\n", s.name, s.first.at(50), s.first.at(99),
 			s.firstBusy.at(50), s.firstBusy.at(99), s.chunks.at(50), s.chunks.at(99), s.cancel.at(50), s.cancel.at(99), s.size(), s.failed)
+	}
+	for _, name := range absent {
+		fmt.Printf("| %s | not to be had here | | | | | | | | | |\n", name)
 	}
 	for _, s := range subjects {
 		if s != base {
