@@ -3,6 +3,7 @@ package budget
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"testing"
@@ -165,13 +166,45 @@ func TestSettlementsCountOnce(t *testing.T) {
 	}
 }
 
+// report records what waits and reads what was used.
 func (b *bundle) report(t *testing.T) []Line {
 	t.Helper()
+	if n := b.Flush(t.Context()); n > 0 {
+		t.Fatalf("%d settlements wait still", n)
+	}
 	lines, err := Report(t.Context(), b.pool, account, b.now.AddDate(0, 0, -1), b.now)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return lines
+}
+
+// TestSettlementsTogether records many at once: of two days, with the same one
+// twice, and with one that used nothing.
+func TestSettlementsTogether(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil, nil)
+	for i := range 3 * maxTogether {
+		at := b.now.Add(time.Duration(i/(2*maxTogether)) * 24 * time.Hour) // the next day is also the next month
+		s := settlement{id: fmt.Sprintf("hold_%d", i), account: account, credential: "key_1", model: "m", usage: chat.Usage{Prompt: 1, Completion: 2}, at: at}
+		if i%10 == 9 {
+			s.usage = chat.Usage{}
+		}
+		b.keep(s)
+		if i == 0 {
+			b.keep(s)
+		}
+	}
+	b.now = b.now.Add(24 * time.Hour)
+	lines := b.report(t)
+	if len(lines) != 2 || lines[0].Requests != 900 || lines[1].Requests != 450 || lines[0].Completion != 1800 || lines[1].Prompt != 450 {
+		t.Errorf("got %+v", lines)
+	}
+	var day, month int
+	err := b.pool.QueryRow(t.Context(), `SELECT day_tokens, month_tokens FROM token_totals WHERE account_id = $1`, account).Scan(&day, &month)
+	if err != nil || day != 1350 || month != 1350 {
+		t.Errorf("sums %d, %d, %v", day, month, err)
+	}
 }
 
 func TestReport(t *testing.T) {
@@ -237,9 +270,15 @@ func TestDatabaseAway(t *testing.T) {
 	if lines := b.report(t); len(lines) != 1 || lines[0].Prompt != 30 {
 		t.Errorf("got %+v", lines)
 	}
-	b.keep(settlement{id: "hold_x", account: "acct_0000000000009", at: b.now})
-	if n := b.Flush(t.Context()); n != 0 {
-		t.Errorf("a settlement for an account that is gone waits for ever: %d", n)
+	for _, s := range []settlement{
+		{id: "hold_x", account: account, model: "m", usage: chat.Usage{Prompt: 1}, at: b.now},
+		{id: "hold_y", account: "acct_0000000000009", at: b.now},
+		{id: "hold_z", account: account, model: "m", usage: chat.Usage{Prompt: 2}, at: b.now},
+	} {
+		b.keep(s)
+	}
+	if lines := b.report(t); len(lines) != 2 || lines[0].Prompt != 3 {
+		t.Errorf("beside a settlement for an account that is gone: %+v", lines)
 	}
 	for range maxUnsettled {
 		b.keep(settlement{})

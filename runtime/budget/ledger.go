@@ -32,6 +32,9 @@ type Config struct {
 	Log  *slog.Logger     // nil: slog.Default
 	Now  func() time.Time // the clock; nil: time.Now
 	Hold time.Duration    // how long tokens stay set aside; 0: 1 hour
+	// Gather is how long settlements wait for others, to be recorded together;
+	// 0: 10 milliseconds. A process that is killed loses those.
+	Gather time.Duration
 }
 
 // planAge is how long a plan's budget is believed before it is looked at again.
@@ -47,6 +50,7 @@ type Ledger struct {
 	refreshing sync.WaitGroup // reads beside requests
 	plans      map[string]limits
 	unsettled  []settlement
+	kick       chan struct{} // something waits
 }
 
 // limits is a plan's budget; 0 is no end.
@@ -67,7 +71,10 @@ func New(c Config) *Ledger {
 	if c.Hold <= 0 {
 		c.Hold = time.Hour
 	}
-	return &Ledger{Config: c, plans: map[string]limits{}}
+	if c.Gather <= 0 {
+		c.Gather = 10 * time.Millisecond
+	}
+	return &Ledger{Config: c, plans: map[string]limits{}, kick: make(chan struct{}, 1)}
 }
 
 // Reserve implements chat.Ledger. A caller without an account is metered by
@@ -89,6 +96,7 @@ func (l *Ledger) Reserve(ctx context.Context, c identity.Caller, tokens int) (ch
 	if err != nil {
 		return nil, postgres.Unreachable(err)
 	}
+	r.held = true
 	return r, nil
 }
 
@@ -149,7 +157,7 @@ func (l *Ledger) remember(plan string, fresh limits) limits {
 // hold sets tokens aside, or fails with BILLING_002.
 func (l *Ledger) hold(ctx context.Context, tx pgx.Tx, s settlement, limit limits, tokens int64) error {
 	now := l.Now()
-	day, month, err := totals(ctx, tx, s.account, now, 0) // locks the account
+	daily, monthly, err := totals(ctx, tx, s.account, now) // locks the account
 	if err != nil {
 		return err
 	}
@@ -160,7 +168,7 @@ func (l *Ledger) hold(ctx context.Context, tx pgx.Tx, s settlement, limit limits
 	if err != nil {
 		return fmt.Errorf("sum what is set aside: %w", err)
 	}
-	if err := judge(limit, day+held, month+held, tokens); err != nil {
+	if err := judge(limit, daily+held, monthly+held, tokens); err != nil {
 		return err
 	}
 	_, err = tx.Exec(ctx, `INSERT INTO token_holds (id, account_id, tokens, expires_at) VALUES ($1, $2, $3, $4)`,
@@ -191,24 +199,18 @@ func judge(limit limits, day, month, tokens int64) error {
 	return &controlplane.Error{Code: decision.QuotaUsed, Message: "The plan's token budget is used up.", Details: details}
 }
 
-// totals adds tokens to an account's sums, begins a new day or month where one
-// has begun, and returns the sums. It locks the account until tx ends.
-func totals(ctx context.Context, tx pgx.Tx, account string, now time.Time, tokens int64) (day, month int64, err error) {
-	today := now.UTC().Truncate(24 * time.Hour)
-	// A runtime whose clock is behind must not turn the day back: greatest.
+// totals returns an account's sums, begun anew where a day or month has begun.
+// It locks the account until tx ends.
+func totals(ctx context.Context, tx pgx.Tx, account string, now time.Time) (daily, monthly int64, err error) {
+	today := day(now)
 	err = tx.QueryRow(ctx, `
-		INSERT INTO token_totals AS t (account_id, day, month, day_tokens, month_tokens) VALUES ($1, $2, $3, $4, $4)
-		ON CONFLICT (account_id) DO UPDATE SET
-			day_tokens   = $4 + CASE WHEN excluded.day > t.day THEN 0 ELSE t.day_tokens END,
-			month_tokens = $4 + CASE WHEN excluded.month > t.month THEN 0 ELSE t.month_tokens END,
-			day          = greatest(t.day, excluded.day),
-			month        = greatest(t.month, excluded.month)
-		RETURNING day_tokens, month_tokens`,
-		account, today, today.AddDate(0, 0, 1-today.Day()), tokens).Scan(&day, &month)
+		INSERT INTO token_totals AS t (account_id, day, month) VALUES ($1, $2, $3)
+		ON CONFLICT (account_id) DO UPDATE SET `+addToTotals+`
+		RETURNING day_tokens, month_tokens`, account, today, firstOfMonth(today)).Scan(&daily, &monthly)
 	if err != nil {
 		return 0, 0, fmt.Errorf("lock the sums of account %s: %w", account, err)
 	}
-	return day, month, nil
+	return daily, monthly, nil
 }
 
 // nothing is the reservation of a caller that is not metered here.

@@ -23,65 +23,30 @@ type settlement struct {
 type reservation struct {
 	ledger *Ledger
 	s      settlement
+	held   bool // tokens are set aside
 }
 
-// Settle records u. While the database is away it is kept in memory, and
-// recorded once it is back: the error then says so, and nothing is lost unless
-// the process ends first.
+// Settle records u. What was set aside is given back before it returns, so that
+// the caller's next request finds it; a request without a budget is recorded
+// within Gather, together with others.
+//
+// While the database is away, settlements are kept in memory, and recorded once
+// it is back: an error then says so, and nothing is lost unless the process ends
+// first.
 func (r *reservation) Settle(ctx context.Context, model string, u chat.Usage) error {
 	s := r.s
 	s.model, s.usage, s.at = model, u, r.ledger.Now()
-	err := r.ledger.settle(ctx, s)
-	if err == nil {
-		return nil
-	}
-	if !r.ledger.keep(s) {
-		return fmt.Errorf("tokens are lost, as too many settlements wait already: %w", err)
-	}
-	return fmt.Errorf("tokens are recorded later: %w", err)
-}
-
-// settle counts s unless it is counted already.
-func (l *Ledger) settle(ctx context.Context, s settlement) error {
-	return postgres.InTx(ctx, l.DB, func(tx pgx.Tx) error {
-		// A request without a budget has no hold yet: this row then only keeps
-		// the same settlement from counting twice.
-		tag, err := tx.Exec(ctx, `
-			INSERT INTO token_holds AS h (id, account_id, tokens, expires_at, settled_at) VALUES ($1, $2, 0, $3, $3)
-			ON CONFLICT (id) DO UPDATE SET tokens = 0, settled_at = excluded.settled_at, expires_at = excluded.expires_at
-			WHERE h.settled_at IS NULL`, s.id, s.account, s.at)
-		if err != nil {
-			return fmt.Errorf("settle: %w", err)
-		}
-		// Nothing used is nothing to record, but the hold is over all the same.
-		if tag.RowsAffected() == 0 || s.usage.Total() == 0 {
+	var err error
+	if r.held {
+		if err = r.ledger.record(ctx, []settlement{s}); err == nil {
 			return nil
 		}
-		if _, _, err := totals(ctx, tx, s.account, s.at, int64(s.usage.Total())); err != nil {
-			return err
-		}
-		return record(ctx, tx, s)
-	})
-}
-
-// record adds s to what reports show.
-func record(ctx context.Context, tx pgx.Tx, s settlement) error {
-	// A report says how much of its sum the runtime had to count by itself.
-	estimated := 0
-	if s.usage.Estimated {
-		estimated = s.usage.Total()
 	}
-	_, err := tx.Exec(ctx, `
-		INSERT INTO token_usage AS u (account_id, credential_id, day, model, requests, prompt_tokens, completion_tokens, estimated_tokens)
-		VALUES ($1, $2, $3, $4, 1, $5, $6, $7)
-		ON CONFLICT (account_id, day, credential_id, model) DO UPDATE SET
-			requests          = u.requests + 1,
-			prompt_tokens     = u.prompt_tokens + excluded.prompt_tokens,
-			completion_tokens = u.completion_tokens + excluded.completion_tokens,
-			estimated_tokens  = u.estimated_tokens + excluded.estimated_tokens`,
-		s.account, s.credential, s.at.UTC().Truncate(24*time.Hour), s.model, s.usage.Prompt, s.usage.Completion, estimated)
+	if !r.ledger.keep(s) {
+		return errors.Join(errors.New("tokens are lost, as too many settlements wait already"), err)
+	}
 	if err != nil {
-		return fmt.Errorf("record usage: %w", err)
+		return fmt.Errorf("tokens are recorded later: %w", err)
 	}
 	return nil
 }
@@ -94,6 +59,10 @@ func (l *Ledger) keep(s settlement) bool {
 		return false
 	}
 	l.unsettled = append(l.unsettled, s)
+	select {
+	case l.kick <- struct{}{}:
+	default: // somebody has said so already
+	}
 	return true
 }
 
@@ -102,6 +71,8 @@ func (l *Ledger) keep(s settlement) bool {
 func (l *Ledger) Run(ctx context.Context) {
 	tick := time.NewTicker(5 * time.Second)
 	defer tick.Stop()
+	gather := time.NewTimer(0)
+	defer gather.Stop()
 	for {
 		select {
 		case <-ctx.Done():
@@ -110,6 +81,10 @@ func (l *Ledger) Run(ctx context.Context) {
 			l.refreshing.Wait()
 			l.Flush(last)
 			return
+		case <-l.kick:
+			gather.Reset(l.Gather)
+		case <-gather.C:
+			l.Flush(ctx)
 		case <-tick.C:
 			l.Flush(ctx)
 			if err := l.Prune(ctx); err != nil {
@@ -127,21 +102,40 @@ func (l *Ledger) Flush(ctx context.Context) int {
 	waiting := l.unsettled
 	l.unsettled = nil
 	l.mu.Unlock()
-	for i, s := range waiting {
-		err := l.settle(ctx, s)
-		if name := postgres.Constraint(err); name != "" { // its account is gone: it never will be
-			l.Log.ErrorContext(ctx, "tokens are lost", "account", s.account, "constraint", name)
-			continue
-		}
-		if err != nil {
-			l.Log.ErrorContext(ctx, "tokens wait to be recorded", "settlements", len(waiting)-i, "cause", err)
+	for len(waiting) > 0 {
+		n := together(waiting)
+		if err := l.recordOrDrop(ctx, waiting[:n]); err != nil {
+			l.Log.ErrorContext(ctx, "tokens wait to be recorded", "settlements", len(waiting), "cause", err)
 			l.mu.Lock()
-			l.unsettled = append(waiting[i:], l.unsettled...)
 			defer l.mu.Unlock()
+			l.unsettled = append(waiting, l.unsettled...)
 			return len(l.unsettled)
 		}
+		waiting = waiting[n:]
 	}
 	return 0
+}
+
+// recordOrDrop records all of list but those that can never be recorded, as
+// their account is gone.
+func (l *Ledger) recordOrDrop(ctx context.Context, list []settlement) error {
+	err := l.record(ctx, list)
+	name := postgres.Constraint(err)
+	if name == "" {
+		return err
+	}
+	if len(list) == 1 {
+		l.Log.ErrorContext(ctx, "tokens are lost", "account", list[0].account, "constraint", name)
+		return nil
+	}
+	// One of them stands in the way of the others. Recording one again does no
+	// harm if a later one fails.
+	for i := range list {
+		if err := l.recordOrDrop(ctx, list[i:i+1]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Prune removes holds that neither set tokens aside nor keep a settlement from
