@@ -126,7 +126,16 @@ func showChanges(w io.Writer, answer []byte) error {
 	if err := json.Unmarshal(answer, &r); err != nil {
 		return fmt.Errorf("the answer is not what was expected: %w", err)
 	}
-	for _, c := range r.Changes {
+	if err := showDifference(w, r.Changes); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(w, outcome(r))
+	return err
+}
+
+// showDifference writes one line for each change.
+func showDifference(w io.Writer, changes []config.Change) error {
+	for _, c := range changes {
 		line := signs[c.Kind] + " " + c.Path
 		switch {
 		case c.From != nil && c.To != nil:
@@ -140,8 +149,7 @@ func showChanges(w io.Writer, answer []byte) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintln(w, outcome(r))
-	return err
+	return nil
 }
 
 func outcome(r config.PutResult) string {

@@ -32,7 +32,11 @@ func uses(env environment) []*cobra.Command {
 		sessionCommand(env),
 		limitCommand(env),
 		applyCommand(env),
+		configCommand(env),
 		routeCommand(env),
+		productCommand(env),
+		planCommand(env),
+		classCommand(env),
 		edgesCommand(env),
 		cronCommand(),
 	}

@@ -107,7 +107,7 @@ func (e environment) api(pool *pgxpool.Pool, edges *xds.Server, adapter respond.
 	}
 	people := sessions.New(e.sessions(pool))
 	apps := e.oauth(idempotency.DB{Pool: pool}, people)
-	documents := config.Admin{Store: config.Store{DB: pool}, Check: edges.Check, Numbers: numbers(pool), Respond: adapter}
+	documents := config.Admin{Store: config.Store{DB: pool}, Check: edges.Check, Respond: adapter}
 	return api.Config{
 		DB:           pool,
 		Respond:      adapter,

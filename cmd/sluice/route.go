@@ -7,31 +7,50 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// shownObject is one kind of object of the configuration as commands show it.
+type shownObject struct {
+	use, plural, path string
+	listed            []string // fields in lists
+	more              []string // further ones of a single object
+}
+
 func routeCommand(env environment) *cobra.Command {
-	c := &cobra.Command{Use: "route", Short: "show the routes in force"}
-	c.AddCommand(routeList(env), routeGet(env))
+	return shownObject{"route", "routes", "/admin/v1/routes",
+		[]string{"name", "listener", "methods", "path", "product", "auth", "scope", "class"},
+		[]string{"forward_credentials", "streaming", "timeout", "body_limit"}}.command(env)
+}
+
+func productCommand(env environment) *cobra.Command {
+	return shownObject{"product", "products", "/admin/v1/products",
+		[]string{"name", "upstreams", "health_path"},
+		[]string{"connect_timeout", "idle_timeout", "max_connections", "max_requests", "retries"}}.command(env)
+}
+
+func planCommand(env environment) *cobra.Command {
+	return shownObject{"plan", "plans", "/admin/v1/plans", []string{"name", "self_serve"}, []string{"limits", "products", "tokens"}}.command(env)
+}
+
+func classCommand(env environment) *cobra.Command {
+	return shownObject{"class", "rate classes", "/admin/v1/classes", []string{"name", "per_minute", "burst"}, nil}.command(env)
+}
+
+// command has `list` and `get NAME`.
+func (o shownObject) command(env environment) *cobra.Command {
+	c := &cobra.Command{Use: o.use, Short: "show the " + o.plural + " in force"}
+	c.AddCommand(listCommand(env, "list", "list the "+o.plural, o.path, o.listed...), o.get(env))
 	return c
 }
 
-func routeList(env environment) *cobra.Command {
-	return listCommand(env, "list", "list the routes", "/admin/v1/routes", "name", "listener", "methods", "path", "product", "auth", "scope", "class")
-}
-
-func routeGet(env environment) *cobra.Command {
+func (o shownObject) get(env environment) *cobra.Command {
 	var out printer
 	c := &cobra.Command{
-		Use: "get NAME", Short: "show one route", Args: cobra.ExactArgs(1),
+		Use: "get NAME", Short: "show one " + o.use, Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			api, err := env.client()
+			answer, err := env.call(c.Context(), http.MethodGet, o.path+"/"+url.PathEscape(args[0]), nil)
 			if err != nil {
 				return err
 			}
-			answer, err := api.do(c.Context(), http.MethodGet, "/admin/v1/routes/"+url.PathEscape(args[0]), nil)
-			if err != nil {
-				return err
-			}
-			return out.one(c.OutOrStdout(), answer, "name", "listener", "methods", "path", "product", "auth", "scope", "class",
-				"forward_credentials", "streaming", "timeout", "body_limit")
+			return out.one(c.OutOrStdout(), answer, append(append([]string{}, o.listed...), o.more...)...)
 		},
 	}
 	out.flag(c)
@@ -42,11 +61,7 @@ func routeGet(env environment) *cobra.Command {
 func listCommand(env environment, use, short, path string, fields ...string) *cobra.Command {
 	var out printer
 	c := &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error {
-		api, err := env.client()
-		if err != nil {
-			return err
-		}
-		answer, err := api.do(c.Context(), http.MethodGet, path, nil)
+		answer, err := env.call(c.Context(), http.MethodGet, path, nil)
 		if err != nil {
 			return err
 		}

@@ -1,9 +1,7 @@
 package config
 
 import (
-	"context"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -18,25 +16,43 @@ import (
 type Admin struct {
 	Store Store
 	// Check finds faults that only show when a document is compiled for edges.
-	Check func(Document) error
-	// Numbers makes sure, before a document is stored, that its scopes and plans
-	// can have numbers; see EnsureNumbers.
-	Numbers func(context.Context, Document) (Numbers, error)
+	Check   func(Document) error
 	Respond respond.Adapter
+
+	// turn lets one change at a time through: others would wait for the same
+	// lock of the database, each with a connection.
+	turn chan struct{}
 }
 
 // Routes mounts, relative to r, which has let only administrators through:
 //
-//	GET  config         the newest version; its number is the ETag
-//	PUT  config         a new document: {version, changes, …}; If-Match, ?dry_run=true, ?note=
-//	GET  routes         its routes
-//	GET  routes/{name}  one of them
+//	GET    config                          the newest version; its number is the ETag
+//	PUT    config                          a new document: {version, changes, …}; If-Match, ?dry_run=true, ?note=
+//	GET    config/schema                   the JSON Schema of a document
+//	GET    config/versions                 the history, newest first
+//	GET    config/versions/{version}       one version, with what it changed; ?against= compares with another
+//	POST   config/versions/{version}/rollback   its document, as a new version
+//	GET    {kind}, {kind}/{name}           objects, for each of Kinds
+//	PUT    {kind}/{name}                   one object; If-Match, If-None-Match, ?dry_run=true, ?note=
+//	DELETE {kind}/{name}                   the same
 func (a Admin) Routes(r chi.Router) {
+	a.turn = make(chan struct{}, 1)
 	h := a.Respond.Handle
 	r.Get("/config", h(a.get))
 	r.Put("/config", h(a.put))
-	r.Get("/routes", h(a.routes))
-	r.Get("/routes/{name}", h(a.route))
+	r.Get("/config/schema", h(schema))
+	r.Get("/config/versions", h(a.history))
+	r.Get("/config/versions/{version}", h(a.version))
+	r.Post("/config/versions/{version}/rollback", h(a.rollback))
+	for _, name := range Kinds {
+		o := objects{a, name, kinds[name]}
+		if name != "plans" { // the list of plans has who may take them, which is not of the document
+			r.Get("/"+name, h(o.list))
+		}
+		r.Get("/"+name+"/{name}", h(o.get))
+		r.Put("/"+name+"/{name}", h(o.put))
+		r.Delete("/"+name+"/{name}", h(o.delete))
+	}
 }
 
 func (a Admin) get(w http.ResponseWriter, r *http.Request) error {
@@ -49,9 +65,9 @@ func (a Admin) get(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// PutResult answers a PUT of a document.
+// PutResult answers a change of the configuration.
 type PutResult struct {
-	Version int64    `json:"version"` // the newest one, after the PUT
+	Version int64    `json:"version"` // the newest one, after the change
 	DryRun  bool     `json:"dry_run"`
 	Changes []Change `json:"changes"` // none: the document was in force already
 }
@@ -65,88 +81,93 @@ func (a Admin) put(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	d, err := a.checked(raw)
+	d, err := ParseJSON(raw)
 	if err != nil {
 		return err
 	}
-	before, err := a.Store.Latest(r.Context())
-	if err != nil && controlplane.ErrorCode(err) != decision.NotFound {
-		return err
-	}
-	res := PutResult{Version: before.Number, DryRun: r.URL.Query().Get("dry_run") == "true", Changes: Diff(before.Document, d)}
-	if res.Changes == nil {
-		res.Changes = []Change{}
-	}
-	if ifMatch != Any && ifMatch != before.Number {
-		return stale(before.Number)
-	}
-	if !res.DryRun {
-		if res.Version, err = a.store(r, d, ifMatch); err != nil {
-			return err
+	return a.publish(w, r, "", func(now Version) (Document, error) {
+		if ifMatch != Any && ifMatch != now.Number {
+			return d, stale(now.Number)
 		}
+		return d, nil
+	})
+}
+
+// publish answers with what a change has done.
+func (a Admin) publish(w http.ResponseWriter, r *http.Request, note string, edit func(Version) (Document, error)) error {
+	res, err := a.change(r, note, edit)
+	if err != nil {
+		return err
 	}
 	w.Header().Set("ETag", etag(res.Version))
 	respond.JSON(w, http.StatusOK, res)
 	return nil
 }
 
-// checked reads a document and looks for every fault in it.
-func (a Admin) checked(raw []byte) (Document, error) {
-	d, err := ParseJSON(raw)
-	if err != nil {
-		return d, err
-	}
-	if err := d.Validate(); err != nil {
-		return d, err
-	}
-	return d, a.Check(d)
-}
-
 // maxNote bounds the note of a version, in bytes.
 const maxNote = 500
 
-func (a Admin) store(r *http.Request, d Document, ifMatch int64) (int64, error) {
-	note := r.URL.Query().Get("note")
+// change looks for every fault in what edit makes of the newest version and
+// stores it as the next one; with ?dry_run=true it only tells the difference.
+// note stands for a note that the caller did not give.
+func (a Admin) change(r *http.Request, note string, edit func(Version) (Document, error)) (PutResult, error) {
+	q := r.URL.Query()
+	if q.Has("note") {
+		note = q.Get("note")
+	}
 	if len(note) > maxNote {
-		return 0, controlplane.Invalid([]decision.Detail{{Field: "note", Issue: "is too long", Expected: "at most 500 bytes"}})
+		return PutResult{}, controlplane.Invalid([]decision.Detail{{Field: "note", Issue: "is too long", Expected: "at most 500 bytes"}})
 	}
-	if _, err := a.Numbers(r.Context(), d); err != nil {
-		return 0, err
+	checked := func(now Version) (Document, error) {
+		d, err := edit(now)
+		if err != nil {
+			return d, err
+		}
+		if err := d.Validate(); err != nil {
+			return d, err
+		}
+		return d, a.Check(d)
 	}
-	author := "admin"
+	if q.Get("dry_run") == "true" {
+		return a.tell(r, checked)
+	}
+	select {
+	case a.turn <- struct{}{}:
+		defer func() { <-a.turn }()
+	case <-r.Context().Done():
+		return PutResult{}, r.Context().Err()
+	}
+	before, after, err := a.Store.Edit(r.Context(), author(r), note, checked)
+	if err != nil {
+		return PutResult{}, err
+	}
+	return PutResult{Version: after.Number, Changes: differences(before.Document, after.Document)}, nil
+}
+
+// tell returns what a change would do.
+func (a Admin) tell(r *http.Request, edit func(Version) (Document, error)) (PutResult, error) {
+	now, err := a.Store.Latest(r.Context())
+	if err != nil && controlplane.ErrorCode(err) != decision.NotFound {
+		return PutResult{}, err
+	}
+	d, err := edit(now)
+	if err != nil {
+		return PutResult{}, err
+	}
+	return PutResult{Version: now.Number, DryRun: true, Changes: differences(now.Document, d)}, nil
+}
+
+// differences is Diff for JSON: never null.
+func differences(a, b Document) []Change {
+	return append([]Change{}, Diff(a, b)...)
+}
+
+// author is who asks for a change.
+func author(r *http.Request) string {
 	if c, ok := identity.From(r.Context()); ok && c.Key != "" {
-		author = c.Key
+		return c.Key
 	}
-	v, err := a.Store.Put(r.Context(), d, author, note, ifMatch)
-	return v.Number, err
-}
-
-func (a Admin) routes(w http.ResponseWriter, r *http.Request) error {
-	v, err := a.Store.Latest(r.Context())
-	if err != nil {
-		return err
-	}
-	w.Header().Set("ETag", etag(v.Number))
-	respond.JSON(w, http.StatusOK, struct {
-		Version int64   `json:"version"`
-		Data    []Route `json:"data"`
-	}{v.Number, append([]Route{}, v.Document.Routes...)})
-	return nil
-}
-
-func (a Admin) route(w http.ResponseWriter, r *http.Request) error {
-	v, err := a.Store.Latest(r.Context())
-	if err != nil {
-		return err
-	}
-	name := chi.URLParam(r, "name")
-	i := slices.IndexFunc(v.Document.Routes, func(r Route) bool { return r.Name == name })
-	if i < 0 {
-		return &controlplane.Error{Code: decision.NotFound}
-	}
-	w.Header().Set("ETag", etag(v.Number))
-	respond.JSON(w, http.StatusOK, v.Document.Routes[i])
-	return nil
+	return "admin"
 }
 
 func etag(version int64) string { return strconv.Quote(strconv.FormatInt(version, 10)) }

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -27,7 +26,6 @@ func admin(t *testing.T) (http.Handler, Store) {
 			}
 			return nil
 		},
-		Numbers: func(ctx context.Context, d Document) (Numbers, error) { return EnsureNumbers(ctx, pool, d) },
 	}
 	putDoc(t, a.Store, small(), "a", 0)
 	r := chi.NewRouter()
@@ -48,11 +46,17 @@ func call(t *testing.T, h http.Handler, method, path, ifMatch string, body, out 
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
 	if out != nil {
-		if err := json.Unmarshal(w.Body.Bytes(), out); err != nil {
-			t.Fatalf("%s: %v", w.Body, err)
-		}
+		into(t, w, out)
 	}
 	return w
+}
+
+// into decodes an answer.
+func into(t *testing.T, w *httptest.ResponseRecorder, out any) {
+	t.Helper()
+	if err := json.Unmarshal(w.Body.Bytes(), out); err != nil {
+		t.Fatalf("%d %s: %v", w.Code, w.Body, err)
+	}
 }
 
 func TestConfigOverHTTP(t *testing.T) {

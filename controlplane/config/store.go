@@ -42,8 +42,9 @@ func (s Store) Latest(ctx context.Context) (Version, error) {
 // newest version's is not stored again: that version is returned.
 //
 // It fails with precondition_failed when ifMatch is neither Any nor the number
-// of the newest version, and with invalid_request when d lacks the plan of an
-// account. Put does not look for other faults in d.
+// of the newest version, with invalid_request when d lacks the plan of an
+// account, and when its scopes are more than there are bits. Put does not look
+// for other faults in d.
 func (s Store) Put(ctx context.Context, d Document, author, note string, ifMatch int64) (v Version, err error) {
 	err = postgres.InTx(ctx, s.DB, func(tx pgx.Tx) error {
 		v, err = put(ctx, tx, d, author, note, ifMatch)
@@ -91,7 +92,7 @@ func put(ctx context.Context, tx pgx.Tx, d Document, author, note string, ifMatc
 	if ifMatch != Any && ifMatch != now.Number {
 		return Version{}, stale(now.Number)
 	}
-	if now.Number != 0 && equal(now.Document, d) {
+	if now.Number != 0 && same(now.Document, d) {
 		return now, nil
 	}
 	if err := keepsPlans(ctx, tx, d); err != nil {
@@ -100,17 +101,20 @@ func put(ctx context.Context, tx pgx.Tx, d Document, author, note string, ifMatc
 	if err := setBudgets(ctx, tx, d.Plans); err != nil {
 		return Version{}, err
 	}
-	return insert(ctx, tx, Version{Author: author, Note: note, Document: d})
+	if _, err := EnsureNumbers(ctx, tx, d); err != nil {
+		return Version{}, err
+	}
+	return insert(ctx, tx, Version{Author: author, Note: note, Document: d}, len(Diff(now.Document, d)))
 }
 
-func insert(ctx context.Context, tx pgx.Tx, v Version) (Version, error) {
+func insert(ctx context.Context, tx pgx.Tx, v Version, changes int) (Version, error) {
 	js, err := json.Marshal(v.Document)
 	if err != nil {
 		return v, fmt.Errorf("encode configuration: %w", err)
 	}
 	err = tx.QueryRow(ctx, `
-		INSERT INTO config_versions (author, note, document) VALUES ($1, $2, $3)
-		RETURNING version, created_at`, v.Author, v.Note, js).Scan(&v.Number, &v.CreatedAt)
+		INSERT INTO config_versions (author, note, document, changes) VALUES ($1, $2, $3, $4)
+		RETURNING version, created_at`, v.Author, v.Note, js, changes).Scan(&v.Number, &v.CreatedAt)
 	if err != nil {
 		return v, fmt.Errorf("store configuration: %w", postgres.Unreachable(err))
 	}
@@ -121,14 +125,7 @@ func insert(ctx context.Context, tx pgx.Tx, v Version) (Version, error) {
 }
 
 func latest(ctx context.Context, db postgres.DB) (Version, error) {
-	rows, _ := db.Query(ctx, `
-		SELECT version, author, note, created_at, document
-		FROM config_versions ORDER BY version DESC LIMIT 1`)
-	v, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[Version])
-	if err != nil {
-		return Version{}, postgres.NotFound(err, "read configuration")
-	}
-	return v, nil
+	return oneVersion(ctx, db, `ORDER BY version DESC LIMIT 1`)
 }
 
 // keepsPlans refuses a document that lacks the plan of an account: edges would
@@ -144,11 +141,4 @@ func keepsPlans(ctx context.Context, tx pgx.Tx, d Document) error {
 		details = append(details, decision.Detail{Field: "plans", Issue: "lacks " + name + ", which accounts have", Expected: "every plan in use"})
 	}
 	return controlplane.Invalid(details)
-}
-
-// equal reports whether a and b say the same. Unset and empty lists are equal.
-func equal(a, b Document) bool {
-	x, errA := json.Marshal(a)
-	y, errB := json.Marshal(b)
-	return errA == nil && errB == nil && string(x) == string(y)
 }

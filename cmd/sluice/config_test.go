@@ -1,0 +1,80 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"sluice.dev/sluice/controlplane/config"
+)
+
+func TestConfigCommands(t *testing.T) {
+	t.Parallel()
+	const version = `{"version":7,"author":"key_1","against":3,"document":{"classes":[]},"changes":[{"kind":"added","path":"scopes.a:read"}]}`
+	for _, c := range []struct {
+		args, answer string
+		method, url  string
+		want         string
+	}{
+		{"history --limit 2 --before 9", `{"data":[{"version":7,"author":"key_1","changes":3,"note":"why"}]}`, "GET", "/admin/v1/config/versions?before=9&limit=2", "key_1   3        why"},
+		{"diff 3 7", version, "GET", "/admin/v1/config/versions/7?against=3", "+ scopes.a:read\n1 changes from version 3 to version 7, by key_1\n"},
+		{"diff 7", version, "GET", "/admin/v1/config/versions/7", "+ scopes.a:read\n"},
+		{"diff 7 -o json", version, "GET", "/admin/v1/config/versions/7", `"against": 3`},
+		{"rollback 3 --dry-run", `{"version":7,"dry_run":true,"changes":[{"kind":"removed","path":"routes.x"}]}`, "POST",
+			"/admin/v1/config/versions/3/rollback?dry_run=true", "- routes.x\n1 changes to version 7; nothing was changed\n"},
+		{"rollback 3 --note why", `{"version":8,"changes":[{"kind":"removed","path":"routes.x"}]}`, "POST",
+			"/admin/v1/config/versions/3/rollback?note=why", "version 8 is in force"},
+		{"show", version, "GET", "/admin/v1/config", "{\n  \"classes\": []\n}\n"},
+		{"show 7", version, "GET", "/admin/v1/config/versions/7", `"classes"`},
+	} {
+		a := &configAPI{answer: c.answer}
+		out, err := executeApply(t, configCommand(a.env(t)), strings.Fields(c.args)...)
+		if err != nil || a.method != c.method || a.url != c.url || !strings.Contains(out, c.want) {
+			t.Errorf("%s: %v, %s %s, %q", c.args, err, a.method, a.url, out)
+		}
+	}
+}
+
+func TestDiffOfNothing(t *testing.T) {
+	t.Parallel()
+	a := &configAPI{answer: `{"data":[]}`}
+	if _, err := executeApply(t, configCommand(a.env(t)), "diff"); err == nil || !strings.Contains(err.Error(), "sluice apply") {
+		t.Error(err)
+	}
+}
+
+func TestSchemaNeedsNoPlatform(t *testing.T) {
+	t.Parallel()
+	out, err := executeApply(t, configCommand(environment{}), "schema")
+	if err != nil || !bytes.Equal([]byte(out), config.Schema) {
+		t.Error(err, len(out))
+	}
+}
+
+func TestObjectsAreShown(t *testing.T) {
+	t.Parallel()
+	a := &configAPI{answer: `{"data":[{"name":"media","self_serve":true,"per_minute":60}],"name":"media","max_requests":9}`}
+	for _, c := range []struct{ kind, args, url, want string }{
+		{"product", "list", "/admin/v1/products", "media"},
+		{"product", "get media", "/admin/v1/products/media", "max_requests     9"},
+		{"plan", "list", "/admin/v1/plans", "true"},
+		{"plan", "get free", "/admin/v1/plans/free", "limits"},
+		{"class", "list", "/admin/v1/classes", "60"},
+		{"class", "get default -o json", "/admin/v1/classes/default", `"max_requests": 9`},
+	} {
+		root := commands(a.env(t))
+		out, err := executeApply(t, root, append([]string{c.kind}, strings.Fields(c.args)...)...)
+		if err != nil || a.url != c.url || !strings.Contains(out, c.want) {
+			t.Errorf("%s %s: %v %s\n%s", c.kind, c.args, err, a.url, out)
+		}
+	}
+}
+
+func TestCompletionIsWrittenForEveryShell(t *testing.T) {
+	t.Parallel()
+	for _, shell := range []string{"bash", "zsh", "fish"} {
+		if out, err := executeApply(t, commands(environment{}), "completion", shell); err != nil || !strings.Contains(out, "sluice") {
+			t.Errorf("%s: %v, %d bytes", shell, err, len(out))
+		}
+	}
+}

@@ -1,0 +1,1 @@
+ALTER TABLE config_versions DROP COLUMN changes;
