@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/rand"
 	"log/slog"
+	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"time"
 
@@ -56,7 +58,10 @@ func runControlPlane(ctx context.Context, env environment) error {
 	metrics := prometheus.NewRegistry()
 	adapter := respond.Adapter{DocsBase: env.publicURL()}
 	keys := feed.New(feed.Config{Pool: pool, Token: env.get("SLUICE_FEED_TOKEN"), Respond: adapter, Metrics: metrics})
-	edges := env.xds(pool, metrics)
+	edges, err := env.xds(pool, metrics)
+	if err != nil {
+		return err
+	}
 	metrics.MustRegister(fleet.Metrics(edges), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	registry := fleet.Store{DB: pool}
 	recorder := fleet.Recorder{Store: registry, Source: edges, Replica: replicaName()}
@@ -157,17 +162,48 @@ func replicaName() string {
 	return host + "/" + rand.Text()[:6]
 }
 
-func (e environment) xds(pool *pgxpool.Pool, metrics prometheus.Registerer) *xds.Server {
+func (e environment) xds(pool *pgxpool.Pool, metrics prometheus.Registerer) (*xds.Server, error) {
+	upstreams, err := e.upstreams()
+	if err != nil {
+		return nil, err
+	}
 	return xds.New(xds.Config{
 		Metrics: metrics,
 		Resources: resources.Options{
 			Addresses: map[string]string{
 				"api": e.get("SLUICE_API_LISTEN"), "media": e.get("SLUICE_MEDIA_LISTEN"), "runtime": e.get("SLUICE_RUNTIME_LISTEN"),
 			},
-			DocsBase: e.publicURL(),
+			DocsBase:  e.publicURL(),
+			Own:       []string{e.get("SLUICE_GATEWAY_ADDR"), e.get("SLUICE_RUNTIME_ADDR"), hostPort(e.publicURL())},
+			Upstreams: upstreams,
 		},
 		Numbers: numbers(pool),
-	})
+	}), nil
+}
+
+// upstreams says where products may be; nil: anywhere.
+func (e environment) upstreams() (*resources.Upstreams, error) {
+	switch e.get("SLUICE_UPSTREAM_ALLOW_CIDRS") {
+	case "any":
+		return nil, nil
+	case "none":
+		return &resources.Upstreams{}, nil
+	}
+	networks, err := e.prefixes("SLUICE_UPSTREAM_ALLOW_CIDRS")
+	return &resources.Upstreams{Networks: networks}, err
+}
+
+// hostPort is where a URL leads to; "" when it is none.
+func hostPort(text string) string {
+	u, err := url.Parse(text)
+	if err != nil || u.Hostname() == "" {
+		return ""
+	}
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return net.JoinHostPort(u.Hostname(), port)
 }
 
 // numbers gives scopes and plans their numbers in pool's database.

@@ -46,6 +46,7 @@ type Plan struct {
 	Name     string           `json:"name"`
 	Limits   map[string]Limit `json:"limits,omitempty"`
 	Products []string         `json:"products,omitempty"` // none: all
+	Features []string         `json:"features,omitempty"` // that routes may ask for
 	Tokens   *TokenBudget     `json:"tokens,omitempty"`   // none: no budget
 }
 
@@ -62,26 +63,6 @@ type Limit struct {
 	Burst     uint32 `json:"burst,omitempty"`
 }
 
-// Product is a service behind the gateway. Zero values mean the defaults given.
-type Product struct {
-	Name           string     `json:"name"`
-	Upstreams      []Upstream `json:"upstreams"`
-	ConnectTimeout Duration   `json:"connect_timeout,omitempty"` // 1s
-	IdleTimeout    Duration   `json:"idle_timeout,omitempty"`    // of a pooled connection: 50s
-	MaxConnections uint32     `json:"max_connections,omitempty"` // of one edge: 4096
-	MaxRequests    uint32     `json:"max_requests,omitempty"`    // of one edge, at once: 16384
-	Retries        *uint32    `json:"retries,omitempty"`         // 2; only when the product cannot have seen the request, or the methods are safe
-	HealthPath     string     `json:"health_path,omitempty"`     // empty: no active health checks
-}
-
-// Upstream is one address of a product.
-type Upstream struct {
-	// Address is host:port, or ${name} for an address that the control plane
-	// is started with.
-	Address string `json:"address"`
-	Weight  uint32 `json:"weight,omitempty"` // 0: 1
-}
-
 // The listeners of an edge.
 const (
 	Gateway = "gateway"
@@ -92,24 +73,31 @@ const (
 type Route struct {
 	Name     string   `json:"name"`
 	Listener string   `json:"listener,omitempty"` // empty: gateway
+	Hosts    []string `json:"hosts,omitempty"`    // names, or *.example.com; none: all
 	Methods  []string `json:"methods,omitempty"`  // none: all; GET includes HEAD
 	// Path is literal (/v1/streams), has variables for whole segments
 	// (/v1/streams/{id}), or ends in /* for everything below.
-	Path    string   `json:"path"`
-	Product string   `json:"product,omitempty"`
-	Respond *Respond `json:"respond,omitempty"` // instead of Product
+	Path    string        `json:"path"`
+	Headers []HeaderMatch `json:"headers,omitempty"` // all of which must match
+	Rewrite *Rewrite      `json:"rewrite,omitempty"`
+	CORS    *CORS         `json:"cors,omitempty"` // goes before the product's
+	Product string        `json:"product,omitempty"`
+	Respond *Respond      `json:"respond,omitempty"` // instead of Product
 	// Auth lists who gets in: "key", "token" (of this platform or an issuer),
 	// "session" (a token that the product checks too) and "none" (anybody).
 	Auth  []string `json:"auth"`
 	Scope string   `json:"scope,omitempty"` // needed of the caller; empty: none
 	Class string   `json:"class,omitempty"` // empty: the first class
+	// Feature is what the caller's plan must have among its features.
+	Feature string `json:"feature,omitempty"`
 	// ForwardCredentials lets the Authorization header go on to the product.
 	ForwardCredentials bool `json:"forward_credentials,omitempty"`
 	// Streaming gives the route an idle timeout in place of a total one.
 	Streaming bool     `json:"streaming,omitempty"`
 	Timeout   Duration `json:"timeout,omitempty"` // 30s; when streaming, of silence: 5m
-	// BodyLimit is how many bytes of a body the edge may hold for a filter that
-	// must see all of it; larger bodies on such a route get 413. 0: 64 KiB.
+	// BodyLimit is how many bytes a request's body may have; larger ones get 413.
+	// 0: 10 MiB, and any number when streaming. With chat_caps, whose filter must
+	// see all of it, 0 is 64 KiB.
 	BodyLimit uint64 `json:"body_limit,omitempty"`
 	// ChatCaps applies the limits of chat requests to the body.
 	ChatCaps bool `json:"chat_caps,omitempty"`

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,6 +18,9 @@ import (
 const (
 	Unmapped = "unmapped" // below /v1/ on the gateway
 	Absent   = "absent"   // anywhere else
+	// Preflight is the route of what browsers ask before a page may call another
+	// origin: open to anybody, and limited by address.
+	Preflight = "preflight"
 )
 
 const defaultAnonymousPerMinute = 600
@@ -61,7 +66,7 @@ func (d Document) Policy(version uint64, docsBase string, n Numbers) (*policy.Po
 		if !ok {
 			return nil, fmt.Errorf("plan %s has no number", pl.Name)
 		}
-		p.Plans = append(p.Plans, policy.Plan{Number: number, Name: pl.Name, Limits: d.limits(pl), Products: pl.Products})
+		p.Plans = append(p.Plans, policy.Plan{Number: number, Name: pl.Name, Limits: d.limits(pl), Products: pl.Products, Features: pl.Features})
 	}
 	for _, name := range slices.SortedFunc(maps.Keys(n.Scopes), func(a, b string) int { return n.Scopes[a] - n.Scopes[b] }) {
 		p.Scopes = append(p.Scopes, policy.Scope{Bit: uint8(n.Scopes[name]), Name: name})
@@ -79,7 +84,8 @@ func (d Document) Policy(version uint64, docsBase string, n Numbers) (*policy.Po
 	}
 	p.Routes = append(p.Routes,
 		policy.Route{Name: Unmapped, Deny: decision.RouteNotMapped},
-		policy.Route{Name: Absent, Deny: decision.NotFound})
+		policy.Route{Name: Absent, Deny: decision.NotFound},
+		policy.Route{Name: Preflight, Auth: policy.AuthNone})
 	return p, fits(p)
 }
 
@@ -125,12 +131,42 @@ func (d Document) routePolicy(r Route, n Numbers) (policy.Route, error) {
 	for _, a := range r.Auth {
 		pr.Auth |= authBits[a]
 	}
+	pr.Feature, pr.BodyLimit = r.Feature, r.bodyLimit()
+	pr.Revision = revision(pr, d.Classes[pr.Class].Name)
 	if r.Scope == "" {
 		return pr, nil
 	}
 	var err error
 	pr.Grants, err = n.bits(scopes.Grantors(r.Scope))
 	return pr, err
+}
+
+// revision is a digest of what a route asks of its callers. Two routes of one
+// name and revision are judged alike.
+func revision(r policy.Route, class string) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %d %q %q %d %q %d", r.Product, r.Auth, class, r.Scope, r.Price, r.Feature, r.BodyLimit))
+	return hex.EncodeToString(sum[:4])
+}
+
+const (
+	defaultBodyLimit = 10 << 20
+	// DefaultHeld is how much of a body an edge holds for a filter that must see
+	// all of it.
+	DefaultHeld = 64 << 10
+)
+
+// bodyLimit is how many bytes a body may have; 0: any number.
+func (r Route) bodyLimit() uint64 {
+	switch {
+	case r.BodyLimit > 0:
+		return r.BodyLimit
+	case r.ChatCaps:
+		return DefaultHeld
+	case r.Streaming:
+		return 0
+	default:
+		return defaultBodyLimit
+	}
 }
 
 // bits returns the bits of scopes; it fails when one has none.

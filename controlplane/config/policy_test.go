@@ -21,6 +21,16 @@ func compile(t *testing.T, d Document) *policy.Policy {
 	return policy.Parse(p.Encode())
 }
 
+// routeOf finds a route by its own name, whatever its revision.
+func routeOf(p *policy.Policy, name string) (*policy.Route, bool) {
+	for i := range p.Routes {
+		if p.Routes[i].Name == name {
+			return p.Route(p.Routes[i].Key())
+		}
+	}
+	return nil, false
+}
+
 func TestPolicyOfTheDefaults(t *testing.T) {
 	t.Parallel()
 	d := defaults(t)
@@ -28,19 +38,19 @@ func TestPolicyOfTheDefaults(t *testing.T) {
 	if p.Version != 9 || p.DocsBase != "http://gw" || p.Anonymous != 6000 {
 		t.Errorf("%d %q %d", p.Version, p.DocsBase, p.Anonymous)
 	}
-	create, _ := p.Route("streams.create")
+	create, _ := routeOf(p, "streams.create")
 	for scope, want := range map[string]bool{"streams:write": true, "streams:*": true, "*": true, "streams:read": false, "clips:write": false, "clips:*": false} {
 		if create.Grants.Has(n.Scopes[scope]) != want {
 			t.Errorf("%s grants streams.create: %v", scope, !want)
 		}
 	}
 	for name, want := range map[string]policy.Auth{"streams.create": policy.AuthKey | policy.AuthToken, "keys": policy.AuthSession, "health": policy.AuthNone} {
-		if r, ok := p.Route(name); !ok || r.Auth != want {
+		if r, ok := routeOf(p, name); !ok || r.Auth != want {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}
 	for name, want := range map[string]decision.Code{Unmapped: decision.RouteNotMapped, Absent: decision.NotFound} {
-		if r, ok := p.Route(name); !ok || r.Deny != want || r.Auth != 0 {
+		if r, ok := routeOf(p, name); !ok || r.Deny != want || r.Auth != 0 {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}
@@ -56,7 +66,7 @@ func TestLimitsOfPlans(t *testing.T) {
 			t.Errorf("%s: %s, want %s", plan, got, want)
 		}
 	}
-	list, _ := p.Route("schedules.list")
+	list, _ := routeOf(p, "schedules.list")
 	if p.Classes[list.Class] != "events" {
 		t.Errorf("schedules.list is of class %s", p.Classes[list.Class])
 	}
@@ -146,8 +156,55 @@ func TestProductsOfPlans(t *testing.T) {
 	d.Routes[0].Auth = []string{"key", "token"}
 	p := compile(t, d)
 	pl, _ := p.Plan(ProvisionalNumbers(d).Plans["free"])
-	r, _ := p.Route("streams.get")
+	r, _ := routeOf(p, "streams.get")
 	if !pl.Includes("media") || pl.Includes("voice") || r.Auth != policy.AuthKey|policy.AuthToken {
 		t.Errorf("%+v %+v", pl, r)
+	}
+}
+
+// A route has another revision when it asks for something else, and only then.
+func TestRevisionFollowsWhatARouteAsks(t *testing.T) {
+	t.Parallel()
+	revisionOf := func(change func(*Document)) string {
+		d := small()
+		d.Classes = append(d.Classes, Class{Name: "bulk", PerMinute: 1})
+		d.Plans[0].Features = []string{"sso"}
+		d.Scopes = append(d.Scopes, "streams:write")
+		change(&d)
+		r, _ := routeOf(compile(t, d), "streams.get")
+		return r.Revision
+	}
+	first := revisionOf(func(*Document) {})
+	for what, c := range map[string]struct {
+		change func(*Document)
+		other  bool
+	}{
+		"its path":         {func(d *Document) { d.Routes[0].Path = "/v2/streams/{id}" }, false},
+		"another route":    {func(d *Document) { d.Routes[1].Auth = []string{"key"} }, false},
+		"a rewrite":        {func(d *Document) { d.Routes[0].Rewrite = &Rewrite{Path: "/x/{id}"} }, false},
+		"the class's rate": {func(d *Document) { d.Classes[0].PerMinute = 7 }, false},
+		"the classes' order": {func(d *Document) {
+			d.Classes[0], d.Classes[1], d.Routes[0].Class = d.Classes[1], d.Classes[0], "default"
+		}, false},
+		"its class":   {func(d *Document) { d.Routes[0].Class = "bulk" }, true},
+		"its scope":   {func(d *Document) { d.Routes[0].Scope = "streams:write" }, true},
+		"who gets in": {func(d *Document) { d.Routes[0].Auth = []string{"key", "token"} }, true},
+		"its feature": {func(d *Document) { d.Routes[0].Feature = "sso" }, true},
+		"its body":    {func(d *Document) { d.Routes[0].BodyLimit = 7 }, true},
+	} {
+		if got := revisionOf(c.change); (got != first) != c.other || len(got) != 8 {
+			t.Errorf("%s changed: %s, before %s", what, got, first)
+		}
+	}
+}
+
+func TestBodyLimits(t *testing.T) {
+	t.Parallel()
+	for want, r := range map[uint64]Route{
+		10 << 20: {}, 0: {Streaming: true}, 5: {Streaming: true, BodyLimit: 5}, 64 << 10: {ChatCaps: true, Streaming: true}, 6: {BodyLimit: 6, ChatCaps: true},
+	} {
+		if got := r.bodyLimit(); got != want {
+			t.Errorf("%+v: %d, want %d", r, got, want)
+		}
 	}
 }

@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"net"
 	"regexp"
 	"slices"
 	"strconv"
@@ -30,7 +29,7 @@ var (
 	planForm   = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,39}$`)
 	addrForm   = regexp.MustCompile(`^\$\{([a-z][a-z0-9_-]*)\}$`)
 	methodForm = regexp.MustCompile(`^[A-Z]{1,20}$`)
-	reserved   = []string{Unmapped, Absent}
+	reserved   = []string{Unmapped, Absent, Preflight}
 )
 
 // Validate returns an invalid_request error that lists every fault of d with
@@ -49,9 +48,20 @@ func (d Document) Validate() error {
 	v.atMost("scopes", len(d.ScopeNames()), maxScopes)
 	v.issuers(d.Issuers, known)
 	v.x402(d.X402)
-	v.routes(d.Routes, classes, known, products)
+	v.routes(d.Routes, classes, known, products, d.features())
 	v.prices(d)
 	return controlplane.Invalid(v.details)
+}
+
+// features are those that a plan has.
+func (d Document) features() map[string]bool {
+	known := map[string]bool{}
+	for _, p := range d.Plans {
+		for _, f := range p.Features {
+			known[f] = true
+		}
+	}
+	return known
 }
 
 // validator gathers faults.
@@ -137,6 +147,7 @@ func (v *validator) plans(list []Plan, classes, products map[string]bool) {
 			v.limit(at+".per_minute", l.PerMinute)
 			v.limit(at+".burst", l.Burst)
 		}
+		v.words(f+".features", p.Features)
 		for j, product := range p.Products {
 			if !products[product] || slices.Contains(p.Products[:j], product) {
 				v.add(fmt.Sprintf("%s.products[%d]", f, j), "is not a known product, or is given twice", "a name from products")
@@ -174,57 +185,13 @@ func (v *validator) scopes(list []string) map[string]bool {
 	return seen
 }
 
-func (v *validator) products(list []Product) map[string]bool {
-	seen := map[string]bool{}
-	v.atMost("products", len(list), maxProducts)
-	for i, p := range list {
-		f := fmt.Sprintf("products[%d]", i)
-		v.name(f+".name", p.Name, seen)
-		v.duration(f+".connect_timeout", p.ConnectTimeout)
-		v.duration(f+".idle_timeout", p.IdleTimeout)
-		if p.Retries != nil && *p.Retries > 10 {
-			v.add(f+".retries", "is too large", "at most 10")
-		}
-		if p.HealthPath != "" && !strings.HasPrefix(p.HealthPath, "/") {
-			v.add(f+".health_path", "must begin with /", "")
-		}
-		if len(p.Upstreams) == 0 {
-			v.add(f+".upstreams", "is empty", "at least one address")
-		}
-		for j, u := range p.Upstreams {
-			v.upstream(fmt.Sprintf("%s.upstreams[%d]", f, j), u)
-		}
-	}
-	return seen
-}
-
-func (v *validator) upstream(f string, u Upstream) {
-	if !addrForm.MatchString(u.Address) && !validAddress(u.Address) {
-		v.add(f+".address", "is not an address", "host:port or ${name}")
-	}
-	if u.Weight > 1000 {
-		v.add(f+".weight", "is too large", "at most 1000")
-	}
-}
-
-var hostForm = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$`)
-
-func validAddress(s string) bool {
-	host, port, err := net.SplitHostPort(s)
-	if err != nil || (net.ParseIP(host) == nil && !hostForm.MatchString(host)) {
-		return false
-	}
-	n, err := strconv.ParseUint(port, 10, 16)
-	return err == nil && n > 0
-}
-
-func (v *validator) routes(list []Route, classes, scopes, products map[string]bool) {
+func (v *validator) routes(list []Route, classes, scopes, products, features map[string]bool) {
 	seen := map[string]bool{}
 	v.atMost("routes", len(list), policy.MaxRoutes-len(reserved))
 	for i, r := range list {
 		f := fmt.Sprintf("routes[%d]", i)
 		if slices.Contains(reserved, r.Name) {
-			v.add(f+".name", "is reserved for what no route matches", "another name")
+			v.add(f+".name", "is reserved", "another name")
 		}
 		v.name(f+".name", r.Name, seen)
 		v.route(f, r)
@@ -236,6 +203,9 @@ func (v *validator) routes(list []Route, classes, scopes, products map[string]bo
 		}
 		if r.Product != "" && !products[r.Product] {
 			v.add(f+".product", "is not a known product", "a name from products")
+		}
+		if r.Feature != "" && !features[r.Feature] {
+			v.add(f+".feature", "is in no plan", "a name from a plan's features")
 		}
 	}
 	v.overlaps(list)

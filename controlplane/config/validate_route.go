@@ -6,8 +6,12 @@ import (
 	"strings"
 )
 
-// maxBodyLimit bounds what an edge may hold of one request.
-const maxBodyLimit = 64 << 20
+const (
+	// maxBodyLimit bounds the limit of one request's body: a terabyte.
+	maxBodyLimit = 1 << 40
+	// maxHeld bounds what an edge may hold of one request.
+	maxHeld = 64 << 20
+)
 
 // maxRespondBytes bounds an answer that edges give by themselves; Envoy refuses
 // larger ones.
@@ -25,11 +29,21 @@ func (v *validator) route(f string, r Route) {
 		}
 	}
 	v.duration(f+".timeout", r.Timeout)
-	if r.BodyLimit > maxBodyLimit {
-		v.add(f+".body_limit", "is too large", fmt.Sprintf("at most %d bytes", maxBodyLimit))
+	if most := maxBody(r); r.BodyLimit > most {
+		v.add(f+".body_limit", "is too large", fmt.Sprintf("at most %d bytes", most))
 	}
+	v.condition(f, r)
+	v.rewrite(f+".rewrite", r)
+	v.cors(f+".cors", r.CORS)
 	v.target(f, r)
 	v.auth(f, r)
+}
+
+func maxBody(r Route) uint64 {
+	if r.ChatCaps {
+		return maxHeld
+	}
+	return maxBodyLimit
 }
 
 func (v *validator) target(f string, r Route) {
@@ -68,26 +82,44 @@ func (v *validator) auth(f string, r Route) {
 }
 
 // overlaps finds routes of which one can never be reached, because another
-// matches the same paths and methods.
+// matches the same requests. Others of the same path are tried in their order:
+// named hosts before *. before none, more headers before fewer.
 func (v *validator) overlaps(list []Route) {
-	type spot struct{ listener, method, shape string }
+	type spot struct{ listener, host, method, shape, headers string }
 	taken := map[spot]int{}
 	for i, r := range list {
 		p, err := ParsePath(r.Path)
 		if err != nil {
 			continue
 		}
-		methods := r.Matches()
-		if len(methods) == 0 {
-			methods = []string{""} // those that no other route of this path names
-		}
-		for _, m := range methods {
-			at := spot{r.ListenerName(), m, p.Regexp()}
-			if other, ok := taken[at]; ok && other != i {
-				v.add(fmt.Sprintf("routes[%d].path", i), "matches the same requests as route "+list[other].Name, "another path or method")
-				break
+		other := -1
+		for _, at := range spots(r) {
+			key := spot{r.ListenerName(), at[0], at[1], p.Regexp(), r.headerText()}
+			if j, ok := taken[key]; ok && j != i && other < 0 {
+				other = j
 			}
-			taken[at] = i
+			taken[key] = i
+		}
+		if other >= 0 {
+			v.add(fmt.Sprintf("routes[%d].path", i), "matches the same requests as route "+list[other].Name, "another path, method, host or header")
 		}
 	}
+}
+
+// spots are the pairs of host and method that r is for; "" stands for those
+// that no other route names.
+func spots(r Route) (pairs [][2]string) {
+	hosts, methods := r.Hosts, r.Matches()
+	if len(hosts) == 0 {
+		hosts = []string{""}
+	}
+	if len(methods) == 0 {
+		methods = []string{""}
+	}
+	for _, h := range hosts {
+		for _, m := range methods {
+			pairs = append(pairs, [2]string{strings.ToLower(h), m})
+		}
+	}
+	return pairs
 }

@@ -116,7 +116,7 @@ func TestFaults(t *testing.T) {
 		{"scope not known", func(d *Document) { d.Routes[0].Scope = "streams:write" }, "routes[0].scope"},
 		{"class not known", func(d *Document) { d.Routes[0].Class = "bulk" }, "routes[0].class"},
 		{"timeout of a route", func(d *Document) { d.Routes[0].Timeout = "soon" }, "routes[0].timeout"},
-		{"body limit too large", func(d *Document) { d.Routes[0].BodyLimit = 1 << 40 }, "routes[0].body_limit"},
+		{"body limit too large", func(d *Document) { d.Routes[0].BodyLimit = 1<<40 + 1 }, "routes[0].body_limit"},
 		{"route hidden by another", func(d *Document) {
 			d.Routes = append(d.Routes, Route{Name: "again", Methods: []string{"POST", "GET"}, Path: "/v1/streams/{name}", Product: "media", Auth: []string{"key"}})
 		}, "routes[2].path"},
@@ -134,6 +134,37 @@ func TestFaults(t *testing.T) {
 		{"issuer of two accounts", issuers(func(is *Issuer) { is.AccountClaim = "account" }), "issuers[0].account"},
 		{"issuer that makes administrators", issuers(func(is *Issuer) { is.ScopeMap = map[string][]string{"root": {"*"}} }), "issuers[0].scope_map.root[0]"},
 		{"issuer of scopes not known", issuers(func(is *Issuer) { is.ScopeMap = map[string][]string{"v": {"streams:*", "clips:write"}} }), "issuers[0].scope_map.v[1]"},
+		{"retry of what a retry does not help", func(d *Document) { d.Products[0].RetryOn = []uint32{503, 404, 600} }, "products[0].retry_on[1] products[0].retry_on[2]"},
+		{"two ways to say health", func(d *Document) {
+			d.Products[0].HealthPath, d.Products[0].Health = "/up", &Health{Path: "up", Interval: "x", Unhealthy: 101}
+		},
+			"products[0].health.interval products[0].health.path products[0].health.unhealthy products[0].health_path"},
+		{"outliers out of bounds", func(d *Document) {
+			d.Products[0].Outliers = Outliers{Failures: 1001, ServerErrors: 1001, MaxPercent: 101, Ejection: "-1s"}
+		},
+			"products[0].outliers.ejection products[0].outliers.failures products[0].outliers.max_percent products[0].outliers.server_errors"},
+		{"host of a product", func(d *Document) { d.Products[0].Host = "a b" }, "products[0].host"},
+		{"TLS without a name", func(d *Document) { d.Products[0].TLS = &TLS{CA: "no PEM", CAFile: "ca.pem", CertFile: "/c.pem"} },
+			"products[0].tls.ca products[0].tls.ca_file products[0].tls.ca_file products[0].tls.cert_file products[0].tls.server_name"},
+		{"file that leads elsewhere", func(d *Document) { d.Products[0].TLS = &TLS{ServerName: "a", CAFile: "/etc/../ca.pem"} }, "products[0].tls.ca_file"},
+		{"origins that are none", func(d *Document) {
+			d.Routes[0].CORS = &CORS{Origins: []string{"*", "app.example", "https://app.example/"}, Credentials: true, Headers: []string{"a b"}, MaxAge: "48h"}
+		}, "routes[0].cors.credentials routes[0].cors.headers[0] routes[0].cors.max_age routes[0].cors.origins[1] routes[0].cors.origins[2]"},
+		{"hosts that are none", func(d *Document) {
+			d.Routes[0].Hosts = []string{"A.example", "a.example:80", "*", "a.example", "a.example"}
+		},
+			"routes[0].hosts[0] routes[0].hosts[1] routes[0].hosts[2] routes[0].hosts[4]"},
+		{"headers that cannot match", func(d *Document) {
+			d.Routes[0].Headers = []HeaderMatch{{Name: "x_a"}, {Name: "a", Value: "b", Absent: true}, {Name: "a", Regex: "("}, {Name: ":path", Value: "\n"}}
+		}, "routes[0].headers[0].name routes[0].headers[1].value routes[0].headers[2].regex routes[0].headers[3].name routes[0].headers[3].value"},
+		{"rewrite to what the path lacks", func(d *Document) { d.Routes[0].Rewrite = &Rewrite{Path: "/x/{name}", Host: "a b"} }, "routes[0].rewrite.host routes[0].rewrite.path"},
+		{"rewrite of a tail that is not there", func(d *Document) { d.Routes[0].Rewrite = &Rewrite{Path: "/x/*"} }, "routes[0].rewrite.path"},
+		{"rewrite to no path", func(d *Document) { d.Routes[0].Rewrite = &Rewrite{Path: "x"} }, "routes[0].rewrite.path"},
+		{"two rewrites", func(d *Document) { d.Routes[0].Rewrite = &Rewrite{Path: "/x", Prefix: "y"} }, "routes[0].rewrite.prefix routes[0].rewrite.prefix"},
+		{"rewrite of an answer", func(d *Document) { d.Routes[1].Rewrite = &Rewrite{Prefix: "/x/"} }, "routes[1].rewrite"},
+		{"feature of no plan", func(d *Document) { d.Routes[0].Feature = "sso" }, "routes[0].feature"},
+		{"feature twice", func(d *Document) { d.Plans[0].Features = []string{"sso", "sso", "S"} }, "plans[0].features[1] plans[0].features[2]"},
+		{"held body too large", func(d *Document) { d.Routes[0].ChatCaps, d.Routes[0].BodyLimit = true, 64<<20+1 }, "routes[0].body_limit"},
 		{"several at once", func(d *Document) { d.Routes[0].Class, d.Routes[1].Path, d.Scopes = "bulk", "x", nil },
 			"routes[0].class routes[0].scope routes[1].path"},
 	}
@@ -151,6 +182,22 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// Hosts and headers in another order or case are the same.
+func TestRoutesThatHideEachOtherByTheirConditions(t *testing.T) {
+	t.Parallel()
+	d := small()
+	for _, r := range []Route{
+		{Name: "one", Hosts: []string{"b.example", "a.example"}, Headers: []HeaderMatch{{Name: "x-a"}, {Name: "X-B", Value: "1"}}},
+		{Name: "two", Hosts: []string{"a.example"}, Headers: []HeaderMatch{{Name: "x-b", Value: "1"}, {Name: "x-a"}}},
+	} {
+		r.Path, r.Product, r.Auth = "/v1/clips", "media", []string{"key"}
+		d.Routes = append(d.Routes, r)
+	}
+	if got := fieldsAtFault(t, d.Validate()); len(got) != 1 || got[0] != "routes[3].path" {
+		t.Error(got)
+	}
+}
+
 func TestRoutesThatDoNotHideEachOther(t *testing.T) {
 	t.Parallel()
 	d := small()
@@ -162,6 +209,14 @@ func TestRoutesThatDoNotHideEachOther(t *testing.T) {
 	with("any.method", Gateway, "", "/v1/streams/{id}")
 	with("literal", Gateway, "GET", "/v1/streams/live")
 	with("below", Gateway, "GET", "/v1/streams/*")
+	with("host", Gateway, "GET", "/v1/streams/{id}")
+	d.Routes[len(d.Routes)-1].Hosts = []string{"a.example", "*.a.example"}
+	with("other.host", Gateway, "GET", "/v1/streams/{id}")
+	d.Routes[len(d.Routes)-1].Hosts = []string{"b.example"}
+	with("header", Gateway, "GET", "/v1/streams/{id}")
+	d.Routes[len(d.Routes)-1].Headers = []HeaderMatch{{Name: "x-version", Value: "2"}}
+	with("other.header", Gateway, "GET", "/v1/streams/{id}")
+	d.Routes[len(d.Routes)-1].Headers = []HeaderMatch{{Name: "x-version", Value: "3"}}
 	if got := fieldsAtFault(t, d.Validate()); got != nil {
 		t.Fatal(got)
 	}

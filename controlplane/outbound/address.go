@@ -30,9 +30,9 @@ func prefixes(texts ...string) []netip.Prefix {
 	return list
 }
 
-// public reports whether the address belongs to the open Internet. IPv4-mapped
+// Public reports whether the address belongs to the open Internet. IPv4-mapped
 // IPv6 counts as the IPv4 address in it.
-func public(addr netip.Addr) bool {
+func Public(addr netip.Addr) bool {
 	addr = addr.Unmap().WithZone("")
 	if !addr.IsValid() || addr.Is6() && !globalUnicast6.Contains(addr) {
 		return false
@@ -59,5 +59,5 @@ type reach struct {
 
 // permits reports whether the address may be called.
 func (r reach) permits(addr netip.Addr) bool {
-	return within(addr, r.allow) || !r.allowOnly && public(addr)
+	return within(addr, r.allow) || !r.allowOnly && Public(addr)
 }

@@ -33,10 +33,10 @@ func TestSpecialPurposeBlocksAreNotPublic(t *testing.T) {
 	for _, text := range refusedBlocks {
 		block := netip.MustParsePrefix(text)
 		for _, addr := range []netip.Addr{block.Addr(), lastOf(block)} {
-			if public(addr) {
+			if Public(addr) {
 				t.Errorf("%v of %v counts as public", addr, block)
 			}
-			if addr.Is4() && public(netip.AddrFrom16(addr.As16())) {
+			if addr.Is4() && Public(netip.AddrFrom16(addr.As16())) {
 				t.Errorf("%v mapped into IPv6 counts as public", addr)
 			}
 		}
@@ -52,11 +52,11 @@ func TestSingleAddresses(t *testing.T) {
 		"169.254.169.254": false, "100.100.100.200": false, "168.63.129.16": false, "::ffff:169.254.169.254": false,
 		"64:ff9b::8.8.8.8": false, "2002:7f00:1::": false, "fd00:ec2::254": false, "fe80::1%eth0": false,
 	} {
-		if got := public(netip.MustParseAddr(text)); got != want {
-			t.Errorf("public(%s) = %v", text, got)
+		if got := Public(netip.MustParseAddr(text)); got != want {
+			t.Errorf("Public(%s) = %v", text, got)
 		}
 	}
-	if public(netip.Addr{}) {
+	if Public(netip.Addr{}) {
 		t.Error("the zero address counts as public")
 	}
 }

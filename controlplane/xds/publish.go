@@ -129,26 +129,48 @@ func overlap(old, next *resources.Set) *resources.Set {
 	}
 }
 
-// overlapPolicy returns next, with the routes that only old has; next itself
-// when there are none. A route whose rate class is gone falls to the first one
-// for the moment that it still lives.
+// overlapPolicy returns next, with the routes, and revisions of routes, that only
+// old has; next itself when there are none. A rate class that only old has
+// lives as long as they do, with the limits that old's plans have in it.
 func overlapPolicy(old, next *policy.Policy) *policy.Policy {
 	known := make(map[string]bool, len(next.Routes))
-	for _, r := range next.Routes {
-		known[r.Name] = true
+	for i := range next.Routes {
+		known[next.Routes[i].Key()] = true
 	}
 	merged := *next
 	merged.Routes = slices.Clone(next.Routes)
 	for _, r := range old.Routes {
-		if !known[r.Name] {
-			r.Class = uint8(max(0, slices.Index(next.Classes, old.Classes[r.Class])))
-			merged.Routes = append(merged.Routes, r)
+		if known[r.Key()] {
+			continue
 		}
+		r.Class = classIn(&merged, old, r.Class)
+		merged.Routes = append(merged.Routes, r)
 	}
 	if len(merged.Routes) == len(next.Routes) {
 		return next
 	}
 	return &merged
+}
+
+// classIn returns the place in p of one of old's classes, which is added when p
+// lacks it. A plan that old does not have gets the first of old's limits.
+func classIn(p, old *policy.Policy, class uint8) uint8 {
+	if i := slices.Index(p.Classes, old.Classes[class]); i >= 0 {
+		return uint8(i)
+	}
+	p.Classes = append(slices.Clone(p.Classes), old.Classes[class])
+	plans := slices.Clone(p.Plans)
+	for i, pl := range plans {
+		var limit policy.Limit
+		for j, was := range old.Plans {
+			if j == 0 || was.Number == pl.Number {
+				limit = was.Limits[class]
+			}
+		}
+		plans[i].Limits = append(slices.Clone(pl.Limits), limit)
+	}
+	p.Plans = plans
+	return uint8(len(p.Classes) - 1)
 }
 
 // await returns when every connected edge has accepted or refused all that it

@@ -96,13 +96,53 @@ func TestPolicyAndProductComeBeforeTheRouteAndGoAfterIt(t *testing.T) {
 		t.Fatalf("order: %s", got)
 	}
 	for i, want := range []struct{ old, new bool }{{true, true}, {false, true}} {
-		_, hasOld := policies[i].Route("voice")
-		_, hasNew := policies[i].Route("voice.new")
+		hasOld, hasNew := has(policies[i], "voice"), has(policies[i], "voice.new")
 		if hasOld != want.old || hasNew != want.new {
 			t.Errorf("push %d has the old route %v and the new one %v", i+1, hasOld, hasNew)
 		}
 	}
 	until(t, s, func() bool { return statusByID(s, "edge-1").Current })
+}
+
+// has reports whether p has a route of any revision.
+func has(p *policy.Policy, name string) bool {
+	return slices.ContainsFunc(p.Routes, func(r policy.Route) bool { return r.Name == name })
+}
+
+// While edges may have a route of either version, they have the policy of both:
+// what the old one asks in a rate class that is gone included.
+func TestBothRevisionsOfARouteLiveWhileItChanges(t *testing.T) {
+	t.Parallel()
+	compiled := func(d config.Document) *policy.Policy {
+		p, err := d.Policy(1, "", config.ProvisionalNumbers(d))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	one := document(t)
+	one.Classes = append(one.Classes, config.Class{Name: "bulk", PerMinute: 7})
+	one.Routes[0].Class = "bulk"
+	two := document(t)
+	two.Routes[0].BodyLimit = 9
+	two.Plans = append(two.Plans, config.Plan{Name: "late"})
+	old, next := compiled(one), compiled(two)
+	both := policy.Parse(overlapPolicy(old, next).Encode())
+	was, ok := both.Route(old.Routes[0].Key())
+	if !ok || both.Classes[was.Class] != "bulk" {
+		t.Fatalf("the old revision: %+v", was)
+	}
+	for _, pl := range both.Plans {
+		if pl.Limits[was.Class].PerMinute != 7 {
+			t.Errorf("plan %s has %+v in the old class", pl.Name, pl.Limits[was.Class])
+		}
+	}
+	if is, ok := both.Route(next.Routes[0].Key()); !ok || is.BodyLimit != 9 || is.Key() == was.Key() {
+		t.Errorf("the new revision: %+v", is)
+	}
+	if overlapPolicy(next, next) != next {
+		t.Error("a policy that did not change was merged")
+	}
 }
 
 func TestProductGoesAfterItsLastRoute(t *testing.T) {

@@ -39,6 +39,7 @@ func edgePolicy() []byte {
 			{Name: "clips.create", Auth: policy.AuthKey, Scope: "clips:write", Grants: keytable.Scopes{}.With(0)},
 			{Name: "clips.sold", Auth: policy.AuthKey, Price: 10000},
 			{Name: "health", Auth: policy.AuthNone},
+			{Name: "notes.create", Revision: "1", Auth: policy.AuthNone, BodyLimit: 10},
 			{Name: "unmapped", Deny: decision.RouteNotMapped},
 		},
 	}).Encode()

@@ -18,14 +18,18 @@ type request struct {
 	types.DefaultHttpContext
 	plugin *plugin
 	rate   ratelimit.Result
+	body   body
 }
 
 // OnHttpRequestHeaders lets the request pass, with our identity header in place
 // of any that the client sent, or answers it.
-func (r *request) OnHttpRequestHeaders(int, bool) types.Action {
+func (r *request) OnHttpRequestHeaders(_ int, end bool) types.Action {
 	now := wasmhost.Now()
 	v := gate.Check(r.plugin.policy, wasmhost.RouteName(), &r.plugin.env, now)
 	r.rate = v.Rate
+	if v.OK() {
+		v.Decision = r.body.announced(v.Route.BodyLimit, end)
+	}
 	if v.OK() {
 		v.Decision = r.identify(v, now)
 	}

@@ -147,6 +147,10 @@ func entitled(plan *policy.Plan, route *policy.Route, env Env, caller *keytable.
 		return decision.Decision{Code: decision.PlanTooLow,
 			Detail: decision.Detail{Field: "plan", Issue: plan.Name + " does not include this product", Expected: route.Product}}
 	}
+	if !plan.Has(route.Feature) {
+		return decision.Decision{Code: decision.PlanTooLow,
+			Detail: decision.Detail{Field: "plan", Issue: plan.Name + " does not have this feature", Expected: route.Feature}}
+	}
 	return decision.Pass
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 // magic opens an encoded policy; its last byte is the version of the form.
-const magic = "SLP\x03"
+const magic = "SLP\x04"
 
 // Limits of an encoded policy. They bound what an edge spends on a push.
 const (
@@ -56,11 +56,7 @@ func encodePlan(b []byte, pl Plan) []byte {
 		b = binary.AppendUvarint(b, uint64(l.PerMinute))
 		b = binary.AppendUvarint(b, uint64(l.Burst))
 	}
-	b = binary.AppendUvarint(b, uint64(len(pl.Products)))
-	for _, name := range pl.Products {
-		b = str(b, name)
-	}
-	return b
+	return list(list(b, pl.Products), pl.Features)
 }
 
 func encodeIssuer(b []byte, is Issuer) []byte {
@@ -82,10 +78,11 @@ func bits(b []byte, s keytable.Scopes) []byte {
 }
 
 func encodeRoute(b []byte, r Route) []byte {
-	b = str(str(b, r.Name), r.Product)
+	b = str(str(str(b, r.Name), r.Revision), r.Product)
 	b = str(append(b, byte(r.Auth), r.Class), r.Scope)
 	b = str(bits(b, r.Grants), string(r.Deny))
-	return binary.AppendUvarint(b, r.Price)
+	b = str(binary.AppendUvarint(b, r.Price), r.Feature)
+	return binary.AppendUvarint(b, r.BodyLimit)
 }
 
 func encodeTerms(b []byte, t x402.Terms) []byte {
@@ -95,6 +92,14 @@ func encodeTerms(b []byte, t x402.Terms) []byte {
 		return append(b, 1)
 	}
 	return append(b, 0)
+}
+
+func list(b []byte, names []string) []byte {
+	b = binary.AppendUvarint(b, uint64(len(names)))
+	for _, name := range names {
+		b = str(b, name)
+	}
+	return b
 }
 
 func str(b []byte, s string) []byte {

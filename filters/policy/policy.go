@@ -50,6 +50,12 @@ type Plan struct {
 	Name     string
 	Limits   []Limit  // by class; all plans name every class
 	Products []string // that it includes; none: all
+	Features []string // that it has
+}
+
+// Has reports whether the plan has a feature; every plan has "".
+func (pl *Plan) Has(feature string) bool {
+	return feature == "" || slices.Contains(pl.Features, feature)
 }
 
 // Includes reports whether the plan includes a product; "" is a route that the
@@ -125,18 +131,33 @@ func (p *Policy) Granted(is *Issuer, words []string) (s keytable.Scopes) {
 
 // Route is the policy of one route, found by the name that Envoy gives it.
 type Route struct {
-	Name    string
-	Product string
-	Auth    Auth
-	Class   uint8           // index into Classes
-	Scope   string          // the scope needed, for the error's details; empty: none
-	Grants  keytable.Scopes // bits that grant it: the scope's, its resource's wildcard, the admin's
-	Deny    decision.Code   // not empty: nobody gets through, with this code
-	Price   uint64          // of one request without a credential, in the token's smallest units; 0: not for sale
+	Name string
+	// Revision tells apart what a route asks in one version of the document and
+	// in another. Envoy's name has it, so that a request is judged by the policy
+	// of the very route that it matched, while edges have both.
+	Revision string
+	Product  string
+	Auth     Auth
+	Class    uint8           // index into Classes
+	Scope    string          // the scope needed, for the error's details; empty: none
+	Grants   keytable.Scopes // bits that grant it: the scope's, its resource's wildcard, the admin's
+	Deny     decision.Code   // not empty: nobody gets through, with this code
+	Price    uint64          // of one request without a credential, in the token's smallest units; 0: not for sale
+	Feature  string          // that the plan must have; empty: none
+	// BodyLimit is how many bytes a request's body may have; 0: any number.
+	BodyLimit uint64
 }
 
-// Route returns the policy of the route with the given name; ok is false when
-// the edge has none, and the request must then be refused.
+// Key is the name that Envoy gives the route.
+func (r *Route) Key() string {
+	if r.Revision == "" {
+		return r.Name
+	}
+	return r.Name + "@" + r.Revision
+}
+
+// Route returns the policy of the route with the given key; ok is false when the
+// edge has none, and the request must then be refused.
 func (p *Policy) Route(name string) (r *Route, ok bool) {
 	i, ok := p.byRoute[name]
 	if !ok {
@@ -172,10 +193,11 @@ func (p *Policy) index() bool {
 	for i := range p.Routes {
 		r := &p.Routes[i]
 		unpayable := r.Price > 0 && p.Payment.Network == ""
-		if _, twice := p.byRoute[r.Name]; twice || r.Name == "" || int(r.Class) >= len(p.Classes) || unpayable {
+		key := r.Key()
+		if _, twice := p.byRoute[key]; twice || r.Name == "" || int(r.Class) >= len(p.Classes) || unpayable {
 			return false
 		}
-		p.byRoute[r.Name] = i
+		p.byRoute[key] = i
 	}
 	for i := range p.Plans {
 		pl := &p.Plans[i]

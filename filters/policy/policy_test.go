@@ -14,7 +14,7 @@ func sample() *Policy {
 	return &Policy{
 		Version: 42, DocsBase: "http://gw", Anonymous: 60,
 		Classes: []string{"default", "events"},
-		Plans:   []Plan{{Number: 40009, Name: "pro", Limits: []Limit{{600, 100}, {5000, 0}}, Products: []string{"api", "media"}}, {Number: 1, Name: "local", Limits: []Limit{{1e6, 0}, {5000, 0}}}},
+		Plans:   []Plan{{Number: 40009, Name: "pro", Limits: []Limit{{600, 100}, {5000, 0}}, Products: []string{"api", "media"}, Features: []string{"sso"}}, {Number: 1, Name: "local", Limits: []Limit{{1e6, 0}, {5000, 0}}}},
 		Scopes:  []Scope{{0, "*"}, {1, "streams:*"}, {2, "streams:read"}},
 		Issuers: []Issuer{
 			{Name: "http://gw", Audience: "http://gw", Own: true, ScopeClaim: "scopes", AccountClaim: "account"},
@@ -23,7 +23,7 @@ func sample() *Policy {
 		},
 		Payment: x402.Terms{Network: "base", Asset: "0x1", PayTo: "0x2", Name: "USD Coin", Version: "2", Seconds: 60, V2: true},
 		Routes: []Route{
-			{Name: "streams.list", Product: "media", Auth: AuthKey, Scope: "streams:read", Grants: keytable.Scopes{}.With(0).With(1).With(2)},
+			{Name: "streams.list", Revision: "1f", Product: "media", Auth: AuthKey, Scope: "streams:read", Grants: keytable.Scopes{}.With(0).With(1).With(2)},
 			{Name: "clips.create", Product: "media", Auth: AuthKey, Price: 10000},
 			{Name: "sessions", Product: "api", Auth: AuthSession | AuthNone, Class: 1},
 			{Name: "unmapped", Deny: decision.RouteNotMapped},
@@ -48,6 +48,12 @@ func TestLookUps(t *testing.T) {
 	}
 	if _, ok := p.Route("streams"); ok {
 		t.Error("a route that is not there was found")
+	}
+	if r, ok := p.Route("streams.list@1f"); !ok || r.Name != "streams.list" {
+		t.Error("a revision was not found")
+	}
+	if _, ok := p.Route("streams.list"); ok {
+		t.Error("a route of no revision was found")
 	}
 	if pl, ok := p.Plan(40009); !ok || pl.Limits[1].PerMinute != 5000 {
 		t.Error("plan 40009")
@@ -100,10 +106,20 @@ func TestProductsOfPlans(t *testing.T) {
 	}
 }
 
+func TestFeaturesOfPlans(t *testing.T) {
+	t.Parallel()
+	p := Parse(sample().Encode())
+	pro, _ := p.Plan(40009)
+	local, _ := p.Plan(1)
+	if !pro.Has("sso") || local.Has("sso") || !local.Has("") || pro.Has("other") {
+		t.Error(pro.Features, local.Features)
+	}
+}
+
 func TestInconsistentPolicyIsRefused(t *testing.T) {
 	t.Parallel()
 	cases := map[string]func(*Policy){
-		"a route twice":          func(p *Policy) { p.Routes[1].Name = p.Routes[0].Name },
+		"a route twice":          func(p *Policy) { p.Routes[1].Name, p.Routes[1].Revision = p.Routes[0].Name, p.Routes[0].Revision },
 		"a route without a name": func(p *Policy) { p.Routes[1].Name = "" },
 		"a class not defined":    func(p *Policy) { p.Routes[1].Class = 2 },
 		"a plan twice":           func(p *Policy) { p.Plans[1].Number = 40009 },

@@ -75,10 +75,15 @@ func (r *reader) plan() Plan {
 	for i := range pl.Limits {
 		pl.Limits[i] = Limit{PerMinute: uint32(r.max(1 << 31)), Burst: uint32(r.max(1 << 31))}
 	}
-	for range r.count(1000) {
-		pl.Products = append(pl.Products, r.str())
-	}
+	pl.Products, pl.Features = r.list(), r.list()
 	return pl
+}
+
+func (r *reader) list() (names []string) {
+	for range r.count(1000) {
+		names = append(names, r.str())
+	}
+	return names
 }
 
 func (r *reader) issuer() Issuer {
@@ -93,8 +98,8 @@ func (r *reader) scopes() keytable.Scopes { return keytable.Scopes{r.uint64(), r
 
 func (r *reader) route() Route {
 	return Route{
-		Name: r.str(), Product: r.str(), Auth: Auth(r.byte()), Class: r.byte(), Scope: r.str(),
-		Grants: r.scopes(), Deny: decision.Code(r.str()), Price: r.uvarint(),
+		Name: r.str(), Revision: r.str(), Product: r.str(), Auth: Auth(r.byte()), Class: r.byte(), Scope: r.str(),
+		Grants: r.scopes(), Deny: decision.Code(r.str()), Price: r.uvarint(), Feature: r.str(), BodyLimit: r.uvarint(),
 	}
 }
 

@@ -27,7 +27,7 @@ func accessLog(which string) []*accesslog.AccessLog {
 					"flags":       "%RESPONSE_FLAGS%",
 					"detail":      "%RESPONSE_CODE_DETAILS%",
 					"duration_ms": "%DURATION%",
-					"route":       "%ROUTE_NAME%",
+					"route":       "%METADATA(ROUTE:sluice:route)%",
 					"product":     "%UPSTREAM_CLUSTER%",
 					"upstream":    "%UPSTREAM_HOST%",
 					"client":      "%DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT%",

@@ -1,6 +1,7 @@
 package resources
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"time"
@@ -20,8 +21,8 @@ const (
 	// Shorter than common keep-alive times of servers, so that a connection is
 	// not used while its other end closes it.
 	defaultUpstreamIdle   = 50 * time.Second
-	defaultMaxConnections = 4096
-	defaultMaxRequests    = 16384
+	defaultMaxConnections = uint32(4096)
+	defaultMaxRequests    = uint32(16384)
 	bufferLimit           = 64 << 10
 )
 
@@ -33,7 +34,10 @@ func (s *Set) addProduct(p config.Product) error {
 	if err != nil {
 		return fmt.Errorf("product %s: %w", p.Name, err)
 	}
-	c := newCluster(p)
+	c, err := newCluster(p)
+	if err != nil {
+		return fmt.Errorf("product %s: %w", p.Name, err)
+	}
 	if numeric {
 		c.ClusterDiscoveryType = &cluster.Cluster_Type{Type: cluster.Cluster_EDS}
 		c.EdsClusterConfig = &cluster.Cluster_EdsClusterConfig{EdsConfig: viaADS()}
@@ -70,14 +74,14 @@ func (s *Set) endpoints(p config.Product) (load *endpoint.ClusterLoadAssignment,
 	return &endpoint.ClusterLoadAssignment{ClusterName: p.Name, Endpoints: []*endpoint.LocalityLbEndpoints{group}}, numeric, nil
 }
 
-func newCluster(p config.Product) *cluster.Cluster {
+func newCluster(p config.Product) (*cluster.Cluster, error) {
 	c := &cluster.Cluster{
 		Name:                          p.Name,
 		ConnectTimeout:                durationpb.New(p.ConnectTimeout.Or(defaultConnectTimeout)),
 		LbPolicy:                      cluster.Cluster_LEAST_REQUEST,
 		PerConnectionBufferLimitBytes: u32(bufferLimit),
 		CircuitBreakers:               breakers(p),
-		OutlierDetection:              outliers(),
+		OutlierDetection:              outliers(p.Outliers),
 		UpstreamConnectionOptions: &cluster.UpstreamConnectionOptions{TcpKeepalive: &core.TcpKeepalive{
 			KeepaliveProbes: u32(3), KeepaliveTime: u32(30), KeepaliveInterval: u32(5),
 		}},
@@ -85,57 +89,75 @@ func newCluster(p config.Product) *cluster.Cluster {
 			"envoy.extensions.upstreams.http.v3.HttpProtocolOptions": pack(upstreamOptions(p)),
 		},
 	}
-	if p.HealthPath != "" {
-		c.HealthChecks = []*core.HealthCheck{healthCheck(p.HealthPath)}
+	if h := p.Health; h != nil {
+		c.HealthChecks = []*core.HealthCheck{healthCheck(*h)}
+	} else if p.HealthPath != "" {
+		c.HealthChecks = []*core.HealthCheck{healthCheck(config.Health{Path: p.HealthPath})}
 	}
-	return c
+	if p.TLS != nil {
+		var err error
+		if c.TransportSocket, err = upstreamTLS(*p.TLS, p.HTTP2); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
 }
 
 func upstreamOptions(p config.Product) *upstreamhttp.HttpProtocolOptions {
+	spoken := &upstreamhttp.HttpProtocolOptions_ExplicitHttpConfig{
+		ProtocolConfig: &upstreamhttp.HttpProtocolOptions_ExplicitHttpConfig_HttpProtocolOptions{HttpProtocolOptions: &core.Http1ProtocolOptions{}},
+	}
+	if p.HTTP2 {
+		spoken.ProtocolConfig = &upstreamhttp.HttpProtocolOptions_ExplicitHttpConfig_Http2ProtocolOptions{Http2ProtocolOptions: &core.Http2ProtocolOptions{
+			InitialStreamWindowSize: u32(64 << 10), InitialConnectionWindowSize: u32(1 << 20),
+		}}
+	}
 	return &upstreamhttp.HttpProtocolOptions{
 		CommonHttpProtocolOptions: &core.HttpProtocolOptions{IdleTimeout: durationpb.New(p.IdleTimeout.Or(defaultUpstreamIdle))},
-		UpstreamProtocolOptions: &upstreamhttp.HttpProtocolOptions_ExplicitHttpConfig_{ExplicitHttpConfig: &upstreamhttp.HttpProtocolOptions_ExplicitHttpConfig{
-			ProtocolConfig: &upstreamhttp.HttpProtocolOptions_ExplicitHttpConfig_HttpProtocolOptions{HttpProtocolOptions: &core.Http1ProtocolOptions{}},
-		}},
+		UpstreamProtocolOptions:   &upstreamhttp.HttpProtocolOptions_ExplicitHttpConfig_{ExplicitHttpConfig: spoken},
 	}
 }
 
 // breakers bound what one edge asks of a product. Envoy's own defaults of 1024
 // are lower than what one edge can carry.
 func breakers(p config.Product) *cluster.CircuitBreakers {
-	connections, requests := p.MaxConnections, p.MaxRequests
-	if connections == 0 {
-		connections = defaultMaxConnections
-	}
-	if requests == 0 {
-		requests = defaultMaxRequests
-	}
+	connections, requests := cmp.Or(p.MaxConnections, defaultMaxConnections), cmp.Or(p.MaxRequests, defaultMaxRequests)
 	return &cluster.CircuitBreakers{Thresholds: []*cluster.CircuitBreakers_Thresholds{{
-		MaxConnections: u32(connections), MaxPendingRequests: u32(requests), MaxRequests: u32(requests), MaxRetries: u32(256),
+		MaxConnections: u32(connections), MaxPendingRequests: u32(cmp.Or(p.MaxPending, requests)), MaxRequests: u32(requests), MaxRetries: u32(256),
 	}}}
 }
 
 // outliers takes an address out that fails to answer, not one that answers
-// errors: those may be the callers' doing. The last half always stays in.
-func outliers() *cluster.OutlierDetection {
-	return &cluster.OutlierDetection{
+// errors unless the product says so: those may be the callers' doing. By
+// default the last half always stays in.
+func outliers(o config.Outliers) *cluster.OutlierDetection {
+	if o.Off {
+		return nil
+	}
+	ejection := o.Ejection.Or(5 * time.Second)
+	d := &cluster.OutlierDetection{
 		SplitExternalLocalOriginErrors:         true,
-		ConsecutiveLocalOriginFailure:          u32(5),
+		ConsecutiveLocalOriginFailure:          u32(cmp.Or(o.Failures, 5)),
 		EnforcingConsecutiveLocalOriginFailure: u32(100),
 		EnforcingSuccessRate:                   u32(0),
 		EnforcingLocalOriginSuccessRate:        u32(0),
-		Interval:                               seconds(2),
-		BaseEjectionTime:                       seconds(5),
-		MaxEjectionTime:                        seconds(60),
-		MaxEjectionPercent:                     u32(50),
+		Interval:                               durationpb.New(o.Interval.Or(2 * time.Second)),
+		BaseEjectionTime:                       durationpb.New(ejection),
+		MaxEjectionTime:                        durationpb.New(max(ejection, time.Minute)),
+		MaxEjectionPercent:                     u32(cmp.Or(o.MaxPercent, 50)),
 		AlwaysEjectOneHost:                     wrapperspb.Bool(false),
 	}
+	if o.ServerErrors > 0 {
+		d.Consecutive_5Xx, d.EnforcingConsecutive_5Xx = u32(o.ServerErrors), u32(100)
+	}
+	return d
 }
 
-func healthCheck(path string) *core.HealthCheck {
+func healthCheck(h config.Health) *core.HealthCheck {
+	interval := durationpb.New(h.Interval.Or(5 * time.Second))
 	return &core.HealthCheck{
-		Timeout: seconds(1), Interval: seconds(5), NoTrafficInterval: seconds(5),
-		HealthyThreshold: u32(1), UnhealthyThreshold: u32(3),
-		HealthChecker: &core.HealthCheck_HttpHealthCheck_{HttpHealthCheck: &core.HealthCheck_HttpHealthCheck{Path: path}},
+		Timeout: durationpb.New(h.Timeout.Or(time.Second)), Interval: interval, NoTrafficInterval: interval,
+		HealthyThreshold: u32(cmp.Or(h.Healthy, 1)), UnhealthyThreshold: u32(cmp.Or(h.Unhealthy, 3)),
+		HealthChecker: &core.HealthCheck_HttpHealthCheck_{HttpHealthCheck: &core.HealthCheck_HttpHealthCheck{Path: h.Path, Host: h.Host}},
 	}
 }

@@ -26,12 +26,18 @@ func everything() config.Document {
 	return config.Document{
 		AccessLog: "all", AnonymousPerMinute: 30,
 		Classes: []config.Class{{Name: "default", PerMinute: 60}, {Name: "bulk", PerMinute: 10, Burst: 5}},
-		Plans:   []config.Plan{{Name: "free"}},
+		Plans:   []config.Plan{{Name: "free", Features: []string{"beta"}}},
 		Scopes:  []string{"streams:read"},
 		Products: []config.Product{
 			{Name: "media", Upstreams: []config.Upstream{{Address: "${media}", Weight: 3}, {Address: "10.0.0.2:80"}},
 				ConnectTimeout: "250ms", IdleTimeout: "5s", MaxConnections: 10, MaxRequests: 20, Retries: &two, HealthPath: "/healthz"},
 			{Name: "chat", Upstreams: []config.Upstream{{Address: "chat.internal:443"}}},
+			{Name: "guarded", Upstreams: []config.Upstream{{Address: "10.0.0.3:443"}}, Host: "guarded.internal", HTTP2: true, MaxPending: 5,
+				RetryOn: []uint32{503}, TryTimeout: "2s", Health: &config.Health{Path: "/up", Host: "h", Interval: "1s", Timeout: "100ms", Healthy: 2, Unhealthy: 4},
+				Outliers: config.Outliers{Failures: 2, ServerErrors: 9, Interval: "1s", Ejection: "2m", MaxPercent: 100},
+				TLS:      &config.TLS{ServerName: "guarded.internal", CAFile: "/etc/ca.pem", CertFile: "/etc/edge.pem", KeyFile: "/etc/edge.key"},
+				CORS:     &config.CORS{Origins: []string{"https://app.example", "https://*.app.example"}, Credentials: true, MaxAge: "1h"}},
+			{Name: "open", Upstreams: []config.Upstream{{Address: "10.0.0.4:443"}}, Outliers: config.Outliers{Off: true}, TLS: &config.TLS{ServerName: "open.example"}},
 		},
 		Routes: []config.Route{
 			{Name: "below", Path: "/v1/streams/*", Product: "media", Auth: bearer, Class: "bulk"},
@@ -39,6 +45,11 @@ func everything() config.Document {
 			{Name: "list", Methods: []string{"GET"}, Path: "/v1/streams", Product: "chat", Auth: bearer, BodyLimit: 1024},
 			{Name: "hello", Path: "/hello", Respond: &config.Respond{Status: 200, Body: "hi", ContentType: "text/plain"}, Auth: none},
 			{Name: "gone", Path: "/gone", Respond: &config.Respond{Status: 410}, Auth: none},
+			{Name: "guarded", Methods: []string{"GET", "PUT"}, Path: "/v1/guarded/{id}", Product: "guarded", Auth: bearer, Feature: "beta", BodyLimit: 99,
+				Rewrite: &config.Rewrite{Path: "/x/{id}/y"}},
+			{Name: "guarded.beta", Hosts: []string{"beta.example", "*.beta.example"}, Methods: []string{"GET"}, Path: "/v1/guarded/{id}", Product: "guarded", Auth: bearer,
+				CORS: &config.CORS{}, Rewrite: &config.Rewrite{Prefix: "/beta", Host: "beta.internal"},
+				Headers: []config.HeaderMatch{{Name: "x-version", Value: "2"}, {Name: "x-a", Prefix: "p"}, {Name: "x-b", Regex: "[0-9]+"}, {Name: "x-c", Absent: true}, {Name: "x-d"}}},
 			{Name: "chat", Listener: config.Runtime, Methods: []string{"POST"}, Path: "/v1/chat", Product: "chat", Auth: bearer,
 				ForwardCredentials: true, Streaming: true, Timeout: "90s", BodyLimit: 1 << 20, ChatCaps: true},
 		},
@@ -117,7 +128,7 @@ func TestRoutesReferToClustersAndPoliciesThatExist(t *testing.T) {
 	s := build(t, defaults(t), Options{Addresses: addresses})
 	known := map[string]bool{}
 	for _, r := range s.Policy.Routes {
-		known[r.Name] = true
+		known[r.Key()] = true
 	}
 	for _, rc := range s.Routes {
 		for _, r := range flat(t, rc.VirtualHosts[0]) {

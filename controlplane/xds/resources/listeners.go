@@ -97,11 +97,11 @@ func (s *Set) manager(name string) (*anypb.Any, error) {
 	return pack(m), nil
 }
 
-// chain is the order of filters. The edge filter is first: answers of a filter
-// before it would lack the rate-limit headers. The chain is the same whatever
+// chain is the order of filters. The edge filter is the first that answers:
+// answers of a filter before it would lack the rate-limit headers. The chain is the same whatever
 // the routes are: a listener that changed would cut connections.
 func (s *Set) chain() []*hcm.HttpFilter {
-	return []*hcm.HttpFilter{discovered(EdgeFilter, false), discovered(ChatCapsFilter, true), {
+	return []*hcm.HttpFilter{corsFilter(CORSFilter), discovered(EdgeFilter, false), corsFilter(PreflightFilter), discovered(ChatCapsFilter, true), {
 		Name: "envoy.filters.http.router",
 		ConfigType: &hcm.HttpFilter_TypedConfig{TypedConfig: pack(&router.Router{
 			SuppressEnvoyHeaders: true,

@@ -4,20 +4,14 @@
 package resources
 
 import (
-	"errors"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 
 	cluster "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	core "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpoint "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	listener "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	route "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
-	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/controlplane/config"
-	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/filters/policy"
 )
 
@@ -28,6 +22,12 @@ type Options struct {
 	// DocsBase is the public address of the gateway without a trailing slash,
 	// for links in errors; empty: relative links.
 	DocsBase string
+	// Own are the host:port under which edges are reached: a product there would
+	// be a loop.
+	Own []string
+	// Upstreams says which addresses the document may name, besides ${names};
+	// nil: all.
+	Upstreams *Upstreams
 }
 
 // Set is everything that edges are served, by name of resource. All edges get
@@ -39,8 +39,10 @@ type Set struct {
 	Clusters  map[string]*cluster.Cluster
 	Endpoints map[string]*endpoint.ClusterLoadAssignment
 
-	doc  config.Document
-	opts Options
+	doc      config.Document
+	opts     Options
+	products map[string]config.Product
+	keys     map[string]string // of routes' policies, by name
 }
 
 // Addresses are where one edge listens: host:port each.
@@ -50,7 +52,7 @@ type Addresses struct{ Gateway, Runtime string }
 // It fails with invalid_request when d asks for what o does not give: an
 // address, or a filter.
 func Build(d config.Document, p *policy.Policy, o Options) (*Set, error) {
-	if err := o.lacks(d); err != nil {
+	if err := o.checkUpstreams(d); err != nil {
 		return nil, err
 	}
 	s := &Set{
@@ -60,7 +62,12 @@ func Build(d config.Document, p *policy.Policy, o Options) (*Set, error) {
 		Clusters:  map[string]*cluster.Cluster{},
 		Endpoints: map[string]*endpoint.ClusterLoadAssignment{},
 	}
+	s.products, s.keys = make(map[string]config.Product, len(d.Products)), make(map[string]string, len(p.Routes))
+	for i := range p.Routes {
+		s.keys[p.Routes[i].Name] = p.Routes[i].Key()
+	}
 	for _, pr := range d.Products {
+		s.products[pr.Name] = pr
 		if err := s.addProduct(pr); err != nil {
 			return nil, err
 		}
@@ -73,32 +80,6 @@ func Build(d config.Document, p *policy.Policy, o Options) (*Set, error) {
 		s.Routes[name] = rc
 	}
 	return s, nil
-}
-
-// lacks names every field of d that o cannot serve.
-func (o Options) lacks(d config.Document) error {
-	var details []decision.Detail
-	for i, p := range d.Products {
-		for j, u := range p.Upstreams {
-			if _, err := o.resolve(u.Address); err != nil {
-				details = append(details, decision.Detail{Field: fmt.Sprintf("products[%d].upstreams[%d].address", i, j),
-					Issue: err.Error(), Expected: "one of " + strings.Join(slices.Sorted(maps.Keys(o.Addresses)), ", ")})
-			}
-		}
-	}
-	return controlplane.Invalid(details)
-}
-
-// resolve replaces a ${name} by the address that the control plane was given.
-func (o Options) resolve(addr string) (string, error) {
-	name, ok := strings.CutPrefix(addr, "${")
-	if !ok {
-		return addr, nil
-	}
-	if addr, ok = o.Addresses[strings.TrimSuffix(name, "}")]; !ok {
-		return "", errors.New("is not the name of an address")
-	}
-	return addr, nil
 }
 
 // Listeners returns the listeners of an edge with addresses a, by name. An

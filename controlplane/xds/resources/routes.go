@@ -11,6 +11,7 @@ import (
 	matcher "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 	"sluice.dev/sluice/controlplane/config"
 )
@@ -59,10 +60,13 @@ func (s *Set) ordered(listener string) ([]branched, error) {
 		entries = append(entries, entry{r, p})
 	}
 	slices.SortStableFunc(entries, func(a, b entry) int {
-		return cmp.Or(a.pattern.Compare(b.pattern), methodsRank(a.route)-methodsRank(b.route))
+		return cmp.Or(a.pattern.Compare(b.pattern), a.route.CompareConditions(b.route), methodsRank(a.route)-methodsRank(b.route))
 	})
 	var routes []branched
 	for _, e := range entries {
+		if c := s.corsOf(e.route); c != nil {
+			routes = append(routes, branched{start(e.pattern), s.preflight(e.route, e.pattern, *c)})
+		}
 		for _, m := range methods(e.route) {
 			routes = append(routes, branched{start(e.pattern), s.route(e.route, e.pattern, m)})
 		}
@@ -84,7 +88,7 @@ func methodsRank(r config.Route) int {
 func catchAll(listener string) []branched {
 	prefix := func(name, path string, status uint32) branched {
 		return branched{path, &route.Route{
-			Name:   name,
+			Name: name, Metadata: named(name),
 			Match:  &route.RouteMatch{PathSpecifier: &route.RouteMatch_Prefix{Prefix: path}},
 			Action: &route.Route_DirectResponse{DirectResponse: &route.DirectResponseAction{Status: status}},
 		}}
@@ -106,12 +110,17 @@ func methods(r config.Route) []string {
 }
 
 func (s *Set) route(r config.Route, p config.Pattern, method string) *route.Route {
-	out := &route.Route{Name: r.Name, Match: match(r.Path, p, method)}
-	if r.BodyLimit > 0 {
-		out.RequestBodyBufferLimit = wrapperspb.UInt64(r.BodyLimit)
-	}
+	out := &route.Route{Name: s.keys[r.Name], Match: match(r, p, method), Metadata: named(r.Name)}
+	filters := map[string]*anypb.Any{}
 	if r.ChatCaps {
-		out.TypedPerFilterConfig = map[string]*anypb.Any{ChatCapsFilter: pack(&route.FilterConfig{Config: &anypb.Any{}})}
+		out.RequestBodyBufferLimit = wrapperspb.UInt64(cmp.Or(r.BodyLimit, config.DefaultHeld))
+		filters[ChatCapsFilter] = pack(&route.FilterConfig{Config: &anypb.Any{}})
+	}
+	if c := s.corsOf(r); c != nil {
+		filters[CORSFilter] = turnedOn(corsPolicy(*c, r.Matches()))
+	}
+	if len(filters) > 0 {
+		out.TypedPerFilterConfig = filters
 	}
 	if r.Respond != nil {
 		respond(out, *r.Respond)
@@ -120,8 +129,15 @@ func (s *Set) route(r config.Route, p config.Pattern, method string) *route.Rout
 	if !r.ForwardCredentials {
 		out.RequestHeadersToRemove = []string{"authorization"}
 	}
-	out.Action = &route.Route_Route{Route: s.action(r, method)}
+	a := s.action(r, method)
+	rewrite(a, p, r.Rewrite, s.products[r.Product])
+	out.Action = &route.Route_Route{Route: a}
 	return out
+}
+
+// named tells the access log the name of a route, without its revision.
+func named(name string) *core.Metadata {
+	return &core.Metadata{FilterMetadata: map[string]*structpb.Struct{"sluice": object(map[string]string{"route": name})}}
 }
 
 // respond makes out answer at the edge.
@@ -141,25 +157,27 @@ func respond(out *route.Route, r config.Respond) {
 	out.Action = &route.Route_DirectResponse{DirectResponse: direct}
 }
 
-// match compares the method, then the path: by bytes where the path allows it.
-func match(path string, p config.Pattern, method string) *route.RouteMatch {
+// match compares the method, then hosts and headers, then the path: by bytes
+// where it allows that.
+func match(r config.Route, p config.Pattern, method string) *route.RouteMatch {
 	m := &route.RouteMatch{}
 	prefix, onlyPrefix := p.Prefix()
 	switch {
 	case p.IsLiteral():
-		m.PathSpecifier = &route.RouteMatch_Path{Path: path}
+		m.PathSpecifier = &route.RouteMatch_Path{Path: r.Path}
 	case onlyPrefix:
 		m.PathSpecifier = &route.RouteMatch_Prefix{Prefix: prefix}
 	default:
 		m.PathSpecifier = &route.RouteMatch_SafeRegex{SafeRegex: &matcher.RegexMatcher{Regex: p.Regexp()}}
 	}
 	if method != "" {
-		m.Headers = []*route.HeaderMatcher{{
-			Name: ":method",
-			HeaderMatchSpecifier: &route.HeaderMatcher_StringMatch{StringMatch: &matcher.StringMatcher{
-				MatchPattern: &matcher.StringMatcher_Exact{Exact: method},
-			}},
-		}}
+		m.Headers = []*route.HeaderMatcher{headerMatch(config.HeaderMatch{Name: ":method", Value: method})}
+	}
+	if len(r.Hosts) > 0 {
+		m.Headers = append(m.Headers, hostMatch(r.Hosts))
+	}
+	for _, h := range r.Headers {
+		m.Headers = append(m.Headers, headerMatch(h))
 	}
 	return m
 }
@@ -169,18 +187,13 @@ func (s *Set) action(r config.Route, method string) *route.RouteAction {
 		ClusterSpecifier:            &route.RouteAction_Cluster{Cluster: r.Product},
 		ClusterNotFoundResponseCode: route.RouteAction_SERVICE_UNAVAILABLE,
 		Timeout:                     durationpb.New(r.Timeout.Or(defaultTimeout)),
-		RetryPolicy:                 retries(s.product(r.Product), method),
+		RetryPolicy:                 retries(s.products[r.Product], method),
 	}
 	if r.Streaming {
 		a.Timeout = durationpb.New(0)
 		a.IdleTimeout = durationpb.New(r.Timeout.Or(defaultStreamIdle))
 	}
 	return a
-}
-
-func (s *Set) product(name string) config.Product {
-	i := slices.IndexFunc(s.doc.Products, func(p config.Product) bool { return p.Name == name })
-	return s.doc.Products[i]
 }
 
 // retries lets a request be sent again when the product cannot have seen it;
@@ -194,11 +207,19 @@ func retries(p config.Product, method string) *route.RetryPolicy {
 		return nil
 	}
 	on := "connect-failure,refused-stream,reset-before-request"
+	var statuses []uint32
 	if method == "GET" || method == "HEAD" || method == "OPTIONS" {
 		on += ",reset"
+		if len(p.RetryOn) > 0 {
+			on, statuses = on+",retriable-status-codes", p.RetryOn
+		}
+	}
+	var try *durationpb.Duration
+	if p.TryTimeout != "" {
+		try = durationpb.New(p.TryTimeout.Or(defaultTimeout))
 	}
 	return &route.RetryPolicy{
-		RetryOn: on, NumRetries: u32(n),
+		RetryOn: on, NumRetries: u32(n), RetriableStatusCodes: statuses, PerTryTimeout: try,
 		RetryBackOff: &route.RetryPolicy_RetryBackOff{
 			BaseInterval: durationpb.New(25 * time.Millisecond), MaxInterval: durationpb.New(250 * time.Millisecond),
 		},

@@ -25,7 +25,7 @@ func compiled(t *testing.T, r config.Route) []*route.Route {
 		Routes:   []config.Route{r},
 	}
 	rc := build(t, d, Options{}).Routes[r.ListenerName()]
-	return slices.DeleteFunc(rc.VirtualHosts[0].Routes, func(r *route.Route) bool { return r.Name != "it" })
+	return slices.DeleteFunc(rc.VirtualHosts[0].Routes, func(r *route.Route) bool { return !strings.HasPrefix(r.Name, "it@") })
 }
 
 func TestProductSeesTheCredentialOnlyWhereTheRouteSaysSo(t *testing.T) {
@@ -103,7 +103,10 @@ func TestBodiesThatFiltersMustSee(t *testing.T) {
 	if r.RequestBodyBufferLimit.GetValue() != 123 || r.TypedPerFilterConfig[ChatCapsFilter] == nil {
 		t.Errorf("%v", r)
 	}
-	if r := compiled(t, config.Route{Path: "/a"})[0]; r.RequestBodyBufferLimit != nil || r.TypedPerFilterConfig != nil {
+	if r := compiled(t, config.Route{Path: "/a", ChatCaps: true})[0]; r.RequestBodyBufferLimit.GetValue() != config.DefaultHeld {
+		t.Errorf("%v", r)
+	}
+	if r := compiled(t, config.Route{Path: "/a", BodyLimit: 123})[0]; r.RequestBodyBufferLimit != nil || r.TypedPerFilterConfig != nil {
 		t.Errorf("%v", r)
 	}
 }

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"fmt"
+	"testing"
+)
+
+func TestWhereProductsMayBe(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]string{"": "<nil> true", "any": "<nil> true", "none": "&{[]} true", "10.0.0.0/8, fd00::/8": "&{[10.0.0.0/8 fd00::/8]} true", "10.0.0.0/99": "false"} {
+		env := environment{lookup: func(string) (string, bool) { return value, true }}
+		u, err := env.upstreams()
+		got := fmt.Sprint(u, " ", err == nil)
+		if err != nil {
+			got = "false"
+		}
+		if got != want {
+			t.Errorf("%q: %s, want %s", value, got, want)
+		}
+	}
+}
+
+func TestHostAndPortOfAURL(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"http://gw.example": "gw.example:80", "https://gw.example/": "gw.example:443", "http://127.0.0.1:8080": "127.0.0.1:8080", "gw": "", "http://[::1]": "[::1]:80",
+	} {
+		if got := hostPort(text); got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}

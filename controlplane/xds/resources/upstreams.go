@@ -1,0 +1,87 @@
+package resources
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/controlplane/config"
+	"sluice.dev/sluice/controlplane/outbound"
+	"sluice.dev/sluice/filters/decision"
+)
+
+// Upstreams lets products be on the open Internet and in some networks besides.
+type Upstreams struct{ Networks []netip.Prefix }
+
+// checkUpstreams names every address of d that o cannot serve, or does not let
+// be: the name of no address, one of the edges' own, one in a private network.
+func (o Options) checkUpstreams(d config.Document) error {
+	var details []decision.Detail
+	for i, p := range d.Products {
+		for j, u := range p.Upstreams {
+			if issue, expected := o.upstreamFault(u.Address); issue != "" {
+				details = append(details, decision.Detail{Field: fmt.Sprintf("products[%d].upstreams[%d].address", i, j), Issue: issue, Expected: expected})
+			}
+		}
+	}
+	return controlplane.Invalid(details)
+}
+
+func (o Options) upstreamFault(addr string) (issue, expected string) {
+	resolved, err := o.resolve(addr)
+	if err != nil {
+		return err.Error(), "one of " + strings.Join(slices.Sorted(maps.Keys(o.Addresses)), ", ")
+	}
+	if slices.ContainsFunc(o.Own, func(own string) bool { return canonical(own) == canonical(resolved) }) {
+		return "is an edge's own: its requests would come back for ever", "the address of a service behind the edge"
+	}
+	if resolved == addr && o.Upstreams != nil && !o.Upstreams.permit(addr) {
+		return "is in a private network", "a public address, or one in a network that the control plane allows"
+	}
+	return "", ""
+}
+
+// resolve replaces a ${name} by the address that the control plane was given.
+func (o Options) resolve(addr string) (string, error) {
+	name, ok := strings.CutPrefix(addr, "${")
+	if !ok {
+		return addr, nil
+	}
+	if addr, ok = o.Addresses[strings.TrimSuffix(name, "}")]; !ok {
+		return "", errors.New("is not the name of an address")
+	}
+	return addr, nil
+}
+
+// canonical makes the ways to write this machine one.
+func canonical(hostport string) string {
+	host, port, err := net.SplitHostPort(strings.ToLower(hostport))
+	if err != nil {
+		return hostport
+	}
+	if ip, err := netip.ParseAddr(host); err == nil && (ip.IsLoopback() || ip.IsUnspecified()) || host == "localhost" || host == "" {
+		host = "localhost"
+	}
+	return net.JoinHostPort(host, port)
+}
+
+// privateNames are endings of names that only mean something in a private
+// network. What other names mean is up to the edge's resolver.
+var privateNames = []string{".local", ".localhost", ".internal", ".lan", ".home.arpa"}
+
+func (u Upstreams) permit(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return false
+	}
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return outbound.Public(ip) || slices.ContainsFunc(u.Networks, func(n netip.Prefix) bool { return n.Contains(ip.Unmap()) })
+	}
+	host = strings.TrimSuffix(strings.ToLower(host), ".")
+	return strings.Contains(host, ".") && !slices.ContainsFunc(privateNames, func(end string) bool { return strings.HasSuffix(host, end) })
+}

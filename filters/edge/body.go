@@ -1,0 +1,50 @@
+package main
+
+import (
+	"strconv"
+
+	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
+	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/filters/wasmhost"
+)
+
+// body holds a request's body to its route's limit, and nothing of the body.
+type body struct {
+	limit uint64 // bytes; 0: any number
+	seen  uint64
+}
+
+// announced refuses a body that says beforehand that it is too large. end: the
+// request has none, and costs nothing here.
+func (b *body) announced(limit uint64, end bool) decision.Decision {
+	if end || limit == 0 {
+		return decision.Pass
+	}
+	b.limit = limit
+	if n, err := strconv.ParseUint(wasmhost.Header("content-length"), 10, 64); err == nil && n > limit {
+		return tooLarge(limit)
+	}
+	return decision.Pass
+}
+
+// grows counts n more bytes; it reports whether they are still within the limit.
+func (b *body) grows(n int) bool {
+	b.seen += uint64(n)
+	return b.limit == 0 || b.seen <= b.limit
+}
+
+func tooLarge(limit uint64) decision.Decision {
+	return decision.Decision{Code: decision.TooLarge, Detail: decision.Detail{
+		Field: "body", Issue: "is too large", Expected: "at most " + strconv.FormatUint(limit, 10) + " bytes"}}
+}
+
+// OnHttpRequestBody ends a request whose body, sent without its length, turns
+// out to be too large. What its product got so far is cut off.
+func (r *request) OnHttpRequestBody(n int, _ bool) types.Action {
+	if r.body.grows(n) {
+		return types.ActionContinue
+	}
+	r.plugin.denied.Increment(1)
+	r.answer(tooLarge(r.body.limit))
+	return types.ActionPause
+}
