@@ -43,7 +43,7 @@ type Config struct {
 	// ControlPlane lists the control plane's replicas: IP addresses, or names
 	// that are then resolved again and again.
 	ControlPlane []string
-	// FeedToken authenticates the edge to the key feed. Empty: no token.
+	// FeedToken authenticates the edge to the control plane. Empty: no token.
 	FeedToken string
 	// MaxHeapBytes is where Envoy stops accepting requests. Zero: 2 GiB.
 	MaxHeapBytes uint64

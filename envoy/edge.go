@@ -26,6 +26,10 @@ type EdgeConfig struct {
 	// of 127.0.0.1, and zero MaxConnections is 50,000 or half of the open files
 	// that the system allows, whichever is less.
 	Bootstrap Config
+	// Agent stands between Envoy and the control plane; nil: Envoy talks to
+	// Bootstrap.ControlPlane itself, with Bootstrap.FeedToken. With an agent both
+	// are set from it.
+	Agent Agent
 	// Binary is Envoy, see Find.
 	Binary string
 	// Dir becomes Envoy's working folder: it holds wasm/keysync.wasm, and every
@@ -49,6 +53,17 @@ type EdgeConfig struct {
 	DocsBase string
 	// Now tells the time. Nil: time.Now.
 	Now func() time.Time
+}
+
+// Agent is what an edge's Envoy talks to: relay.Relay.
+type Agent interface {
+	// Addr is where it listens.
+	Addr() string
+	// Admit returns the token of an Envoy that is about to start.
+	Admit() (token string)
+	// Expired returns a channel that closes when Envoy must stop serving, as what
+	// it holds is too old.
+	Expired() <-chan struct{}
 }
 
 // Edge is one Envoy and its doorman.
@@ -91,6 +106,9 @@ func NewEdge(cfg EdgeConfig) (*Edge, error) {
 
 // fill sets defaults and renders the bootstrap once, to learn of mistakes early.
 func (c *EdgeConfig) fill() error {
+	if c.Agent != nil {
+		c.Bootstrap.ControlPlane = []string{c.Agent.Addr()}
+	}
 	if c.Bootstrap.AdminAddr == "" {
 		addr, err := freeAddr()
 		if err != nil {
@@ -166,6 +184,9 @@ func (e *Edge) closeDoor() error {
 func (e *Edge) writeBootstrap() (string, error) {
 	cfg := e.cfg.Bootstrap
 	cfg.Boot = cmp.Or(cfg.Boot, rand.Text())
+	if e.cfg.Agent != nil {
+		cfg.FeedToken = e.cfg.Agent.Admit()
+	}
 	text, err := Render(cfg)
 	if err != nil {
 		return "", err

@@ -57,11 +57,14 @@ func (e *Edge) runOnce(ctx context.Context) error {
 	if err := e.launch(); err != nil {
 		return err
 	}
+	var expired <-chan struct{} // nil until it serves
 	for tick := time.NewTicker(pollEvery); ; {
 		select {
 		case <-ctx.Done():
 			tick.Stop()
 			return e.drain()
+		case <-expired:
+			return e.expel()
 		case <-e.proc.Done():
 			tick.Stop()
 			return errors.Join(errors.New("envoy ended by itself"), e.proc.Err())
@@ -69,9 +72,21 @@ func (e *Edge) runOnce(ctx context.Context) error {
 			if e.admin.listening(ctx, e.ports) {
 				tick.Stop()
 				e.announce()
+				if e.cfg.Agent != nil {
+					expired = e.cfg.Agent.Expired()
+				}
 			}
 		}
 	}
+}
+
+// expel stops an Envoy whose state is too old to serve from. The next one gets no
+// listeners before a replica answers, so the doorman stays.
+func (e *Edge) expel() error {
+	if err := e.openDoor(); err != nil {
+		return err
+	}
+	return errors.Join(errors.New("what it serves from is too old"), e.proc.Stop(syscall.SIGTERM, killAfter))
 }
 
 // launch starts the process.

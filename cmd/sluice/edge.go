@@ -3,14 +3,19 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
 	"sluice.dev/sluice/envoy"
+	"sluice.dev/sluice/envoy/relay"
 )
 
-// runEdge supervises one Envoy.
+// runEdge supervises one Envoy, and stands between it and the control plane.
 func runEdge(ctx context.Context, env environment) error {
 	binary, err := env.envoy()
 	if err != nil {
@@ -25,18 +30,22 @@ func runEdge(ctx context.Context, env environment) error {
 		return err
 	}
 	name := env.get("SLUICE_EDGE_NAME")
+	state := filepath.Join(env.get("SLUICE_STATE_DIR"), "edges", name)
+	agent, err := env.agent(name, state)
+	if err != nil {
+		return err
+	}
 	edge, err := envoy.NewEdge(envoy.EdgeConfig{
 		Bootstrap: envoy.Config{
-			NodeID:       name,
-			GatewayAddr:  env.get("SLUICE_GATEWAY_ADDR"),
-			RuntimeAddr:  env.get("SLUICE_RUNTIME_ADDR"),
-			AdminAddr:    env.get("SLUICE_ENVOY_ADMIN_ADDR"),
-			ControlPlane: strings.Split(env.get("SLUICE_XDS_ADDR"), ","),
-			FeedToken:    env.get("SLUICE_FEED_TOKEN"),
+			NodeID:      name,
+			GatewayAddr: env.get("SLUICE_GATEWAY_ADDR"),
+			RuntimeAddr: env.get("SLUICE_RUNTIME_ADDR"),
+			AdminAddr:   env.get("SLUICE_ENVOY_ADMIN_ADDR"),
 		},
+		Agent:       agent,
 		Binary:      binary,
 		Dir:         dir,
-		StateDir:    filepath.Join(env.get("SLUICE_STATE_DIR"), "edges", name),
+		StateDir:    state,
 		Concurrency: concurrency,
 		Output:      os.Stderr,
 		DocsBase:    env.publicURL(),
@@ -44,7 +53,46 @@ func runEdge(ctx context.Context, env environment) error {
 	if err != nil {
 		return err
 	}
-	return edge.Run(ctx)
+	return env.runBoth(ctx, agent, edge)
+}
+
+// runBoth runs the edge until ctx ends, and the agent until the edge has.
+func (e environment) runBoth(ctx context.Context, agent *relay.Relay, edge *envoy.Edge) error {
+	inner, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	g, inner := errgroup.WithContext(inner)
+	g.Go(func() error { return agent.Run(inner) })
+	if addr := e.get("SLUICE_EDGE_METRICS_ADDR"); addr != "" {
+		metrics := prometheus.NewRegistry()
+		metrics.MustRegister(agent)
+		g.Go(func() error {
+			return serve(inner, endpoint{name: "metrics", addr: addr, handler: withMetrics(http.NotFoundHandler(), metrics)})
+		})
+	}
+	g.Go(func() error {
+		defer stop()
+		outer, end := context.WithCancel(ctx)
+		defer end()
+		context.AfterFunc(inner, end) // an edge whose agent has failed drains as well
+		return edge.Run(outer)
+	})
+	return g.Wait()
+}
+
+// agent is what stands between Envoy and the control plane.
+func (e environment) agent(name, state string) (*relay.Relay, error) {
+	age, err := time.ParseDuration(e.get("SLUICE_EDGE_MAX_STATE_AGE"))
+	if err != nil || age <= 0 {
+		return nil, fmt.Errorf("SLUICE_EDGE_MAX_STATE_AGE is %q: expected a time such as 24h", e.get("SLUICE_EDGE_MAX_STATE_AGE"))
+	}
+	return relay.New(relay.Config{
+		Upstreams: strings.Split(e.get("SLUICE_XDS_ADDR"), ","),
+		Token:     e.get("SLUICE_FEED_TOKEN"),
+		Edge:      name,
+		Build:     version,
+		Dir:       state,
+		MaxAge:    age,
+	})
 }
 
 // envoy finds Envoy's binary.

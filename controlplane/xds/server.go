@@ -7,6 +7,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"sluice.dev/sluice/controlplane/config"
 	"sluice.dev/sluice/controlplane/xds/resources"
@@ -39,6 +41,10 @@ type Config struct {
 	// Log is for connections, publications and refusals; nil: slog.Default.
 	Log *slog.Logger
 }
+
+// VersionHeader is the response header that says that a stream is served, and
+// from which version on.
+const VersionHeader = "sluice-config-version"
 
 // Server serves edges. Several replicas that publish the same version serve
 // equal resources with equal versions, so an edge may move from one to another.
@@ -101,9 +107,9 @@ func (s *Server) DeltaAggregatedResources(stream discovery.AggregatedDiscoverySe
 	if s.Version() == 0 {
 		return status.Error(codes.Unavailable, "no configuration has been loaded yet")
 	}
-	// Headers at once, and not with the first change: so a relay learns whether
-	// this replica serves it.
-	if err := stream.SendHeader(nil); err != nil {
+	// Headers at once, and not with the first change: so an edge's relay learns
+	// that this replica serves it.
+	if err := stream.SendHeader(metadata.Pairs(VersionHeader, strconv.FormatInt(s.Version(), 10))); err != nil {
 		return err
 	}
 	return s.streams.DeltaStreamHandler(stream, resource.AnyType)

@@ -29,11 +29,19 @@ func (s State) Query(wait int) string {
 func (s State) Apply(p Page, store Store) State {
 	if p.Snapshot {
 		replaceRange(p, store)
-		return State{Epoch: p.Epoch, Position: p.Position, Cursor: p.Cursor, Ready: s.Ready || p.Last, Loading: !p.Last}
+		return s.After(p)
 	}
 	for r := p.Records; len(r) > 0; r = r[RecordSize:] {
 		n := Tag(r[:16]).Bucket()
 		store.SetBucket(n, Apply(store.Bucket(n), r[:RecordSize]))
+	}
+	return s.After(p)
+}
+
+// After is the state of who was in state s and has taken page p.
+func (s State) After(p Page) State {
+	if p.Snapshot {
+		return State{Epoch: p.Epoch, Position: p.Position, Cursor: p.Cursor, Ready: s.Ready || p.Last, Loading: !p.Last}
 	}
 	return State{Epoch: p.Epoch, Position: p.Position, Ready: s.Ready}
 }

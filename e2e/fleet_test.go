@@ -1,0 +1,260 @@
+package e2e
+
+import (
+	"errors"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+// wire is a TCP proxy that can be cut.
+type wire struct {
+	to       string
+	listener net.Listener
+
+	mu    sync.Mutex
+	cut   bool
+	conns map[net.Conn]bool
+}
+
+// newWire returns a wire to addr.
+func newWire(t testing.TB, addr string) *wire {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &wire{to: addr, listener: l, conns: map[net.Conn]bool{}}
+	t.Cleanup(func() { l.Close(); w.set(true) })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go w.carry(c)
+		}
+	}()
+	return w
+}
+
+func (w *wire) addr() string { return w.listener.Addr().String() }
+
+// set cuts the wire, with everything that runs over it, or mends it.
+func (w *wire) set(cut bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.cut = cut
+	if cut {
+		for c := range w.conns {
+			c.Close()
+		}
+		clear(w.conns)
+	}
+}
+
+// keep notes a connection, unless the wire is cut.
+func (w *wire) keep(c net.Conn) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.cut {
+		c.Close()
+		return false
+	}
+	w.conns[c] = true
+	return true
+}
+
+func (w *wire) carry(c net.Conn) {
+	if !w.keep(c) {
+		return
+	}
+	far, err := net.Dial("tcp", w.to)
+	if err != nil || !w.keep(far) {
+		c.Close()
+		return
+	}
+	go func() { _, _ = io.Copy(far, c); far.Close(); c.Close() }()
+	_, _ = io.Copy(c, far)
+	far.Close()
+	c.Close()
+}
+
+// edge is one more edge of a stack, in a process of the test.
+type edge struct {
+	name, base, metrics string
+	env                 map[string]string
+	cmd                 *exec.Cmd
+	out                 *output
+}
+
+// secrets are those of the stack's processes.
+func (s *stack) secrets(t testing.TB) map[string]string {
+	t.Helper()
+	env := maps.Clone(s.env)
+	maps.Copy(env, readEnv(t, filepath.Join(s.dir, "secrets.env")))
+	return env
+}
+
+// addEdge starts one more edge, whose control plane is at xds, and waits until
+// it serves.
+func (s *stack) addEdge(t testing.TB, name, xds string, extra ...string) *edge {
+	t.Helper()
+	env := s.secrets(t)
+	addrs := freeAddrs(t, 4)
+	env["SLUICE_STATE_DIR"], env["SLUICE_EDGE_NAME"], env["SLUICE_XDS_ADDR"] = t.TempDir(), name, xds
+	env["SLUICE_GATEWAY_ADDR"], env["SLUICE_RUNTIME_ADDR"], env["SLUICE_ENVOY_ADMIN_ADDR"], env["SLUICE_EDGE_METRICS_ADDR"] = addrs[0], addrs[1], addrs[2], addrs[3]
+	env["SLUICE_EDGE_CONCURRENCY"] = "1"
+	for i := 0; i < len(extra); i += 2 {
+		env[extra[i]] = extra[i+1]
+	}
+	e := &edge{name: name, base: "http://" + addrs[0], metrics: "http://" + addrs[3] + "/metrics", env: env}
+	e.start(t)
+	t.Cleanup(func() { e.stop(t) })
+	e.answers(t, s.dev["SLUICE_API_KEY"], http.StatusOK)
+	return e
+}
+
+func (e *edge) start(t testing.TB) {
+	t.Helper()
+	e.cmd, e.out = command(t, e.env, "edge"), &output{ready: make(chan struct{})}
+	e.cmd.Stdout, e.cmd.Stderr = e.out, e.out
+	if err := e.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// stop ends the edge in order.
+func (e *edge) stop(t testing.TB) {
+	t.Helper()
+	if err := errors.Join(e.cmd.Process.Signal(syscall.SIGTERM), e.cmd.Wait()); err != nil {
+		t.Errorf("%s: %v\n%s", e.name, err, e.out)
+	}
+}
+
+// kill ends the edge as a crash of its machine does.
+func (e *edge) kill(t testing.TB) {
+	t.Helper()
+	if err := e.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = e.cmd.Wait()
+}
+
+// answers waits until a request with key has the status.
+func (e *edge) answers(t testing.TB, key string, status int) {
+	t.Helper()
+	eventually(t, e.name+" answers", func() error {
+		r, err := try(http.MethodGet, e.base+"/v1/streams?limit=1", key, nil)
+		if err == nil && r.StatusCode != status {
+			err = errors.New(r.Status + " " + r.body + "\n" + e.out.tail())
+		}
+		return err
+	})
+}
+
+// tail is the end of what was written.
+func (o *output) tail() string {
+	s := o.String()
+	return s[max(0, len(s)-2000):]
+}
+
+// is waits until the agent says that the edge is in a state.
+func (e *edge) is(t testing.TB, state string) {
+	t.Helper()
+	eventually(t, e.name+" is "+state, func() error {
+		r, err := try(http.MethodGet, e.metrics, "", nil)
+		if err == nil && !strings.Contains(r.body, `sluice_agent_state{state="`+state+`"} 1`) {
+			err = errors.New(r.body)
+		}
+		return err
+	})
+}
+
+// listed waits until the fleet shows the edge in a state.
+func (s *stack) listed(t testing.TB, name, state string) {
+	t.Helper()
+	eventually(t, name+" is shown as "+state, func() error {
+		status, out, errs := sluice(t, s.admin(), "edges")
+		for line := range strings.Lines(out) {
+			if f := strings.Fields(line); len(f) > 1 && f[0] == name && f[1] == state {
+				return nil
+			}
+		}
+		return errors.New(out + errs + exitText(status))
+	})
+}
+
+func exitText(status int) string {
+	if status == 0 {
+		return ""
+	}
+	return "the command failed"
+}
+
+// admin is the environment of commands.
+func (s *stack) admin() map[string]string {
+	return map[string]string{"SLUICE_ADMIN_URL": s.dev["SLUICE_ADMIN_URL"], "SLUICE_ADMIN_KEY": s.dev["SLUICE_ADMIN_KEY"]}
+}
+
+// An edge that is cut off goes on, also across a crash; what changed meanwhile
+// reaches it when it is connected again.
+func TestEdgeCutOffFromTheControlPlane(t *testing.T) {
+	t.Parallel()
+	s := theStack(t)
+	w := newWire(t, s.env["SLUICE_XDS_ADDR"])
+	e := s.addEdge(t, "edge-cut", w.addr())
+	s.listed(t, "edge-cut", "current")
+	kept, _ := s.newKey(t, "streams:read")
+	revoked, id := s.newKey(t, "streams:read")
+	e.answers(t, kept, 200)
+	e.answers(t, revoked, 200)
+	e.is(t, "live")
+	w.set(true)
+	e.is(t, "cached")
+	late, _ := s.newKey(t, "streams:read")
+	wantStatus(t, call(t, http.MethodDelete, s.url("/v1/auth/keys/"+id), s.dev["SLUICE_SESSION_TOKEN"], nil), http.StatusNoContent)
+	for _, crash := range []bool{false, true} {
+		if crash {
+			e.kill(t)
+			e.start(t)
+		}
+		e.answers(t, kept, 200)
+		e.answers(t, revoked, 200) // it cannot know
+		e.answers(t, late, 401)
+		e.answers(t, unknownKey, 401)
+		e.is(t, "cached")
+	}
+	w.set(false)
+	e.answers(t, revoked, 401)
+	e.answers(t, late, 200)
+	e.is(t, "live")
+	s.listed(t, "edge-cut", "current")
+}
+
+// An edge that has heard of no control plane for too long stops, and comes back
+// when it has.
+func TestEdgeStopsWhenItsStateIsTooOld(t *testing.T) {
+	t.Parallel()
+	s := theStack(t)
+	w := newWire(t, s.env["SLUICE_XDS_ADDR"])
+	e := s.addEdge(t, "edge-old", w.addr(), "SLUICE_EDGE_MAX_STATE_AGE", "3s")
+	key := s.dev["SLUICE_API_KEY"]
+	w.set(true)
+	e.answers(t, key, 503)
+	e.is(t, "closed")
+	e.kill(t)
+	e.start(t)
+	e.answers(t, key, 503)
+	e.is(t, "closed")
+	w.set(false)
+	e.answers(t, key, 200)
+	e.is(t, "live")
+}

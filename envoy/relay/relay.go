@@ -1,0 +1,214 @@
+// Package relay stands between one edge's Envoy and the control plane: it passes
+// the discovery stream and the key feed on, keeps what Envoy has accepted on
+// disk, and serves from there while no replica answers.
+//
+// It is thin. A discovery stream of Envoy is a stream to one replica, message by
+// message, so what Envoy accepts or refuses reaches the control plane as Envoy
+// said it, and versions are the control plane's own. When the replica goes,
+// Envoy's stream ends too; it comes back at once with the versions it holds, and
+// is passed to another replica. The key feed is read once, onto a tape, from
+// which Envoy loads; see [tape].
+//
+// The state folder has mode 0700 and its files 0600: keys are there as hashes
+// only, but the feed also carries the secret that signs identity headers, which
+// is not encrypted on disk.
+package relay
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+)
+
+// DefaultMaxAge is for how long an edge serves without a word from any replica.
+const DefaultMaxAge = 24 * time.Hour
+
+// Config says between whom a Relay stands.
+type Config struct {
+	// Upstreams are the control plane's replicas, host:port each. The first that
+	// answers serves, and is kept until it fails.
+	Upstreams []string
+	// TLS is how replicas are called; nil: without encryption. Certificates that
+	// change come through its GetClientCertificate.
+	TLS *tls.Config
+	// Token is what replicas ask for; empty: nothing.
+	Token string
+	// Edge is the name of this edge, and Build the agent's version, for reports.
+	Edge, Build string
+	// Dir is the state folder; it is made if it is not there.
+	Dir string
+	// MaxAge is how old a saved state may be. 0: DefaultMaxAge.
+	MaxAge time.Duration
+	// Report is how often the edge reports when nothing changes. 0: 5 s.
+	Report time.Duration
+	// Now is the clock, by which the age of a saved state goes; nil: time.Now.
+	Now func() time.Time
+	Log *slog.Logger // nil: slog.Default
+}
+
+// Relay is the agent's side of one edge. Make it with New, then call Run.
+type Relay struct {
+	cfg       Config
+	listener  net.Listener
+	upstreams *upstreams
+	book      *book
+	feed      *feed
+	age       *age
+	began     time.Time
+
+	mu      sync.Mutex
+	envoys  []*envoy // newest last
+	started int64    // Envoys admitted so far
+}
+
+// keptEnvoys is how many Envoys may be connected: the one that serves, and one
+// that takes over from it.
+const keptEnvoys = 2
+
+// envoy is one process that may use the relay.
+type envoy struct {
+	token  string
+	loaded chan struct{} // closed when it has loaded the keys
+	once   sync.Once
+
+	mu              sync.Mutex
+	epoch, position uint64 // of the feed, by what it asked last
+}
+
+// New reads the saved state and listens on a port of 127.0.0.1. A state file
+// that is damaged is logged and put aside, as if it had never been.
+func New(c Config) (*Relay, error) {
+	c.fill()
+	if len(c.Upstreams) == 0 {
+		return nil, errors.New("no address of a control plane is given")
+	}
+	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+		return nil, err
+	}
+	up, err := newUpstreams(c)
+	if err != nil {
+		return nil, err
+	}
+	a := newAge(c)
+	r := &Relay{cfg: c, upstreams: up, age: a, book: loadBook(c, a), began: c.Now()}
+	if r.feed, err = newFeed(c, up, a); err != nil {
+		return nil, err
+	}
+	if r.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		return nil, fmt.Errorf("listen for Envoy: %w", err)
+	}
+	r.tell()
+	return r, nil
+}
+
+func (c *Config) fill() {
+	if c.MaxAge == 0 {
+		c.MaxAge = DefaultMaxAge
+	}
+	if c.Report == 0 {
+		c.Report = 5 * time.Second
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+}
+
+// tell logs what was found on disk.
+func (r *Relay) tell() {
+	switch {
+	case !r.age.known():
+		r.cfg.Log.Info("no saved state: the edge is closed until a replica answers")
+	case r.age.expired():
+		r.cfg.Log.Warn("the saved state is too old to serve from", "age", r.age.now().String(), "most", r.cfg.MaxAge.String())
+	default:
+		r.cfg.Log.Info("there is a saved state to serve from, should no replica answer", "age", r.age.now().String(), "resources", r.book.size(), "position", r.feed.position())
+	}
+}
+
+// Addr is where Envoy finds the discovery service and the key feed.
+func (r *Relay) Addr() string { return r.listener.Addr().String() }
+
+// Admit returns a token for an Envoy that is about to start. It must show it as
+// Bearer token with everything it asks for. The tokens of Envoys before the last
+// one are void from here on.
+func (r *Relay) Admit() string {
+	e := &envoy{token: rand.Text(), loaded: make(chan struct{})}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.started++
+	r.envoys = append(r.envoys, e)
+	if len(r.envoys) > keptEnvoys {
+		r.envoys = r.envoys[len(r.envoys)-keptEnvoys:]
+	}
+	return e.token
+}
+
+// Expired returns a channel that closes when the edge must stop serving, because
+// no replica has answered for longer than Config.MaxAge.
+func (r *Relay) Expired() <-chan struct{} { return r.age.over() }
+
+// Run serves Envoy until ctx ends, and then saves what there is to save.
+func (r *Relay) Run(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	s := &http.Server{Handler: r.handler(), ReadHeaderTimeout: 10 * time.Second, Protocols: new(http.Protocols)}
+	s.Protocols.SetHTTP1(true)
+	s.Protocols.SetUnencryptedHTTP2(true)
+	g.Go(func() error {
+		if err := s.Serve(r.listener); !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("serve Envoy: %w", err)
+		}
+		return nil
+	})
+	g.Go(func() error { <-ctx.Done(); return s.Close() })
+	g.Go(func() error { r.feed.run(ctx); return nil })
+	g.Go(func() error { r.book.run(ctx); return nil })
+	g.Go(func() error { r.age.run(ctx); return nil })
+	g.Go(func() error { r.report(ctx); return nil })
+	err := g.Wait()
+	r.upstreams.close()
+	return errors.Join(err, r.feed.close())
+}
+
+// handler serves the discovery service, the feed from the tape, and passes
+// everything else to a replica.
+func (r *Relay) handler() http.Handler {
+	streams := grpc.NewServer(grpc.MaxRecvMsgSize(maxMessage))
+	registerStreams(streams, r)
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+feedPath, func(w http.ResponseWriter, q *http.Request) {
+		r.feed.serve(w, q, r.caller(q.Header.Get("Authorization")))
+	})
+	mux.Handle("/envoy.service.discovery.v3.AggregatedDiscoveryService/", streams)
+	mux.Handle("/", r.upstreams.proxy())
+	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		if r.caller(q.Header.Get("Authorization")) == nil {
+			http.Error(w, "only this edge's Envoy may ask", http.StatusUnauthorized)
+			return
+		}
+		mux.ServeHTTP(w, q)
+	})
+}
+
+// newest is the Envoy that was admitted last; nil: none yet.
+func (r *Relay) newest() *envoy {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.envoys) == 0 {
+		return nil
+	}
+	return r.envoys[len(r.envoys)-1]
+}

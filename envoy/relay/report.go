@@ -1,0 +1,134 @@
+package relay
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// ReportPath is where replicas take reports.
+const ReportPath = "/fleet/v1/report"
+
+// The states of an edge.
+const (
+	Starting = "starting" // it holds nothing yet
+	Live     = "live"     // a replica confirms what it holds
+	Cached   = "cached"   // no replica answers: it serves from what it holds
+	Closed   = "closed"   // what it holds is too old to serve from
+)
+
+// Status is what the agent says of its edge; the wire form of a report.
+type Status struct {
+	Edge         string  `json:"edge"`
+	Build        string  `json:"build"`
+	State        string  `json:"state"`
+	StateAge     float64 `json:"state_age_seconds"` // since a replica confirmed what it holds
+	Uptime       float64 `json:"uptime_seconds"`
+	EnvoyEpoch   int64   `json:"envoy_epoch"` // Envoys that were started before this one
+	FeedEpoch    uint64  `json:"feed_epoch"`
+	FeedPosition uint64  `json:"feed_position"` // of Envoy
+}
+
+// Status returns the state of the edge now.
+func (r *Relay) Status() Status {
+	s := Status{Edge: r.cfg.Edge, Build: r.cfg.Build, State: r.state(), Uptime: r.cfg.Now().Sub(r.began).Seconds()}
+	if r.age.known() {
+		s.StateAge = r.age.now().Seconds()
+	}
+	r.mu.Lock()
+	s.EnvoyEpoch = max(0, r.started-1)
+	r.mu.Unlock()
+	if e := r.newest(); e != nil {
+		e.mu.Lock()
+		s.FeedEpoch, s.FeedPosition = e.epoch, e.position
+		e.mu.Unlock()
+	}
+	return s
+}
+
+func (r *Relay) state() string {
+	switch {
+	case r.age.fresh():
+		return Live
+	case !r.age.known():
+		return Starting
+	case r.age.expired():
+		return Closed
+	default:
+		return Cached
+	}
+}
+
+// lookEvery is how often it is looked whether the state has changed.
+const lookEvery = 200 * time.Millisecond
+
+// report tells a replica of each change of state, and everything else every
+// Config.Report, until ctx ends. What no replica hears is said again later.
+func (r *Relay) report(ctx context.Context) {
+	var said Status
+	var at time.Time
+	for pause(ctx, lookEvery) {
+		s := r.Status()
+		same := s.State == said.State && s.EnvoyEpoch == said.EnvoyEpoch
+		if same && r.cfg.Now().Sub(at) < r.cfg.Report {
+			continue
+		}
+		if !same {
+			r.cfg.Log.Info("state of the edge", "state", s.State, "position", s.FeedPosition)
+		}
+		said, at = s, r.cfg.Now()
+		r.send(ctx, s)
+	}
+}
+
+func (r *Relay) send(ctx context.Context, s Status) {
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	body, err := json.Marshal(s)
+	if err != nil {
+		return
+	}
+	q, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://replica"+ReportPath, bytes.NewReader(body))
+	if err != nil {
+		return
+	}
+	q.Header.Set("Content-Type", "application/json")
+	res, err := r.upstreams.http.Do(q)
+	if err != nil {
+		r.cfg.Log.Debug("no replica took a report", "cause", err)
+		return
+	}
+	defer res.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 1<<10))
+}
+
+// Describe implements prometheus.Collector.
+func (r *Relay) Describe(c chan<- *prometheus.Desc) { prometheus.DescribeByCollect(r, c) }
+
+// Collect implements prometheus.Collector: the state of the edge as the agent
+// knows it.
+func (r *Relay) Collect(c chan<- prometheus.Metric) {
+	s := r.Status()
+	gauge := func(name, help string, v float64, labels ...string) {
+		names := []string{}
+		if len(labels) > 0 {
+			names = append(names, "state")
+		}
+		c <- prometheus.MustNewConstMetric(prometheus.NewDesc("sluice_agent_"+name, help, names, nil), prometheus.GaugeValue, v, labels...)
+	}
+	for _, state := range []string{Starting, Live, Cached, Closed} {
+		is := 0.0
+		if s.State == state {
+			is = 1
+		}
+		gauge("state", "1 for the state that the edge is in: cached means that no replica answers.", is, state)
+	}
+	gauge("state_age_seconds", "Since a replica last confirmed what the edge holds.", s.StateAge)
+	gauge("feed_position", "Position of the key feed that Envoy holds.", float64(s.FeedPosition))
+	gauge("envoy_epoch", "Envoys that were started before the present one.", float64(s.EnvoyEpoch))
+}
