@@ -110,6 +110,10 @@ func (e environment) api(pool *pgxpool.Pool, edges *xds.Server, adapter respond.
 	if err != nil {
 		return api.Config{}, err
 	}
+	describedAdmin, err := adminDescription(adapter)
+	if err != nil {
+		return api.Config{}, err
+	}
 	people := sessions.New(e.sessions(pool))
 	apps := e.oauth(idempotency.DB{Pool: pool}, people)
 	documents := config.Admin{Store: config.Store{DB: pool}, Check: edges.Check, Respond: adapter}
@@ -127,7 +131,7 @@ func (e environment) api(pool *pgxpool.Pool, edges *xds.Server, adapter respond.
 			webhooks.InternalRoutes(s.webhooks, adapter),
 			func(r chi.Router) { s.schedules.Routes(r, adapter) },
 		},
-		Admin: []api.Routes{documents.Routes, fleet.Store{DB: pool}.AdminRoutes(adapter), oauth.AdminRoutes(apps, adapter)},
+		Admin: []api.Routes{documents.Routes, fleet.Store{DB: pool}.AdminRoutes(adapter), oauth.AdminRoutes(apps, adapter), describedAdmin},
 	}, nil
 }
 

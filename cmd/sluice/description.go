@@ -1,6 +1,10 @@
 package main
 
 import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/controlplane/api"
 	"sluice.dev/sluice/controlplane/config"
 	"sluice.dev/sluice/controlplane/openapi"
@@ -18,6 +22,29 @@ var fragments = []openapi.Fragment{
 	{Name: "schedules", Product: "api", YAML: schedules.OpenAPI},
 	{Name: "webhooks", Product: "api", YAML: webhooks.OpenAPI},
 	{Name: "media", Product: "media", YAML: media.OpenAPI},
+}
+
+// adminDescription serves the OpenAPI document of the admin API.
+func adminDescription(adapter respond.Adapter) (api.Routes, error) {
+	joined, err := openapi.Join(openapi.Fragment{Name: "admin", YAML: api.AdminOpenAPI})
+	if err != nil {
+		return nil, err
+	}
+	schemas, err := config.Schemas()
+	if err != nil {
+		return nil, err
+	}
+	joined.Define(schemas)
+	text, err := json.Marshal(joined.Whole(openapi.Info{
+		Title: "Sluice admin", Version: version,
+		Description: "For those who run the platform. Every path but /health needs a key with scope * of the operator.",
+	}))
+	if err != nil {
+		return nil, err
+	}
+	return func(r chi.Router) {
+		r.Get("/openapi.json", adapter.Handle(func(w http.ResponseWriter, r *http.Request) error { return openapi.Write(w, r, text) }))
+	}, nil
 }
 
 // publicDescription serves the OpenAPI document of the public API.

@@ -2,13 +2,19 @@ package main
 
 import (
 	"encoding/json"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/go-chi/chi/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"sluice.dev/sluice/controlplane/api"
 	"sluice.dev/sluice/controlplane/config"
 	"sluice.dev/sluice/controlplane/openapi"
+	"sluice.dev/sluice/controlplane/openapi/openapitest"
+	"sluice.dev/sluice/controlplane/respond"
 )
 
 // described is the public description under the default configuration.
@@ -31,6 +37,59 @@ func described(t *testing.T) (*openapi3.T, config.Document) {
 		t.Fatal(err)
 	}
 	return doc, d
+}
+
+// surfaces are what a control plane serves, over a database that is not there.
+func surfaces(t *testing.T) api.Config {
+	t.Helper()
+	const nowhere = "postgres://u:p@127.0.0.1:1/none"
+	pool, err := pgxpool.New(t.Context(), nowhere)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	set := map[string]string{"SLUICE_DATABASE_URL": nowhere, "SLUICE_IDENTITY_SECRETS": strings.Repeat("0", 64), "SLUICE_SECRETS_KEY": strings.Repeat("0", 64)}
+	env := environment{lookup: func(name string) (string, bool) { v, ok := set[name]; return v, ok }}
+	edges, err := env.xds(pool, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := env.api(pool, edges, respond.Adapter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// What operators are served is described in controlplane/api/admin.yaml, and the
+// other way round.
+func TestAdminAPIIsDescribed(t *testing.T) {
+	t.Parallel()
+	admin, err := adminDescription(respond.Adapter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, w := chi.NewRouter(), httptest.NewRecorder()
+	admin(r)
+	r.ServeHTTP(w, httptest.NewRequest("GET", "/openapi.json", nil))
+	described := openapitest.New(t, w.Body.Bytes()).Operations()
+	openapitest.Same(t, openapitest.Served(t, api.Admin(surfaces(t)).(chi.Routes), nil), described)
+}
+
+// What is served behind the gateway is described in a fragment, and what the
+// fragments of the API describe is served.
+func TestPublicAPIIsDescribed(t *testing.T) {
+	t.Parallel()
+	var described []string
+	for _, f := range fragments {
+		if f.Product == "api" {
+			described = append(described, openapitest.New(t, f.YAML).Operations()...)
+		}
+	}
+	atTheEdge := "GET /health" // which the gateway answers by itself
+	described = slices.DeleteFunc(described, func(op string) bool { return op == atTheEdge })
+	internal := func(path string) bool { return strings.HasPrefix(path, "/internal/") }
+	openapitest.Same(t, openapitest.Served(t, api.Public(surfaces(t)).(chi.Routes), internal), described)
 }
 
 // The description is valid OpenAPI 3.1, and clients can be made from its

@@ -7,3 +7,9 @@ import _ "embed" // for OpenAPI
 //
 //go:embed openapi.yaml
 var OpenAPI []byte
+
+// AdminOpenAPI describes all that operators are served: OpenAPI 3.1 as YAML. The
+// schemas of a configuration and its objects are config.Schema's.
+//
+//go:embed admin.yaml
+var AdminOpenAPI []byte

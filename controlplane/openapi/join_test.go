@@ -127,6 +127,16 @@ func TestOperationsWithoutARouteAreLeftOut(t *testing.T) {
 	}
 }
 
+func TestWholeDocumentHasWhatNoRouteLeadsTo(t *testing.T) {
+	t.Parallel()
+	d := join(t)
+	d.Define(map[string]any{"Extra": map[string]any{"type": "object"}})
+	w := d.Whole(Info{Title: "t"})
+	if at(w, "paths", "/v1/clips/{id}", "delete") == nil || at(w, "components", "schemas", "Extra") == nil || at(w, "components", "schemas", "Unused") == nil {
+		t.Error(w)
+	}
+}
+
 func TestWhatAPatternCovers(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -63,14 +63,13 @@ func arrange(vh *route.VirtualHost, routes []branched) {
 			branches[b] = &route.RouteList{}
 		}
 	}
+	names := slices.Sorted(maps.Keys(branches))
 	all, copies := &route.RouteList{}, 0
 	for _, r := range routes {
 		all.Routes = append(all.Routes, r.route)
-		for b, list := range branches {
-			if b == branchOf(r.start) || strings.HasPrefix(b, r.start) {
-				list.Routes = append(list.Routes, r.route)
-				copies++
-			}
+		for _, b := range under(names, r.start) {
+			branches[b].Routes = append(branches[b].Routes, r.route)
+			copies++
 		}
 	}
 	if len(routes) < treeFrom || copies > treeCopies*len(routes) {
@@ -78,6 +77,21 @@ func arrange(vh *route.VirtualHost, routes []branched) {
 		return
 	}
 	vh.Matcher = byPath(branches, rest(routes))
+}
+
+// under returns the branches, of a sorted list, in which a route with the given
+// start stands: its own, and those that begin with it.
+func under(names []string, start string) []string {
+	own := branchOf(start)
+	from, _ := slices.BinarySearch(names, start)
+	to := from
+	for to < len(names) && strings.HasPrefix(names[to], start) {
+		to++
+	}
+	if i, ok := slices.BinarySearch(names, own); ok && (i < from || i >= to) {
+		return append([]string{own}, names[from:to]...)
+	}
+	return names[from:to]
 }
 
 // rest is the list for paths that are under no branch: only routes whose start
