@@ -108,24 +108,30 @@ func (p *publisher) left(t testing.TB) {
 
 // notice is the body of a webhook.
 type notice struct {
-	Event, StreamID, RecordingID string
-	Data                         map[string]any
+	Event       string         `json:"event"`
+	StreamID    string         `json:"stream_id"`
+	RecordingID string         `json:"recording_id"`
+	Data        map[string]any `json:"data"`
 }
 
-// expect wants the next webhook to be of this event, rightly signed.
+// expect wants the next webhook of this stream to be of this event, rightly
+// signed. Others of the account, whose streams other tests have on air, are let by.
 func expect(t testing.TB, got chan hook, event, stream string) notice {
 	t.Helper()
-	h := receive(t, got)
-	var n struct {
-		Event       string         `json:"event"`
-		StreamID    string         `json:"stream_id"`
-		RecordingID string         `json:"recording_id"`
-		Data        map[string]any `json:"data"`
+	for {
+		h := receive(t, got)
+		var n notice
+		if err := json.Unmarshal(h.body, &n); err != nil {
+			t.Fatal(err)
+		}
+		if n.StreamID != stream {
+			continue
+		}
+		if n.Event != event {
+			t.Fatalf("%s, want %s", h.body, event)
+		}
+		return n
 	}
-	if err := json.Unmarshal(h.body, &n); err != nil || n.Event != event || n.StreamID != stream {
-		t.Fatalf("%s, want %s of %s (%v)", h.body, event, stream, err)
-	}
-	return notice(n)
 }
 
 // The real input: a publisher sends by RTMP, viewers watch through Envoy with a

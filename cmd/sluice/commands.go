@@ -39,5 +39,6 @@ func uses(env environment) []*cobra.Command {
 		classCommand(env),
 		edgesCommand(env),
 		cronCommand(),
+		demoCommand(env),
 	}
 }

@@ -67,7 +67,7 @@ func (e environment) ingest(ctx context.Context, c *media.Config) error {
 	}
 	c.Endpoints = streams.Endpoints{
 		RTMP: "rtmp://" + e.public("SLUICE_RTMP_ADDR") + "/live", SRT: "srt://" + e.public("SLUICE_SRT_ADDR"),
-		WebRTC: "http://" + e.public("SLUICE_WEBRTC_ADDR") + "/live", Playback: e.publicURL() + "/v1/playback",
+		WebRTC: e.publicURL() + "/v1/ingest", Playback: e.publicURL() + "/v1/playback",
 	}
 	if binary != programs.Off {
 		c.Endpoints.Available = true

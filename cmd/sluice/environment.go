@@ -25,7 +25,7 @@ var variables = []variable{
 	{"SLUICE_MEDIA_ENGINE", "", "MediaMTX's binary; empty: PATH, then the pinned tool; off: none, so that streams cannot be published"},
 	{"SLUICE_RTMP_ADDR", "127.0.0.1:1935", "where the media engine takes RTMP"},
 	{"SLUICE_SRT_ADDR", "127.0.0.1:8890", "where it takes SRT (UDP)"},
-	{"SLUICE_WEBRTC_ADDR", "127.0.0.1:8889", "where it takes WebRTC publishers (WHIP)"},
+	{"SLUICE_WEBRTC_ADDR", "127.0.0.1:8889", "where it takes the requests of WebRTC (WHIP and WHEP), which come through the gateway"},
 	{"SLUICE_WEBRTC_MEDIA_ADDR", "127.0.0.1:8189", "where it sends and takes the pictures of WebRTC (UDP)"},
 	{"SLUICE_HLS_LISTEN", "127.0.0.1:18004", "where it serves HLS, for the product only"},
 	{"SLUICE_ENGINE_API_LISTEN", "127.0.0.1:18005", "where it serves its own API, for `sluice engine` only"},

@@ -39,7 +39,7 @@ type Config struct {
 	// EngineHLS is the address below which the media engine serves HLS, such as
 	// http://127.0.0.1:8888/live. Empty: playback of streams answers 501.
 	EngineHLS string
-	// EngineWebRTC is the address below which it takes WHEP requests, such as
+	// EngineWebRTC is the address below which it takes WHIP and WHEP requests, such as
 	// http://127.0.0.1:8889/live. Empty: they answer 501.
 	EngineWebRTC string
 	// Allow lists addresses that sources may have although they are not public.
@@ -132,7 +132,7 @@ func (c *Config) fill() {
 	e := &c.Endpoints
 	fallback(&e.RTMP, "rtmp://127.0.0.1:1935/live")
 	fallback(&e.SRT, "srt://127.0.0.1:8890")
-	fallback(&e.WebRTC, "http://127.0.0.1:8889/live")
+	fallback(&e.WebRTC, "http://127.0.0.1:8080/v1/ingest")
 	fallback(&e.Playback, "http://127.0.0.1:8080/v1/playback")
 }
 

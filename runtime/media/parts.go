@@ -19,6 +19,7 @@ import (
 	"sluice.dev/sluice/runtime/media/ingest"
 	"sluice.dev/sluice/runtime/media/legacy"
 	"sluice.dev/sluice/runtime/media/playback"
+	"sluice.dev/sluice/runtime/media/signalling"
 	"sluice.dev/sluice/runtime/media/signing"
 	"sluice.dev/sluice/runtime/media/streams"
 	"sluice.dev/sluice/runtime/media/views"
@@ -61,10 +62,11 @@ func newParts(c Config) parts {
 		bodies: capability.Service{FFmpeg: tool, Slots: slots, Plans: c.Plans},
 	}
 	p.streams.Record = p.assets.OpenRecording
-	p.playback = playback.Service{DB: c.DB, Streams: p.streams, Keys: keys, Views: counter, Playback: link, Engine: c.EngineHLS, WebRTC: c.EngineWebRTC,
+	webrtc := signalling.Relay{Base: c.EngineWebRTC, Client: &http.Client{Timeout: engineTimeout}}
+	p.playback = playback.Service{DB: c.DB, Streams: p.streams, Keys: keys, Views: counter, Playback: link, Engine: c.EngineHLS, WebRTC: webrtc,
 		Client: &http.Client{Transport: &http.Transport{ResponseHeaderTimeout: engineTimeout, MaxIdleConnsPerHost: 64}}, Now: c.Now}
 	p.captions = captions.Service{DB: c.DB, Events: c.Events, Streams: p.streams, Watch: p.playback.Watch, Playback: link, Now: c.Now}
-	p.ingest = ingest.Service{Streams: p.streams}
+	p.ingest = ingest.Service{Streams: p.streams, WebRTC: webrtc}
 	p.legacy = legacy.Service{DB: c.DB, Assets: p.assets, Client: client, Jobs: jobs, Box: c.Box, Now: c.Now}
 	return p
 }
@@ -97,5 +99,5 @@ func (p parts) private() []privateRoutes {
 // public lists the parts whose routes anyone may call; each checks a token of
 // its own.
 func (p parts) public() []publicRoutes {
-	return []publicRoutes{p.assets, p.playback, p.captions}
+	return []publicRoutes{p.assets, p.playback, p.captions, p.ingest}
 }

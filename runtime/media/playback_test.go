@@ -21,7 +21,9 @@ func hlsEngine(t *testing.T) func(*media.Config) {
 		switch file := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]; {
 		case r.URL.Query().Has("token"):
 			w.WriteHeader(400)
-		case file == "whep" && r.Method == http.MethodPost:
+		case file == "whip" && r.Header.Get("Authorization") == "":
+			w.WriteHeader(401)
+		case (file == "whep" || file == "whip") && r.Method == http.MethodPost:
 			offer, _ := io.ReadAll(r.Body)
 			if string(offer) != "offer" {
 				w.WriteHeader(400)
@@ -59,8 +61,12 @@ func TestTheEmbedCodeIsSafeToPaste(t *testing.T) {
 		t.Error(html)
 	}
 	player := b.fetch(e.text("url")).want(200)
-	if strings.Contains(string(player.raw), "<script") || !strings.Contains(player.header.Get("Content-Security-Policy"), "default-src 'none'") {
-		t.Errorf("%s", player.raw)
+	page, policy := string(player.raw), player.header.Get("Content-Security-Policy")
+	if strings.Count(page, "<script") != 1 || strings.Contains(page, "alert(1)</script>") || !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "unsafe") {
+		t.Errorf("%s\n%s", policy, page)
+	}
+	if strings.Contains(page, "http:") || strings.Contains(page, "https:") {
+		t.Error("the player asks others")
 	}
 	b.do("GET", "/v1/streams/"+id+"/embed?width=1&height=x&muted=maybe", nil).wantError(400, "invalid_request", "width", "height", "muted")
 }

@@ -14,6 +14,7 @@ import (
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/runtime/media/ident"
 	"sluice.dev/sluice/runtime/media/owner"
+	"sluice.dev/sluice/runtime/media/signalling"
 	"sluice.dev/sluice/runtime/media/streams"
 )
 
@@ -49,6 +50,7 @@ type Output struct {
 // Service is what can be done with ingests.
 type Service struct {
 	Streams streams.Service
+	WebRTC  signalling.Relay // to the media engine
 }
 
 // Routes adds the routes to r, which must verify the caller's identity first.

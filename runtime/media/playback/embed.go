@@ -26,15 +26,6 @@ var frame = template.Must(template.New("frame").Parse(
 	`<iframe src="{{.Src}}" title="{{.Title}}" width="{{.Width}}" height="{{.Height}}" style="border:0" ` +
 		`allow="autoplay; fullscreen; picture-in-picture" allowfullscreen loading="lazy"></iframe>`))
 
-// page is the player. It loads nothing but the stream itself.
-var page = template.Must(template.New("page").Parse(`<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<meta name="referrer" content="no-referrer"><title>{{.Title}}</title>
-<style>html,body{margin:0;height:100%;background:#000;color:#ccc;font:16px sans-serif}video{width:100%;height:100%}</style></head>
-<body><video src="{{.Src}}" controls playsinline{{if .Autoplay}} autoplay{{end}}{{if .Muted}} muted{{end}}>
-{{.Title}}: this browser cannot play HLS.</video></body></html>
-`))
-
 // embed answers GET /v1/streams/{id}/embed. The token of a signed stream is not
 // in the code: it would end sooner than the page it is pasted into.
 func (v Service) embed(w http.ResponseWriter, r *http.Request) error {
@@ -90,29 +81,4 @@ func flag(f *form.Form, q url.Values, name string) bool {
 		f.OneOf(name, text, []string{"true", "false"})
 	}
 	return text == "true"
-}
-
-// player serves the page that embed codes show. A signed stream's page wants the
-// token, and hands it on to the stream.
-func (v Service) player(w http.ResponseWriter, r *http.Request) error {
-	s, _, err := v.Watch(r)
-	if err != nil {
-		return err
-	}
-	src := "index.m3u8"
-	if token := r.URL.Query().Get("token"); token != "" {
-		src += "?token=" + url.QueryEscape(token)
-	}
-	var html bytes.Buffer
-	q := r.URL.Query()
-	err = page.Execute(&html, map[string]any{"Src": src, "Title": s.Title, "Autoplay": q.Get("autoplay") == "true", "Muted": q.Get("muted") == "true"})
-	if err != nil {
-		return err
-	}
-	h := w.Header()
-	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Security-Policy", "default-src 'none'; media-src 'self' blob:; style-src 'unsafe-inline'")
-	h.Set("X-Content-Type-Options", "nosniff")
-	_, err = w.Write(html.Bytes())
-	return err
 }

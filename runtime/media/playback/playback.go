@@ -10,6 +10,7 @@ import (
 	"sluice.dev/sluice/controlplane/respond"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/runtime/media/ident"
+	"sluice.dev/sluice/runtime/media/signalling"
 	"sluice.dev/sluice/runtime/media/signing"
 	"sluice.dev/sluice/runtime/media/streams"
 	"sluice.dev/sluice/runtime/media/views"
@@ -18,7 +19,7 @@ import (
 // bodyLimit bounds the JSON bodies of this package, in bytes.
 const bodyLimit = 16 << 10
 
-// Service is how streams are watched. Every field but Engine and WebRTC is
+// Service is how streams are watched. Every field but Engine is
 // required.
 type Service struct {
 	DB       postgres.DB
@@ -30,10 +31,8 @@ type Service struct {
 	// <Engine>/<playback id>/index.m3u8. Empty: there is no engine, and playback
 	// answers 501.
 	Engine string
-	// WebRTC is the address below which it takes WHEP requests, as
-	// <WebRTC>/<playback id>/whep. Empty: as for Engine.
-	WebRTC string
-	Client *http.Client // to the engine
+	WebRTC signalling.Relay // to the same engine
+	Client *http.Client     // to the engine
 	Now    func() time.Time
 }
 

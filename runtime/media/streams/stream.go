@@ -4,6 +4,7 @@
 package streams
 
 import (
+	"strings"
 	"time"
 
 	"sluice.dev/sluice/runtime/media/owner"
@@ -52,7 +53,7 @@ type Session struct {
 type Endpoints struct {
 	RTMP   string // rtmp://host:1935/live
 	SRT    string // srt://host:8890
-	WebRTC string // http://host:8889/live
+	WebRTC string // https://gw.example/v1/ingest: the gateway hands WHIP on
 	// Playback is the address under which the gateway serves playback, such as
 	// https://gw.example/play.
 	Playback string
@@ -134,13 +135,18 @@ func (e Endpoints) ViewOf(s Stream, key string) View {
 // ingest keeps the key out of every URL: encoders take it in a field of its own.
 func (e Endpoints) ingest(s Stream, key string) IngestView {
 	v := IngestView{Available: e.Available, StreamKeyHint: s.KeyHint,
-		RTMP: EndpointView{URL: e.RTMP}, SRT: EndpointView{URL: e.SRT}, WebRTC: EndpointView{URL: e.WebRTC + "/" + s.PlaybackID + "/whip"}}
+		RTMP: EndpointView{URL: e.RTMP}, SRT: EndpointView{URL: e.SRT}, WebRTC: EndpointView{URL: e.WHIP(s)}}
 	if key != "" {
 		v.RTMP.StreamKey = s.PlaybackID + "?key=" + key
 		v.SRT.StreamKey = "publish:live/" + s.PlaybackID + ":key:" + key
 		v.WebRTC.StreamKey = key
 	}
 	return v
+}
+
+// WHIP is where a WebRTC publisher of s begins.
+func (e Endpoints) WHIP(s Stream) string {
+	return e.WebRTC + "/ing" + strings.TrimPrefix(s.ID, "strm") + "/whip"
 }
 
 // endpoint is the address that stream.started names.

@@ -10,7 +10,7 @@ import (
 	"sluice.dev/sluice/runtime/media/plans"
 )
 
-var endpoints = Endpoints{RTMP: "rtmp://in:1935/live", SRT: "srt://in:8890", WebRTC: "https://in:8889/live", Playback: "https://gw/v1/playback", Available: true}
+var endpoints = Endpoints{RTMP: "rtmp://in:1935/live", SRT: "srt://in:8890", WebRTC: "https://gw/v1/ingest", Playback: "https://gw/v1/playback", Available: true}
 
 func sample() Stream {
 	s := Defaults()
@@ -25,7 +25,7 @@ func TestAKeyStandsWhereEncodersTakeIt(t *testing.T) {
 	want := map[string]EndpointView{
 		"rtmp":   {URL: "rtmp://in:1935/live", StreamKey: "play_1?key=sk_secret"},
 		"srt":    {URL: "srt://in:8890", StreamKey: "publish:live/play_1:key:sk_secret"},
-		"webrtc": {URL: "https://in:8889/live/play_1/whip", StreamKey: "sk_secret"},
+		"webrtc": {URL: "https://gw/v1/ingest/ing_1/whip", StreamKey: "sk_secret"},
 	}
 	for name, got := range map[string]EndpointView{"rtmp": v.Ingest.RTMP, "srt": v.Ingest.SRT, "webrtc": v.Ingest.WebRTC} {
 		if got != want[name] {
@@ -65,7 +65,7 @@ func TestWhatNobodyHasSetIsNull(t *testing.T) {
 func TestTheIngestEndpointIsThatOfTheProtocol(t *testing.T) {
 	t.Parallel()
 	s := sample()
-	for protocol, want := range map[string]string{"rtmp": "rtmp://in:1935/live", "srt": "srt://in:8890", "webrtc": "https://in:8889/live/play_1/whip"} {
+	for protocol, want := range map[string]string{"rtmp": "rtmp://in:1935/live", "srt": "srt://in:8890", "webrtc": "https://gw/v1/ingest/ing_1/whip"} {
 		s.Protocol = protocol
 		if got := endpoints.endpoint(s); got != want {
 			t.Errorf("%s: %s", protocol, got)
