@@ -118,6 +118,12 @@ func (s *stack) addEdge(t testing.TB, name, xds string, extra ...string) *edge {
 	e := &edge{name: name, base: "http://" + addrs[0], metrics: "http://" + addrs[3] + "/metrics", env: env}
 	e.start(t)
 	t.Cleanup(func() { e.stop(t) })
+	eventually(t, name+" serves, and nobody in its place", func() error {
+		if !strings.Contains(e.out.String(), "edge is serving") {
+			return errors.New(e.out.tail())
+		}
+		return nil
+	})
 	e.answers(t, s.dev["SLUICE_API_KEY"], http.StatusOK)
 	return e
 }

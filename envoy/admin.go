@@ -21,8 +21,10 @@ type admin struct {
 	client *http.Client
 }
 
+// newAdmin keeps no connections: a kept one would go on to speak to an Envoy from
+// which another has taken the address over.
 func newAdmin(addr string) admin {
-	return admin{base: "http://" + addr, client: &http.Client{Timeout: 2 * time.Second}}
+	return admin{base: "http://" + addr, client: &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}}
 }
 
 func (a admin) call(ctx context.Context, method, path string) ([]byte, error) {
@@ -51,6 +53,23 @@ func (a admin) listening(ctx context.Context, ports []int) bool {
 	}
 	listed, err := a.call(ctx, http.MethodGet, "/listeners?format=json")
 	return err == nil && listsPorts(listed, ports)
+}
+
+// epoch is the restart epoch of the Envoy that answers; -1: none answers.
+func (a admin) epoch(ctx context.Context) int {
+	body, err := a.call(ctx, http.MethodGet, "/server_info")
+	if err != nil {
+		return -1
+	}
+	var info struct {
+		Options struct {
+			Epoch int `json:"restart_epoch"`
+		} `json:"command_line_options"`
+	}
+	if json.Unmarshal(body, &info) != nil {
+		return -1
+	}
+	return info.Options.Epoch
 }
 
 // listsPorts reports whether the answer of /listeners?format=json has a listener

@@ -48,6 +48,9 @@ type EdgeConfig struct {
 	// DrainTime bounds how long requests in flight may take after the end was
 	// asked for. Zero: 5 s.
 	DrainTime time.Duration
+	// HandOver bounds how long an Envoy that another has taken over from may finish
+	// its requests. Zero: 15 min.
+	HandOver time.Duration
 	// DocsBase is the gateway's public address without a trailing slash, for the
 	// links in error envelopes. Empty: http://GatewayAddr.
 	DocsBase string
@@ -74,6 +77,13 @@ type Edge struct {
 	door  *doorman.Doorman // nil while Envoy listens
 	proc  *child.Process   // nil while no Envoy runs
 	ready chan struct{}
+
+	reload  chan struct{}
+	epoch   int            // of proc, by Envoy's count of hot restarts
+	version string         // for hot restarts, of proc; two that differ cannot take over from each other
+	base    string         // what Envoys of this edge share; empty: not known yet
+	serving bool           // proc listens
+	before  *child.Process // finishes its requests since proc took over; nil: none
 }
 
 // NewEdge checks the configuration and the addresses, and posts the doorman: from
@@ -84,7 +94,7 @@ func NewEdge(cfg EdgeConfig) (*Edge, error) {
 	if err := cfg.fill(); err != nil {
 		return nil, err
 	}
-	e := &Edge{cfg: cfg, admin: newAdmin(cfg.Bootstrap.AdminAddr), ready: make(chan struct{})}
+	e := &Edge{cfg: cfg, admin: newAdmin(cfg.Bootstrap.AdminAddr), ready: make(chan struct{}), reload: make(chan struct{}, 1)}
 	for _, check := range []struct{ addr, variable string }{
 		{cfg.Bootstrap.GatewayAddr, "SLUICE_GATEWAY_ADDR"},
 		{cfg.Bootstrap.RuntimeAddr, "SLUICE_RUNTIME_ADDR"},
@@ -125,6 +135,7 @@ func (c *EdgeConfig) fill() error {
 	c.Concurrency = cmp.Or(c.Concurrency, runtime.NumCPU())
 	c.LogLevel = cmp.Or(c.LogLevel, "warning")
 	c.DrainTime = cmp.Or(c.DrainTime, 5*time.Second)
+	c.HandOver = cmp.Or(c.HandOver, 15*time.Minute)
 	c.DocsBase = cmp.Or(c.DocsBase, "http://"+c.Bootstrap.GatewayAddr)
 	if c.Output == nil {
 		c.Output = os.Stderr
@@ -147,6 +158,15 @@ func (c *EdgeConfig) fill() error {
 
 // Ready is closed when Envoy listens on both addresses for the first time.
 func (e *Edge) Ready() <-chan struct{} { return e.ready }
+
+// Reload asks for a hot restart: a new Envoy, of the binary and the filters that
+// are there by then, takes over without a dropped connection.
+func (e *Edge) Reload() {
+	select {
+	case e.reload <- struct{}{}:
+	default: // it has been asked for already
+	}
+}
 
 // AdminURL is the base address of Envoy's admin interface.
 func (e *Edge) AdminURL() string { return e.admin.base }

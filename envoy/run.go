@@ -32,7 +32,7 @@ func (e *Edge) Run(ctx context.Context) error {
 		began := e.cfg.Now()
 		err := e.runOnce(ctx)
 		if ctx.Err() != nil || err == nil {
-			return errors.Join(err, e.closeDoor())
+			return errors.Join(err, e.closeDoor(), e.tidy())
 		}
 		if e.proc == nil {
 			return errors.Join(err, e.closeDoor())
@@ -51,22 +51,36 @@ func (e *Edge) Run(ctx context.Context) error {
 	}
 }
 
-// runOnce runs one Envoy to its end: nil if that was asked for.
+// runOnce runs one Envoy, and those that take over from it, to the end of the
+// last: nil if that was asked for.
 func (e *Edge) runOnce(ctx context.Context) error {
-	e.proc = nil
-	if err := e.launch(); err != nil {
+	e.proc, e.epoch, e.serving = nil, 0, false
+	e.dismiss()
+	proc, err := e.launch(0)
+	if err != nil {
 		return err
 	}
+	e.proc = proc
 	var expired <-chan struct{} // nil until it serves
-	for tick := time.NewTicker(pollEvery); ; {
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	for {
 		select {
 		case <-ctx.Done():
-			tick.Stop()
 			return e.drain()
 		case <-expired:
-			return e.expel()
+			return e.expel("what it serves from is too old")
+		case <-e.reload:
+			if err := e.handOver(ctx); err != nil {
+				return err
+			}
 		case <-e.proc.Done():
-			tick.Stop()
+			if ctx.Err() != nil {
+				return e.drain()
+			}
+			if !e.serving {
+				e.forgetBase()
+			}
 			return errors.Join(errors.New("envoy ended by itself"), e.proc.Err())
 		case <-tick.C:
 			if e.admin.listening(ctx, e.ports) {
@@ -80,31 +94,30 @@ func (e *Edge) runOnce(ctx context.Context) error {
 	}
 }
 
-// expel stops an Envoy whose state is too old to serve from. The next one gets no
-// listeners before a replica answers, so the doorman stays.
-func (e *Edge) expel() error {
+// expel stops an Envoy that must not go on, and posts the doorman in its place.
+func (e *Edge) expel(why string) error {
 	if err := e.openDoor(); err != nil {
 		return err
 	}
-	return errors.Join(errors.New("what it serves from is too old"), e.proc.Stop(syscall.SIGTERM, killAfter))
+	return errors.Join(errors.New(why), e.finish())
 }
 
-// launch starts the process.
-func (e *Edge) launch() error {
+// launch starts a process that takes over from the one of the epoch before; from
+// nobody if epoch is 0.
+func (e *Edge) launch(epoch int) (*child.Process, error) {
 	bootstrap, err := e.writeBootstrap()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	cmd := exec.Command(e.cfg.Binary, e.args(bootstrap)...)
+	cmd := exec.Command(e.cfg.Binary, append(e.args(bootstrap), e.epochArgs(epoch)...)...)
 	cmd.Dir = e.cfg.Dir
 	cmd.Env = append(os.Environ(), "TZ=UTC")
 	cmd.Stdout, cmd.Stderr = e.cfg.Output, e.cfg.Output
 	proc, err := child.Start(cmd, syscall.SIGKILL)
 	if err != nil {
-		return fmt.Errorf("start %s: %w", e.cfg.Binary, err)
+		return nil, fmt.Errorf("start %s: %w", e.cfg.Binary, err)
 	}
-	e.proc = proc
-	return nil
+	return proc, nil
 }
 
 func (e *Edge) args(bootstrap string) []string {
@@ -113,14 +126,17 @@ func (e *Edge) args(bootstrap string) []string {
 		"--concurrency", strconv.Itoa(e.cfg.Concurrency),
 		"--log-level", e.cfg.LogLevel,
 		"--log-format", "%Y-%m-%dT%T.%eZ %l %n: %v",
-		"--disable-hot-restart",
 		"--drain-time-s", strconv.Itoa(max(1, int(e.cfg.DrainTime/time.Second))),
 		"--drain-strategy", "immediate",
+		"--skip-hot-restart-parent-stats", // else an Envoy does not survive the end of its parent
+		"--parent-shutdown-time-s", strconv.Itoa(max(2, int(e.cfg.HandOver/time.Second))),
 	}
 }
 
 // announce takes the doorman away from the addresses that Envoy now serves.
 func (e *Edge) announce() {
+	e.serving = true
+	e.learn()
 	if err := e.closeDoor(); err != nil {
 		e.cfg.Logger.Warn("doorman did not leave in order", "error", err)
 	}
@@ -137,13 +153,20 @@ func (e *Edge) drain() error {
 	if err := e.closeDoor(); err != nil {
 		e.cfg.Logger.Warn("doorman did not leave in order", "error", err)
 	}
+	return e.finish()
+}
+
+// finish waits for the requests in flight, at most DrainTime, and stops Envoy.
+func (e *Edge) finish() error {
 	ctx, cancel := context.WithTimeout(context.Background(), e.cfg.DrainTime)
 	defer cancel()
 	if _, err := e.admin.call(ctx, http.MethodPost, "/drain_listeners?graceful"); err == nil {
 		for e.admin.activeRequests(ctx) > 0 && pause(ctx, pollEvery) {
 		}
 	}
-	return e.proc.Stop(syscall.SIGTERM, killAfter)
+	err := e.proc.Stop(syscall.SIGTERM, killAfter)
+	e.dismiss()
+	return err
 }
 
 // pause waits for d; false if ctx ended first.

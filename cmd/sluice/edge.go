@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -56,7 +58,8 @@ func runEdge(ctx context.Context, env environment) error {
 	return env.runBoth(ctx, agent, edge)
 }
 
-// runBoth runs the edge until ctx ends, and the agent until the edge has.
+// runBoth runs the edge until ctx ends, and the agent until the edge has. A
+// SIGHUP lets a new Envoy take over.
 func (e environment) runBoth(ctx context.Context, agent *relay.Relay, edge *envoy.Edge) error {
 	inner, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -71,6 +74,13 @@ func (e environment) runBoth(ctx context.Context, agent *relay.Relay, edge *envo
 	}
 	g.Go(func() error {
 		defer stop()
+		hup := make(chan os.Signal, 1)
+		signal.Notify(hup, syscall.SIGHUP)
+		go func() {
+			for range hup {
+				edge.Reload()
+			}
+		}()
 		outer, end := context.WithCancel(ctx)
 		defer end()
 		context.AfterFunc(inner, end) // an edge whose agent has failed drains as well

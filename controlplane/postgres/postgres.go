@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strings"
 	"time"
@@ -104,9 +105,11 @@ func NotFound(err error, doing string) error {
 // 503 with Retry-After and not 500; any other error is returned as it is.
 func Unreachable(err error) error {
 	var connect *pgconn.ConnectError
+	var network *net.OpError
+	cut := errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 	pg, isPg := errors.AsType[*pgconn.PgError](err)
 	down := isPg && (pg.Code[:2] == "57" || pg.Code[:2] == "08" || pg.Code[:2] == "53")
-	if errors.As(err, &connect) || down || pgconn.SafeToRetry(err) {
+	if errors.As(err, &connect) || cut || down || pgconn.SafeToRetry(err) {
 		return &controlplane.Error{Code: decision.Unavailable, RetryAfter: 1, Cause: err}
 	}
 	return err

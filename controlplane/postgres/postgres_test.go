@@ -1,8 +1,13 @@
 package postgres_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"io"
+	"net"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -77,5 +82,20 @@ func TestInTx(t *testing.T) {
 	}
 	if err := postgres.InTx(t.Context(), pool, insert); err != nil {
 		t.Fatalf("the failed transaction left something: %v", err)
+	}
+}
+
+// A connection that ends in the middle of an answer is the database's absence.
+func TestCutConnections(t *testing.T) {
+	t.Parallel()
+	for name, err := range map[string]error{
+		"reset": &net.OpError{Op: "read", Err: syscall.ECONNRESET}, "end": io.EOF, "in the middle": io.ErrUnexpectedEOF,
+	} {
+		if got := controlplane.ErrorCode(postgres.Unreachable(fmt.Errorf("query: %w", err))); got != decision.Unavailable {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	if got := controlplane.ErrorCode(postgres.Unreachable(context.DeadlineExceeded)); got != decision.Internal {
+		t.Errorf("a query that takes too long: %s", got)
 	}
 }
