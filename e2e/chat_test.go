@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -319,6 +320,15 @@ func budgetHolds(t *testing.T, s *stack, _ *model) {
 		becomes(http.StatusOK)
 	}()
 	becomes(http.StatusForbidden)
+	// Completions are recorded a moment after their end.
+	for _, quiet := range []string{"\nsluice_chat_streams_open 0\n", "\nsluice_chat_settlements_waiting 0\n"} {
+		eventually(t, "all is recorded", func() error {
+			if text := scrape(t, "http://"+s.env["SLUICE_RUNTIME_LISTEN"]+"/metrics"); !strings.Contains(text, quiet) {
+				return errors.New("not" + quiet)
+			}
+			return nil
+		})
+	}
 	before := s.usedTokens(t)
 	s.query(t, `UPDATE token_budgets SET daily = $1 WHERE plan = 'local'`, before+budget)
 	becomes(http.StatusOK)

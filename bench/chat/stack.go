@@ -24,7 +24,7 @@ type bed struct {
 }
 
 // settings are the stack's addresses, each on a free port.
-var settings = []string{"GATEWAY_ADDR", "RUNTIME_ADDR", "ADMIN_ADDR", "XDS_ADDR", "API_LISTEN", "RUNTIME_LISTEN", "MEDIA_LISTEN", "ENVOY_ADMIN_ADDR"}
+var settings = []string{"GATEWAY_ADDR", "RUNTIME_ADDR", "ADMIN_ADDR", "XDS_ADDR", "API_LISTEN", "RUNTIME_LISTEN", "MEDIA_LISTEN", "WORKER_LISTEN", "ENVOY_ADMIN_ADDR"}
 
 // startStack runs `sluice up` in front of a model, in a folder of its own.
 func startStack(model string) (*bed, error) {

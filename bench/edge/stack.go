@@ -77,7 +77,7 @@ func (b *bed) up() error {
 func (b *bed) stack(addrs []string, upstream string) error {
 	state := filepath.Join(b.dir, "state")
 	env := append(os.Environ(), "SLUICE_STATE_DIR="+state, "SLUICE_EDGE_CONCURRENCY=1", "SLUICE_DATABASE_URL="+os.Getenv("SLUICE_TEST_DATABASE_URL"))
-	for i, name := range []string{"GATEWAY_ADDR", "RUNTIME_ADDR", "ADMIN_ADDR", "XDS_ADDR", "API_LISTEN", "RUNTIME_LISTEN", "MEDIA_LISTEN", "ENVOY_ADMIN_ADDR"} {
+	for i, name := range []string{"GATEWAY_ADDR", "RUNTIME_ADDR", "ADMIN_ADDR", "XDS_ADDR", "API_LISTEN", "RUNTIME_LISTEN", "MEDIA_LISTEN", "WORKER_LISTEN", "ENVOY_ADMIN_ADDR"} {
 		env = append(env, "SLUICE_"+name+"="+addrs[i])
 	}
 	var out lockedBuffer

@@ -8,13 +8,10 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"time"
 
 	"github.com/go-chi/chi/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"golang.org/x/sync/errgroup"
 	"sluice.dev/sluice/controlplane/api"
 	"sluice.dev/sluice/controlplane/config"
@@ -27,6 +24,7 @@ import (
 	"sluice.dev/sluice/controlplane/postgres"
 	"sluice.dev/sluice/controlplane/respond"
 	"sluice.dev/sluice/controlplane/sessions"
+	"sluice.dev/sluice/controlplane/telemetry"
 	"sluice.dev/sluice/controlplane/webhooks"
 	"sluice.dev/sluice/controlplane/webhooks/eventdocs"
 	"sluice.dev/sluice/controlplane/xds"
@@ -55,14 +53,14 @@ func runControlPlane(ctx context.Context, env environment) error {
 	if err := feed.PutSecret(ctx, pool, identitySecret, secrets[0]); err != nil {
 		return err
 	}
-	metrics := prometheus.NewRegistry()
+	metrics := telemetry.New("controlplane", version)
 	adapter := respond.Adapter{DocsBase: env.publicURL()}
 	keys := feed.New(feed.Config{Pool: pool, Token: env.get("SLUICE_FEED_TOKEN"), Respond: adapter, Metrics: metrics})
 	edges, err := env.xds(pool, metrics)
 	if err != nil {
 		return err
 	}
-	metrics.MustRegister(fleet.Metrics(edges), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	metrics.MustRegister(fleet.Metrics(edges), telemetry.Pool(pool))
 	registry := fleet.Store{DB: pool}
 	recorder := fleet.Recorder{Store: registry, Source: edges, Replica: replicaName()}
 	loader := xds.Loader{Pool: pool, Server: edges}
@@ -70,7 +68,7 @@ func runControlPlane(ctx context.Context, env environment) error {
 		slog.Warn("no configuration yet", "cause", err)
 	}
 
-	surfaces, err := env.api(pool, edges, adapter)
+	surfaces, err := env.api(pool, edges, adapter, metrics)
 	if err != nil {
 		return err
 	}
@@ -88,8 +86,8 @@ func runControlPlane(ctx context.Context, env environment) error {
 	g.Go(func() error { recorder.Run(ctx); edges.Close(); return nil })
 	g.Go(func() error {
 		return serve(ctx,
-			endpoint{name: "admin API", addr: env.get("SLUICE_ADMIN_ADDR"), handler: withMetrics(api.Admin(surfaces), metrics)},
-			endpoint{name: "public API", addr: env.get("SLUICE_API_LISTEN"), handler: api.Public(surfaces)},
+			endpoint{name: "admin API", addr: env.get("SLUICE_ADMIN_ADDR"), handler: telemetry.Beside(telemetry.NewRequests(metrics, "admin").Wrap(api.Admin(surfaces)), metrics)},
+			endpoint{name: "public API", addr: env.get("SLUICE_API_LISTEN"), handler: telemetry.NewRequests(metrics, "api").Wrap(api.Public(surfaces))},
 			endpoint{name: "edges", addr: env.get("SLUICE_XDS_ADDR"), handler: edgeMux(edges, keys, keys.Guard(registry.Reports(adapter))), h2c: true, streams: true},
 		)
 	})
@@ -97,12 +95,12 @@ func runControlPlane(ctx context.Context, env environment) error {
 }
 
 // api is what the public and the admin API are made of.
-func (e environment) api(pool *pgxpool.Pool, edges *xds.Server, adapter respond.Adapter) (api.Config, error) {
+func (e environment) api(pool *pgxpool.Pool, edges *xds.Server, adapter respond.Adapter, metrics prometheus.Registerer) (api.Config, error) {
 	verifier, err := e.verifier()
 	if err != nil {
 		return api.Config{}, err
 	}
-	s, err := e.services(pool, idempotency.DB{Pool: pool})
+	s, err := e.services(pool, idempotency.DB{Pool: pool}, metrics)
 	if err != nil {
 		return api.Config{}, err
 	}
@@ -146,14 +144,6 @@ func edgeMux(edges *xds.Server, keys *feed.Feed, reports http.Handler) http.Hand
 	mux.Handle("GET "+feed.Path, keys)
 	mux.Handle("POST "+fleet.ReportPath, reports)
 	mux.Handle("/envoy.service.discovery.v3.AggregatedDiscoveryService/", edges.Handler())
-	return mux
-}
-
-// withMetrics serves GET /metrics beside h.
-func withMetrics(h http.Handler, metrics *prometheus.Registry) http.Handler {
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 10 * time.Second}))
-	mux.Handle("/", h)
 	return mux
 }
 

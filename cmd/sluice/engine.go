@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"sluice.dev/sluice/deploy/local/programs"
 	"sluice.dev/sluice/envoy/bindcheck"
 	"sluice.dev/sluice/runtime/media"
@@ -29,7 +30,7 @@ func runEngine(ctx context.Context, env environment) error {
 		return err
 	}
 	defer pool.Close()
-	s, err := env.services(pool, pool)
+	s, err := env.services(pool, pool, prometheus.NewRegistry()) // the product shows its metrics
 	if err != nil {
 		return err
 	}

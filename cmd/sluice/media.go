@@ -5,6 +5,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"sluice.dev/sluice/controlplane/respond"
+	"sluice.dev/sluice/controlplane/telemetry"
 	"sluice.dev/sluice/deploy/local/programs"
 	"sluice.dev/sluice/runtime/media"
 )
@@ -16,7 +17,9 @@ func runMedia(ctx context.Context, env environment) error {
 		return err
 	}
 	defer pool.Close()
-	s, err := env.services(pool, pool)
+	metrics := telemetry.New("media", version)
+	metrics.MustRegister(telemetry.Pool(pool))
+	s, err := env.services(pool, pool, metrics)
 	if err != nil {
 		return err
 	}
@@ -24,7 +27,8 @@ func runMedia(ctx context.Context, env environment) error {
 	if err != nil {
 		return err
 	}
-	return serve(ctx, endpoint{name: "media", addr: env.get("SLUICE_MEDIA_LISTEN"), streams: true, handler: media.New(c)})
+	handler := telemetry.Beside(telemetry.NewRequests(metrics, "media").Wrap(media.New(c)), metrics)
+	return serve(ctx, endpoint{name: "media", addr: env.get("SLUICE_MEDIA_LISTEN"), streams: true, handler: handler})
 }
 
 // media is what the product works with; its jobs run in the worker.

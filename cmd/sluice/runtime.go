@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"sluice.dev/sluice/controlplane/telemetry"
 	"sluice.dev/sluice/runtime/budget"
 	"sluice.dev/sluice/runtime/chat"
 	"sluice.dev/sluice/runtime/chat/upstream"
@@ -35,7 +36,10 @@ func runRuntime(ctx context.Context, env environment) error {
 		return err
 	}
 	defer pool.Close()
-	ledger := budget.New(budget.Config{DB: pool})
+	metrics := telemetry.New("runtime", version)
+	metrics.MustRegister(telemetry.Pool(pool))
+	c.Metrics = metrics
+	ledger := budget.New(budget.Config{DB: pool, Metrics: metrics})
 	c.Targets, c.Ledger, c.Secrets = targets, ledger, verifier.Secrets
 	c.Gateway = "http://" + env.get("SLUICE_GATEWAY_ADDR")
 	c.PublicURL, c.DocsBase = "http://"+env.get("SLUICE_RUNTIME_ADDR"), env.publicURL()
@@ -43,6 +47,7 @@ func runRuntime(ctx context.Context, env environment) error {
 	if err != nil {
 		return err
 	}
+	handler = telemetry.Beside(telemetry.NewRequests(metrics, "runtime").Wrap(handler), metrics)
 	// The ledger outlives the server: streams that end last are recorded too.
 	metering, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var g errgroup.Group

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"sluice.dev/sluice/controlplane/outbound"
@@ -29,8 +30,9 @@ type services struct {
 }
 
 // services builds them over pool; db is what their stores use, which is pool or
-// joins the transaction of a request that may be repeated.
-func (e environment) services(pool *pgxpool.Pool, db postgres.DB) (s services, err error) {
+// joins the transaction of a request that may be repeated. metrics is where they
+// register theirs.
+func (e environment) services(pool *pgxpool.Pool, db postgres.DB, metrics prometheus.Registerer) (s services, err error) {
 	key, err := e.require("SLUICE_SECRETS_KEY")
 	if err != nil {
 		return s, err
@@ -55,7 +57,7 @@ func (e environment) services(pool *pgxpool.Pool, db postgres.DB) (s services, e
 	}
 	s.outbound = outbound.New(outbound.Config{Allow: allow, MaxIdlePerHost: 64})
 	s.webhooks = webhooks.New(webhooks.Config{DB: db, Jobs: jobs, Box: s.box, Client: s.outbound})
-	s.deliverer = delivery.New(delivery.Config{DB: pool, Service: s.webhooks, Client: s.outbound})
+	s.deliverer = delivery.New(delivery.Config{DB: pool, Service: s.webhooks, Client: s.outbound, Metrics: metrics})
 	s.schedules = schedules.New(schedules.Config{DB: db, Jobs: jobs, Events: s.webhooks, CheckURL: s.outbound.CheckURL})
 	return s, nil
 }

@@ -148,7 +148,7 @@ func shift(variable, addr string, by int) (string, error) {
 
 // checkAddresses makes sure that everything can listen before anything starts.
 func (l *local) checkAddresses() error {
-	for _, v := range []string{"SLUICE_ADMIN_ADDR", "SLUICE_XDS_ADDR", "SLUICE_API_LISTEN", "SLUICE_RUNTIME_LISTEN", "SLUICE_MEDIA_LISTEN"} {
+	for _, v := range []string{"SLUICE_ADMIN_ADDR", "SLUICE_XDS_ADDR", "SLUICE_API_LISTEN", "SLUICE_RUNTIME_LISTEN", "SLUICE_MEDIA_LISTEN", "SLUICE_WORKER_LISTEN"} {
 		if err := bindcheck.Free(l.env.get(v), v); err != nil {
 			return err
 		}
@@ -170,7 +170,7 @@ func (l *local) parts() []supervise.Part {
 		supervise.Step("migrate", l.migrate),
 		supervise.Step("seed", l.seed),
 		l.process("controlplane", "SLUICE_ADMIN_ADDR", "/health"),
-		l.process("worker", "", ""),
+		l.process("worker", "SLUICE_WORKER_LISTEN", "/health"),
 		l.process("runtime", "SLUICE_RUNTIME_LISTEN", "/openapi.json"),
 		l.process("media", "SLUICE_MEDIA_LISTEN", "/health"),
 	}
@@ -201,11 +201,9 @@ func (l *local) postgres() supervise.Part {
 // process is this binary with another command. It is ready when the address in
 // variable answers a GET of path with 200; without a variable it is ready at once.
 func (l *local) process(command, variable, path string) supervise.Part {
-	p := supervise.Part{Name: command, Start: l.start(command, nil)}
-	if variable != "" {
-		p.Ready = func(ctx context.Context) error { return healthy(ctx, "http://"+l.env.get(variable)+path, "", 200) }
-	}
-	return p
+	return supervise.Part{Name: command, Start: l.start(command, nil), Ready: func(ctx context.Context) error {
+		return healthy(ctx, "http://"+l.env.get(variable)+path, "", 200)
+	}}
 }
 
 // edge is this binary as the supervisor of one Envoy.

@@ -5,16 +5,21 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
+	"net/http"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"github.com/riverqueue/river/rivertype"
 	"golang.org/x/sync/errgroup"
+	"sluice.dev/sluice/controlplane/respond"
 	schedproduct "sluice.dev/sluice/controlplane/schedules/product"
 	"sluice.dev/sluice/controlplane/schedules/run"
 	"sluice.dev/sluice/controlplane/sessions"
+	"sluice.dev/sluice/controlplane/telemetry"
 	"sluice.dev/sluice/runtime/media"
 	"sluice.dev/sluice/runtime/media/assets"
 	"sluice.dev/sluice/workers"
@@ -42,11 +47,13 @@ func runWorker(ctx context.Context, env environment) error {
 		return err
 	}
 	defer pool.Close()
-	s, err := env.services(pool, pool)
+	metrics := telemetry.New("worker", version)
+	metrics.MustRegister(telemetry.Pool(pool), telemetry.NewBacklog(pool))
+	s, err := env.services(pool, pool, metrics)
 	if err != nil {
 		return err
 	}
-	r, err := env.jobs(ctx, pool, s)
+	r, err := env.jobs(ctx, pool, s, metrics)
 	if err != nil {
 		return err
 	}
@@ -54,19 +61,25 @@ func runWorker(ctx context.Context, env environment) error {
 		return err
 	}
 	people := sessions.New(env.sessions(pool))
-	var loops errgroup.Group
+	loops, ctx := errgroup.WithContext(ctx)
 	for _, run := range []func(context.Context){
 		workers.WebhookUpkeep{Deliverer: s.deliverer}.Run,
-		workers.ScheduleLoop{Service: s.schedules}.Run,
+		workers.ScheduleLoop{Service: s.schedules, Fired: workers.NewScheduleMetrics(metrics).Observe}.Run,
 		workers.Housekeeping{DB: pool, Sessions: people, Apps: env.oauth(pool, people)}.Run,
 	} {
 		loops.Go(func() error { run(ctx); return nil })
 	}
+	alive := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		respond.JSON(w, http.StatusOK, map[string]string{"status": "ok"})
+	})
+	loops.Go(func() error {
+		return serve(ctx, endpoint{name: "worker", addr: env.get("SLUICE_WORKER_LISTEN"), handler: telemetry.Beside(alive, metrics)})
+	})
 	return errors.Join(loops.Wait(), stopJobs(context.WithoutCancel(ctx), r))
 }
 
 // jobs is the client that works off the queues.
-func (e environment) jobs(ctx context.Context, pool *pgxpool.Pool, s services) (*river.Client[pgx.Tx], error) {
+func (e environment) jobs(ctx context.Context, pool *pgxpool.Pool, s services, metrics prometheus.Registerer) (*river.Client[pgx.Tx], error) {
 	secrets, err := e.secrets("SLUICE_IDENTITY_SECRETS")
 	if err != nil {
 		return nil, err
@@ -85,6 +98,7 @@ func (e environment) jobs(ctx context.Context, pool *pgxpool.Pool, s services) (
 	maps.Copy(queues, workers.ScheduleQueues())
 	return river.NewClient(riverpgxv5.New(pool), &river.Config{
 		Workers: w, Queues: queues, JobTimeout: jobTimeout, RescueStuckJobsAfter: rescueAfter, Logger: slog.Default(),
+		Middleware: []rivertype.Middleware{telemetry.NewJobs(metrics)},
 		// What became of a job is in the tables of its service; thousands a second
 		// would fill River's.
 		CompletedJobRetentionPeriod: 5 * time.Minute,

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/prometheus/client_golang/prometheus"
 	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/controlplane/identity"
 	"sluice.dev/sluice/controlplane/postgres"
@@ -35,6 +36,8 @@ type Config struct {
 	// Gather is how long settlements wait for others, to be recorded together;
 	// 0: 10 milliseconds. A process that is killed loses those.
 	Gather time.Duration
+	// Metrics is where sluice_chat_settlements_waiting is registered; nil: nowhere.
+	Metrics prometheus.Registerer
 }
 
 // planAge is how long a plan's budget is believed before it is looked at again.
@@ -50,6 +53,7 @@ type Ledger struct {
 	refreshing sync.WaitGroup // reads beside requests
 	plans      map[string]limits
 	unsettled  []settlement
+	recording  int           // those that are being recorded, out of unsettled
 	kick       chan struct{} // something waits
 }
 
@@ -74,7 +78,19 @@ func New(c Config) *Ledger {
 	if c.Gather <= 0 {
 		c.Gather = 10 * time.Millisecond
 	}
-	return &Ledger{Config: c, plans: map[string]limits{}, kick: make(chan struct{}, 1)}
+	l := &Ledger{Config: c, plans: map[string]limits{}, kick: make(chan struct{}, 1)}
+	if c.Metrics != nil {
+		c.Metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "sluice_chat_settlements_waiting", Help: "Completions that are over and not recorded yet."}, l.waiting))
+	}
+	return l
+}
+
+// waiting counts the settlements that are not in the database yet.
+func (l *Ledger) waiting() float64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return float64(len(l.unsettled) + l.recording)
 }
 
 // Reserve implements chat.Ledger. A caller without an account is metered by

@@ -100,16 +100,22 @@ func (l *Ledger) Flush(ctx context.Context) int {
 	// meanwhile find the lock free.
 	l.mu.Lock()
 	waiting := l.unsettled
-	l.unsettled = nil
+	l.unsettled, l.recording = nil, l.recording+len(waiting)
 	l.mu.Unlock()
+	defer func(n int) {
+		l.mu.Lock()
+		l.recording -= n
+		l.mu.Unlock()
+	}(len(waiting))
 	for len(waiting) > 0 {
 		n := together(waiting)
 		if err := l.recordOrDrop(ctx, waiting[:n]); err != nil {
 			l.Log.ErrorContext(ctx, "tokens wait to be recorded", "settlements", len(waiting), "cause", err)
 			l.mu.Lock()
-			defer l.mu.Unlock()
 			l.unsettled = append(waiting, l.unsettled...)
-			return len(l.unsettled)
+			n := len(l.unsettled)
+			l.mu.Unlock()
+			return n
 		}
 		waiting = waiting[n:]
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/controlplane/identity"
 	"sluice.dev/sluice/controlplane/respond"
@@ -27,7 +28,8 @@ type Config struct {
 	Pool    *Pool
 	Ledger  Ledger // nil: tokens are not metered
 	Adapter respond.Adapter
-	Log     *slog.Logger // nil: slog.Default
+	Log     *slog.Logger          // nil: slog.Default
+	Metrics prometheus.Registerer // nil: not registered
 
 	MaxBody      int           // bytes of a request; 0: caps.DefaultMaxBytes
 	FirstEvent   time.Duration // how long a provider may take to begin; 0: 2 minutes
@@ -37,9 +39,12 @@ type Config struct {
 }
 
 // Handler serves POST /v1/chat/completions. It expects access.Guard in front.
-type Handler struct{ Config }
+type Handler struct {
+	Config
+	metrics metrics
+}
 
-// NewHandler returns a handler for c.
+// NewHandler returns a handler for c, whose pool must be its own.
 func NewHandler(c Config) *Handler {
 	for _, d := range [...]struct{ field, value *time.Duration }{
 		{&c.FirstEvent, new(2 * time.Minute)}, {&c.Idle, new(5 * time.Minute)},
@@ -55,7 +60,9 @@ func NewHandler(c Config) *Handler {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
-	return &Handler{c}
+	h := &Handler{c, newMetrics(c.Metrics)}
+	c.Pool.failed = func(provider string) { h.metrics.failures.WithLabelValues(provider).Inc() }
+	return h
 }
 
 // ServeHTTP answers with a stream, or with the error envelope if there is
@@ -67,6 +74,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // complete does the work in order: caps, budget, provider, stream, settlement.
 // Whatever happens behind the reservation, it is settled exactly once.
 func (h *Handler) complete(w http.ResponseWriter, r *http.Request) error {
+	start := time.Now()
 	req, err := h.read(w, r)
 	if err != nil {
 		return err
@@ -81,14 +89,24 @@ func (h *Handler) complete(w http.ResponseWriter, r *http.Request) error {
 	defer cancel(nil)
 	stream, first, err := h.open(ctx, cancel, req)
 	if err != nil {
+		h.metrics.over("refused", Usage{})
 		h.settle(r.Context(), res, req.Model, Usage{})
 		return err
 	}
+	h.metrics.began(start)
+	h.metrics.open.Inc()
+	defer h.metrics.open.Dec()
 	defer func() { _ = stream.Close() }() // it is over, or given up
 	out := sse.NewWriter(w)
 	out.Timeout = h.WriteTimeout
 	defer out.Close()
-	h.settle(r.Context(), res, req.Model, h.relay(req, stream, out, cancel).run(ctx, first))
+	pass := h.relay(req, stream, out, cancel)
+	used := pass.run(ctx, first)
+	if r.Context().Err() != nil {
+		pass.outcome = "left" // whatever came of the stream, nobody saw it
+	}
+	h.metrics.over(pass.outcome, used)
+	h.settle(r.Context(), res, req.Model, used)
 	return nil
 }
 

@@ -25,7 +25,8 @@ type Target struct {
 
 // Pool finds providers for models.
 type Pool struct {
-	now func() time.Time
+	now    func() time.Time
+	failed func(name string) // told of each failure before a first event; nil: nobody
 
 	mu      sync.Mutex
 	targets []*target
@@ -172,6 +173,9 @@ func (p *Pool) match(model string) (fit []*target) {
 
 // note remembers how a target did.
 func (p *Pool) note(t *target, well bool) {
+	if !well && p.failed != nil {
+		p.failed(t.Name)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if well {

@@ -23,12 +23,13 @@ type relay struct {
 	cancel  context.CancelCauseFunc // ends the provider's stream
 	docs    string
 
-	head  head
-	known seen
-	meter tokens.Meter
-	usage *Usage // as the provider said
-	held  []byte // the finish chunk, until the usage is known
-	buf   []byte
+	head    head
+	known   seen
+	meter   tokens.Meter
+	usage   *Usage // as the provider said
+	held    []byte // the finish chunk, until the usage is known
+	outcome string // how it ended: finished, cut or failed
+	buf     []byte
 
 	timer     *time.Timer
 	keepAlive time.Duration
@@ -143,8 +144,14 @@ func (r *relay) cut(c *chunk, fits int) error {
 func (r *relay) end(err error) Usage {
 	finished := errors.Is(err, io.EOF) || errors.Is(err, errCut) ||
 		r.held != nil && (errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, errLinger))
-	if !finished {
+	switch {
+	case !finished:
+		r.outcome = "failed"
 		return r.fail(err)
+	case errors.Is(err, errCut):
+		r.outcome = "cut"
+	default:
+		r.outcome = "finished"
 	}
 	u := r.total()
 	r.finish(u)

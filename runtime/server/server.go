@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/controlplane/identity"
 	"sluice.dev/sluice/controlplane/respond"
@@ -52,7 +53,8 @@ type Config struct {
 	MaxUpload int64
 	// KeepAlive, FirstEvent and Idle are those of chat.Config.
 	KeepAlive, FirstEvent, Idle time.Duration
-	Log                         *slog.Logger // nil: slog.Default
+	Log                         *slog.Logger          // nil: slog.Default
+	Metrics                     prometheus.Registerer // nil: not registered
 }
 
 // route is one line of the runtime's table.
@@ -89,7 +91,7 @@ func New(c Config) (http.Handler, error) {
 func routes(c Config, adapter respond.Adapter, guard access.Guard, binary http.Handler) []route {
 	targets := append(slices.Clone(c.Targets), chat.Target{Name: "sluice", Provider: echo.Provider{}, Models: echo.Models()})
 	completions := guard.Require(chat.NewHandler(chat.Config{
-		Pool: chat.NewPool(targets, nil), Ledger: c.Ledger, Adapter: adapter, Log: c.Log,
+		Pool: chat.NewPool(targets, nil), Ledger: c.Ledger, Adapter: adapter, Log: c.Log, Metrics: c.Metrics,
 		MaxBody: c.MaxBody, KeepAlive: c.KeepAlive, FirstEvent: c.FirstEvent, Idle: c.Idle,
 	}))
 	models := guard.Require(catalog.Catalog{Targets: targets, Adapter: adapter, Log: c.Log})
@@ -128,6 +130,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			continue
 		}
 		if rt.method == method {
+			r.Pattern = rt.path // for metrics
 			rt.handler.ServeHTTP(w, r)
 			return
 		}
