@@ -11,8 +11,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
+	"sluice.dev/sluice/controlplane/telemetry"
 	"sluice.dev/sluice/envoy"
 	"sluice.dev/sluice/envoy/relay"
 )
@@ -66,10 +66,10 @@ func (e environment) runBoth(ctx context.Context, agent *relay.Relay, edge *envo
 	g, inner := errgroup.WithContext(inner)
 	g.Go(func() error { return agent.Run(inner) })
 	if addr := e.get("SLUICE_EDGE_METRICS_ADDR"); addr != "" {
-		metrics := prometheus.NewRegistry()
+		metrics := telemetry.New("edge", version)
 		metrics.MustRegister(agent)
 		g.Go(func() error {
-			return serve(inner, endpoint{name: "metrics", addr: addr, handler: withMetrics(http.NotFoundHandler(), metrics)})
+			return serve(inner, endpoint{name: "metrics", addr: addr, handler: telemetry.Beside(http.NotFoundHandler(), metrics)})
 		})
 	}
 	g.Go(func() error {
