@@ -29,14 +29,12 @@ var optFlags = []string{"-O4", "--enable-bulk-memory", "--enable-mutable-globals
 // .sluice/wasm/<program>.wasm, unless nothing it is made of has changed since.
 // It fails if a built filter exports malloc.
 func BuildFilters(ctx context.Context, cfg Config, tc Toolchain) error {
-	unlock, err := cfg.lock()
+	// Not the lock of the tools: checkouts may share those, and a build is long.
+	unlock, err := cfg.lock(WasmDir(cfg.Root))
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	if err := os.MkdirAll(WasmDir(cfg.Root), 0o755); err != nil {
-		return err
-	}
 	programs, err := Programs(cfg.Root)
 	if err != nil {
 		return err

@@ -25,7 +25,7 @@ func ProvisionFFmpeg(ctx context.Context, cfg Config) (string, error) {
 
 // provide finds p, or has make put it into a folder and moves it into place.
 func (c Config) provide(ctx context.Context, p programs.Program, own string, make func(context.Context, Config, string) (string, error)) (string, error) {
-	unlock, err := c.lock()
+	unlock, err := c.lock(c.dir())
 	if err != nil {
 		return "", err
 	}

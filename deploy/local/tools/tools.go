@@ -65,7 +65,7 @@ type Toolchain struct {
 // error is one line that names cause and remedy.
 func Provision(ctx context.Context, cfg Config) (Toolchain, error) {
 	var tc Toolchain
-	unlock, err := cfg.lock()
+	unlock, err := cfg.lock(cfg.dir())
 	if err != nil {
 		return tc, err
 	}
@@ -84,7 +84,7 @@ func Provision(ctx context.Context, cfg Config) (Toolchain, error) {
 
 // ProvisionEnvoy is Provision for who needs Envoy alone; it returns its path.
 func ProvisionEnvoy(ctx context.Context, cfg Config) (string, error) {
-	unlock, err := cfg.lock()
+	unlock, err := cfg.lock(cfg.dir())
 	if err != nil {
 		return "", err
 	}
@@ -92,21 +92,21 @@ func ProvisionEnvoy(ctx context.Context, cfg Config) (string, error) {
 	return ensureEnvoy(ctx, cfg)
 }
 
-// lock keeps two runs from making the same tool at once, and clears away what
-// an interrupted run has left.
-func (c Config) lock() (unlock func(), err error) {
-	if err := os.MkdirAll(c.dir(), 0o755); err != nil {
+// lock keeps two runs from making the same thing in dir at once, and clears away
+// what an interrupted run has left there.
+func (c Config) lock(dir string) (unlock func(), err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	l, err := lockfile.Take(filepath.Join(c.dir(), "lock"), func(held *lockfile.HeldError) {
+	l, err := lockfile.Take(filepath.Join(dir, "lock"), func(held *lockfile.HeldError) {
 		c.say("waiting for process %d, which is at it already", held.PID)
 	})
 	if err != nil {
 		return nil, err
 	}
-	leftovers, _ := filepath.Glob(filepath.Join(c.dir(), "tmp-*"))
-	for _, dir := range leftovers {
-		_ = os.RemoveAll(dir)
+	leftovers, _ := filepath.Glob(filepath.Join(dir, "tmp-*"))
+	for _, left := range leftovers {
+		_ = os.RemoveAll(left)
 	}
 	return l.Release, nil
 }
