@@ -10,6 +10,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/go-chi/chi/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
 	"sluice.dev/sluice/controlplane/api"
 	"sluice.dev/sluice/controlplane/config"
 	"sluice.dev/sluice/controlplane/openapi"
@@ -54,7 +55,7 @@ func surfaces(t *testing.T) api.Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := env.api(pool, edges, respond.Adapter{})
+	c, err := env.api(pool, edges, respond.Adapter{}, prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}
