@@ -40,7 +40,7 @@ type local struct {
 }
 
 // edgePorts is where one edge of the stack listens.
-type edgePorts struct{ name, gateway, runtime, admin string }
+type edgePorts struct{ name, gateway, runtime, admin, metrics string }
 
 // runUp brings the stack up and keeps it up until ctx ends. Whatever is wrong is
 // found before anything is started, where that is possible.
@@ -128,6 +128,11 @@ func (l *local) placeEdges() error {
 				return err
 			}
 		}
+		if addr := l.env.get("SLUICE_EDGE_METRICS_ADDR"); addr != "" {
+			if e.metrics, err = shift("SLUICE_EDGE_METRICS_ADDR", addr, 100*i); err != nil {
+				return err
+			}
+		}
 		l.edges = append(l.edges, e)
 	}
 	return nil
@@ -212,7 +217,7 @@ func (l *local) edge(e edgePorts) supervise.Part {
 		Name: e.name,
 		Start: l.start("edge", map[string]string{
 			"SLUICE_EDGE_NAME": e.name, "SLUICE_GATEWAY_ADDR": e.gateway, "SLUICE_RUNTIME_ADDR": e.runtime, "SLUICE_ENVOY_ADMIN_ADDR": e.admin,
-			"SLUICE_PUBLIC_URL": l.env.publicURL(),
+			"SLUICE_EDGE_METRICS_ADDR": e.metrics, "SLUICE_PUBLIC_URL": l.env.publicURL(),
 		}),
 		Ready: func(ctx context.Context) error { return l.serves(ctx, e) },
 	}

@@ -1,0 +1,227 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"sluice.dev/sluice/bench/load"
+)
+
+var web = &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
+
+// ask makes a request and returns the status and the body.
+func ask(ctx context.Context, method, url, credential string, body any) (int, []byte, error) {
+	var rd io.Reader
+	if body != nil {
+		raw, err := json.Marshal(body)
+		if err != nil {
+			return 0, nil, err
+		}
+		rd = bytes.NewReader(raw)
+	}
+	q, err := http.NewRequestWithContext(ctx, method, url, rd)
+	if err != nil {
+		return 0, nil, err
+	}
+	q.Header.Set("Authorization", "Bearer "+credential)
+	q.Header.Set("Content-Type", "application/json")
+	res, err := web.Do(q)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer res.Body.Close()
+	raw, err := io.ReadAll(res.Body)
+	return res.StatusCode, raw, err
+}
+
+// admin calls the admin API and decodes its answer into v, if that is not nil.
+func (b *bed) admin(ctx context.Context, method, path string, body, v any) error {
+	status, raw, err := ask(ctx, method, b.dev["SLUICE_ADMIN_URL"]+"/admin/v1"+path, b.dev["SLUICE_ADMIN_KEY"], body)
+	if err == nil && status/100 != 2 {
+		err = fmt.Errorf("%s %s: %d %s", method, path, status, raw)
+	}
+	if err != nil || v == nil {
+		return err
+	}
+	return json.Unmarshal(raw, v)
+}
+
+// everywhere returns when path has a status that ok likes at every edge, and how
+// long after began that was.
+func (b *bed) everywhere(ctx context.Context, began time.Time, path, key string, ok func(int) bool) (time.Duration, error) {
+	var wg sync.WaitGroup
+	errs := make([]error, len(b.edges))
+	for i, base := range b.edges {
+		wg.Go(func() {
+			for time.Since(began) < time.Minute {
+				status, _, err := ask(ctx, http.MethodGet, base+path, key, nil)
+				if err != nil || ok(status) {
+					errs[i] = err
+					return
+				}
+			}
+			errs[i] = errors.New(path + ": it does not reach " + base)
+		})
+	}
+	wg.Wait()
+	return time.Since(began), errors.Join(errs...)
+}
+
+func is(want int) func(int) bool { return func(status int) bool { return status == want } }
+
+// keys makes and revokes keys that lack the scope of the route that is asked for:
+// an edge that knows one answers 403 by itself, and 401 if not.
+func (b *bed) keys(ctx context.Context, rounds int) (made, revoked []time.Duration, err error) {
+	for range rounds {
+		status, raw, err := ask(ctx, http.MethodPost, b.edges[0]+"/v1/auth/keys", b.dev["SLUICE_SESSION_TOKEN"],
+			map[string]any{"name": "bench", "scopes": []string{"clips:write"}, "expires_in_days": 1})
+		began := time.Now()
+		var k struct{ ID, Key string }
+		if err := errors.Join(err, json.Unmarshal(raw, &k)); err != nil || status != http.StatusCreated {
+			return nil, nil, fmt.Errorf("make a key: %d %s: %w", status, raw, err)
+		}
+		d, err := b.everywhere(ctx, began, "/v1/streams", k.Key, is(http.StatusForbidden))
+		if err != nil {
+			return nil, nil, err
+		}
+		made = append(made, d)
+		status, raw, err = ask(ctx, http.MethodDelete, b.edges[0]+"/v1/auth/keys/"+k.ID, b.dev["SLUICE_SESSION_TOKEN"], nil)
+		began = time.Now()
+		if err != nil || status != http.StatusNoContent {
+			return nil, nil, fmt.Errorf("revoke a key: %d %s: %w", status, raw, err)
+		}
+		if d, err = b.everywhere(ctx, began, "/v1/streams", k.Key, is(http.StatusUnauthorized)); err != nil {
+			return nil, nil, err
+		}
+		revoked = append(revoked, d)
+	}
+	return made, revoked, nil
+}
+
+// route is the one that is changed: its path is another each time. Nothing
+// answers behind it.
+func route(n int) map[string]any {
+	return map[string]any{"name": "bench.0", "methods": []string{"GET"}, "path": fmt.Sprintf("/v1/bench/variant%d", n),
+		"product": "bench0", "auth": []string{"key"}, "scope": "streams:read"}
+}
+
+// document adds products and routes to the default document.
+func (b *bed) document(ctx context.Context, routes int) error {
+	var v struct{ Document map[string]any }
+	if err := b.admin(ctx, "GET", "/config", nil, &v); err != nil {
+		return err
+	}
+	d := v.Document
+	products, list := d["products"].([]any), d["routes"].([]any)
+	for i := range max(1, routes/40) {
+		products = append(products, map[string]any{"name": fmt.Sprintf("bench%d", i), "upstreams": []any{map[string]any{"address": fmt.Sprintf("127.0.0.1:%d", 1+i)}}})
+	}
+	list = append(list, route(0))
+	for i := 1; i < routes; i++ {
+		r := route(0)
+		r["name"], r["path"] = fmt.Sprintf("bench.%d", i), fmt.Sprintf("/v1/bench%d/{id}/part%d", i/20, i)
+		r["product"] = fmt.Sprintf("bench%d", i%max(1, routes/40))
+		list = append(list, r)
+	}
+	d["products"], d["routes"], d["anonymous_per_minute"] = products, list, 1_000_000_000
+	return b.admin(ctx, "PUT", "/config", d, nil)
+}
+
+// routes changes a route again and again under a light load, which must not
+// notice.
+func (b *bed) routes(ctx context.Context, changes int) error {
+	var calls, failed atomic.Int64
+	steady, stop := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	for _, base := range b.edges {
+		wg.Go(func() {
+			for tick := time.NewTicker(20 * time.Millisecond); steady.Err() == nil; <-tick.C {
+				calls.Add(1)
+				if status, _, err := ask(ctx, http.MethodGet, base+"/v1/streams?limit=1", b.dev["SLUICE_API_KEY"], nil); err != nil || status != http.StatusOK {
+					failed.Add(1)
+				}
+			}
+		})
+	}
+	var took []time.Duration
+	for n := 1; n <= changes; n++ {
+		began := time.Now()
+		if err := b.admin(ctx, "PUT", "/routes/bench.0", route(n), nil); err != nil {
+			stop()
+			return err
+		}
+		d, err := b.everywhere(ctx, began, fmt.Sprintf("/v1/bench/variant%d", n), b.dev["SLUICE_API_KEY"],
+			func(status int) bool { return status != http.StatusForbidden })
+		if err != nil {
+			stop()
+			return err
+		}
+		took = append(took, d)
+	}
+	stop()
+	wg.Wait()
+	row("a changed route answers at all edges, from the call on", took)
+	fmt.Printf("\n%d requests meanwhile, %d failed\n", calls.Load(), failed.Load())
+	return nil
+}
+
+// starts measures an edge that starts with nothing, and again with what it saved.
+func (b *bed) starts() error {
+	addrs, err := load.FreeAddrs(3)
+	if err != nil {
+		return err
+	}
+	env, err := b.secrets()
+	if err != nil {
+		return err
+	}
+	env["SLUICE_EDGE_NAME"], env["SLUICE_STATE_DIR"] = "edge-fresh", filepath.Join(b.dir, "fresh")
+	env["SLUICE_GATEWAY_ADDR"], env["SLUICE_RUNTIME_ADDR"], env["SLUICE_ENVOY_ADMIN_ADDR"] = addrs[0], addrs[1], addrs[2]
+	env["SLUICE_XDS_ADDR"] = b.env["SLUICE_XDS_ADDR"]
+	for _, what := range []string{"an edge with nothing serves, from its start on", "the same with its saved state", "the same, and no control plane"} {
+		if what == "the same, and no control plane" {
+			env["SLUICE_XDS_ADDR"] = "127.0.0.1:1"
+		}
+		d, err := b.startOne(env, "http://"+addrs[0])
+		if err != nil {
+			return err
+		}
+		row(what, []time.Duration{d})
+	}
+	return nil
+}
+
+// startOne runs an edge until it serves.
+func (b *bed) startOne(env map[string]string, base string) (time.Duration, error) {
+	log, err := os.OpenFile(filepath.Join(b.dir, "fresh.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return 0, err
+	}
+	defer log.Close()
+	cmd := b.command(context.Background(), env, "edge")
+	cmd.Stdout, cmd.Stderr = log, log
+	began := time.Now()
+	if err := cmd.Start(); err != nil {
+		return 0, err
+	}
+	defer func() { _ = cmd.Process.Signal(syscall.SIGTERM); _ = cmd.Wait() }()
+	err = load.Until(func() error {
+		status, _, err := ask(context.Background(), http.MethodGet, base+"/v1/streams?limit=1", b.dev["SLUICE_API_KEY"], nil)
+		if err == nil && status != http.StatusOK {
+			err = fmt.Errorf("the edge answers %d", status)
+		}
+		return err
+	})
+	return time.Since(began), err
+}
