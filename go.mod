@@ -3,6 +3,7 @@ module sluice.dev/sluice
 go 1.26.0
 
 require (
+	github.com/VictoriaMetrics/metricsql v0.84.8
 	github.com/envoyproxy/go-control-plane v0.14.0
 	github.com/envoyproxy/go-control-plane/envoy v1.40.0
 	github.com/felixge/httpsnoop v1.0.4
@@ -28,8 +29,11 @@ require (
 )
 
 require (
+	github.com/VictoriaMetrics/metrics v1.35.3 // indirect
 	github.com/decred/dcrd/dcrec/secp256k1/v4 v4.4.1 // indirect
 	github.com/kylelemons/godebug v1.1.0 // indirect
+	github.com/valyala/fastrand v1.1.0 // indirect
+	github.com/valyala/histogram v1.2.0 // indirect
 	golang.org/x/time v0.15.0 // indirect
 )
 

@@ -1,0 +1,153 @@
+// Package observability checks the dashboard and the alert rules of this folder:
+// that Prometheus can read them, and that they name metrics which exist.
+package observability
+
+import (
+	"bytes"
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/VictoriaMetrics/metricsql"
+	"github.com/goccy/go-yaml"
+)
+
+// rules is the part of Prometheus' format that is used here.
+type rules struct {
+	Groups []struct {
+		Name  string `yaml:"name"`
+		Rules []struct {
+			Alert       string            `yaml:"alert"`
+			Expr        string            `yaml:"expr"`
+			For         string            `yaml:"for"`
+			Labels      map[string]string `yaml:"labels"`
+			Annotations map[string]string `yaml:"annotations"`
+		} `yaml:"rules"`
+	} `yaml:"groups"`
+}
+
+// readRules refuses members that it does not know.
+func readRules(t *testing.T) rules {
+	t.Helper()
+	b, err := os.ReadFile("alerts.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := yaml.NewDecoder(bytes.NewReader(b), yaml.DisallowUnknownField())
+	var r rules
+	if err := d.Decode(&r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// panels returns the expressions of the dashboard by the title of their panel.
+func panels(t *testing.T) map[string][]string {
+	t.Helper()
+	b, err := os.ReadFile("dashboard.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d struct {
+		Panels []struct {
+			Title   string
+			Targets []struct{ Expr string }
+		}
+	}
+	if err := json.Unmarshal(b, &d); err != nil {
+		t.Fatal(err)
+	}
+	all := map[string][]string{}
+	for _, p := range d.Panels {
+		for _, q := range p.Targets {
+			all[p.Title] = append(all[p.Title], strings.ReplaceAll(q.Expr, "$__rate_interval", "5m"))
+		}
+	}
+	return all
+}
+
+var (
+	metric  = regexp.MustCompile(`\bsluice_[a-z_]+\b`)
+	literal = regexp.MustCompile(`"(sluice_[a-z_]+)"`)
+	series  = regexp.MustCompile(`_(bucket|sum|count)$`)
+	joined  = regexp.MustCompile(`"(sluice_[a-z_]+_)"\s*\+`) // a prefix that names are put behind
+)
+
+// defined are the names of metrics in the sources, and the prefixes of those
+// that are put together.
+func defined(t *testing.T) (names map[string]bool, prefixes []string) {
+	t.Helper()
+	names = map[string]bool{}
+	err := filepath.WalkDir("../..", func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() && strings.HasPrefix(e.Name(), ".s") {
+			return fs.SkipDir
+		}
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		b, err := os.ReadFile(path)
+		for _, m := range literal.FindAllSubmatch(b, -1) {
+			names[string(m[1])] = true
+		}
+		for _, m := range joined.FindAllSubmatch(b, -1) {
+			prefixes = append(prefixes, string(m[1]))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names, prefixes
+}
+
+func check(t *testing.T, where, expr string, names map[string]bool, prefixes []string) {
+	t.Helper()
+	if _, err := metricsql.Parse(expr); err != nil {
+		t.Errorf("%s: %v in %s", where, err, expr)
+	}
+	for _, m := range metric.FindAllString(expr, -1) {
+		known := names[m] || names[series.ReplaceAllString(m, "")]
+		for _, p := range prefixes {
+			known = known || strings.HasPrefix(m, p)
+		}
+		if !known {
+			t.Errorf("%s: nothing shows %s", where, m)
+		}
+	}
+}
+
+func TestRulesAndPanels(t *testing.T) {
+	t.Parallel()
+	names, prefixes := defined(t)
+	n := 0
+	for _, g := range readRules(t).Groups {
+		for _, r := range g.Rules {
+			n++
+			check(t, r.Alert, r.Expr, names, prefixes)
+			if r.Alert == "" || r.For == "" || r.Labels["severity"] == "" || r.Annotations["summary"] == "" || r.Annotations["action"] == "" {
+				t.Errorf("%+v: incomplete", r)
+			}
+		}
+	}
+	for title, exprs := range panels(t) {
+		for _, e := range exprs {
+			n++
+			check(t, title, e, names, prefixes)
+		}
+	}
+	if n < 20 {
+		t.Errorf("only %d expressions were found", n)
+	}
+}
+
+func TestAnUnknownMetricIsFound(t *testing.T) {
+	t.Parallel()
+	names, prefixes := defined(t)
+	if names["sluice_no_such_total"] || !names["sluice_http_requests_total"] || len(prefixes) == 0 {
+		t.Errorf("%d names, prefixes %v", len(names), prefixes)
+	}
+}
