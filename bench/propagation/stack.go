@@ -140,8 +140,14 @@ func (b *bed) insert(ctx context.Context, keys int) error {
 	if err != nil {
 		return err
 	}
-	_, err = conn.Exec(ctx, `VACUUM ANALYZE edge_records`)
-	return err
+	// Vacuum marks only what is known to be on disk as visible to all, and a
+	// snapshot is ten times slower without those marks.
+	for _, sql := range []string{`CHECKPOINT`, `VACUUM ANALYZE edge_records`} {
+		if _, err := conn.Exec(ctx, sql); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // settle puts routes into the configuration, and waits until the edges have them,
