@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -115,6 +116,12 @@ func TestStreamKeysThatDoNotPublish(t *testing.T) {
 		return nil
 	})
 	publish(t, made, made.Ingest.RTMP.Key, picture).left(t)
+	s.wantTrouble(t, key, made, "STREAM_004")
+}
+
+// wantTrouble fails unless the account's events name the code for a stream.
+func (s *stack) wantTrouble(t testing.TB, key string, of show, code string) {
+	t.Helper()
 	r := call(t, http.MethodGet, s.url("/v1/events?type=error&limit=100"), key, nil)
 	wantStatus(t, r, http.StatusOK)
 	type event struct {
@@ -123,11 +130,35 @@ func TestStreamKeysThatDoNotPublish(t *testing.T) {
 		StreamID string `json:"stream_id"`
 	}
 	for _, e := range into[struct{ Data []event }](t, r).Data {
-		if (e == event{"stream.error", "STREAM_004", made.ID}) {
+		if (e == event{"stream.error", code, of.ID}) {
 			return
 		}
 	}
-	t.Errorf("no STREAM_004 of %s in %s", made.ID, r.body)
+	t.Errorf("no %s of %s in %s", code, of.ID, r.body)
+}
+
+// Publishers who send what players do not understand, or more than was agreed, are
+// closed.
+func TestPublishersWhoBreakARule(t *testing.T) {
+	t.Parallel()
+	s := studio(t)
+	key := s.dev["SLUICE_API_KEY"]
+	sound := slices.Clone(picture)
+	sound[slices.Index(sound, "aac")] = "libmp3lame"
+	for code, c := range map[string]struct {
+		fields map[string]any
+		sent   []string
+	}{
+		"STREAM_005": {map[string]any{}, slices.Concat([]string{"-re"}, sound[1:len(sound)-2], []string{"-ar", "44100", "-f", "flv"})},
+		"STREAM_002": {map[string]any{"settings": map[string]any{"bitrate": "100k"}}, picture},
+	} {
+		t.Run(code, func(t *testing.T) {
+			t.Parallel()
+			made := s.createShow(t, key, c.fields)
+			publish(t, made, made.Ingest.RTMP.Key, c.sent).left(t)
+			s.wantTrouble(t, key, made, code)
+		})
+	}
 }
 
 func (s *stack) status(t testing.TB, key string, of show) string {
