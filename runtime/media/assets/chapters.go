@@ -88,12 +88,8 @@ func timeline(rows []chapter, lengthMS int64) []Chapter {
 
 // addChapter answers POST …/chapters with the new chapter.
 func (s surface) addChapter(w http.ResponseWriter, r *http.Request) error {
-	o, id, err := s.target(r)
+	o, id, in, err := targetBody[ChapterInput](s, w, r)
 	if err != nil {
-		return err
-	}
-	var in ChapterInput
-	if err := respond.Decode(w, r, bodyLimit, &in); err != nil {
 		return err
 	}
 	made, err := s.insertChapter(r.Context(), o, id, in)
@@ -142,15 +138,11 @@ func (s surface) insertChapter(ctx context.Context, o owner.Owner, id string, in
 
 // listChapters answers GET …/chapters, in order.
 func (s surface) listChapters(w http.ResponseWriter, r *http.Request) error {
-	o, id, err := s.target(r)
+	a, err := s.asset(r)
 	if err != nil {
 		return err
 	}
-	a, err := s.Get(r.Context(), o, s.kind, id)
-	if err != nil {
-		return err
-	}
-	all, err := chapters(r.Context(), s.DB, id)
+	all, err := chapters(r.Context(), s.DB, a.ID)
 	if err != nil {
 		return err
 	}

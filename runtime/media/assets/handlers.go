@@ -40,12 +40,8 @@ func (v Service) Routes(r chi.Router, a respond.Adapter) {
 
 // createVOD answers POST /v1/vod.
 func (v Service) createVOD(w http.ResponseWriter, r *http.Request) error {
-	o, err := owner.From(r.Context())
+	o, in, err := owner.Body[Input](w, r, bodyLimit)
 	if err != nil {
-		return err
-	}
-	var in Input
-	if err := respond.Decode(w, r, bodyLimit, &in); err != nil {
 		return err
 	}
 	a, err := v.CreateVOD(r.Context(), o, in)
@@ -54,12 +50,8 @@ func (v Service) createVOD(w http.ResponseWriter, r *http.Request) error {
 
 // createClip answers POST /v1/clips.
 func (v Service) createClip(w http.ResponseWriter, r *http.Request) error {
-	o, err := owner.From(r.Context())
+	o, in, err := owner.Body[ClipInput](w, r, bodyLimit)
 	if err != nil {
-		return err
-	}
-	var in ClipInput
-	if err := respond.Decode(w, r, bodyLimit, &in); err != nil {
 		return err
 	}
 	a, err := v.CreateClip(r.Context(), o, in)
@@ -117,6 +109,23 @@ func (s surface) target(r *http.Request) (owner.Owner, string, error) {
 	return o, id, err
 }
 
+// targetBody is target, and the request's body as a T.
+func targetBody[T any](s surface, w http.ResponseWriter, r *http.Request) (o owner.Owner, id string, in T, err error) {
+	if o, id, err = s.target(r); err == nil {
+		err = respond.Decode(w, r, bodyLimit, &in)
+	}
+	return o, id, in, err
+}
+
+// asset is the caller's asset in the path.
+func (s surface) asset(r *http.Request) (Asset, error) {
+	o, id, err := s.target(r)
+	if err != nil {
+		return Asset{}, err
+	}
+	return s.Get(r.Context(), o, s.kind, id)
+}
+
 // list answers GET on a collection.
 func (s surface) list(w http.ResponseWriter, r *http.Request) error {
 	o, err := owner.From(r.Context())
@@ -139,11 +148,7 @@ func (s surface) list(w http.ResponseWriter, r *http.Request) error {
 // get answers GET on one asset. Its address is signed anew each time, so that
 // it holds for the full six hours.
 func (s surface) get(w http.ResponseWriter, r *http.Request) error {
-	o, id, err := s.target(r)
-	if err != nil {
-		return err
-	}
-	a, err := s.Get(r.Context(), o, s.kind, id)
+	a, err := s.asset(r)
 	if err != nil {
 		return err
 	}
@@ -170,11 +175,7 @@ func (s surface) delete(w http.ResponseWriter, r *http.Request) error {
 
 // downloads lists the files of an asset: none before it is ready.
 func (s surface) downloads(w http.ResponseWriter, r *http.Request) error {
-	o, id, err := s.target(r)
-	if err != nil {
-		return err
-	}
-	a, err := s.Get(r.Context(), o, s.kind, id)
+	a, err := s.asset(r)
 	if err != nil {
 		return err
 	}
@@ -206,12 +207,8 @@ type RenditionInput struct {
 
 // addRendition answers POST …/renditions: 202, because a job makes it.
 func (s surface) addRendition(w http.ResponseWriter, r *http.Request) error {
-	o, id, err := s.target(r)
+	o, id, in, err := targetBody[RenditionInput](s, w, r)
 	if err != nil {
-		return err
-	}
-	var in RenditionInput
-	if err := respond.Decode(w, r, bodyLimit, &in); err != nil {
 		return err
 	}
 	made, err := s.Render(r.Context(), o, s.kind, id, in.Profile)
@@ -224,14 +221,11 @@ func (s surface) addRendition(w http.ResponseWriter, r *http.Request) error {
 
 // listRenditions answers GET …/renditions.
 func (s surface) listRenditions(w http.ResponseWriter, r *http.Request) error {
-	o, id, err := s.target(r)
+	a, err := s.asset(r)
 	if err != nil {
 		return err
 	}
-	if _, err := s.Get(r.Context(), o, s.kind, id); err != nil {
-		return err
-	}
-	found, err := renditions(r.Context(), s.DB, `asset_id = $1 ORDER BY created_at, id`, id)
+	found, err := renditions(r.Context(), s.DB, `asset_id = $1 ORDER BY created_at, id`, a.ID)
 	if err != nil {
 		return err
 	}

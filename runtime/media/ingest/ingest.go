@@ -62,12 +62,8 @@ func (v Service) Routes(r chi.Router, a respond.Adapter) {
 
 // create answers POST /v1/ingest.
 func (v Service) create(w http.ResponseWriter, r *http.Request) error {
-	o, err := owner.From(r.Context())
+	o, in, err := owner.Body[Input](w, r, bodyLimit)
 	if err != nil {
-		return err
-	}
-	var in Input
-	if err := respond.Decode(w, r, bodyLimit, &in); err != nil {
 		return err
 	}
 	var s streams.Stream

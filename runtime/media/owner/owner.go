@@ -4,9 +4,11 @@ package owner
 
 import (
 	"context"
+	"net/http"
 
 	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/controlplane/identity"
+	"sluice.dev/sluice/controlplane/respond"
 	"sluice.dev/sluice/filters/decision"
 )
 
@@ -29,4 +31,12 @@ func From(ctx context.Context) (Owner, error) {
 		return Owner{}, &controlplane.Error{Code: decision.AuthRequired}
 	}
 	return o, nil
+}
+
+// Body is From, and the request's JSON body, of at most limit bytes, as a T.
+func Body[T any](w http.ResponseWriter, r *http.Request, limit int64) (o Owner, in T, err error) {
+	if o, err = From(r.Context()); err == nil {
+		err = respond.Decode(w, r, limit, &in)
+	}
+	return o, in, err
 }
