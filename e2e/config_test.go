@@ -52,6 +52,7 @@ func TestConfigChangesUnderLoad(t *testing.T) {
 	t.Parallel()
 	s := own(t, nil)
 	s.mistakesAndRollback(t)
+	s.features(t)
 	s.unlimited(t)
 	product := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	t.Cleanup(product.Close)
@@ -143,6 +144,25 @@ func (s *stack) mistakesAndRollback(t *testing.T) {
 		t.Error(out, errs)
 	}
 	s.becomes(t, "/v1/brief", 403)
+}
+
+// features of plans open routes that ask for them, and no others.
+func (s *stack) features(t *testing.T) {
+	t.Helper()
+	give := func(plan string) {
+		address := s.dev["SLUICE_ADMIN_URL"] + "/admin/v1/plans/" + plan
+		p := into[map[string]any](t, call(t, http.MethodGet, address, s.dev["SLUICE_ADMIN_KEY"], nil))
+		p["features"] = []string{"beta"}
+		s.put(t, "plans/"+plan, p)
+	}
+	give("pro")
+	s.put(t, "routes/beta", map[string]any{"path": "/v1/beta", "respond": map[string]any{"status": 200}, "auth": []string{"key"}, "feature": "beta"})
+	key := s.dev["SLUICE_API_KEY"]
+	s.accepted(t, key)
+	eventually(t, "the route is there", func() error { return s.oneOf("/v1/beta", "", 401) })
+	wantError(t, call(t, http.MethodGet, s.url("/v1/beta"), key, nil), 403, "BILLING_003")
+	give("local")
+	eventually(t, "the plan has the feature", func() error { return s.oneOf("/v1/beta", key, 200) })
 }
 
 // unlimited lets one address make as many requests as it likes.

@@ -70,6 +70,19 @@ func TestObjectsAreShown(t *testing.T) {
 	}
 }
 
+func TestNamesAreCompleted(t *testing.T) {
+	t.Parallel()
+	a := &configAPI{answer: `{"data":[{"name":"streams.list"},{"name":"streams.get"},{"name":"keys"}]}`}
+	out, err := executeApply(t, commands(a.env(t)), "__complete", "route", "get", "str")
+	if err != nil || a.url != "/admin/v1/routes" || !strings.HasPrefix(out, "streams.list\nstreams.get\n:4") {
+		t.Errorf("%v %s %q", err, a.url, out)
+	}
+	nowhere := environment{lookup: func(string) (string, bool) { return "", false }}
+	if out, err := executeApply(t, commands(nowhere), "__complete", "route", "get", ""); err != nil || !strings.HasPrefix(out, ":4") {
+		t.Errorf("without a platform: %v %q", err, out)
+	}
+}
+
 func TestCompletionIsWrittenForEveryShell(t *testing.T) {
 	t.Parallel()
 	for _, shell := range []string{"bash", "zsh", "fish"} {

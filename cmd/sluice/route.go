@@ -1,8 +1,10 @@
 package main
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -44,7 +46,7 @@ func (o shownObject) command(env environment) *cobra.Command {
 func (o shownObject) get(env environment) *cobra.Command {
 	var out printer
 	c := &cobra.Command{
-		Use: "get NAME", Short: "show one " + o.use, Args: cobra.ExactArgs(1),
+		Use: "get NAME", Short: "show one " + o.use, Args: cobra.ExactArgs(1), ValidArgsFunction: o.names(env),
 		RunE: func(c *cobra.Command, args []string) error {
 			answer, err := env.call(c.Context(), http.MethodGet, o.path+"/"+url.PathEscape(args[0]), nil)
 			if err != nil {
@@ -55,6 +57,25 @@ func (o shownObject) get(env environment) *cobra.Command {
 	}
 	out.flag(c)
 	return c
+}
+
+// names completes the names of objects in a shell. A platform that does not
+// answer has none.
+func (o shownObject) names(env environment) cobra.CompletionFunc {
+	return func(c *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		var list struct{ Data []struct{ Name string } }
+		answer, err := env.call(c.Context(), http.MethodGet, o.path, nil)
+		if err != nil || len(args) > 0 || json.Unmarshal(answer, &list) != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		var names []cobra.Completion
+		for _, object := range list.Data {
+			if strings.HasPrefix(object.Name, begun) {
+				names = append(names, object.Name)
+			}
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
 }
 
 // listCommand shows what one address of the admin API lists.
