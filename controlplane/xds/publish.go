@@ -18,6 +18,9 @@ func (s *Server) Check(d config.Document) error {
 	if err := d.Validate(); err != nil {
 		return err
 	}
+	if err := s.config.Resources.CheckUpstreams(d); err != nil {
+		return err
+	}
 	_, err := s.build(0, d, config.ProvisionalNumbers(d))
 	return err
 }
@@ -60,6 +63,9 @@ func (s *Server) Publish(ctx context.Context, version int64, d config.Document) 
 	next, err := s.build(version, d, n)
 	if err != nil {
 		return err
+	}
+	if err := s.config.Resources.CheckUpstreams(d); err != nil { // it was right when it was stored: what this process is started with has changed
+		s.config.Log.Error("addresses of products are left out", "version", version, "cause", err)
 	}
 	s.want(version)
 	start := s.config.Now()

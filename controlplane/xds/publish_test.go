@@ -246,6 +246,23 @@ func TestWhatIsNotPublished(t *testing.T) {
 	}
 }
 
+// A product that this process knows no address for, after an upgrade or with
+// other settings, does not keep the rest of a version from edges.
+func TestProductWithoutAnAddressHoldsUpNothingElse(t *testing.T) {
+	t.Parallel()
+	s, _ := newServer(t, Config{})
+	d := moved(t)
+	d.Products[0].Upstreams[0].Address = "${nowhere}"
+	if err := s.Check(d); err == nil {
+		t.Error("it would be stored")
+	}
+	publish(t, s, 1, d)
+	lost := d.Products[0].Name
+	if s.Version() != 1 || s.current.Clusters["voice"] == nil || len(s.current.Endpoints[lost].GetEndpoints()[0].GetLbEndpoints()) != 0 {
+		t.Errorf("version %d, %v", s.Version(), s.current.Endpoints[lost])
+	}
+}
+
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	s, _ := newServer(t, Config{})

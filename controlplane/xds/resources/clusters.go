@@ -52,11 +52,15 @@ func (s *Set) addProduct(p config.Product) error {
 	return nil
 }
 
-// endpoints returns the addresses of p and whether all are IP addresses.
+// endpoints returns the addresses of p and whether all are IP addresses. A
+// product without any answers 503.
 func (s *Set) endpoints(p config.Product) (load *endpoint.ClusterLoadAssignment, numeric bool, err error) {
 	group := &endpoint.LocalityLbEndpoints{}
 	numeric = true
 	for _, u := range p.Upstreams {
+		if issue, _ := s.opts.upstreamFault(u.Address); issue != "" {
+			continue
+		}
 		addr, err := s.opts.resolve(u.Address)
 		if err != nil {
 			return nil, false, err

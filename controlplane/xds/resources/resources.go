@@ -49,12 +49,9 @@ type Set struct {
 type Addresses struct{ Gateway, Runtime string }
 
 // Build compiles document d, which must be valid, with the policy p made of it.
-// It fails with invalid_request when d asks for what o does not give: an
-// address, or a filter.
+// Addresses that CheckUpstreams has something against are left out: one bad
+// product must not keep the others from edges.
 func Build(d config.Document, p *policy.Policy, o Options) (*Set, error) {
-	if err := o.checkUpstreams(d); err != nil {
-		return nil, err
-	}
 	s := &Set{
 		Policy: p, doc: d, opts: o,
 		Filters:   map[string]*core.TypedExtensionConfig{EdgeFilter: EdgeFilterConfig(p), ChatCapsFilter: chatCapsFilter(o.DocsBase)},

@@ -140,11 +140,8 @@ func TestWhatTheOptionsLackIsNamedAllAtOnce(t *testing.T) {
 	t.Parallel()
 	d := everything()
 	d.Products[1].Upstreams[0].Address = "${chat}"
-	p, err := d.Policy(1, "", config.ProvisionalNumbers(d))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = Build(d, p, Options{Addresses: map[string]string{"api": "10.0.0.1:80"}})
+	o := Options{Addresses: map[string]string{"api": "10.0.0.1:80"}}
+	err := o.CheckUpstreams(d)
 	e, ok := errors.AsType[*controlplane.Error](err)
 	if !ok {
 		t.Fatalf("%v", err)
@@ -155,5 +152,10 @@ func TestWhatTheOptionsLackIsNamedAllAtOnce(t *testing.T) {
 	}
 	if got := strings.Join(fields, " "); got != "products[0].upstreams[0].address products[1].upstreams[0].address" {
 		t.Error(got)
+	}
+	s := build(t, d, o)
+	media, chat := s.Endpoints["media"].Endpoints[0].LbEndpoints, s.Endpoints["chat"].Endpoints[0].LbEndpoints
+	if len(media) != 1 || len(chat) != 0 || len(s.Routes) != 2 {
+		t.Errorf("what is left: %v, %v", media, chat)
 	}
 }

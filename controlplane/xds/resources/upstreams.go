@@ -18,9 +18,9 @@ import (
 // Upstreams lets products be on the open Internet and in some networks besides.
 type Upstreams struct{ Networks []netip.Prefix }
 
-// checkUpstreams names every address of d that o cannot serve, or does not let
+// CheckUpstreams names every address of d that o cannot serve, or does not let
 // be: the name of no address, one of the edges' own, one in a private network.
-func (o Options) checkUpstreams(d config.Document) error {
+func (o Options) CheckUpstreams(d config.Document) error {
 	var details []decision.Detail
 	for i, p := range d.Products {
 		for j, u := range p.Upstreams {
