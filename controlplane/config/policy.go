@@ -93,7 +93,8 @@ func (d Document) Policy(version uint64, docsBase string, n Numbers) (*policy.Po
 func fits(p *policy.Policy) error {
 	b := p.Encode()
 	if len(b) > policy.MaxBytes {
-		return controlplane.Errorf(decision.InvalidRequest, "The policy takes %d bytes; an edge takes at most %d.", len(b), policy.MaxBytes)
+		return controlplane.Invalid([]decision.Detail{{Field: "routes", Issue: fmt.Sprintf("make a policy of %d bytes", len(b)),
+			Expected: fmt.Sprintf("at most %d, which is what an edge takes: fewer routes, or shorter names", policy.MaxBytes)}})
 	}
 	if policy.Parse(b) == nil {
 		return fmt.Errorf("policy of version %d is not one that an edge accepts", p.Version)

@@ -208,3 +208,22 @@ func TestBodyLimits(t *testing.T) {
 		}
 	}
 }
+
+// More than edges take is refused before anything is stored, by name.
+func TestPolicyThatEdgesWouldNotTake(t *testing.T) {
+	t.Parallel()
+	d := small()
+	long := strings.Repeat("a", 90)
+	d.Products[0].Name = long
+	d.Routes = nil
+	for i := range 19_000 {
+		d.Routes = append(d.Routes, Route{Name: fmt.Sprintf("%s.%d", long, i), Path: fmt.Sprintf("/%d", i), Product: long, Auth: []string{"key"}})
+	}
+	if err := d.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	_, err := d.Policy(1, "", ProvisionalNumbers(d))
+	if got := fieldsAtFault(t, err); len(got) != 1 || got[0] != "routes" {
+		t.Errorf("%v: %v", got, err)
+	}
+}

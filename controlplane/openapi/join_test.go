@@ -50,7 +50,7 @@ func join(t *testing.T) *Document {
 func document() config.Document {
 	return config.Document{Routes: []config.Route{
 		{Name: "keys", Path: "/v1/keys", Product: "api", Auth: []string{"session", "none"}},
-		{Name: "clips.read", Methods: []string{"GET"}, Path: "/v1/clips/*", Product: "media", Auth: []string{"key"}, Scope: "clips:read", Class: "bulk"},
+		{Name: "clips.read", Methods: []string{"GET"}, Path: "/v1/clips/*", Product: "media", Auth: []string{"key"}, Scope: "clips:read", Class: "bulk", Price: "0.01"},
 		{Name: "elsewhere", Listener: config.Runtime, Methods: []string{"DELETE"}, Path: "/v1/clips/{id}", Product: "media", Auth: []string{"key"}},
 	}}
 }
@@ -93,21 +93,21 @@ func TestOperationsSayWhatTheirRouteAsks(t *testing.T) {
 	t.Parallel()
 	d := join(t).Public(document(), Info{})
 	get := at(d, "paths", "/v1/clips/{id}", "get")
-	want := map[string]any{"route": "clips.read", "product": "media", "scope": "clips:read", "class": "bulk"}
+	want := map[string]any{"route": "clips.read", "product": "media", "scope": "clips:read", "class": "bulk", "price": "0.01"}
 	if diff := cmp.Diff(want, at(get, "x-sluice")); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]any{map[string]any{"key": []any{}}}, at(get, "security")); diff != "" {
+	if diff := cmp.Diff([]any{map[string]any{"key": []any{}}, map[string]any{"payment": []any{}}}, at(get, "security")); diff != "" {
 		t.Error(diff)
 	}
-	if at(get, "responses", "403") == nil || at(get, "responses", "401") == nil || at(get, "responses", "200") == nil {
+	if at(get, "responses", "402") == nil || at(get, "responses", "403") == nil || at(get, "responses", "401") == nil || at(get, "responses", "200") == nil {
 		t.Error(at(get, "responses"))
 	}
 	list := at(d, "paths", "/v1/keys", "get")
 	if diff := cmp.Diff([]any{map[string]any{"session": []any{}}, map[string]any{}}, at(list, "security")); diff != "" {
 		t.Error(diff)
 	}
-	if at(list, "responses", "401") != nil || at(list, "responses", "429") == nil {
+	if at(list, "responses", "401") != nil || at(list, "responses", "402") != nil || at(list, "responses", "429") == nil {
 		t.Error(at(list, "responses"))
 	}
 }

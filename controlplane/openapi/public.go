@@ -61,6 +61,7 @@ func (d *Document) Public(c config.Document, info Info) map[string]any {
 var schemes = object{
 	"key":     object{"type": "http", "scheme": "bearer", "description": "An API key: slk_…"},
 	"token":   object{"type": "http", "scheme": "bearer", "bearerFormat": "JWT", "description": "An access token of this platform or of an issuer that it trusts"},
+	"payment": object{"type": "apiKey", "in": "header", "name": "X-PAYMENT", "description": "A payment for one call, by the x402 protocol"},
 	"session": object{"type": "http", "scheme": "bearer", "bearerFormat": "JWT", "description": "A person's session, from POST /v1/auth/sessions"},
 }
 
@@ -78,9 +79,12 @@ func asked(op object, r config.Route) object {
 		}
 		security = append(security, object{a: []any{}})
 	}
+	if r.Price != "" {
+		security = append(security, object{"payment": []any{}})
+	}
 	out["security"] = security
 	x := object{"route": r.Name}
-	for k, v := range map[string]string{"product": r.Product, "scope": r.Scope, "class": r.Class} {
+	for k, v := range map[string]string{"product": r.Product, "scope": r.Scope, "class": r.Class, "feature": r.Feature, "price": r.Price} {
 		if v != "" {
 			x[k] = v
 		}
@@ -109,10 +113,20 @@ func refusals(described any, r config.Route) object {
 	if r.Scope != "" {
 		add("403", decision.ScopeMissing)
 	}
+	if r.Price != "" {
+		out["402"] = quote
+	}
 	add("429", decision.RateLimited)
 	add("503", decision.EdgeNotReady)
 	return out
 }
+
+// quote is what a caller without a credential gets from a route that has a
+// price; see docs/x402.md.
+var quote = object{"description": "What one call costs, by the x402 protocol", "content": object{"application/json": object{"schema": object{
+	"type": "object", "required": []any{"x402Version", "error", "accepts"},
+	"properties": object{"x402Version": object{"type": "integer"}, "error": object{"type": "string"}, "accepts": object{"type": "array", "items": object{"type": "object"}}},
+}}}}
 
 var errorContent = object{"application/json": object{"schema": object{"$ref": "#/components/schemas/Error"}}}
 
