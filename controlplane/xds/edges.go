@@ -46,7 +46,7 @@ type subscription struct {
 	names    map[string]bool
 	held     versions            // accepted
 	pending  map[string]response // sent, not answered, by nonce
-	refusal  *Refusal            // of the last answer; nil: it accepted
+	refusal  *Refusal            // the last one that stands; nil: it accepts
 	version  int64               // newest version of which it held all
 }
 
@@ -125,13 +125,17 @@ func (f *fleet) answer(e *edge, s *subscription, r *discovery.DeltaDiscoveryRequ
 		if len(reason) > maxReasonBytes {
 			reason = reason[:maxReasonBytes]
 		}
-		s.refusal = &Refusal{Reason: reason, Time: f.now(), tried: sent.updated}
+		tried := sent.updated
+		if s.refusal != nil {
+			tried = union(s.refusal.tried, tried)
+		}
+		s.refusal = &Refusal{Reason: reason, Time: f.now(), tried: tried}
 		f.log.Error("edge refuses a configuration", "edge", e.id, "type", shortType(r.GetTypeUrl()), "reason", reason)
 		return
 	}
-	s.refusal = nil
 	if ok {
 		s.apply(sent)
+		s.settle(sent)
 	}
 	f.log.Debug("edge accepts", "edge", e.id, "type", shortType(r.GetTypeUrl()), "resources", len(s.held))
 }
@@ -211,6 +215,24 @@ func (s *subscription) apply(r response) {
 	}
 	for _, name := range r.removed {
 		delete(s.held, name)
+	}
+}
+
+// settle forgets, of what the edge refused, what it has now accepted anew or
+// given up. A refusal stands until all of it is settled: accepting something
+// else, as the next step of a publication, does not take it back.
+func (s *subscription) settle(r response) {
+	if s.refusal == nil {
+		return
+	}
+	for name := range r.updated {
+		delete(s.refusal.tried, name)
+	}
+	for _, name := range r.removed {
+		delete(s.refusal.tried, name)
+	}
+	if len(s.refusal.tried) == 0 {
+		s.refusal = nil
 	}
 }
 
