@@ -251,7 +251,7 @@ func TestEdgeStopsWhenItsStateIsTooOld(t *testing.T) {
 	t.Parallel()
 	s := theStack(t)
 	w := newWire(t, s.env["SLUICE_XDS_ADDR"])
-	e := s.addEdge(t, "edge-old", w.addr(), "SLUICE_EDGE_MAX_STATE_AGE", "3s")
+	e := s.addEdge(t, "edge-old", w.addr(), "SLUICE_EDGE_MAX_STATE_AGE", "10s")
 	key := s.dev["SLUICE_API_KEY"]
 	w.set(true)
 	e.answers(t, key, 503)

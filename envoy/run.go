@@ -31,6 +31,9 @@ func (e *Edge) Run(ctx context.Context) error {
 	for {
 		began := e.cfg.Now()
 		err := e.runOnce(ctx)
+		if ctx.Err() != nil && errors.Is(err, errExpelled) {
+			err = nil // it was to end anyway
+		}
 		if ctx.Err() != nil || err == nil {
 			return errors.Join(err, e.closeDoor(), e.tidy())
 		}
@@ -94,12 +97,15 @@ func (e *Edge) runOnce(ctx context.Context) error {
 	}
 }
 
+// errExpelled says that Envoy was stopped to be started anew.
+var errExpelled = errors.New("envoy had to stop")
+
 // expel stops an Envoy that must not go on, and posts the doorman in its place.
 func (e *Edge) expel(why string) error {
 	if err := e.openDoor(); err != nil {
 		return err
 	}
-	return errors.Join(errors.New(why), e.finish())
+	return errors.Join(fmt.Errorf("%w: %s", errExpelled, why), e.finish())
 }
 
 // launch starts a process that takes over from the one of the epoch before; from

@@ -273,7 +273,7 @@ func (f *feed) switchTo(t *tape) error {
 
 // ask asks the preferred replica, and the next one if that cannot be reached.
 func (f *feed) ask(ctx context.Context, s keytable.State) ([]byte, error) {
-	wait := pollSeconds
+	wait := min(pollSeconds, max(1, int(f.cfg.MaxAge/(4*time.Second)))) // a short limit wants to hear often
 	if _, settled, _ := f.now(); !settled {
 		wait = 0 // Envoy is kept waiting until it is known how current the tape is
 	}
