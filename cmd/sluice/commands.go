@@ -38,6 +38,7 @@ func uses(env environment) []*cobra.Command {
 		planCommand(env),
 		classCommand(env),
 		edgesCommand(env),
+		x402Command(env),
 		cronCommand(),
 		demoCommand(env),
 	}

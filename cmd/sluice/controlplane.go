@@ -29,6 +29,7 @@ import (
 	"sluice.dev/sluice/controlplane/webhooks/eventdocs"
 	"sluice.dev/sluice/controlplane/xds"
 	"sluice.dev/sluice/controlplane/xds/resources"
+	"sluice.dev/sluice/filters/x402"
 )
 
 // version of this build, as /v1/health shows it; the linker sets it.
@@ -72,6 +73,11 @@ func runControlPlane(ctx context.Context, env environment) error {
 	if err != nil {
 		return err
 	}
+	payments, err := env.payments(pool, adapter)
+	if err != nil {
+		return err
+	}
+	surfaces.Open, surfaces.Admin = append(surfaces.Open, payments.open), append(surfaces.Admin, payments.admin)
 	signers, err := env.issuers(pool)
 	if err != nil {
 		return err
@@ -88,7 +94,7 @@ func runControlPlane(ctx context.Context, env environment) error {
 		return serve(ctx,
 			endpoint{name: "admin API", addr: env.get("SLUICE_ADMIN_ADDR"), handler: telemetry.Beside(telemetry.NewRequests(metrics, "admin").Wrap(api.Admin(surfaces)), metrics)},
 			endpoint{name: "public API", addr: env.get("SLUICE_API_LISTEN"), handler: telemetry.NewRequests(metrics, "api").Wrap(api.Public(surfaces))},
-			endpoint{name: "edges", addr: env.get("SLUICE_XDS_ADDR"), handler: edgeMux(edges, keys, keys.Guard(registry.Reports(adapter))), h2c: true, streams: true},
+			endpoint{name: "edges", addr: env.get("SLUICE_XDS_ADDR"), handler: edgeMux(edges, keys, keys.Guard(registry.Reports(adapter)), payments.edges), h2c: true, streams: true},
 		)
 	})
 	return g.Wait()
@@ -138,11 +144,13 @@ func (e environment) oauth(db postgres.DB, people *sessions.Service) *oauth.Serv
 	return oauth.New(oauth.Config{DB: db, Sessions: people, Issuer: e.publicURL(), Audience: e.publicURL()})
 }
 
-// edgeMux serves gRPC streams, the key feed and reports of edges on one address.
-func edgeMux(edges *xds.Server, keys *feed.Feed, reports http.Handler) http.Handler {
+// edgeMux serves gRPC streams, the key feed, reports of edges and the hub on one address.
+func edgeMux(edges *xds.Server, keys *feed.Feed, reports, hub http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET "+feed.Path, keys)
 	mux.Handle("POST "+fleet.ReportPath, reports)
+	mux.Handle("POST "+x402.ClaimsPath, hub)
+	mux.Handle("POST "+x402.ClaimsPath+"/", hub)
 	mux.Handle("/envoy.service.discovery.v3.AggregatedDiscoveryService/", edges.Handler())
 	return mux
 }

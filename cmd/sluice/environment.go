@@ -48,6 +48,7 @@ var variables = []variable{
 	{"SLUICE_FEED_TOKEN", "", "token that edges must show to read the key feed; empty: none"},
 	{"SLUICE_WEBHOOK_ALLOW_CIDRS", "", "private networks that webhooks may call, joined by commas"},
 	{"SLUICE_UPSTREAM_ALLOW_CIDRS", "any", "private networks that products of the configuration may be in, joined by commas; any: all; none: public addresses only"},
+	{"SLUICE_X402_SETTLEMENT", "ledger", "how payments settle: ledger (for tests, no money moves)"},
 	{"SLUICE_MODEL_UPSTREAM", "", "base URL of an OpenAI-compatible provider; empty: the built-in echo-1 model"},
 	{"SLUICE_MODEL_UPSTREAM_KEY", "", "key for that provider; empty: the caller's"},
 	{"SLUICE_MODEL_PROVIDERS", "", "file that names several providers, in place of those two; see docs/runtime.md"},

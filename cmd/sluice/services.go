@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/riverqueue/river"
@@ -21,6 +22,7 @@ import (
 // services are those that several processes share: the API takes requests for
 // them, products emit events into them, and workers do their work.
 type services struct {
+	jobs      *river.Client[pgx.Tx] // inserts only
 	box       *seal.Box
 	answers   [32]byte // protects the answers kept for repeated requests
 	outbound  *outbound.Client
@@ -55,6 +57,7 @@ func (e environment) services(pool *pgxpool.Pool, db postgres.DB, metrics promet
 	if err != nil {
 		return s, err
 	}
+	s.jobs = jobs
 	s.outbound = outbound.New(outbound.Config{Allow: allow, MaxIdlePerHost: 64})
 	s.webhooks = webhooks.New(webhooks.Config{DB: db, Jobs: jobs, Box: s.box, Client: s.outbound})
 	s.deliverer = delivery.New(delivery.Config{DB: pool, Service: s.webhooks, Client: s.outbound, Metrics: metrics})

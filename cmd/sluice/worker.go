@@ -88,6 +88,11 @@ func (e environment) jobs(ctx context.Context, pool *pgxpool.Pool, s services, m
 	w := river.NewWorkers()
 	workers.AddWebhooks(w, workers.Webhooks{Service: s.webhooks, Deliverer: s.deliverer})
 	workers.AddSchedules(w, run.Runner{Store: s.schedules, Streams: streams, Webhook: s.outbound})
+	payments, err := e.hub(pool, s)
+	if err != nil {
+		return nil, err
+	}
+	workers.AddPayments(w, payments)
 	product, err := e.media(ctx, pool, s)
 	if err != nil {
 		return nil, err
@@ -96,6 +101,7 @@ func (e environment) jobs(ctx context.Context, pool *pgxpool.Pool, s services, m
 	queues := map[string]river.QueueConfig{assets.Queue: {MaxWorkers: mediaJobs}, assets.TranscodeQueue: {MaxWorkers: transcodings}}
 	maps.Copy(queues, workers.WebhookQueues())
 	maps.Copy(queues, workers.ScheduleQueues())
+	maps.Copy(queues, workers.PaymentQueues())
 	return river.NewClient(riverpgxv5.New(pool), &river.Config{
 		Workers: w, Queues: queues, JobTimeout: jobTimeout, RescueStuckJobsAfter: rescueAfter, Logger: slog.Default(),
 		Middleware: []rivertype.Middleware{telemetry.NewJobs(metrics)},

@@ -29,16 +29,92 @@ func (r *request) requirement(v gate.Verdict) x402.Requirement {
 }
 
 // quote answers 402: what the request costs, and why it was not let through.
-func (r *request) quote(q x402.Requirement, why x402.Reason) types.Action {
+func (r *request) quote(q x402.Requirement, why x402.Reason, more ...[2]string) types.Action {
 	r.plugin.denied.Increment(1)
-	headers := make([][2]string, 0, 3)
-	headers = append(headers, [2]string{"content-type", "application/json"}, [2]string{"cache-control", "no-store"})
+	headers := append(make([][2]string, 0, 8), more...)
+	headers = append(headers, [2]string{"content-type", "application/json"}, [2]string{"cache-control", "no-store"}, [2]string{"x-ratelimit-window", "60"})
 	if q.V2 {
 		headers = append(headers, [2]string{"payment-required", x402.HeaderV2(q, why)})
 	}
-	body := x402.AppendQuote(nil, q, why, wasmhost.Header("x-request-id"), r.plugin.policy.DocsBase)
+	body := x402.AppendQuote(nil, q, why, r.id(), r.plugin.policy.DocsBase)
 	if err := proxywasm.SendHttpResponse(402, headers, body, -1); err != nil {
 		proxywasm.LogError("edge: quote: " + err.Error())
 	}
 	return types.ActionPause
+}
+
+// id is the request's id.
+func (r *request) id() string {
+	if r.sale != nil {
+		return r.sale.id
+	}
+	return wasmhost.Header("x-request-id")
+}
+
+// sell answers a request without a credential to a route that has a price: with
+// a quote, or, when it brings a payment, with what comes of that. The payment's
+// claim is made by a call of the hub, while the request waits.
+func (r *request) sell(v gate.Verdict, now int64) types.Action {
+	need := r.requirement(v)
+	header, d := r.payment(need.V2)
+	if !d.OK() {
+		return r.refuse(d)
+	}
+	if header == "" {
+		return r.quote(need, x402.HeaderIsRequired)
+	}
+	text, issue := x402.Decode(header)
+	var p x402.Payment
+	if issue == "" {
+		p, issue = x402.Parse(text)
+	}
+	if issue != "" {
+		return r.refuse(malformed(issue))
+	}
+	if why := x402.Decide(need, p, now); why != x402.Accepted {
+		return r.quote(need, why)
+	}
+	r.sale = &sale{need: need, payer: p.From, scope: v.Route.Scope, version: p.Version, id: r.id()}
+	body := x402.AppendClaim(nil, need, text, v.Route.Name, r.id())
+	if !r.plugin.call(x402.ClaimsPath, body, claimMillis, r.claimed) {
+		return r.refuse(unavailable)
+	}
+	r.sale.stage = claiming
+	return types.ActionPause
+}
+
+// refuse ends the request with d.
+func (r *request) refuse(d decision.Decision) types.Action {
+	r.plugin.denied.Increment(1)
+	r.answer(d)
+	return types.ActionPause
+}
+
+var unavailable = decision.Decision{Code: decision.Unavailable, RetryAfter: 1}
+
+func malformed(issue string) decision.Decision {
+	return decision.Decision{Code: decision.InvalidRequest, Detail: decision.Detail{Field: "X-PAYMENT", Issue: issue, Expected: "one payment of x402"}}
+}
+
+// payment returns the request's one payment header; "" when it has none. Two of
+// them are refused: others on the way may read another one than we do.
+func (r *request) payment(v2 bool) (value string, d decision.Decision) {
+	headers, err := proxywasm.GetHttpRequestHeaders()
+	if err != nil {
+		return "", decision.Deny(decision.Internal)
+	}
+	found := 0
+	for _, h := range headers {
+		if h[0] == "x-payment" || v2 && h[0] == "payment-signature" {
+			found++
+			value = h[1]
+		}
+	}
+	if found > 1 {
+		return "", malformed("is given twice")
+	}
+	if found == 1 && value == "" {
+		return "", malformed("is empty")
+	}
+	return value, decision.Pass
 }

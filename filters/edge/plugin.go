@@ -44,9 +44,10 @@ func (p *plugin) OnPluginStart(int) types.OnPluginStartStatus {
 	return types.OnPluginStartStatusOK
 }
 
-// OnTick shows the heap of this worker. The metric has no set, so the
+// OnTick pays debts and shows the heap of this worker. The metric has no set, so the
 // difference is added; workers have gauges of one name, so it is their sum.
 func (p *plugin) OnTick() {
+	p.pay()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	heapShown.add(p.heap, int64(m.HeapInuse))

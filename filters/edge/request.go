@@ -10,7 +10,6 @@ import (
 	"sluice.dev/sluice/filters/identity"
 	"sluice.dev/sluice/filters/ratelimit"
 	"sluice.dev/sluice/filters/wasmhost"
-	"sluice.dev/sluice/filters/x402"
 )
 
 // request is one request on its way through the filter.
@@ -19,6 +18,7 @@ type request struct {
 	plugin *plugin
 	rate   ratelimit.Result
 	body   body
+	sale   *sale // nil: not paid for
 }
 
 // OnHttpRequestHeaders lets the request pass, with our identity header in place
@@ -37,7 +37,7 @@ func (r *request) OnHttpRequestHeaders(_ int, end bool) types.Action {
 		return types.ActionContinue
 	}
 	if forSale(v) {
-		return r.quote(r.requirement(v), x402.HeaderIsRequired)
+		return r.sell(v, now)
 	}
 	r.plugin.denied.Increment(1)
 	r.answer(v.Decision)
@@ -86,5 +86,5 @@ func (r *request) OnHttpResponseHeaders(int, bool) types.Action {
 	if r.rate.Limit > 0 || r.rate.Reset > 0 {
 		wasmhost.SetRateHeaders(r.rate)
 	}
-	return types.ActionContinue
+	return r.settle()
 }

@@ -54,6 +54,15 @@ func (s *signer) header(p *policy.Policy, caller keytable.Record, token string, 
 	return slot.value
 }
 
+// sign returns the value for a caller without a record, "" when the edge has no
+// secret.
+func (s *signer) sign(c identity.Caller, now int64) string {
+	if !s.refresh(now) {
+		return ""
+	}
+	return identity.Sign(s.secret.Secret[:], c, now)
+}
+
 func (s *signer) refresh(now int64) bool {
 	if now-s.asked < secretAge {
 		return true

@@ -32,10 +32,19 @@ const maxLen = 8192
 // Caller is who calls: the account, its plan, and the credential used.
 type Caller struct {
 	Account string   // acct_…; empty for a paying agent without an account
-	Key     string   // key_…, sess_… or pay_…: the credential, never its secret
+	Key     string   // key_…, sess_… or pay_…: the credential, never its secret; EdgeKey
 	Plan    string   // name of the plan
 	Scopes  []string // as granted, wildcards included
 }
+
+// The credentials of callers who have none of an account.
+const (
+	// EdgeKey is that of an edge which calls the control plane for itself.
+	EdgeKey = "edge"
+	// PayerPrefix opens that of a paying agent: its address follows, so that
+	// whatever it makes stays its own from one payment to the next.
+	PayerPrefix = "pay_"
+)
 
 // Errors of Verify.
 var (

@@ -42,6 +42,9 @@ func Chain(network string) uint64 {
 	return 0
 }
 
+// CAIP returns the name of a network in version 2.
+func CAIP(network string) string { return caip(Chain(network)) }
+
 // caip is the name of a chain in version 2 (CAIP-2).
 func caip(chain uint64) string { return "eip155:" + strconv.FormatUint(chain, 10) }
 

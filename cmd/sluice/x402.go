@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/spf13/cobra"
+	"sluice.dev/sluice/controlplane/api"
+	"sluice.dev/sluice/controlplane/config"
+	"sluice.dev/sluice/controlplane/hub"
+	"sluice.dev/sluice/controlplane/hub/ledger"
+	"sluice.dev/sluice/controlplane/hub/payment"
+	"sluice.dev/sluice/controlplane/idempotency"
+	"sluice.dev/sluice/controlplane/respond"
+)
+
+// hub is what judges and settles payments, in every process that does.
+func (e environment) hub(pool *pgxpool.Pool, s services) (*hub.Hub, error) {
+	settler, err := e.settler(pool)
+	if err != nil {
+		return nil, err
+	}
+	return hub.New(hub.Config{DB: pool, Jobs: s.jobs, Settler: settler}), nil
+}
+
+// payments is what the control plane serves about payments.
+type payments struct {
+	edges       http.Handler
+	open, admin api.Routes
+}
+
+func (e environment) payments(pool *pgxpool.Pool, adapter respond.Adapter) (p payments, err error) {
+	s, err := e.services(pool, pool)
+	if err != nil {
+		return p, err
+	}
+	h, err := e.hub(pool, s)
+	if err != nil {
+		return p, err
+	}
+	verifier, err := e.verifier()
+	if err != nil {
+		return p, err
+	}
+	return payments{
+		edges: h.EdgeHandler(verifier, adapter),
+		open:  hub.Facilitator{Hub: h, Document: document(pool), Identity: verifier, Respond: adapter, BaseURL: e.publicURL()}.Routes,
+		admin: hub.Admin{DB: idempotency.DB{Pool: pool}, Document: document(pool), Respond: adapter}.Routes,
+	}, nil
+}
+
+// settler is how money moves.
+func (e environment) settler(pool *pgxpool.Pool) (payment.Settler, error) {
+	switch name := e.get("SLUICE_X402_SETTLEMENT"); name {
+	case "ledger":
+		return ledger.Ledger{DB: pool}, nil
+	default:
+		return nil, fmt.Errorf("SLUICE_X402_SETTLEMENT is %q: expected ledger", name)
+	}
+}
+
+// document reads the configuration in force.
+func document(pool *pgxpool.Pool) func(context.Context) (config.Document, error) {
+	return func(ctx context.Context) (config.Document, error) {
+		v, err := config.Store{DB: pool}.Latest(ctx)
+		return v.Document, err
+	}
+}
+
+// x402Command is `sluice x402`.
+func x402Command(env environment) *cobra.Command {
+	c := &cobra.Command{Use: "x402", Short: "give addresses test funds, and see payments"}
+	c.AddCommand(x402Fund(env), x402Balance(env), x402Payments(env))
+	return c
+}
+
+var balanceFields = []string{"address", "balance", "held", "received"}
+
+func x402Fund(env environment) *cobra.Command {
+	var out printer
+	c := &cobra.Command{
+		Use: "fund ADDRESS AMOUNT_ATOMIC", Short: "add to an address in the test ledger, in the token's smallest units", Args: cobra.ExactArgs(2),
+		Example: "  sluice x402 fund 0x… 1000000    # one USDC",
+		RunE: func(c *cobra.Command, args []string) error {
+			answer, err := env.call(c.Context(), http.MethodPost, accountPath(args[0])+"/fund", map[string]any{"amount": args[1]})
+			if err != nil {
+				return err
+			}
+			return out.one(c.OutOrStdout(), answer, balanceFields...)
+		},
+	}
+	out.flag(c)
+	return c
+}
+
+func x402Balance(env environment) *cobra.Command {
+	var out printer
+	c := &cobra.Command{
+		Use: "balance ADDRESS", Short: "show what an address has in the test ledger", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			answer, err := env.call(c.Context(), http.MethodGet, accountPath(args[0]), nil)
+			if err != nil {
+				return err
+			}
+			return out.one(c.OutOrStdout(), answer, balanceFields...)
+		},
+	}
+	out.flag(c)
+	return c
+}
+
+func x402Payments(env environment) *cobra.Command {
+	var out printer
+	var limit, offset int
+	var query [3]string
+	names := []string{"route", "state", "payer"}
+	c := &cobra.Command{
+		Use: "payments", Short: "list payments, newest first", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			path := fmt.Sprintf("/admin/v1/payments?limit=%d&offset=%d", limit, offset)
+			for i, name := range names {
+				path += "&" + name + "=" + url.QueryEscape(query[i])
+			}
+			answer, err := env.call(c.Context(), http.MethodGet, path, nil)
+			if err != nil {
+				return err
+			}
+			return out.list(c.OutOrStdout(), answer, "id", "state", "reason", "route", "payer", "amount", "transaction", "created_at")
+		},
+	}
+	out.flag(c)
+	pageFlags(c, &limit, &offset)
+	for i, name := range names {
+		c.Flags().StringVar(&query[i], name, "", "only those of this "+name)
+	}
+	return c
+}
+
+func accountPath(address string) string { return "/admin/v1/x402/accounts/" + url.PathEscape(address) }

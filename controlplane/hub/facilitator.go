@@ -1,0 +1,186 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/go-chi/chi/v5"
+	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/controlplane/config"
+	"sluice.dev/sluice/controlplane/hub/payment"
+	"sluice.dev/sluice/controlplane/identity"
+	"sluice.dev/sluice/controlplane/respond"
+	"sluice.dev/sluice/filters/decision"
+	edge "sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/filters/x402"
+)
+
+// Facilitator serves other sellers, and describes what is for sale here.
+type Facilitator struct {
+	Hub      *Hub
+	Document func(context.Context) (config.Document, error) // the configuration in force
+	Identity identity.Verifier
+	Respond  respond.Adapter
+	BaseURL  string // public address of the gateway, without a trailing slash
+}
+
+// Where the facilitator stands.
+const facilitatorPath = "/x402"
+
+// Routes mounts, for everyone behind the gateway:
+//
+//	POST /x402/verify, POST /x402/settle, GET /x402/supported   as other facilitators have them
+//	GET /.well-known/x402                                       what they are, and what costs what
+func (f Facilitator) Routes(r chi.Router) {
+	r.Post(facilitatorPath+"/verify", f.Respond.Handle(f.verify))
+	r.Post(facilitatorPath+"/settle", f.Respond.Handle(f.settle))
+	r.Get(facilitatorPath+"/supported", f.Respond.Handle(f.supported))
+	r.Get("/.well-known/x402", f.Respond.Handle(f.describe))
+}
+
+type verified struct {
+	IsValid       bool        `json:"isValid"`
+	InvalidReason x402.Reason `json:"invalidReason,omitempty"`
+	Payer         string      `json:"payer"`
+}
+
+// verify answers POST /x402/verify: 200 with a verdict, 400 for what is no
+// payment.
+func (f Facilitator) verify(w http.ResponseWriter, r *http.Request) error {
+	o, err := read(w, r)
+	if err != nil {
+		return err
+	}
+	v := verified{IsValid: true, Payer: o.Payment.From}
+	err = f.Hub.Verify(r.Context(), o)
+	if refusal, ok := errors.AsType[*payment.Refusal](err); ok {
+		v.IsValid, v.InvalidReason = false, refusal.Reason
+	} else if err != nil {
+		return err
+	}
+	respond.JSON(w, http.StatusOK, v)
+	return nil
+}
+
+// settle answers POST /x402/settle. A payment is settled for one caller, once:
+// whoever asks again is told that it is a duplicate, since a second seller, or
+// a second request, must not count on it.
+func (f Facilitator) settle(w http.ResponseWriter, r *http.Request) error {
+	o, err := read(w, r)
+	if err != nil {
+		return err
+	}
+	if o.Account, err = f.account(r); err != nil {
+		return err
+	}
+	o.Route, o.RequestID = "", respond.RequestID(r)
+	id, err := f.Hub.Claim(r.Context(), o)
+	if refusal, ok := errors.AsType[*payment.Refusal](err); ok {
+		if refusal.Reason == x402.NonceUsed {
+			refusal.Reason = x402.Duplicate
+		}
+		respond.JSON(w, http.StatusOK, receipt{ErrorReason: refusal.Reason, Payer: o.Payment.From, Network: o.Payment.Network})
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	p, err := f.Hub.Settle(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	respond.JSON(w, http.StatusOK, receiptOf(p))
+	return nil
+}
+
+// account is the caller's. It fails with authentication_required when there is
+// none and settling costs.
+func (f Facilitator) account(r *http.Request) (string, error) {
+	if r.Header.Get(edge.Header) == "" {
+		if !f.Hub.config.Settler.Open() {
+			return "", &controlplane.Error{Code: decision.AuthRequired}
+		}
+		return "", nil
+	}
+	c, err := f.Identity.Caller(r)
+	return c.Account, err
+}
+
+// kind is one way of paying.
+type kind struct {
+	X402Version int    `json:"x402Version"`
+	Scheme      string `json:"scheme"`
+	Network     string `json:"network"`
+}
+
+// kinds are those of the configured network, in both versions; none when
+// nothing is configured.
+func kinds(t x402.Terms) []kind {
+	if t.Network == "" {
+		return []kind{}
+	}
+	return []kind{{1, x402.Scheme, t.Network}, {2, x402.Scheme, x402.CAIP(t.Network)}}
+}
+
+func (f Facilitator) supported(w http.ResponseWriter, r *http.Request) error {
+	d, err := f.Document(r.Context())
+	if err != nil {
+		return err
+	}
+	respond.JSON(w, http.StatusOK, struct {
+		Kinds      []kind              `json:"kinds"`
+		Extensions []string            `json:"extensions"`
+		Signers    map[string][]string `json:"signers"`
+	}{kinds(d.X402.Terms()), []string{}, map[string][]string{}})
+	return nil
+}
+
+// manifest is the answer of GET /.well-known/x402. There is no standard for it;
+// it follows the proposal of a manifest whose kinds are those of /supported.
+type manifest struct {
+	X402Version int       `json:"x402Version"`
+	Kind        []string  `json:"kind"`
+	Facilitator endpoints `json:"facilitator"`
+	Kinds       []kind    `json:"kinds"`
+	PayTo       string    `json:"payTo,omitempty"`
+	Asset       string    `json:"asset,omitempty"`
+	Resources   []forSale `json:"resources"`
+	Docs        string    `json:"documentation_url"`
+}
+
+type endpoints struct {
+	URL       string `json:"url"`
+	Verify    string `json:"verify"`
+	Settle    string `json:"settle"`
+	Supported string `json:"supported"`
+}
+
+type forSale struct {
+	Route             string   `json:"route"`
+	Resource          string   `json:"resource"` // with {variables}, if any
+	Methods           []string `json:"methods"`
+	MaxAmountRequired string   `json:"maxAmountRequired"`
+	Price             string   `json:"price"` // in whole units
+}
+
+func (f Facilitator) describe(w http.ResponseWriter, r *http.Request) error {
+	d, err := f.Document(r.Context())
+	if err != nil {
+		return err
+	}
+	t, base := d.X402.Terms(), f.BaseURL+facilitatorPath
+	m := manifest{
+		X402Version: 1, Kind: []string{"facilitator", "resource-server"}, Kinds: kinds(t), PayTo: t.PayTo, Asset: t.Asset, Resources: []forSale{},
+		Facilitator: endpoints{base, base + "/verify", base + "/settle", base + "/supported"}, Docs: f.BaseURL + "/docs/errors/" + string(decision.PaymentRequired),
+	}
+	for _, route := range d.Routes {
+		if n, ok := d.X402.Atomic(route.Price); ok {
+			m.Resources = append(m.Resources, forSale{route.Name, f.BaseURL + route.Path, route.Methods, atomic(n), route.Price})
+		}
+	}
+	w.Header().Set("Cache-Control", "public, max-age=60")
+	w.Header().Set("Access-Control-Allow-Origin", "*")
+	respond.JSON(w, http.StatusOK, m)
+	return nil
+}

@@ -1,0 +1,2 @@
+DROP TABLE x402_balances;
+DROP TABLE x402_payments;
