@@ -31,9 +31,6 @@ func newWallet(t testing.TB) wallet {
 	return wallet{key, hexOf(keccak(key.PubKey().SerializeUncompressed()[1:])[12:])}
 }
 
-// secret is the private key as clients take it.
-func (w wallet) secret() string { return hexOf(w.key.Serialize()) }
-
 // funded is a wallet that the ledger of s knows.
 func (s *stack) funded(t testing.TB, amount string) wallet {
 	t.Helper()
@@ -103,7 +100,7 @@ func (w wallet) sign(t testing.TB, a authorization, offer requirement) []byte {
 
 // highS gives a signature its other spelling.
 func highS(signature []byte) []byte {
-	s := new(big.Int).Sub(secp256k1.S256().N, new(big.Int).SetBytes(signature[32:64]))
+	s := new(big.Int).Sub(secp256k1.Params().N, new(big.Int).SetBytes(signature[32:64]))
 	other := append([]byte(nil), signature[:32]...)
 	other = append(other, s.FillBytes(make([]byte, 32))...)
 	return append(other, 27+28-signature[64])

@@ -11,15 +11,19 @@ import (
 	"sluice.dev/sluice/controlplane/api"
 	"sluice.dev/sluice/controlplane/config"
 	"sluice.dev/sluice/controlplane/hub"
+	"sluice.dev/sluice/controlplane/hub/chain"
+	"sluice.dev/sluice/controlplane/hub/evm"
 	"sluice.dev/sluice/controlplane/hub/ledger"
 	"sluice.dev/sluice/controlplane/hub/payment"
+	"sluice.dev/sluice/controlplane/hub/remote"
 	"sluice.dev/sluice/controlplane/idempotency"
+	"sluice.dev/sluice/controlplane/outbound"
 	"sluice.dev/sluice/controlplane/respond"
 )
 
 // hub is what judges and settles payments, in every process that does.
 func (e environment) hub(pool *pgxpool.Pool, s services) (*hub.Hub, error) {
-	settler, err := e.settler(pool)
+	settler, err := e.settler(pool, s.outbound)
 	if err != nil {
 		return nil, err
 	}
@@ -53,13 +57,42 @@ func (e environment) payments(pool *pgxpool.Pool, adapter respond.Adapter) (p pa
 }
 
 // settler is how money moves.
-func (e environment) settler(pool *pgxpool.Pool) (payment.Settler, error) {
+func (e environment) settler(pool *pgxpool.Pool, client *outbound.Client) (payment.Settler, error) {
 	switch name := e.get("SLUICE_X402_SETTLEMENT"); name {
 	case "ledger":
 		return ledger.Ledger{DB: pool}, nil
+	case "facilitator":
+		url, err := e.require("SLUICE_X402_FACILITATOR_URL")
+		if err != nil {
+			return nil, err
+		}
+		return remote.New(remote.Config{URL: url, Client: client}), nil
+	case "rpc":
+		return e.chain(pool, client)
 	default:
-		return nil, fmt.Errorf("SLUICE_X402_SETTLEMENT is %q: expected ledger", name)
+		return nil, fmt.Errorf("SLUICE_X402_SETTLEMENT is %q: expected ledger, facilitator or rpc", name)
 	}
+}
+
+// chain settles on a chain, through a node.
+func (e environment) chain(pool *pgxpool.Pool, client *outbound.Client) (payment.Settler, error) {
+	url, err := e.require("SLUICE_X402_RPC_URL")
+	if err != nil {
+		return nil, err
+	}
+	secret, err := e.require("SLUICE_X402_SIGNER_KEY")
+	if err != nil {
+		return nil, err
+	}
+	key, err := evm.ParseKey(secret)
+	if err != nil {
+		return nil, fmt.Errorf("SLUICE_X402_SIGNER_KEY: %w", err)
+	}
+	confirmations, err := e.number("SLUICE_X402_CONFIRMATIONS", 1, 1000)
+	if err != nil {
+		return nil, err
+	}
+	return chain.New(chain.Config{URL: url, Client: client, Key: key, DB: pool, Confirmations: uint64(confirmations)}), nil
 }
 
 // document reads the configuration in force.

@@ -203,9 +203,7 @@ func (h *Hub) Settle(ctx context.Context, id string) (payment.Payment, error) {
 	if err != nil || p.State != payment.Settling {
 		return p, err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime) // the edge's patience must not end it half way
-	defer cancel()
-	return h.pay(ctx, p, false)
+	return h.pay(context.WithoutCancel(ctx), p, false) // the edge's patience must not end it half way
 }
 
 // begin takes a claim to Settling. A Book settles it there and then, and so
@@ -244,7 +242,9 @@ func (h *Hub) expire(ctx context.Context, tx pgx.Tx, p *payment.Payment) (err er
 // pay has the money of a payment that is Settling moved, and notes what came
 // of it.
 func (h *Hub) pay(ctx context.Context, p payment.Payment, again bool) (payment.Payment, error) {
-	transaction, err := h.config.Settler.Settle(ctx, p, again)
+	limited, cancel := context.WithTimeout(ctx, settleTime)
+	defer cancel()
+	transaction, err := h.config.Settler.Settle(limited, p, again)
 	refusal, refused := errors.AsType[*payment.Refusal](err)
 	to, reason := payment.Settled, x402.Accepted
 	switch {
@@ -254,7 +254,7 @@ func (h *Hub) pay(ctx context.Context, p payment.Payment, again bool) (payment.P
 		h.config.Log.WarnContext(ctx, "settlement is not known yet", "payment", p.ID, "cause", err)
 		return p, nil
 	}
-	done, err := move(context.WithoutCancel(ctx), h.config.DB, p.ID, payment.Settling, to, reason, transaction)
+	done, err := move(ctx, h.config.DB, p.ID, payment.Settling, to, reason, transaction)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return find(ctx, h.config.DB, p.ID) // a job was first
 	}
