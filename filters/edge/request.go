@@ -37,7 +37,9 @@ func (r *request) OnHttpRequestHeaders(_ int, end bool) types.Action {
 		return types.ActionContinue
 	}
 	if forSale(v) {
-		return r.sell(v, now)
+		if v.Decision = r.body.announced(v.Route.BodyLimit, end); v.OK() {
+			return r.sell(v, now)
+		}
 	}
 	r.plugin.denied.Increment(1)
 	r.answer(v.Decision)
