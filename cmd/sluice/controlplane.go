@@ -77,7 +77,6 @@ func runControlPlane(ctx context.Context, env environment) error {
 	if err != nil {
 		return err
 	}
-	surfaces.Open, surfaces.Admin = append(surfaces.Open, payments.open), append(surfaces.Admin, payments.admin)
 	signers, err := env.issuers(pool)
 	if err != nil {
 		return err
@@ -118,6 +117,10 @@ func (e environment) api(pool *pgxpool.Pool, edges *xds.Server, adapter respond.
 	if err != nil {
 		return api.Config{}, err
 	}
+	payments, err := e.payments(pool, adapter)
+	if err != nil {
+		return api.Config{}, err
+	}
 	people := sessions.New(e.sessions(pool))
 	apps := e.oauth(idempotency.DB{Pool: pool}, people)
 	documents := config.Admin{Store: config.Store{DB: pool}, Check: edges.Check, Respond: adapter}
@@ -129,13 +132,13 @@ func (e environment) api(pool *pgxpool.Pool, edges *xds.Server, adapter respond.
 		Region:       e.get("SLUICE_REGION"),
 		Version:      version,
 		AnswerSecret: s.answers,
-		Open:         []api.Routes{oauth.Routes(apps, adapter), eventdocs.Routes(adapter), described.Routes},
+		Open:         []api.Routes{oauth.Routes(apps, adapter), eventdocs.Routes(adapter), described.Routes, payments.open},
 		Keyed: []api.Routes{
 			webhooks.Routes(s.webhooks, adapter),
 			webhooks.InternalRoutes(s.webhooks, adapter),
 			func(r chi.Router) { s.schedules.Routes(r, adapter) },
 		},
-		Admin: []api.Routes{documents.Routes, fleet.Store{DB: pool}.AdminRoutes(adapter), oauth.AdminRoutes(apps, adapter), describedAdmin},
+		Admin: []api.Routes{documents.Routes, fleet.Store{DB: pool}.AdminRoutes(adapter), oauth.AdminRoutes(apps, adapter), describedAdmin, payments.admin},
 	}, nil
 }
 

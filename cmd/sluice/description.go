@@ -7,6 +7,7 @@ import (
 	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/controlplane/api"
 	"sluice.dev/sluice/controlplane/config"
+	"sluice.dev/sluice/controlplane/hub"
 	"sluice.dev/sluice/controlplane/openapi"
 	"sluice.dev/sluice/controlplane/respond"
 	"sluice.dev/sluice/controlplane/schedules"
@@ -21,6 +22,7 @@ var fragments = []openapi.Fragment{
 	{Name: "api", Product: "api", YAML: api.OpenAPI},
 	{Name: "schedules", Product: "api", YAML: schedules.OpenAPI},
 	{Name: "webhooks", Product: "api", YAML: webhooks.OpenAPI},
+	{Name: "x402", Product: "api", YAML: hub.OpenAPI},
 	{Name: "media", Product: "media", YAML: media.OpenAPI},
 }
 
