@@ -10,14 +10,14 @@ import (
 	"testing"
 )
 
-// film is the body of a request for a clip. Nobody fetches the address before
+// clipOrder is the body of a request for a clip. Nobody fetches the address before
 // the answer.
-var film = map[string]any{"source_url": "https://example.com/film.mp4", "start": 1, "duration": 2}
+var clipOrder = map[string]any{"source_url": "https://example.com/film.mp4", "start": 1, "duration": 2}
 
 // offer asks s what a clip costs.
 func (s *stack) offer(t testing.TB) requirement {
 	t.Helper()
-	r := call(t, http.MethodPost, s.url("/v1/clips"), "", film)
+	r := call(t, http.MethodPost, s.url("/v1/clips"), "", clipOrder)
 	wantStatus(t, r, http.StatusPaymentRequired)
 	return into[quoted](t, r).Accepts[0]
 }
@@ -42,7 +42,7 @@ func TestPayingAgentMakesAClip(t *testing.T) {
 	s := theStack(t)
 	w := s.funded(t, "25000")
 	payment := w.payFor(t, s.offer(t))
-	r := call(t, http.MethodPost, s.url("/v1/clips"), "", film, "X-PAYMENT", payment)
+	r := call(t, http.MethodPost, s.url("/v1/clips"), "", clipOrder, "X-PAYMENT", payment)
 	wantStatus(t, r, http.StatusCreated)
 	wantHeaders(t, r)
 	p := receiptOf(t, r)
@@ -52,7 +52,7 @@ func TestPayingAgentMakesAClip(t *testing.T) {
 	if amount, held := s.balance(t, w.address); amount != "15000" || held != "0" {
 		t.Error(amount, held)
 	}
-	again := call(t, http.MethodPost, s.url("/v1/clips"), "", film, "X-PAYMENT", payment)
+	again := call(t, http.MethodPost, s.url("/v1/clips"), "", clipOrder, "X-PAYMENT", payment)
 	wantStatus(t, again, http.StatusPaymentRequired)
 	if q := into[quoted](t, again); !strings.Contains(q.Error, "nonce_already_used") {
 		t.Errorf("%+v", q)
@@ -137,7 +137,7 @@ func TestPaymentsThatAreRefused(t *testing.T) {
 		for _, h := range c.headers {
 			headers = append(headers, "X-PAYMENT", h)
 		}
-		r := call(t, http.MethodPost, s.url("/v1/clips"), "", film, headers...)
+		r := call(t, http.MethodPost, s.url("/v1/clips"), "", clipOrder, headers...)
 		if r.StatusCode != c.status || !strings.Contains(r.body, c.why) {
 			t.Errorf("%s: %d %s, want %s", name, r.StatusCode, r.body, c.why)
 		}
@@ -146,7 +146,7 @@ func TestPaymentsThatAreRefused(t *testing.T) {
 	if amount, held := s.balance(t, w.address); amount != "10000" || held != "0" {
 		t.Error(amount, held)
 	}
-	wantStatus(t, call(t, http.MethodPost, s.url("/v1/clips"), "", film, "X-PAYMENT", good), http.StatusCreated)
+	wantStatus(t, call(t, http.MethodPost, s.url("/v1/clips"), "", clipOrder, "X-PAYMENT", good), http.StatusCreated)
 }
 
 // A hundred copies of one payment, in several spellings, at once.
@@ -159,7 +159,7 @@ func TestCopiesOfOnePayment(t *testing.T) {
 	results := make(chan int, 100)
 	for i := range cap(results) {
 		group.Go(func() {
-			r, err := try(http.MethodPost, s.url("/v1/clips"), "", film, "X-PAYMENT", copies[i%len(copies)])
+			r, err := try(http.MethodPost, s.url("/v1/clips"), "", clipOrder, "X-PAYMENT", copies[i%len(copies)])
 			if err != nil {
 				t.Error(err)
 				return
