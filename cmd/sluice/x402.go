@@ -7,6 +7,7 @@ import (
 	"net/url"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 	"sluice.dev/sluice/controlplane/api"
 	"sluice.dev/sluice/controlplane/config"
@@ -37,7 +38,7 @@ type payments struct {
 }
 
 func (e environment) payments(pool *pgxpool.Pool, adapter respond.Adapter) (p payments, err error) {
-	s, err := e.services(pool, pool)
+	s, err := e.services(pool, pool, prometheus.NewRegistry()) // deliveries, which have metrics, are not made here
 	if err != nil {
 		return p, err
 	}
