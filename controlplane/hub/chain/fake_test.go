@@ -60,7 +60,7 @@ func (n *fakeNode) serve(w http.ResponseWriter, r *http.Request) {
 		Params []json.RawMessage
 	}
 	if err := json.NewDecoder(r.Body).Decode(&q); err != nil {
-		http.Error(w, err.Error(), 400)
+		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
 	n.mu.Lock()
@@ -69,7 +69,7 @@ func (n *fakeNode) serve(w http.ResponseWriter, r *http.Request) {
 	result, err := n.answer(q.Method, q.Params)
 	if n.broken[q.Method] > 0 { // it was done, but nobody hears of it
 		n.broken[q.Method]--
-		http.Error(w, "bad gateway", 502)
+		http.Error(w, "bad gateway", http.StatusBadGateway)
 		return
 	}
 	answer := map[string]any{"jsonrpc": "2.0", "id": 1, "result": result}
