@@ -119,6 +119,11 @@ func wantHeaders(t testing.TB, r response) {
 	if window := number(t, r, "X-RateLimit-Window"); window != 60 || limit < 1 || remaining > limit || reset < now-5 || reset > now+65 {
 		t.Fatalf("rate headers: limit %d, remaining %d, reset %d at %d, window %d", limit, remaining, reset, now, window)
 	}
+	for name, want := range map[string]string{"RateLimit-Policy": `;q=` + r.Header.Get("X-RateLimit-Limit") + `;w=60`, "RateLimit": `;r=` + r.Header.Get("X-RateLimit-Remaining") + `;t=`} {
+		if got := r.Header.Values(name); len(got) != 1 || !strings.Contains(got[0], want) {
+			t.Fatalf("%s is %q, want one with %s", name, got, want)
+		}
+	}
 	if retry := r.Header.Get("Retry-After"); retry != "" && r.StatusCode != 429 && r.StatusCode != 503 {
 		t.Fatalf("Retry-After on %d", r.StatusCode)
 	}

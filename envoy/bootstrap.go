@@ -74,8 +74,9 @@ func Render(cfg Config) ([]byte, error) {
 	keysync, err := toJSON(struct {
 		Cluster string `json:"cluster"`
 		Edge    string `json:"edge"`
+		Boot    string `json:"boot"`
 		Token   string `json:"token"`
-	}{ClusterFeed, cfg.NodeID, cfg.FeedToken})
+	}{ClusterFeed, cfg.NodeID, cfg.Boot, cfg.FeedToken})
 	if err != nil {
 		return nil, err
 	}

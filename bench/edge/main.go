@@ -22,6 +22,7 @@ var (
 	rounds   = flag.Int("rounds", 5, "alternating rounds")
 	seconds  = flag.Int("seconds", 4, "length of a measurement")
 	conns    = flag.Int("connections", 16, "connections of the closed loop")
+	parted   = flag.Bool("parts", false, "measure what each part of the configuration costs, in place of the rest")
 	openRate = flag.Int("rate", 4000, "requests a second of the open loop")
 )
 
@@ -50,6 +51,9 @@ func run() error {
 		return err
 	}
 	defer b.stop()
+	if *parted {
+		return b.explain(*rounds)
+	}
 	subjects := []*subject{b.plain, b.edge}
 	for range *rounds {
 		for _, s := range subjects {
@@ -64,6 +68,19 @@ func run() error {
 }
 
 func (s *subject) measure() error {
+	if err := s.measureCPU(); err != nil {
+		return err
+	}
+	r, err := load.Open(s.request, *conns, *openRate, time.Duration(*seconds)*time.Second)
+	if err != nil {
+		return err
+	}
+	s.p50, s.p99 = append(s.p50, r.Quantile(0.5)), append(s.p99, r.Quantile(0.99))
+	return nil
+}
+
+// measureCPU runs the closed loop.
+func (s *subject) measureCPU() error {
 	d := time.Duration(*seconds) * time.Second
 	if _, err := load.Closed(s.request, *conns, d/4); err != nil { // warm up
 		return err
@@ -76,10 +93,6 @@ func (s *subject) measure() error {
 	used := cpuTime(s.pid) - before
 	s.rate = append(s.rate, r.Rate())
 	s.cpu = append(s.cpu, float64(used.Microseconds())/float64(r.Requests))
-	if r, err = load.Open(s.request, *conns, *openRate, d); err != nil {
-		return err
-	}
-	s.p50, s.p99 = append(s.p50, r.Quantile(0.5)), append(s.p99, r.Quantile(0.99))
 	return nil
 }
 

@@ -21,10 +21,12 @@ import (
 
 // bed is everything that runs during the measurement.
 type bed struct {
-	dir     string
-	started []*exec.Cmd
-	plain   *subject
-	edge    *subject
+	dir      string
+	started  []*exec.Cmd
+	plain    *subject
+	edge     *subject
+	upstream string // its address
+	admin    string // address of the admin interface of the edge's Envoy
 }
 
 const body = 1024 // bytes of the upstream's answer
@@ -55,6 +57,7 @@ func (b *bed) up() error {
 		return err
 	}
 	upstream, plain := addrs[0], addrs[1]
+	b.upstream = upstream
 	up, err := b.envoy("upstream", upstreamConfig(upstream))
 	if err != nil {
 		return err
@@ -80,6 +83,7 @@ func (b *bed) stack(addrs []string, upstream string) error {
 	for i, name := range []string{"GATEWAY_ADDR", "RUNTIME_ADDR", "ADMIN_ADDR", "XDS_ADDR", "API_LISTEN", "RUNTIME_LISTEN", "MEDIA_LISTEN", "WORKER_LISTEN", "ENVOY_ADMIN_ADDR"} {
 		env = append(env, "SLUICE_"+name+"="+addrs[i])
 	}
+	b.admin = addrs[7]
 	var out lockedBuffer
 	cmd := exec.Command(os.Getenv("SLUICE_BIN"), "up")
 	cmd.Env, cmd.Stdout, cmd.Stderr = env, &out, &out

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"sluice.dev/sluice/controlplane/api"
 	"sluice.dev/sluice/controlplane/config"
+	"sluice.dev/sluice/controlplane/counts"
 	"sluice.dev/sluice/controlplane/feed"
 	"sluice.dev/sluice/controlplane/fleet"
 	"sluice.dev/sluice/controlplane/idempotency"
@@ -64,6 +65,7 @@ func runControlPlane(ctx context.Context, env environment) error {
 	metrics.MustRegister(fleet.Metrics(edges), telemetry.Pool(pool))
 	registry := fleet.Store{DB: pool}
 	recorder := fleet.Recorder{Store: registry, Source: edges, Replica: replicaName()}
+	limits := counts.New(counts.Config{Pool: pool, Respond: adapter})
 	loader := xds.Loader{Pool: pool, Server: edges}
 	if err := loader.Load(ctx); err != nil {
 		slog.Warn("no configuration yet", "cause", err)
@@ -86,6 +88,7 @@ func runControlPlane(ctx context.Context, env environment) error {
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { keys.Run(ctx); return nil })
+	g.Go(func() error { limits.Run(ctx); return nil })
 	g.Go(func() error { signers.Run(ctx); return nil })
 	g.Go(func() error { loader.Run(ctx); return nil })
 	g.Go(func() error { recorder.Run(ctx); edges.Close(); return nil })
@@ -93,7 +96,7 @@ func runControlPlane(ctx context.Context, env environment) error {
 		return serve(ctx,
 			endpoint{name: "admin API", addr: env.get("SLUICE_ADMIN_ADDR"), handler: telemetry.Beside(telemetry.NewRequests(metrics, "admin").Wrap(api.Admin(surfaces)), metrics)},
 			endpoint{name: "public API", addr: env.get("SLUICE_API_LISTEN"), handler: telemetry.NewRequests(metrics, "api").Wrap(api.Public(surfaces))},
-			endpoint{name: "edges", addr: env.get("SLUICE_XDS_ADDR"), handler: edgeMux(edges, keys, keys.Guard(registry.Reports(adapter)), payments.edges), h2c: true, streams: true},
+			endpoint{name: "edges", addr: env.get("SLUICE_XDS_ADDR"), handler: edgeMux(edges, keys, keys.Guard(registry.Reports(adapter)), payments.edges, keys.Guard(limits)), h2c: true, streams: true},
 		)
 	})
 	return g.Wait()
@@ -147,9 +150,11 @@ func (e environment) oauth(db postgres.DB, people *sessions.Service) *oauth.Serv
 	return oauth.New(oauth.Config{DB: db, Sessions: people, Issuer: e.publicURL(), Audience: e.publicURL()})
 }
 
-// edgeMux serves gRPC streams, the key feed, reports of edges and the hub on one address.
-func edgeMux(edges *xds.Server, keys *feed.Feed, reports, hub http.Handler) http.Handler {
+// edgeMux serves gRPC streams, the key feed, reports of edges, the hub and the
+// exchange of counts on one address.
+func edgeMux(edges *xds.Server, keys *feed.Feed, reports, hub, limits http.Handler) http.Handler {
 	mux := http.NewServeMux()
+	mux.Handle("POST "+counts.Path, limits)
 	mux.Handle("GET "+feed.Path, keys)
 	mux.Handle("POST "+fleet.ReportPath, reports)
 	mux.Handle("POST "+x402.ClaimsPath, hub)

@@ -11,7 +11,7 @@ import (
 )
 
 // keyFields are what is shown of a key, in order.
-var keyFields = []string{"id", "name", "scopes", "expires_at", "created_at"}
+var keyFields = []string{"id", "name", "scopes", "rate_limit_per_minute", "expires_at", "created_at"}
 
 // keyCommand is `sluice key`.
 func keyCommand(env environment) *cobra.Command {
@@ -56,6 +56,7 @@ func (l lifetimeFlags) fields(c *cobra.Command, body map[string]any) error {
 func keyCreate(env environment) *cobra.Command {
 	var name, account string
 	var scopes []string
+	var perMinute int
 	var life lifetimeFlags
 	var out printer
 	c := &cobra.Command{
@@ -65,6 +66,9 @@ func keyCreate(env environment) *cobra.Command {
 			body := map[string]any{"name": name, "scopes": scopes}
 			if err := life.fields(c, body); err != nil {
 				return err
+			}
+			if c.Flags().Changed("per-minute") {
+				body["rate_limit_per_minute"] = perMinute
 			}
 			answer, err := env.callAccount(c.Context(), account, http.MethodPost, "/keys", body)
 			if err != nil {
@@ -77,6 +81,7 @@ func keyCreate(env environment) *cobra.Command {
 	c.Flags().StringVar(&name, "name", "", "name of the key")
 	c.Flags().StringSliceVar(&scopes, "scope", nil, "scope of the key; give it several times, or join by commas")
 	c.Flags().StringVar(&account, "account", "", "account of the key; default: the administrator's")
+	c.Flags().IntVar(&perMinute, "per-minute", 0, "requests of the key in any 60 seconds, under its account's limits; default: no limit of its own")
 	c.Flags().IntVar(&life.days, "expires-in-days", 90, "days until the key ends")
 	c.Flags().BoolVar(&life.never, "never-expires", false, "the key has no end")
 	c.Flags().StringVar(&life.at, "expires-at", "", "time at which the key ends, RFC 3339")

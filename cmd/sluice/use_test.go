@@ -92,7 +92,7 @@ func TestOutput(t *testing.T) {
 	t.Parallel()
 	made := newAdminAPI(t, http.StatusCreated, `{"id":"key_1","key":"slk_x","name":"ci","scopes":["a:b","c:d"],"expires_at":null}`)
 	text, err := runUse(t, made.environment(), "key", "create", "--name", "ci", "--scope", "a:b")
-	want := "key         slk_x\nid          key_1\nname        ci\nscopes      a:b,c:d\nexpires_at  -\ncreated_at  -\n"
+	want := "key                    slk_x\nid                     key_1\nname                   ci\nscopes                 a:b,c:d\nrate_limit_per_minute  -\nexpires_at             -\ncreated_at             -\n"
 	if err != nil || text != want {
 		t.Errorf("%v\n%s", err, text)
 	}

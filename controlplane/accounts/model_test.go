@@ -44,7 +44,8 @@ func (w *worker) step(ctx context.Context) error {
 	case n == 6:
 		err = w.keys.Revoke(ctx, account, pick(w.mine))
 	case n == 7:
-		_, err = w.keys.Rename(ctx, account, pick(w.mine), "renamed")
+		name := "renamed"
+		_, err = w.keys.Change(ctx, account, pick(w.mine), keys.Change{Name: &name})
 	default:
 		var c keys.Created
 		c, err = w.keys.Rotate(ctx, account, pick(w.mine), time.Duration(w.rng.IntN(3))*time.Minute, []string{"*"})

@@ -20,7 +20,7 @@ func TestEveryChangeIsAudited(t *testing.T) {
 		with               header
 		action             string
 	}{
-		{"PATCH", id, `{"name":"new"}`, session, "key.rename"},
+		{"PATCH", id, `{"name":"new"}`, session, "key.change"},
 		{"DELETE", id, ``, session, "key.revoke"},
 		{"POST", "/v1/auth/sessions", `{"email":"` + b.seeded.Email + `","password":"` + b.seeded.Password + `"}`, nil, "session.create"},
 		{"POST", "/admin/v1/accounts", `{"name":"B","plan":"pro"}`, admin, "account.create"},

@@ -58,14 +58,16 @@ type edgeRow struct {
 	Plan        int16
 	HasLimits   bool
 	Unpaid      bool
-	Listed      bool // the account has an allowlist
+	Listed      bool    // the account has an allowlist
+	PerMinute   *uint32 // the key's own limit
 }
 
 // selectForEdge reads the keys that meet a condition, unless they are revoked.
 func selectForEdge(ctx context.Context, tx pgx.Tx, where string, args ...any) ([]edgeRow, error) {
 	rows, _ := tx.Query(ctx, `
 		SELECT k.id, k.account_id, k.hash, k.scopes, k.expires_at, p.number,
-			EXISTS (SELECT FROM account_limits l WHERE l.account_id = a.id), a.unpaid, cardinality(a.ip_allowlist) > 0
+			EXISTS (SELECT FROM account_limits l WHERE l.account_id = a.id), a.unpaid, cardinality(a.ip_allowlist) > 0,
+			k.rate_limit_per_minute
 		FROM api_keys k JOIN accounts a ON a.id = k.account_id JOIN plans p ON p.name = a.plan
 		WHERE k.revoked_at IS NULL AND `+where, args...)
 	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[edgeRow])
@@ -92,6 +94,9 @@ func (row edgeRow) record(known registry.Registry) keytable.Record {
 	r.Scopes, _ = known.Bits(row.Scopes)
 	if row.ExpiresAt != nil {
 		r.Expires = uint32(row.ExpiresAt.Unix())
+	}
+	if row.PerMinute != nil {
+		r.Limit = *row.PerMinute
 	}
 	r.Flags = accountFlags(row.HasLimits, row.Unpaid, row.Listed)
 	return r

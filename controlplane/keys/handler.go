@@ -28,7 +28,7 @@ func (a API) Routes(r chi.Router) {
 	r.Post("/v1/auth/keys", h(a.create))
 	r.Get("/v1/auth/keys", h(a.list))
 	r.Get("/v1/auth/keys/{id}", h(a.get))
-	r.Patch("/v1/auth/keys/{id}", h(a.rename))
+	r.Patch("/v1/auth/keys/{id}", h(a.change))
 	r.Delete("/v1/auth/keys/{id}", h(a.revoke))
 	r.Post("/v1/auth/keys/{id}/rotate", h(a.rotate))
 }
@@ -41,7 +41,7 @@ func (a API) create(w http.ResponseWriter, r *http.Request) error {
 	}
 	caller, _ := identity.From(r.Context())
 	end, details := body.Days.end(a.Store.now())
-	return a.make(w, r, Spec{caller.Account, body.Name, body.Scopes, end, caller.Scopes, MaxKeys, details})
+	return a.make(w, r, body.spec(caller.Account, end, caller.Scopes, MaxKeys, details))
 }
 
 // make creates the key of spec and shows it.
@@ -89,16 +89,19 @@ func (a API) get(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// rename answers PATCH /v1/auth/keys/{id}: name. Scopes and end never change: a
-// key that could grow would surprise whoever handed it out.
-func (a API) rename(w http.ResponseWriter, r *http.Request) error {
-	var body struct {
-		Name string `json:"name"`
-	}
+// change answers PATCH /v1/auth/keys/{id}: name and rate_limit_per_minute, each
+// if given. Scopes and end never change: a key that could grow would surprise
+// whoever handed it out.
+func (a API) change(w http.ResponseWriter, r *http.Request) error {
+	var body changeRequest
 	if err := respond.Decode(w, r, bodyLimit, &body); err != nil {
 		return err
 	}
-	k, err := a.Store.Rename(r.Context(), identity.Account(r.Context()), chi.URLParam(r, "id"), body.Name)
+	c, details := body.change()
+	if err := controlplane.Invalid(details); err != nil {
+		return err
+	}
+	k, err := a.Store.Change(r.Context(), identity.Account(r.Context()), chi.URLParam(r, "id"), c)
 	if err != nil {
 		return err
 	}
@@ -192,7 +195,7 @@ func (a API) adminCreate(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	end, details := body.end(a.Store.now())
-	return a.make(w, r, Spec{chi.URLParam(r, "account"), body.Name, body.Scopes, end, everything, 0, details})
+	return a.make(w, r, body.spec(chi.URLParam(r, "account"), end, everything, 0, details))
 }
 
 // adminRevoke answers DELETE keys/{id}, whatever the account.

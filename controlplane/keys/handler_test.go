@@ -96,6 +96,54 @@ func TestLifetimes(t *testing.T) {
 	}
 }
 
+func TestLimitsOfKeys(t *testing.T) {
+	t.Parallel()
+	db, s := setup(t)
+	h := serve(s, "*")
+	atEdges := func(made map[string]any) uint32 {
+		t.Helper()
+		r, _ := atEdge(t, db, made["key"].(string))
+		return r.Limit
+	}
+	for _, c := range []struct {
+		value string
+		want  any // the record's field, or the status
+	}{
+		{`1`, 1.0}, {`1000000000`, 1e9}, {`null`, nil}, {`0`, 400}, {`-1`, 400}, {`1.5`, 400}, {`1000000001`, 400}, {`"9"`, 400}, {`1e99`, 400},
+	} {
+		_, plain := call(h, "POST", "/v1/auth/keys", `{"name":"k","scopes":["streams:read"]}`)
+		id := plain["id"].(string)
+		made, got := call(h, "POST", "/v1/auth/keys", `{"name":"k","scopes":["streams:read"],"rate_limit_per_minute":`+c.value+`}`)
+		changed, after := call(h, "PATCH", "/v1/auth/keys/"+id, `{"rate_limit_per_minute":`+c.value+`}`)
+		if c.want == 400 {
+			if made != 400 || changed != 400 {
+				t.Errorf("%s: %d and %d, want 400", c.value, made, changed)
+			}
+			continue
+		}
+		want, _ := c.want.(float64)
+		if made != 201 || changed != 200 || got["rate_limit_per_minute"] != c.want || after["rate_limit_per_minute"] != c.want || after["name"] != "k" {
+			t.Errorf("%s: %d %v; %d %v", c.value, made, got, changed, after)
+		}
+		if atEdges(plain) != uint32(want) || atEdges(got) != uint32(want) {
+			t.Errorf("%s: edges have %d and %d", c.value, atEdges(plain), atEdges(got))
+		}
+	}
+	if status, _ := call(h, "PATCH", "/v1/auth/keys/"+s.mustCreate(t, account, "streams:read").ID, `{}`); status != 400 {
+		t.Errorf("a change of nothing: %d", status)
+	}
+}
+
+func TestTheSuccessorHasTheLimit(t *testing.T) {
+	t.Parallel()
+	_, s := setup(t)
+	h := serve(s, "*")
+	_, k := call(h, "POST", "/v1/auth/keys", `{"name":"k","scopes":["streams:read"],"rate_limit_per_minute":7}`)
+	if _, next := call(h, "POST", "/v1/auth/keys/"+k["id"].(string)+"/rotate", ``); next["rate_limit_per_minute"] != 7.0 {
+		t.Fatal(next)
+	}
+}
+
 func TestRequestsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	_, s := setup(t)

@@ -23,6 +23,8 @@ const (
 	// MaxKeys is how many keys an account may make by itself: every edge holds
 	// them all in memory.
 	MaxKeys = 10_000
+	// MaxPerMinute is the largest limit of a key.
+	MaxPerMinute = 1_000_000_000
 )
 
 // Key is an API key (spec, "API key"). Its secret text is not part of it.
@@ -33,6 +35,9 @@ type Key struct {
 	Scopes    []string   `json:"scopes"`
 	ExpiresAt *time.Time `json:"expires_at"` // UTC; nil: never
 	CreatedAt time.Time  `json:"created_at"` // UTC
+	// PerMinute bounds the key's requests in any 60 seconds, besides its
+	// account's limits; nil: it has no limit of its own.
+	PerMinute *uint32 `json:"rate_limit_per_minute,omitempty"`
 }
 
 // Created is a new key with its text, which is shown this once.
@@ -48,6 +53,7 @@ type Spec struct {
 	Name      string
 	Scopes    []string
 	ExpiresAt *time.Time // nil: never
+	PerMinute *uint32    // 1 to MaxPerMinute; nil: no limit but the account's
 	// Creator holds the scopes of whoever creates the key: it cannot have more.
 	Creator []string
 	// Most is how many keys the account may have already; 0: any number.

@@ -218,7 +218,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-func TestListAndRenameStayInTheAccount(t *testing.T) {
+func TestListAndChangeStayInTheAccount(t *testing.T) {
 	t.Parallel()
 	_, s := setup(t)
 	for range 3 {
@@ -229,13 +229,13 @@ func TestListAndRenameStayInTheAccount(t *testing.T) {
 	if err != nil || len(list) != 1 || total != 3 {
 		t.Fatalf("%v %d %v", list, total, err)
 	}
-	if _, err := s.Rename(t.Context(), account, foreign.ID, "mine"); controlplane.ErrorCode(err) != decision.NotFound {
+	if _, err := s.Change(t.Context(), account, foreign.ID, Change{Name: ptr("mine")}); controlplane.ErrorCode(err) != decision.NotFound {
 		t.Fatalf("another account's key was renamed: %v", err)
 	}
-	if _, err := s.Rename(t.Context(), account, list[0].ID, ""); controlplane.ErrorCode(err) != decision.InvalidRequest {
+	if _, err := s.Change(t.Context(), account, list[0].ID, Change{Name: ptr("")}); controlplane.ErrorCode(err) != decision.InvalidRequest {
 		t.Fatalf("renamed to nothing: %v", err)
 	}
-	if k, err := s.Rename(t.Context(), account, list[0].ID, "new"); err != nil || k.Name != "new" {
+	if k, err := s.Change(t.Context(), account, list[0].ID, Change{Name: ptr("new")}); err != nil || k.Name != "new" {
 		t.Fatalf("%+v %v", k, err)
 	}
 }
@@ -273,3 +273,5 @@ func details(err error) int {
 	}
 	return len(e.Details)
 }
+
+func ptr[T any](v T) *T { return &v }

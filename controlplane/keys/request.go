@@ -14,6 +14,63 @@ type createRequest struct {
 	Name   string   `json:"name"`
 	Scopes []string `json:"scopes"`
 	Days   lifetime `json:"expires_in_days"`
+	Limit  rate     `json:"rate_limit_per_minute"`
+}
+
+// spec describes the key that the request asks for; end and faults come from
+// what it says of its lifetime.
+func (r createRequest) spec(account string, end *time.Time, creator []string, most int, faults []decision.Detail) Spec {
+	limit, bad := r.Limit.value()
+	return Spec{Account: account, Name: r.Name, Scopes: r.Scopes, ExpiresAt: end, PerMinute: limit,
+		Creator: creator, Most: most, faults: append(faults, bad...)}
+}
+
+// changeRequest is the body of PATCH /v1/auth/keys/{id}.
+type changeRequest struct {
+	Name  *string `json:"name"`
+	Limit rate    `json:"rate_limit_per_minute"`
+}
+
+// change is what the request asks for. A request for nothing lacks a name.
+func (r changeRequest) change() (Change, []decision.Detail) {
+	limit, details := r.Limit.value()
+	if r.Name == nil && !r.Limit.given {
+		return Change{}, checkName("")
+	}
+	if r.Name != nil {
+		details = append(checkName(*r.Name), details...)
+	}
+	return Change{Name: r.Name, Limited: r.Limit.given, PerMinute: limit}, details
+}
+
+// rate is rate_limit_per_minute: absent or null means that the key has no limit
+// of its own.
+type rate struct {
+	given, none bool
+	perMinute   int64
+}
+
+// UnmarshalJSON reads an integer or null.
+func (l *rate) UnmarshalJSON(b []byte) error {
+	l.given = true
+	if string(b) == "null" {
+		l.none = true
+		return nil
+	}
+	return json.Unmarshal(b, &l.perMinute)
+}
+
+// value returns the limit; nil: none.
+func (l rate) value() (*uint32, []decision.Detail) {
+	if !l.given || l.none {
+		return nil, nil
+	}
+	if l.perMinute < 1 || l.perMinute > MaxPerMinute {
+		return nil, []decision.Detail{{Field: "rate_limit_per_minute", Issue: "is out of range",
+			Expected: fmt.Sprintf("an integer from 1 to %d, or null for no limit but the account's", MaxPerMinute)}}
+	}
+	limit := uint32(l.perMinute)
+	return &limit, nil
 }
 
 // lifetime is expires_in_days: absent means DefaultDays, null means that the

@@ -17,7 +17,7 @@ const (
 	MaxOverlap     = 7 * 24 * time.Hour
 )
 
-// Rotate makes a successor of a key, with its name and scopes and a lifetime as
+// Rotate makes a successor of a key, with its name, scopes and limit, and a lifetime as
 // long as the old one's was. The old key works for overlap more, never beyond
 // its own end; with no overlap it is revoked at once. creator holds the scopes
 // of whoever rotates: AUTH_002 when the key has more, since its text is handed
@@ -49,7 +49,7 @@ func (s Store) Rotate(ctx context.Context, account, id string, overlap time.Dura
 
 // successor describes the key that follows old.
 func (s Store) successor(old Key, creator []string) Spec {
-	spec := Spec{Account: old.Account, Name: old.Name, Scopes: old.Scopes, Creator: creator}
+	spec := Spec{Account: old.Account, Name: old.Name, Scopes: old.Scopes, PerMinute: old.PerMinute, Creator: creator}
 	if old.ExpiresAt != nil {
 		end := s.now().Add(old.ExpiresAt.Sub(old.CreatedAt))
 		spec.ExpiresAt = &end

@@ -34,11 +34,11 @@ func (s Store) now() time.Time {
 	return time.Now()
 }
 
-const columns = `k.id, k.account_id, k.name, k.scopes, k.expires_at, k.created_at`
+const columns = `k.id, k.account_id, k.name, k.scopes, k.expires_at, k.created_at, k.rate_limit_per_minute`
 
 // scan reads a row of columns.
 func scan(row pgx.CollectableRow) (k Key, err error) {
-	err = row.Scan(&k.ID, &k.Account, &k.Name, &k.Scopes, &k.ExpiresAt, &k.CreatedAt)
+	err = row.Scan(&k.ID, &k.Account, &k.Name, &k.Scopes, &k.ExpiresAt, &k.CreatedAt, &k.PerMinute)
 	k.CreatedAt = k.CreatedAt.UTC()
 	if k.ExpiresAt != nil {
 		*k.ExpiresAt = k.ExpiresAt.UTC()
@@ -116,9 +116,9 @@ func (s Store) insert(ctx context.Context, tx pgx.Tx, spec Spec) (Created, error
 	id, text := newKey()
 	hash := auth.Hash(text)
 	k, err := one(ctx, tx, "insert key", `
-		INSERT INTO api_keys AS k (id, account_id, name, hash, scopes, expires_at, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING `+columns,
-		id, spec.Account, spec.Name, hash[:], distinct(spec.Scopes), truncate(spec.ExpiresAt), s.now())
+		INSERT INTO api_keys AS k (id, account_id, name, hash, scopes, expires_at, created_at, rate_limit_per_minute)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING `+columns,
+		id, spec.Account, spec.Name, hash[:], distinct(spec.Scopes), truncate(spec.ExpiresAt), s.now(), spec.PerMinute)
 	if postgres.Constraint(err) == "api_keys_account_fkey" {
 		return Created{}, controlplane.Errorf(decision.NotFound, "There is no such account.")
 	}
@@ -178,22 +178,44 @@ func (s Store) Get(ctx context.Context, account, id string) (Key, error) {
 		WHERE k.id = $1 AND k.account_id = $2 AND k.revoked_at IS NULL`, id, account)
 }
 
-// Rename gives one key of the account another name. Edges do not know names.
-func (s Store) Rename(ctx context.Context, account, id, name string) (Key, error) {
-	if err := controlplane.Invalid(checkName(name)); err != nil {
-		return Key{}, err
+// Change says what to change of a key.
+type Change struct {
+	Name      *string // nil: as it is
+	Limited   bool    // set the limit to PerMinute
+	PerMinute *uint32 // 1 to MaxPerMinute; nil: no limit but the account's
+}
+
+// Change changes one key of the account and tells the edges. It fails with
+// invalid_request for a bad name, and with not_found when the key is revoked.
+func (s Store) Change(ctx context.Context, account, id string, c Change) (Key, error) {
+	if c.Name != nil {
+		if err := controlplane.Invalid(checkName(*c.Name)); err != nil {
+			return Key{}, err
+		}
 	}
 	var k Key
 	err := postgres.InTx(ctx, s.DB, func(tx pgx.Tx) error {
+		if err := hold(ctx, tx, account); err != nil {
+			return err
+		}
 		before, err := lock(ctx, tx, account, id)
 		if err != nil {
 			return err
 		}
-		k, err = one(ctx, tx, "rename key", `UPDATE api_keys k SET name = $2 WHERE k.id = $1 RETURNING `+columns, id, name)
+		k, err = one(ctx, tx, "change key", `UPDATE api_keys k SET name = coalesce($2, name),
+			rate_limit_per_minute = CASE WHEN $3 THEN $4 ELSE rate_limit_per_minute END
+			WHERE k.id = $1 RETURNING `+columns, id, c.Name, c.Limited, c.PerMinute)
 		if err != nil {
 			return err
 		}
-		return record(ctx, tx, "key.rename", before, before, k)
+		if err := record(ctx, tx, "key.change", before, before, k); err != nil || !c.Limited {
+			return err
+		}
+		known, err := registry.Load(ctx, tx)
+		if err != nil {
+			return err
+		}
+		return emitTx(ctx, tx, known, id)
 	})
 	return k, err
 }

@@ -22,15 +22,16 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/filters/ratelimit"
 )
 
 // retryAfter is how many seconds a client is asked to wait: an Envoy is back
 // within less.
 const retryAfter = 2
 
-// unknownLimit is the X-RateLimit-Limit of an answer that was given before any
+// unknown is the rate limit that an answer shows which was given before any
 // account was known: that of requests without credentials.
-const unknownLimit = "60"
+var unknown = ratelimit.Result{Policy: "address", Limit: 60, Remaining: 60}
 
 // Doorman holds open listeners until Close.
 type Doorman struct {
@@ -102,10 +103,12 @@ func handler(docsBase string, now func() time.Time) http.Handler {
 		h.Set("Connection", "close") // the next request must have a chance to meet Envoy
 		h.Set("Retry-After", strconv.Itoa(retryAfter))
 		h.Set("X-Request-ID", id)
-		h.Set("X-RateLimit-Limit", unknownLimit)
-		h.Set("X-RateLimit-Remaining", unknownLimit)
+		h.Set("X-RateLimit-Limit", strconv.FormatUint(uint64(unknown.Limit), 10))
+		h.Set("X-RateLimit-Remaining", strconv.FormatUint(uint64(unknown.Remaining), 10))
 		h.Set("X-RateLimit-Reset", strconv.FormatInt(now().Unix(), 10))
-		h.Set("X-RateLimit-Window", "60")
+		h.Set("X-RateLimit-Window", ratelimit.WindowValue)
+		h.Set("RateLimit-Policy", string(unknown.AppendPolicy(nil)))
+		h.Set("RateLimit", string(unknown.AppendState(nil, 0)))
 		d := decision.Decision{Code: decision.EdgeNotReady, RetryAfter: retryAfter}
 		w.WriteHeader(decision.Lookup(d.Code).Status)
 		_, _ = w.Write(decision.AppendEnvelope(nil, d, id, docsBase))

@@ -134,7 +134,7 @@ func TestGoodKeyReachesTheProductWithItsIdentity(t *testing.T) {
 		if err != nil || fmt.Sprint(c) != fmt.Sprint(want) {
 			t.Fatalf("%+v %v, want %+v", c, err, want)
 		}
-		if r.response["x-ratelimit-limit"] != "3" || r.response["x-ratelimit-remaining"] != "2" || r.response["x-ratelimit-window"] != "60" {
+		if r.response["x-ratelimit-limit"] != "3" || r.response["x-ratelimit-remaining"] != "2" || r.response["ratelimit-policy"] != `"default";q=3;w=60` || !strings.HasPrefix(r.response["ratelimit"], `"default";r=2;t=`) {
 			t.Fatalf("%v", r.response)
 		}
 	})
@@ -182,7 +182,7 @@ func TestRefusals(t *testing.T) {
 			if r.status != c.status || e.Error.Code != string(c.code) || e.Error.Request_ID != "req-1" || e.Error.Message == "" {
 				t.Errorf("%s: %d %s", c.route, r.status, r.body)
 			}
-			if r.response["x-ratelimit-limit"] == "" || (r.status == 503) != (r.response["retry-after"] != "") {
+			if r.response["x-ratelimit-limit"] == "" || r.response["x-ratelimit-window"] != "60" || r.response["ratelimit"] == "" || (r.status == 503) != (r.response["retry-after"] != "") {
 				t.Errorf("%s: %v", c.route, r.response)
 			}
 		}

@@ -32,14 +32,12 @@ func (r *request) requirement(v gate.Verdict) x402.Requirement {
 func (r *request) quote(q x402.Requirement, why x402.Reason, more ...[2]string) types.Action {
 	r.plugin.denied.Increment(1)
 	headers := append(make([][2]string, 0, 8), more...)
-	headers = append(headers, [2]string{"content-type", "application/json"}, [2]string{"cache-control", "no-store"}, [2]string{"x-ratelimit-window", "60"})
+	headers = append(headers, [2]string{"content-type", "application/json"}, [2]string{"cache-control", "no-store"})
 	if q.V2 {
 		headers = append(headers, [2]string{"payment-required", x402.HeaderV2(q, why)})
 	}
 	body := x402.AppendQuote(nil, q, why, r.id(), r.plugin.policy.DocsBase)
-	if err := proxywasm.SendHttpResponse(402, headers, body, -1); err != nil {
-		proxywasm.LogError("edge: quote: " + err.Error())
-	}
+	r.send(402, headers, body)
 	return types.ActionPause
 }
 

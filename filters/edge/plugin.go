@@ -5,7 +5,10 @@ import (
 
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
+	"sluice.dev/sluice/filters/auth"
+	"sluice.dev/sluice/filters/fleet"
 	"sluice.dev/sluice/filters/policy"
+	"sluice.dev/sluice/filters/ratelimit"
 	"sluice.dev/sluice/filters/token"
 	"sluice.dev/sluice/filters/wasmhost"
 )
@@ -44,10 +47,12 @@ func (p *plugin) OnPluginStart(int) types.OnPluginStartStatus {
 	return types.OnPluginStartStatusOK
 }
 
-// OnTick pays debts and shows the heap of this worker. The metric has no set, so the
-// difference is added; workers have gauges of one name, so it is their sum.
+// OnTick pays debts, reads how it stands with the fleet, and shows the heap of
+// this worker. The metric has no set, so the difference is added; workers have
+// gauges of one name, so it is their sum.
 func (p *plugin) OnTick() {
 	p.pay()
+	p.env.fleet = p.env.Fleet()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	heapShown.add(p.heap, int64(m.HeapInuse))
@@ -70,10 +75,27 @@ func (p *plugin) NewHttpContext(uint32) types.HttpContext { return &request{plug
 type env struct {
 	wasmhost.Shared
 	tokens token.Table
+	keys   auth.Memo
+	fleet  fleet.State
+	millis int64 // when the request at hand began, in unix milliseconds
+}
+
+// begin notes when a request begins and returns that in unix seconds.
+func (e *env) begin() int64 {
+	e.millis = wasmhost.Millis()
+	return e.millis / 1000
+}
+
+// Take counts a request in the window of id, as one of the fleet's edges.
+func (e *env) Take(k ratelimit.Kind, id ratelimit.ID, l ratelimit.Limit, now int64) ratelimit.Result {
+	return e.TakeAmong(k, id, l, e.fleet.Fleet(e.millis), now)
 }
 
 // Tokens remembers tokens for as long as this configuration is in force.
 func (e *env) Tokens() *token.Table { return &e.tokens }
+
+// Keys remembers keys for as long as this configuration is in force.
+func (e *env) Keys() *auth.Memo { return &e.keys }
 
 // ClientAddress is the client's address with its port.
 func (*env) ClientAddress() string { return wasmhost.ClientAddress() }

@@ -19,14 +19,17 @@ type request struct {
 	rate   ratelimit.Result
 	body   body
 	sale   *sale // nil: not paid for
+	began  int64 // unix seconds
+	// answered: by the filter itself, in place of the route.
+	answered bool
 }
 
 // OnHttpRequestHeaders lets the request pass, with our identity header in place
 // of any that the client sent, or answers it.
 func (r *request) OnHttpRequestHeaders(_ int, end bool) types.Action {
-	now := wasmhost.Now()
+	now := r.plugin.env.begin()
 	v := gate.Check(r.plugin.policy, wasmhost.RouteName(), &r.plugin.env, now)
-	r.rate = v.Rate
+	r.rate, r.began = v.Rate, now
 	if v.OK() {
 		v.Decision = r.body.announced(v.Route.BodyLimit, end)
 	}
@@ -77,7 +80,13 @@ func (r *request) answer(d decision.Decision) {
 		headers = append(headers, [2]string{"retry-after", strconv.Itoa(d.RetryAfter)})
 	}
 	body := decision.AppendEnvelope(nil, d, wasmhost.Header("x-request-id"), r.plugin.policy.DocsBase)
-	if err := proxywasm.SendHttpResponse(uint32(status), headers, body, -1); err != nil {
+	r.send(uint32(status), headers, body)
+}
+
+// send answers in place of the route.
+func (r *request) send(status uint32, headers [][2]string, body []byte) {
+	r.answered = true
+	if err := proxywasm.SendHttpResponse(status, headers, body, -1); err != nil {
 		proxywasm.LogError("edge: answer: " + err.Error())
 	}
 }
@@ -86,7 +95,10 @@ func (r *request) answer(d decision.Decision) {
 // included. A response to a request that the filter never saw has none to put.
 func (r *request) OnHttpResponseHeaders(int, bool) types.Action {
 	if r.rate.Limit > 0 || r.rate.Reset > 0 {
-		wasmhost.SetRateHeaders(r.rate)
+		wasmhost.SetRateHeaders(r.rate, r.began)
+	}
+	if r.answered {
+		wasmhost.SetWindowHeader()
 	}
 	return r.settle()
 }

@@ -102,7 +102,7 @@ func (r *request) settled(int, int, int) {
 	receipt := answer[x402.ReceiptHeader]
 	switch status {
 	case "402":
-		more := append(rateHeaders(r.rate), [2]string{s.receiptHeader(), receipt})
+		more := append(rateHeaders(r.rate, r.began), [2]string{s.receiptHeader(), receipt})
 		r.quote(s.need, x402.Reason(answer[x402.ReasonHeader]), more...)
 		return
 	case "200", "202":
@@ -124,10 +124,11 @@ func (s *sale) receiptHeader() string {
 }
 
 // rateHeaders are those of an answer that Envoy sends past this filter.
-func rateHeaders(r ratelimit.Result) [][2]string {
+func rateHeaders(r ratelimit.Result, now int64) [][2]string {
 	return [][2]string{
 		{"x-ratelimit-limit", strconv.FormatUint(uint64(r.Limit), 10)}, {"x-ratelimit-remaining", strconv.FormatUint(uint64(r.Remaining), 10)},
 		{"x-ratelimit-reset", strconv.FormatInt(r.Reset, 10)},
+		{"ratelimit-policy", string(r.AppendPolicy(nil))}, {"ratelimit", string(r.AppendState(nil, now))},
 	}
 }
 

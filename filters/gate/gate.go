@@ -4,7 +4,6 @@
 package gate
 
 import (
-	"crypto/sha256"
 	"strings"
 
 	"sluice.dev/sluice/filters/allowlist"
@@ -22,8 +21,12 @@ type Env interface {
 	token.Env
 	// Tokens remembers the tokens judged under the present policy.
 	Tokens() *token.Table
+	// Keys remembers the tags of keys that were found.
+	Keys() *auth.Memo
 	// Take counts a request in the window of id.
 	Take(k ratelimit.Kind, id ratelimit.ID, l ratelimit.Limit, now int64) ratelimit.Result
+	// GiveBack takes back what Take has just counted in the window of id.
+	GiveBack(k ratelimit.Kind, id ratelimit.ID, now int64)
 	// ClientAddress is the address of the client, with its port.
 	ClientAddress() string
 	// Authorization is the request's Authorization header, "" when it has none.
@@ -43,9 +46,10 @@ type Verdict struct {
 // Check judges a request to the named route at now, in unix seconds.
 //
 // The order: policy, route, credential, address, standing, scope, plan, rate
-// limit. Every request counts in one window: the account's once its credential
-// is known to be good, else the client address's, so that guessing is limited
-// too. A request that is refused for its rate is not counted.
+// limit. A request counts for its account once its credential is known to be
+// good, and for its key if that has a limit of its own; else for the client's
+// address, so that guessing is limited too. A request that is refused for its
+// rate is not counted.
 func Check(p *policy.Policy, routeName string, env Env, now int64) Verdict {
 	if p == nil {
 		return Verdict{Decision: notReady}
@@ -68,8 +72,10 @@ func Check(p *policy.Policy, routeName string, env Env, now int64) Verdict {
 	if !d.OK() {
 		return refuse(p, route, env, d, now)
 	}
-	if route.Auth&policy.AuthKey != 0 && auth.WellFormed(credential) {
-		return checkKey(p, route, env, credential, now)
+	if route.Auth&policy.AuthKey != 0 {
+		if tag, ok := env.Keys().Tag(credential); ok {
+			return checkKey(p, route, env, credential, tag, now)
+		}
 	}
 	mistyped := route.Auth&policy.AuthKey != 0 && strings.IndexByte(credential, '.') < 0 // tokens have dots, keys none
 	if route.Auth&(policy.AuthToken|policy.AuthSession) != 0 && !mistyped {
@@ -82,8 +88,11 @@ var notReady = decision.Decision{Code: decision.EdgeNotReady, RetryAfter: 1}
 
 // checkKey finds the record of a key; a key that the edge does not know is only
 // refused once the edge knows all keys.
-func checkKey(p *policy.Policy, route *policy.Route, env Env, key string, now int64) Verdict {
-	r, found := env.Record(keytable.TagOfKey(sha256.Sum256([]byte(key))))
+func checkKey(p *policy.Policy, route *policy.Route, env Env, key string, tag keytable.Tag, now int64) Verdict {
+	r, found := env.Record(tag)
+	if found {
+		env.Keys().Keep(key, tag)
+	}
 	if d := auth.Decide(r, found, found || env.Ready(), now); !d.OK() {
 		return refuse(p, route, env, d, now)
 	}
@@ -124,9 +133,37 @@ func admit(p *policy.Policy, route *policy.Route, env Env, caller *keytable.Reco
 		return refuse(p, route, env, notReady, now)
 	}
 	v := Verdict{Decision: entitled(plan, route, env, caller), Known: true, Caller: *caller, Token: token, Route: route}
-	id := ratelimit.AccountID(caller.Account, route.Class)
-	v.Rate = env.Take(ratelimit.Accounts, id, limitOf(p, plan, route, env, caller), now)
+	v.Rate = count(p, limitOf(p, plan, route, env, caller), route, env, caller, now)
 	return limited(v)
+}
+
+// Names of the limits that are of no class.
+const (
+	keyPolicy     = "key"
+	addressPolicy = "address"
+)
+
+// count counts a request in the window of its key, if the key has a limit of
+// its own, and in its account's, unless one of them is full; it returns the one
+// that is, or else the one with the fewest requests left.
+func count(p *policy.Policy, l ratelimit.Limit, route *policy.Route, env Env, caller *keytable.Record, now int64) ratelimit.Result {
+	own := caller.Kind == keytable.KindKey && caller.Limit > 0
+	var key ratelimit.Result
+	if own {
+		key = env.Take(ratelimit.Accounts, ratelimit.KeyID(caller.ID), ratelimit.Limit{PerMinute: caller.Limit}, now)
+		if key.Policy = keyPolicy; !key.OK {
+			return key
+		}
+	}
+	account := env.Take(ratelimit.Accounts, ratelimit.AccountID(caller.Account, route.Class), l, now)
+	account.Policy = p.Classes[route.Class]
+	switch {
+	case own && !account.OK:
+		env.GiveBack(ratelimit.Accounts, ratelimit.KeyID(caller.ID), now)
+	case own && key.Remaining < account.Remaining:
+		return key
+	}
+	return account
 }
 
 // entitled checks, in this order, from where a caller comes, whether its account
@@ -180,6 +217,7 @@ func limitOf(p *policy.Policy, plan *policy.Plan, route *policy.Route, env Env, 
 func refuse(p *policy.Policy, route *policy.Route, env Env, d decision.Decision, now int64) Verdict {
 	v := Verdict{Decision: d, Route: route}
 	v.Rate = env.Take(ratelimit.Addresses, ratelimit.AddressID(env.ClientAddress()), ratelimit.Limit{PerMinute: p.Anonymous}, now)
+	v.Rate.Policy = addressPolicy
 	return limited(v)
 }
 

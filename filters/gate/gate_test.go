@@ -23,6 +23,7 @@ type edge struct {
 	address string
 	header  string
 	tokens  token.Table
+	keys    auth.Memo
 }
 
 func (e *edge) Record(t keytable.Tag) (keytable.Record, bool) { r, ok := e.records[t]; return r, ok }
@@ -30,6 +31,7 @@ func (e *edge) Ready() bool                                   { return e.ready }
 func (e *edge) ClientAddress() string                         { return e.address }
 func (e *edge) Authorization() string                         { return e.header }
 func (e *edge) Tokens() *token.Table                          { return &e.tokens }
+func (e *edge) Keys() *auth.Memo                              { return &e.keys }
 func (e *edge) Verify(_ jwt.Key, _ string, sum []byte) bool   { return string(sum) == "good" }
 func (e *edge) Take(_ ratelimit.Kind, id ratelimit.ID, l ratelimit.Limit, at int64) ratelimit.Result {
 	if e.windows[id] == nil {
@@ -37,6 +39,8 @@ func (e *edge) Take(_ ratelimit.Kind, id ratelimit.ID, l ratelimit.Limit, at int
 	}
 	return e.windows[id].Take(l, at)
 }
+
+func (e *edge) GiveBack(_ ratelimit.Kind, id ratelimit.ID, _ int64) { e.windows[id].GiveBack() }
 
 func (e *edge) put(r keytable.Record) { e.records[r.Tag] = r }
 
@@ -219,6 +223,49 @@ func TestOwnLimitOfAnAccount(t *testing.T) {
 	}
 	if v := Check(p, "streams.list", e, now); v.Rate.Limit != 2 {
 		t.Errorf("a class without an own limit: %+v", v.Rate)
+	}
+}
+
+func TestLimitOfAKeyUnderItsAccounts(t *testing.T) {
+	t.Parallel()
+	p, e := newPolicy(t), newEdge()
+	narrow := "Bearer " + e.key(1, func(r *keytable.Record) { r.Limit, r.Account = 3, 500 }, bitRead)
+	wide := "Bearer " + e.key(2, func(r *keytable.Record) { r.Account = 500 }, bitRead)
+	for i, c := range []struct {
+		header    string
+		ok        bool
+		policy    string
+		remaining uint32
+	}{
+		{narrow, true, "key", 2},    // the key has 3, the account 5
+		{wide, true, "events", 3},   // of another key of the account
+		{narrow, true, "key", 1},    // the account still has 2
+		{wide, true, "events", 1},   // 4 of 5
+		{narrow, true, "events", 0}, // a tie: the account's is told
+		{wide, false, "events", 0},
+		{narrow, false, "key", 0},
+	} {
+		e.header = c.header
+		v := Check(p, "events.list", e, now)
+		if v.OK() != c.ok || v.Rate.Policy != c.policy || v.Rate.Remaining != c.remaining {
+			t.Fatalf("request %d: %+v, want %+v", i, v.Rate, c)
+		}
+	}
+	if n := e.windows[ratelimit.KeyID(1)].Total(); n != 3 {
+		t.Errorf("the key has used %d", n)
+	}
+}
+
+// A request that the account's window refuses does not use up its key's.
+func TestAKeyIsNotChargedForItsAccountsLimit(t *testing.T) {
+	t.Parallel()
+	p, e := newPolicy(t), newEdge()
+	e.header = "Bearer " + e.key(1, func(r *keytable.Record) { r.Limit = 10 }, bitRead)
+	for range 9 {
+		Check(p, "streams.list", e, now)
+	}
+	if n := e.windows[ratelimit.KeyID(1)].Total(); n != 2 {
+		t.Errorf("the key has used %d, its account let 2 through", n)
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 
@@ -13,30 +14,72 @@ import (
 
 var ok = [][2]string{{":status", "200"}}
 
-func both(t *testing.T, body func(*testing.T, proxytest.HostEmulator)) {
+// host is the test's Envoy. It notes each request when it is made: the module's
+// memory, in which its headers are, is used again later.
+type host struct {
+	proxytest.HostEmulator
+	made []call
+	all  int
+}
+
+// call is a request that was made.
+type call struct {
+	id      uint32
+	headers map[string]string
+	body    []byte
+}
+
+func (h *host) Tick() {
+	h.HostEmulator.Tick()
+	h.note()
+}
+
+func (h *host) answer(id uint32, body []byte) {
+	h.CallOnHttpCallResponse(id, ok, nil, body)
+	h.note()
+}
+
+func (h *host) note() {
+	list := h.GetCalloutAttributesFromContext(proxytest.PluginContextID)
+	for _, c := range list[h.all:] {
+		m := map[string]string{}
+		for _, kv := range c.Headers {
+			m[strings.Clone(kv[0])] = strings.Clone(kv[1])
+		}
+		h.made = append(h.made, call{c.CalloutID, m, bytes.Clone(c.Body)})
+	}
+	h.all = len(list)
+}
+
+// to returns the n requests that were made to paths that begin so.
+func (h *host) to(t *testing.T, path string, n int) (list []call) {
+	t.Helper()
+	for _, c := range h.made {
+		if strings.HasPrefix(c.headers[":path"], path) {
+			list = append(list, c)
+		}
+	}
+	if len(list) != n {
+		t.Fatalf("%d requests to %s were made, want %d", len(list), path, n)
+	}
+	return list
+}
+
+func both(t *testing.T, body func(*testing.T, *host)) {
 	t.Helper()
 	wasmtest.Both(t, "keysync", &vm{}, []byte(`{"cluster":"feed","edge":"e1","token":"t0"}`), func(t *testing.T, h proxytest.HostEmulator) {
 		if s := h.StartPlugin(); s != types.OnPluginStartStatusOK {
 			t.Fatal(s)
 		}
-		body(t, h)
+		body(t, &host{HostEmulator: h})
 	})
 }
 
-// asked returns the id and path of the n-th request that was made, from 1.
-func asked(t *testing.T, h proxytest.HostEmulator, n int) (id uint32, path string) {
+// asked returns the id and path of the n-th request for records, from 1.
+func asked(t *testing.T, h *host, n int) (id uint32, path string) {
 	t.Helper()
-	calls := h.GetCalloutAttributesFromContext(proxytest.PluginContextID)
-	if len(calls) != n {
-		t.Fatalf("%d requests were made, want %d", len(calls), n)
-	}
-	c := calls[n-1]
-	for _, kv := range c.Headers {
-		if kv[0] == ":path" {
-			path = kv[1]
-		}
-	}
-	return c.CalloutID, path
+	c := h.to(t, "/feed/v1/records", n)[n-1]
+	return c.id, c.headers[":path"]
 }
 
 func record(first byte) keytable.Record {
@@ -56,14 +99,14 @@ func has(first byte) bool {
 }
 
 func TestSnapshotThenChanges(t *testing.T) {
-	both(t, func(t *testing.T, h proxytest.HostEmulator) {
+	both(t, func(t *testing.T, h *host) {
 		h.Tick()
 		id, path := asked(t, h, 1)
 		if path != "/feed/v1/records?epoch=0&position=0&wait=25" {
 			t.Fatal(path)
 		}
 		half := record(1).Tag.Bucket()
-		h.CallOnHttpCallResponse(id, ok, nil, page(keytable.Page{Snapshot: true, Epoch: 5, Position: 70, Hi: half, Cursor: record(1).Tag}, record(1)))
+		h.answer(id, page(keytable.Page{Snapshot: true, Epoch: 5, Position: 70, Hi: half, Cursor: record(1).Tag}, record(1)))
 		if !has(1) || (wasmhost.Shared{}).Ready() {
 			t.Fatal("after the first page: it is there, but more is to come")
 		}
@@ -71,12 +114,12 @@ func TestSnapshotThenChanges(t *testing.T) {
 		if !strings.Contains(path, "epoch=5&position=70&cursor=01") {
 			t.Fatal(path)
 		}
-		h.CallOnHttpCallResponse(id, ok, nil, page(keytable.Page{Snapshot: true, Last: true, Epoch: 5, Position: 70, Lo: half + 1, Hi: keytable.Buckets - 1}, record(2)))
+		h.answer(id, page(keytable.Page{Snapshot: true, Last: true, Epoch: 5, Position: 70, Lo: half + 1, Hi: keytable.Buckets - 1}, record(2)))
 		id, path = asked(t, h, 3)
 		if !(wasmhost.Shared{}).Ready() || path != "/feed/v1/records?epoch=5&position=70&wait=25" {
 			t.Fatal(path)
 		}
-		h.CallOnHttpCallResponse(id, ok, nil, page(keytable.Page{Last: true, Epoch: 5, Position: 72}, keytable.Record{Tag: record(1).Tag}, record(3)))
+		h.answer(id, page(keytable.Page{Last: true, Epoch: 5, Position: 72}, keytable.Record{Tag: record(1).Tag}, record(3)))
 		if has(1) || !has(2) || !has(3) {
 			t.Fatal("one revoked, one kept, one new")
 		}
@@ -88,16 +131,16 @@ func TestSnapshotThenChanges(t *testing.T) {
 
 // Whatever the feed answers, the records at hand stay, and the reader asks again.
 func TestBadAnswersChangeNothing(t *testing.T) {
-	both(t, func(t *testing.T, h proxytest.HostEmulator) {
+	both(t, func(t *testing.T, h *host) {
 		h.Tick()
 		id, _ := asked(t, h, 1)
-		h.CallOnHttpCallResponse(id, ok, nil, page(keytable.Page{Snapshot: true, Last: true, Epoch: 5, Position: 1, Hi: keytable.Buckets - 1}, record(1)))
+		h.answer(id, page(keytable.Page{Snapshot: true, Last: true, Epoch: 5, Position: 1, Hi: keytable.Buckets - 1}, record(1)))
 		good := page(keytable.Page{Epoch: 5, Position: 9, Hi: 1}, keytable.Record{Tag: record(1).Tag})
 		bad := map[string][]byte{"nothing": nil, "an error page": []byte(`{"error":{}}`), "a page cut short": good[:len(good)-1]}
 		n := 2
 		for name, body := range bad {
 			id, path := asked(t, h, n)
-			h.CallOnHttpCallResponse(id, ok, nil, body)
+			h.answer(id, body)
 			if !has(1) || !strings.Contains(path, "position=1&") {
 				t.Fatalf("%s: %s", name, path)
 			}
@@ -111,7 +154,7 @@ func TestBadAnswersChangeNothing(t *testing.T) {
 }
 
 func TestOneRequestAtATime(t *testing.T) {
-	both(t, func(t *testing.T, h proxytest.HostEmulator) {
+	both(t, func(t *testing.T, h *host) {
 		for range 5 {
 			h.Tick()
 		}

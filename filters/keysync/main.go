@@ -2,6 +2,8 @@
 // where the edge filters look, the same as the control plane's table. It asks
 // for pages over Envoy's own cluster, one at a time, and holds no state of its
 // own: where it is stands in shared data beside the records.
+//
+// It also exchanges what the edges of the fleet have counted (exchange.go).
 package main
 
 import (
@@ -34,6 +36,7 @@ const (
 type config struct {
 	Cluster string `json:"cluster"` // Envoy cluster of the control plane
 	Edge    string `json:"edge"`    // name of this edge, for the control plane's list
+	Boot    string `json:"boot"`    // tells two starts of this edge apart
 	Token   string `json:"token"`   // bearer token for the feed; empty: none
 }
 
@@ -43,6 +46,7 @@ type reader struct {
 	shared  wasmhost.Shared
 	waiting bool // a request is under way
 	failed  bool // the last one failed, and was logged
+	counts  exchange
 }
 
 // OnPluginStart begins to read.
@@ -55,28 +59,37 @@ func (r *reader) OnPluginStart(int) types.OnPluginStartStatus {
 		proxywasm.LogCritical("keysync: the configuration names no cluster")
 		return types.OnPluginStartStatusFailed
 	}
+	r.counts.part.Boot = bootNumber(r.config.Boot)
+	r.counts.edges = proxywasm.DefineGaugeMetric("sluice_fleet_edges")
 	if err := proxywasm.SetTickPeriodMilliSeconds(retryMillis); err != nil {
 		return types.OnPluginStartStatusFailed
 	}
 	return types.OnPluginStartStatusOK
 }
 
-// OnTick starts the first request, and the next one after a failure.
+// OnTick starts the first request, and the next one after a failure; and it
+// exchanges counts.
 func (r *reader) OnTick() {
 	if !r.waiting {
 		r.ask()
 	}
+	r.counts.tick(r)
 }
 
-func (r *reader) ask() {
+// headers are those of a request to the control plane.
+func (r *reader) headers(method, path string) [][2]string {
 	headers := [][2]string{
-		{":method", "GET"}, {":scheme", "http"}, {":authority", r.config.Cluster},
-		{":path", "/feed/v1/records?" + r.shared.State().Query(waitSeconds)},
+		{":method", method}, {":scheme", "http"}, {":authority", r.config.Cluster}, {":path", path},
 		{"x-sluice-edge", r.config.Edge},
 	}
 	if r.config.Token != "" {
 		headers = append(headers, [2]string{"authorization", "Bearer " + r.config.Token})
 	}
+	return headers
+}
+
+func (r *reader) ask() {
+	headers := r.headers("GET", "/feed/v1/records?"+r.shared.State().Query(waitSeconds))
 	_, err := proxywasm.DispatchHttpCall(r.config.Cluster, headers, nil, nil, timeoutMillis, r.receive)
 	if err != nil {
 		r.fail("dispatch: " + err.Error())

@@ -7,7 +7,8 @@ import "encoding/binary"
 // be; when all of them are taken by others, the one with the fewest counted
 // requests gives way, and its owner starts again from zero.
 
-// Places is the number of places of one kind: about 25 MB when all are taken.
+// Places is the number of places of one kind: about 25 MB when all are taken, 60 MB when
+// all have a tail.
 const Places = 1 << 16
 
 // Probes is how many places an ID may use.
@@ -25,6 +26,14 @@ const (
 	Accounts  Kind = 'r'
 	Addresses Kind = 'a'
 )
+
+// KindOf is the kind of the window of id.
+func KindOf(id ID) Kind {
+	if id[8] == 'a' {
+		return Addresses
+	}
+	return Accounts
+}
 
 // Place is the shared-data key of the n-th place of id, n from 0 to Probes-1.
 func Place(k Kind, id ID, n int) [PlaceKeyLen]byte {

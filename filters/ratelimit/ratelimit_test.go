@@ -2,6 +2,7 @@ package ratelimit
 
 import (
 	"math/rand/v2"
+	"net/netip"
 	"testing"
 )
 
@@ -122,6 +123,27 @@ func TestPlacesAreSpreadAndKindsApart(t *testing.T) {
 	id := AccountID(77, 3)
 	if Place(Accounts, id, 0) == Place(Accounts, id, 1) || Place(Accounts, id, 1) == Place(Accounts, id, 2) {
 		t.Error("two places of an ID are one")
+	}
+}
+
+// However many accounts, keys and addresses there are, their windows have no
+// more than Places of each kind.
+func TestMemoryIsBounded(t *testing.T) {
+	t.Parallel()
+	seen := map[[PlaceKeyLen]byte]bool{}
+	for i := range uint64(300_000) {
+		address := AddressID(netip.AddrPortFrom(netip.AddrFrom4([4]byte{byte(i >> 16), byte(i >> 8), byte(i), 1}), 1).String())
+		for _, id := range []ID{AccountID(i, byte(i)), KeyID(i), address} {
+			for n := range Probes {
+				seen[Place(KindOf(id), id, n)] = true
+			}
+		}
+	}
+	if len(seen) > 2*Places {
+		t.Errorf("%d places", len(seen))
+	}
+	if KindOf(KeyID(1)) != Accounts || KindOf(AccountID(1, 1)) != Accounts || KindOf(AddressID("192.0.2.1:1")) != Addresses {
+		t.Error("a window is of the wrong kind")
 	}
 }
 

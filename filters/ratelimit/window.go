@@ -36,6 +36,7 @@ type Limit struct {
 // Result is the state of a window after a request, as the headers show it.
 type Result struct {
 	OK         bool
+	Policy     string // name of the limit, for the RateLimit fields; the caller sets it
 	Limit      uint32
 	Remaining  uint32
 	Reset      int64 // unix seconds at which the oldest counted request leaves
@@ -43,18 +44,20 @@ type Result struct {
 }
 
 // Layout of a window: ID, second of the newest slot, second of the oldest
-// counted request, requests counted, burst used (in sixtieths), slots.
+// counted request, requests counted, burst used (in sixtieths), second at which
+// it was last found hot, slots; behind them what the other edges have counted.
 const (
 	atNewest = 16
 	atOldest = 20
 	atTotal  = 24
 	atBurst  = 28
-	atSlots  = 32
-	// Size is the length of a window in bytes.
+	atTold   = 32
+	atSlots  = 36
+	// Size is the length of a window in bytes, without a tail.
 	Size = atSlots + 4*Seconds
 )
 
-// Window is Size bytes; see New.
+// Window is Size bytes, or more with a tail; see New and WithOthers.
 type Window []byte
 
 // New returns an empty window of id.
@@ -65,67 +68,92 @@ func New(id ID) Window {
 }
 
 // Is reports whether w is a window of id.
-func (w Window) Is(id ID) bool { return len(w) == Size && ID(w[:16]) == id }
+func (w Window) Is(id ID) bool { return w.Whole() && ID(w[:16]) == id }
+
+// Whole reports whether w has the size of a window.
+func (w Window) Whole() bool { return len(w) == Size || len(w) == Size+tailSize }
 
 // Free reports whether nothing in w counts at now any more, so that another may
 // have its place.
 func (w Window) Free(now int64) bool {
-	return len(w) != Size || now-int64(w.u32(atNewest)) >= Seconds || w.u32(atTotal) == 0
+	if !w.Whole() {
+		return true
+	}
+	own := now-int64(w.u32(atNewest)) < Seconds && w.u32(atTotal) > 0
+	return !own && w.others(Fleet{}, now).newest <= now-Seconds
 }
 
-// Total is the number of requests counted when w was last used.
+// Total is the number of requests counted here when w was last used.
 func (w Window) Total() uint32 { return w.u32(atTotal) }
 
 // Take counts one request at now, in unix seconds, unless the window is full.
 // A clock that goes backwards counts into the newest second.
-func (w Window) Take(l Limit, now int64) Result {
-	now = w.advance(l, now)
-	total, used := w.u32(atTotal), w.u32(atBurst)
+func (w Window) Take(l Limit, now int64) Result { return w.TakeAmong(l, Fleet{}, now) }
+
+// TakeAmong is Take with the requests that other edges have let through.
+func (w Window) TakeAmong(l Limit, f Fleet, now int64) Result {
+	shown := l.PerMinute
+	l = f.Among(l)
+	now = w.advance(l, f, now)
+	e := w.others(f, now)
+	total, used := w.u32(atTotal)+e.total, w.u32(atBurst)
 	if total >= l.PerMinute {
-		if used+Seconds > l.Burst*Seconds {
-			return w.full(l, now)
+		if used+e.burst+Seconds > l.Burst*Seconds || uint64(total) >= uint64(l.PerMinute)+uint64(l.Burst) {
+			return w.full(l, e, shown, now)
 		}
 		w.put(atBurst, used+Seconds)
 	}
+	w.count(now)
+	return Result{OK: true, Limit: shown, Remaining: left(l, total+1), Reset: w.reset(e, now)}
+}
+
+// count adds a request at now, the newest second.
+func (w Window) count(now int64) {
+	total := w.u32(atTotal)
 	if total == 0 {
 		w.put(atOldest, uint32(now))
 	}
 	w.put(atTotal, total+1)
 	slot := w.slot(now)
 	w.put(slot, w.u32(slot)+1)
-	return Result{OK: true, Limit: l.PerMinute, Remaining: left(l, total+1), Reset: w.reset()}
 }
 
-func (w Window) full(l Limit, now int64) Result {
-	r := Result{Limit: l.PerMinute, Reset: w.reset()}
-	if w.u32(atTotal) == 0 { // a limit of nothing at all
-		r.Reset = now + Seconds
+// GiveBack takes back the last request that Take has counted, when another
+// window then refused it. A burst that it used stays used.
+func (w Window) GiveBack() {
+	slot := w.slot(int64(w.u32(atNewest)))
+	if n := w.u32(slot); n > 0 {
+		w.put(slot, n-1)
+		w.put(atTotal, w.u32(atTotal)-1)
 	}
-	r.RetryAfter = max(1, int(w.freeAt(l)-now))
-	return r
+}
+
+func (w Window) full(l Limit, e elsewhere, shown uint32, now int64) Result {
+	return Result{Limit: shown, Reset: w.reset(e, now), RetryAfter: max(1, int(w.freeAt(l, e, now)-now))}
 }
 
 // freeAt is the second at which so many requests have left that one more fits.
-func (w Window) freeAt(l Limit) int64 {
-	total := w.u32(atTotal)
-	for s, i := int64(w.u32(atOldest)), 0; i < Seconds; s, i = s+1, i+1 {
-		total -= w.u32(w.slot(s))
+// Those guessed of the others count as the newest.
+func (w Window) freeAt(l Limit, e elsewhere, now int64) int64 {
+	total := w.u32(atTotal) + e.total
+	for s := now - Seconds + 1; s < now; s++ {
+		total -= min(total, w.u32(w.slot(s))+e.at(s))
 		if total < l.PerMinute {
 			return s + Seconds
 		}
 	}
-	return int64(w.u32(atNewest)) + Seconds
+	return now + Seconds
 }
 
 // advance moves the newest slot to now and drops what has left the window.
-func (w Window) advance(l Limit, now int64) int64 {
+func (w Window) advance(l Limit, f Fleet, now int64) int64 {
 	newest := int64(w.u32(atNewest))
 	if now <= newest {
 		return newest
 	}
-	w.refill(l, now-newest)
+	w.refill(l, f, newest, now-newest)
 	if now-newest >= Seconds {
-		clear(w[atSlots:])
+		clear(w[atSlots:Size])
 		w.put(atTotal, 0)
 	} else {
 		w.drop(newest, now)
@@ -148,15 +176,29 @@ func (w Window) drop(newest, now int64) {
 	w.put(atOldest, uint32(oldest))
 }
 
-func (w Window) refill(l Limit, seconds int64) {
-	if w.u32(atTotal) >= l.PerMinute && seconds < Seconds {
+// refill gives back burst for the seconds since the newest slot, if the window
+// was not full then. Each edge gives back a part, since each has used one.
+func (w Window) refill(l Limit, f Fleet, newest, seconds int64) {
+	if w.u32(atBurst) == 0 || seconds < Seconds && w.u32(atTotal)+w.others(f, newest).total >= l.PerMinute {
 		return
 	}
-	back := min(uint64(seconds)*uint64(l.Burst), uint64(w.u32(atBurst)))
+	back := min(uint64(seconds)*uint64(l.Burst)/uint64(max(1, f.Edges)), uint64(w.u32(atBurst)))
 	w.put(atBurst, w.u32(atBurst)-uint32(back))
 }
 
-func (w Window) reset() int64 { return int64(w.u32(atOldest)) + Seconds }
+// reset is the second at which the oldest request leaves, here or elsewhere.
+func (w Window) reset(e elsewhere, now int64) int64 {
+	own := now // nothing counts: a limit of nothing at all
+	if w.u32(atTotal) > 0 {
+		own = int64(w.u32(atOldest))
+	}
+	for s := max(now-Seconds, e.newest-Seconds) + 1; e.slots != nil && s < own; s++ {
+		if e.at(s) > 0 {
+			return s + Seconds
+		}
+	}
+	return own + Seconds
+}
 
 func left(l Limit, total uint32) uint32 {
 	if total >= l.PerMinute {

@@ -40,15 +40,27 @@ func Header(name string) string {
 // Now is the time in unix seconds.
 func Now() int64 { return time.Now().Unix() }
 
-// window60 is the length of the rate window as text.
-var window60 = strconv.Itoa(ratelimit.Seconds)
+// Millis is the time in unix milliseconds.
+func Millis() int64 { return time.Now().UnixMilli() }
 
-// SetRateHeaders puts the rate-limit headers (spec, "Limits") on the response,
-// in place of any that the product sent.
-func SetRateHeaders(r ratelimit.Result) {
-	set := func(name, value string) { _ = proxywasm.ReplaceHttpResponseHeader(name, value) }
-	set("x-ratelimit-limit", strconv.FormatUint(uint64(r.Limit), 10))
-	set("x-ratelimit-remaining", strconv.FormatUint(uint64(r.Remaining), 10))
-	set("x-ratelimit-reset", strconv.FormatInt(r.Reset, 10))
-	set("x-ratelimit-window", window60)
+// SetRateHeaders puts the rate-limit headers (spec, "Limits"), and the fields of
+// the coming standard, on the response, in place of any that the product sent;
+// now is in unix seconds. The one that never changes is not among them.
+func SetRateHeaders(r ratelimit.Result, now int64) {
+	b := make([]byte, 0, 192) // all values, one behind the other
+	set := func(name string, with []byte) {
+		_ = proxywasm.ReplaceHttpResponseHeader(name, text(with[len(b):]))
+		b = with
+	}
+	set("x-ratelimit-limit", strconv.AppendUint(b, uint64(r.Limit), 10))
+	set("x-ratelimit-remaining", strconv.AppendUint(b, uint64(r.Remaining), 10))
+	set("x-ratelimit-reset", strconv.AppendInt(b, r.Reset, 10))
+	set("ratelimit-policy", r.AppendPolicy(b))
+	set("ratelimit", r.AppendState(b, now))
+}
+
+// SetWindowHeader puts the rate-limit header that never changes on an answer of
+// the filter itself.
+func SetWindowHeader() {
+	_ = proxywasm.ReplaceHttpResponseHeader(ratelimit.WindowHeader, ratelimit.WindowValue)
 }

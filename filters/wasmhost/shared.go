@@ -8,7 +8,6 @@ import (
 
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
 	"sluice.dev/sluice/filters/keytable"
-	"sluice.dev/sluice/filters/ratelimit"
 )
 
 // Shared is Envoy's shared data: one store for all workers and for keysync,
@@ -71,50 +70,6 @@ func (Shared) SetState(st keytable.State) {
 
 // Ready reports whether the table has been loaded once.
 func (s Shared) Ready() bool { return s.State().Ready }
-
-// maxTries bounds how often Take competes with other workers for one window.
-// After that it writes over the other's count: one request too few is counted,
-// where waiting on would hold up every request of this worker.
-const maxTries = 16
-
-// Take counts one request in the window of id; see ratelimit.Window.Take.
-func (Shared) Take(k ratelimit.Kind, id ratelimit.ID, l ratelimit.Limit, now int64) ratelimit.Result {
-	var r ratelimit.Result
-	for try := range maxTries {
-		key, w, cas := window(k, id, now)
-		r = w.Take(l, now)
-		if !r.OK {
-			return r // nothing changed that matters
-		}
-		if try == maxTries-1 {
-			cas = 0
-		}
-		if proxywasm.SetSharedData(text(key[:]), w, cas) == nil {
-			break
-		}
-	}
-	return r
-}
-
-// window finds the window of id, or the best place for a new one.
-func window(k ratelimit.Kind, id ratelimit.ID, now int64) (key [ratelimit.PlaceKeyLen]byte, w ratelimit.Window, cas uint32) {
-	least := ^uint32(0)
-	for n := range ratelimit.Probes {
-		place := ratelimit.Place(k, id, n)
-		b, c, err := proxywasm.GetSharedData(text(place[:]))
-		got := ratelimit.Window(b)
-		if err == nil && got.Is(id) {
-			return place, got, c
-		}
-		if err != nil || got.Free(now) {
-			return place, ratelimit.New(id), c
-		}
-		if got.Total() < least {
-			key, cas, least = place, c, got.Total()
-		}
-	}
-	return key, ratelimit.New(id), cas
-}
 
 // text gives b's bytes as a string without a copy; b must not change while the
 // string is in use.

@@ -71,3 +71,10 @@ func setHeader(name, value string) *core.HeaderValueOption {
 		AppendAction: core.HeaderValueOption_ADD_IF_ABSENT,
 	}
 }
+
+// replaceHeader sets a header whatever the message has under its name.
+func replaceHeader(name, value string) *core.HeaderValueOption {
+	o := setHeader(name, value)
+	o.AppendAction = core.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD
+	return o
+}

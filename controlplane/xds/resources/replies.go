@@ -9,6 +9,7 @@ import (
 	hcm "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	"google.golang.org/protobuf/types/known/structpb"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/filters/ratelimit"
 )
 
 // replyCodes says which code goes with a status that Envoy itself answers.
@@ -69,13 +70,16 @@ func (s *Set) replyMapper(status uint32, code decision.Code) *hcm.ResponseMapper
 // id. The body then shows the id that the header has: the operator for a new
 // one gives another at each use.
 func (s *Set) replyHeaders() []*core.HeaderValueOption {
-	limit := strconv.FormatUint(uint64(s.doc.AnonymousLimit()), 10)
+	all := ratelimit.Result{Policy: "address", Limit: s.doc.AnonymousLimit(), Remaining: s.doc.AnonymousLimit()}
+	limit := strconv.FormatUint(uint64(all.Limit), 10)
 	return []*core.HeaderValueOption{
 		setHeader("x-request-id", `%COALESCE({"operators":["STREAM_ID","UNIQUE_ID"]})%`),
 		setHeader("x-ratelimit-limit", limit),
 		setHeader("x-ratelimit-remaining", limit),
 		setHeader("x-ratelimit-reset", "%START_TIME(%s)%"),
-		setHeader("x-ratelimit-window", "60"),
+		setHeader("ratelimit-policy", string(all.AppendPolicy(nil))),
+		setHeader("ratelimit", string(all.AppendState(nil, 0))),
+		setHeader(ratelimit.WindowHeader, ratelimit.WindowValue),
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 	"sluice.dev/sluice/controlplane/config"
+	"sluice.dev/sluice/filters/ratelimit"
 )
 
 const (
@@ -35,6 +36,7 @@ func (s *Set) routeTable(listener string) (*route.RouteConfiguration, error) {
 		Name:                           listener,
 		VirtualHosts:                   []*route.VirtualHost{vh},
 		MaxDirectResponseBodySizeBytes: u32(maxDirectBodyBytes),
+		ResponseHeadersToAdd:           []*core.HeaderValueOption{replaceHeader(ratelimit.WindowHeader, ratelimit.WindowValue)},
 		// Edges learn of a cluster before the routes to it; should one be
 		// missing all the same, the others must not suffer.
 		ValidateClusters: wrapperspb.Bool(false),
@@ -149,10 +151,7 @@ func respond(out *route.Route, r config.Respond) {
 	direct := &route.DirectResponseAction{Status: r.Status}
 	if r.Body != "" {
 		direct.Body = &core.DataSource{Specifier: &core.DataSource_InlineString{InlineString: r.Body}}
-		out.ResponseHeadersToAdd = []*core.HeaderValueOption{{
-			Header:       &core.HeaderValue{Key: "content-type", Value: contentType},
-			AppendAction: core.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD,
-		}}
+		out.ResponseHeadersToAdd = []*core.HeaderValueOption{replaceHeader("content-type", contentType)}
 	}
 	out.Action = &route.Route_DirectResponse{DirectResponse: direct}
 }

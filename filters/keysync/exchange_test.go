@@ -1,0 +1,83 @@
+package main
+
+import (
+	"testing"
+
+	"sluice.dev/sluice/filters/fleet"
+	"sluice.dev/sluice/filters/ratelimit"
+	"sluice.dev/sluice/filters/wasmhost"
+)
+
+// reports returns the last of the n reports that were sent.
+func reports(t *testing.T, h *host, n int) (id uint32, last fleet.Report) {
+	t.Helper()
+	c := h.to(t, "/feed/v1/counts", n)[n-1]
+	last, ok := fleet.ParseReport(c.body)
+	if !ok || c.headers[":method"] != "POST" || c.headers["x-sluice-edge"] != "e1" || c.headers["authorization"] != "Bearer t0" {
+		t.Fatalf("%v %x", c.headers, c.body)
+	}
+	return c.id, last
+}
+
+func TestCountsAreExchanged(t *testing.T) {
+	both(t, func(t *testing.T, h *host) {
+		shared, id := wasmhost.Shared{}, ratelimit.AccountID(7, 1)
+		h.Tick()
+		call, r := reports(t, h, 1)
+		if len(r.Entries) != 0 || r.Told == 0 {
+			t.Fatalf("%+v", r)
+		}
+		h.answer(call, fleet.Answer{Edges: 2}.Append(nil))
+		if st := shared.Fleet(); st.Edges != 2 || st.Heard == 0 {
+			t.Fatalf("%+v", st)
+		}
+		if v, err := h.GetGaugeMetric("sluice_fleet_edges"); err != nil || v != 2 {
+			t.Fatal(v, err)
+		}
+		now := int64(r.Told / 1000)
+		f := ratelimit.Fleet{Edges: 2}
+		for range 3 { // past half of a fair share
+			shared.TakeAmong(ratelimit.Accounts, id, ratelimit.Limit{PerMinute: 10}, f, now)
+		}
+		h.Tick()
+		call, r = reports(t, h, 2)
+		if len(r.Entries) != 1 || r.Entries[0].ID != id || r.Entries[0].At(now) != 3 {
+			t.Fatalf("%+v", r)
+		}
+		others := ratelimit.Others{Newest: now}
+		others.Slots[now%60] = 6
+		h.answer(call, fleet.Answer{Edges: 2, Entries: []fleet.Entry{{ID: id, Others: others}}}.Append(nil))
+		f.Millis = uint32(r.Told)
+		if got := shared.TakeAmong(ratelimit.Accounts, id, ratelimit.Limit{PerMinute: 10}, f, now); !got.OK || got.Remaining != 0 {
+			t.Fatalf("3 here and 6 elsewhere: %+v", got)
+		}
+		if got := shared.TakeAmong(ratelimit.Accounts, id, ratelimit.Limit{PerMinute: 10}, f, now); got.OK || got.RetryAfter < 1 {
+			t.Fatalf("one more: %+v", got)
+		}
+	})
+}
+
+// An edge that has something to tell does not wait for the answer to a report
+// that told nothing, and sends one report at a time.
+func TestReportsUnderWay(t *testing.T) {
+	both(t, func(t *testing.T, h *host) {
+		for range 3 {
+			h.Tick()
+		}
+		_, r := reports(t, h, 1)
+		wasmhost.Shared{}.TakeAmong(ratelimit.Accounts, ratelimit.AccountID(1, 0), ratelimit.Limit{PerMinute: 1}, ratelimit.Fleet{Edges: 2}, int64(r.Told/1000))
+		for range 3 {
+			h.Tick()
+		}
+		call, _ := reports(t, h, 2)
+		h.answer(call, []byte("not an answer"))
+		if (wasmhost.Shared{}).Fleet().Edges != 0 {
+			t.Fatal("a bad answer was taken")
+		}
+		if v, err := h.GetGaugeMetric("sluice_fleet_edges"); err != nil || v != 0 {
+			t.Fatal(v, err)
+		}
+		h.Tick()
+		reports(t, h, 3)
+	})
+}
