@@ -36,7 +36,8 @@ func Routes(s *Service, a respond.Adapter) func(chi.Router) {
 		r.Post("/oauth/revoke", h.client(h.revoke))
 		r.Post("/oauth/introspect", h.client(h.introspect))
 		r.Get("/.well-known/oauth-authorization-server", a.Handle(h.server))
-		r.Get("/.well-known/oauth-protected-resource", a.Handle(h.resource))
+		r.Get(resourcePath, a.Handle(h.resource))
+		r.Get(resourcePath+mcpPath, a.Handle(h.resource))
 	}
 }
 

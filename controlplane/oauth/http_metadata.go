@@ -2,6 +2,7 @@ package oauth
 
 import (
 	"net/http"
+	"strings"
 
 	"sluice.dev/sluice/controlplane/respond"
 	registry "sluice.dev/sluice/controlplane/scopes"
@@ -61,14 +62,23 @@ func (h handlers) server(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// resource is GET /.well-known/oauth-protected-resource.
+// resourcePath is where the metadata of the whole API stand; those of a resource
+// with a path of its own stand below it (RFC 9728 section 3.1).
+const resourcePath = "/.well-known/oauth-protected-resource"
+
+// mcpPath is the resource that clients of MCP ask for a token for. The tools act
+// on the rest of the API, so its tokens are the API's.
+const mcpPath = "/mcp"
+
+// resource is GET /.well-known/oauth-protected-resource, and with /mcp at its end.
 func (h handlers) resource(w http.ResponseWriter, r *http.Request) error {
 	known, err := registry.Load(r.Context(), h.service.config.DB)
 	if err != nil {
 		return err
 	}
 	base := h.service.config.Issuer
-	described(w, resourceMetadata{Resource: h.service.config.Audience, Servers: []string{base}, JWKS: base + jwksPath,
+	resource := h.service.config.Audience + strings.TrimPrefix(r.URL.Path, resourcePath)
+	described(w, resourceMetadata{Resource: resource, Servers: []string{base}, JWKS: base + jwksPath,
 		Scopes: known.Plain(), Bearer: []string{"header"}, Name: "Sluice"})
 	return nil
 }

@@ -70,6 +70,7 @@ func (a Adapter) Error(w http.ResponseWriter, r *http.Request, err error) {
 	if e.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(e.RetryAfter))
 	}
+	a.challenge(w, r, e)
 	id := RequestID(r)
 	if id != "" {
 		w.Header().Set(RequestIDHeader, id)
@@ -79,6 +80,18 @@ func (a Adapter) Error(w http.ResponseWriter, r *http.Request, err error) {
 		status = http.StatusInternalServerError
 	}
 	JSON(w, status, envelope{body{info.Code, message, e.Details, id, decision.DocsURL(a.DocsBase, info.Code)}})
+}
+
+// challenge says how to authenticate, unless the handler has said it.
+func (a Adapter) challenge(w http.ResponseWriter, r *http.Request, e *controlplane.Error) {
+	const header = "WWW-Authenticate"
+	d := decision.Decision{Code: e.Code}
+	if len(e.Details) > 0 {
+		d.Detail = e.Details[0]
+	}
+	if c := decision.Challenge(d, a.DocsBase, r.URL.Path); c != "" && w.Header().Get(header) == "" {
+		w.Header().Set(header, c)
+	}
 }
 
 // NotFound and MethodNotAllowed suit a router's fallbacks.

@@ -73,8 +73,10 @@ func (r *request) answer(d decision.Decision) {
 	headers := make([][2]string, 0, 4)
 	headers = append(headers, [2]string{"content-type", "application/json"}, [2]string{"cache-control", "no-store"})
 	status := decision.Lookup(d.Code).Status
-	if status == 401 {
-		headers = append(headers, [2]string{"www-authenticate", `Bearer realm="sluice"`})
+	if status == 401 || status == 403 {
+		if c := decision.Challenge(d, r.plugin.policy.DocsBase, wasmhost.Header(":path")); c != "" {
+			headers = append(headers, [2]string{"www-authenticate", c})
+		}
 	}
 	if d.RetryAfter > 0 {
 		headers = append(headers, [2]string{"retry-after", strconv.Itoa(d.RetryAfter)})
