@@ -112,7 +112,8 @@ func (e environment) api(pool *pgxpool.Pool, edges *xds.Server, adapter respond.
 	if err != nil {
 		return api.Config{}, err
 	}
-	described, err := e.publicDescription(config.Store{DB: pool}, adapter)
+	current := &config.Current{Store: config.Store{DB: pool}}
+	described, err := e.publicDescription(current, adapter)
 	if err != nil {
 		return api.Config{}, err
 	}
@@ -124,6 +125,7 @@ func (e environment) api(pool *pgxpool.Pool, edges *xds.Server, adapter respond.
 	if err != nil {
 		return api.Config{}, err
 	}
+	machines := e.agents(current, described.Text, verifier, adapter)
 	people := sessions.New(e.sessions(pool))
 	apps := e.oauth(idempotency.DB{Pool: pool}, people)
 	documents := config.Admin{Store: config.Store{DB: pool}, Check: edges.Check, Respond: adapter}
@@ -135,10 +137,11 @@ func (e environment) api(pool *pgxpool.Pool, edges *xds.Server, adapter respond.
 		Region:       e.get("SLUICE_REGION"),
 		Version:      version,
 		AnswerSecret: s.answers,
-		Open:         []api.Routes{oauth.Routes(apps, adapter), eventdocs.Routes(adapter), described.Routes, payments.open},
+		Open:         []api.Routes{oauth.Routes(apps, adapter), eventdocs.Routes(adapter), described.Routes, payments.open, machines.openRoutes},
 		Keyed: []api.Routes{
 			webhooks.Routes(s.webhooks, adapter),
 			webhooks.InternalRoutes(s.webhooks, adapter),
+			machines.discovery.KeyedRoutes,
 			func(r chi.Router) { s.schedules.Routes(r, adapter) },
 		},
 		Admin: []api.Routes{documents.Routes, fleet.Store{DB: pool}.AdminRoutes(adapter), oauth.AdminRoutes(apps, adapter), describedAdmin, payments.admin},
@@ -180,9 +183,7 @@ func (e environment) xds(pool *pgxpool.Pool, metrics prometheus.Registerer) (*xd
 	return xds.New(xds.Config{
 		Metrics: metrics,
 		Resources: resources.Options{
-			Addresses: map[string]string{
-				"api": e.get("SLUICE_API_LISTEN"), "media": e.get("SLUICE_MEDIA_LISTEN"), "runtime": e.get("SLUICE_RUNTIME_LISTEN"),
-			},
+			Addresses: e.addresses(),
 			DocsBase:  e.publicURL(),
 			Own:       []string{e.get("SLUICE_GATEWAY_ADDR"), e.get("SLUICE_RUNTIME_ADDR"), hostPort(e.publicURL())},
 			Upstreams: upstreams,
@@ -214,6 +215,13 @@ func hostPort(text string) string {
 		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
 	}
 	return net.JoinHostPort(u.Hostname(), port)
+}
+
+// addresses are those that the configuration names as ${name}.
+func (e environment) addresses() map[string]string {
+	return map[string]string{
+		"api": e.get("SLUICE_API_LISTEN"), "media": e.get("SLUICE_MEDIA_LISTEN"), "runtime": e.get("SLUICE_RUNTIME_LISTEN"),
+	}
 }
 
 // numbers gives scopes and plans their numbers in pool's database.

@@ -7,6 +7,7 @@ import (
 	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/controlplane/api"
 	"sluice.dev/sluice/controlplane/config"
+	"sluice.dev/sluice/controlplane/discovery"
 	"sluice.dev/sluice/controlplane/hub"
 	"sluice.dev/sluice/controlplane/openapi"
 	"sluice.dev/sluice/controlplane/respond"
@@ -24,6 +25,8 @@ var fragments = []openapi.Fragment{
 	{Name: "webhooks", Product: "api", YAML: webhooks.OpenAPI},
 	{Name: "x402", Product: "api", YAML: hub.OpenAPI},
 	{Name: "media", Product: "media", YAML: media.OpenAPI},
+	{Name: "discovery", Product: "api", YAML: discovery.OpenAPI},
+	{Name: "placeholder", Product: discovery.Placeholder, YAML: discovery.PlaceholderOpenAPI()},
 }
 
 // adminDescription serves the OpenAPI document of the admin API.
@@ -50,13 +53,13 @@ func adminDescription(adapter respond.Adapter) (api.Routes, error) {
 }
 
 // publicDescription serves the OpenAPI document of the public API.
-func (e environment) publicDescription(store config.Store, adapter respond.Adapter) (*openapi.Service, error) {
+func (e environment) publicDescription(current *config.Current, adapter respond.Adapter) (*openapi.Service, error) {
 	joined, err := openapi.Join(fragments...)
 	if err != nil {
 		return nil, err
 	}
 	return &openapi.Service{
-		Latest: store.Latest, Joined: joined, Respond: adapter,
+		Latest: current.Get, Joined: joined, Respond: adapter,
 		Info: openapi.Info{
 			Title: "Sluice", Version: version, URL: e.publicURL(),
 			Description: "The public API of a live media platform. Every error has one form; its codes are at /docs/errors.",

@@ -42,6 +42,8 @@ var variables = []variable{
 	{"SLUICE_WASM_DIR", "", "folder named wasm with the built filters; empty: wasm in the state folder"},
 	{"SLUICE_DATABASE_URL", "", "PostgreSQL; empty: `up` starts a private server"},
 	{"SLUICE_PUBLIC_URL", "", "public address of the gateway, for links; empty: http:// and SLUICE_GATEWAY_ADDR"},
+	{"SLUICE_GATEWAY_INTERNAL_URL", "", "where services of ours call the gateway; empty: http:// and SLUICE_GATEWAY_ADDR"},
+	{"SLUICE_MCP_HOSTS", "", "further host names under which /mcp may be called, joined by commas"},
 	{"SLUICE_REGION", "local", "region that /v1/health names"},
 	{"SLUICE_IDENTITY_SECRETS", "", "64 hexadecimal digits each, joined by commas: the first signs identity headers, all verify"},
 	{"SLUICE_SECRETS_KEY", "", "64 hexadecimal digits: encrypts stored secrets"},
@@ -125,6 +127,14 @@ func (e environment) durations(names map[string]*time.Duration) error {
 // publicURL is the gateway's address as clients see it.
 func (e environment) publicURL() string {
 	if u := e.get("SLUICE_PUBLIC_URL"); u != "" {
+		return strings.TrimRight(u, "/")
+	}
+	return "http://" + e.get("SLUICE_GATEWAY_ADDR")
+}
+
+// gatewayURL is the gateway's address as our own services see it.
+func (e environment) gatewayURL() string {
+	if u := e.get("SLUICE_GATEWAY_INTERNAL_URL"); u != "" {
 		return strings.TrimRight(u, "/")
 	}
 	return "http://" + e.get("SLUICE_GATEWAY_ADDR")

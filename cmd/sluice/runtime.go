@@ -41,7 +41,7 @@ func runRuntime(ctx context.Context, env environment) error {
 	c.Metrics = metrics
 	ledger := budget.New(budget.Config{DB: pool, Metrics: metrics})
 	c.Targets, c.Ledger, c.Secrets = targets, ledger, verifier.Secrets
-	c.Gateway = "http://" + env.get("SLUICE_GATEWAY_ADDR")
+	c.Gateway = env.gatewayURL()
 	c.PublicURL, c.DocsBase = "http://"+env.get("SLUICE_RUNTIME_ADDR"), env.publicURL()
 	handler, err := server.New(c)
 	if err != nil {

@@ -149,6 +149,6 @@ func (c *Config) health(w http.ResponseWriter, r *http.Request) error {
 	if err := c.DB.QueryRow(r.Context(), `SELECT 1`).Scan(&one); err != nil {
 		return &controlplane.Error{Code: decision.Unavailable, RetryAfter: 1, Cause: err}
 	}
-	respond.JSON(w, http.StatusOK, map[string]any{"status": "ok", "ingest_available": c.Endpoints.Available})
+	respond.JSON(w, http.StatusOK, map[string]any{"status": "ok", "ingest_available": c.Endpoints.Available, "surfaces": c.surfaces()})
 	return nil
 }

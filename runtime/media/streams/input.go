@@ -22,6 +22,10 @@ const maxThreshold = 100_000_000
 // Protocols are the ones a stream may be published with.
 var Protocols = []string{"rtmp", "webrtc", "srt"}
 
+// absent are protocols that the platform has a name for and this product has no
+// engine for.
+var absent = []string{"hls", "dash", "ndi", "dante", "omt", "moq"}
+
 // Policies say who may watch: everyone, or bearers of a signed token.
 var Policies = []string{"public", "signed"}
 
@@ -65,7 +69,11 @@ func (in Input) Apply(f *form.Form, s *Stream, l plans.Limits) {
 	s.Title = strings.TrimSpace(s.Title)
 	f.Text("title", s.Title, MaxTitle)
 	set(&s.Protocol, in.Protocol)
-	f.OneOf("protocol", s.Protocol, Protocols)
+	if slices.Contains(absent, s.Protocol) {
+		f.FailAs(decision.NotImplemented, "protocol", "has no engine here to publish with", "one of "+strings.Join(Protocols, ", "))
+	} else {
+		f.OneOf("protocol", s.Protocol, Protocols)
+	}
 	if in.Recording != nil {
 		set(&s.Recording, in.Recording.Enabled)
 	}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+	"sluice.dev/sluice/controlplane/config"
+	"sluice.dev/sluice/controlplane/discovery"
+	"sluice.dev/sluice/controlplane/identity"
+	"sluice.dev/sluice/controlplane/mcp"
+	"sluice.dev/sluice/controlplane/respond"
+)
+
+// agents is what machines find on the gateway: descriptions of the platform, and
+// the API as tools.
+type agents struct {
+	discovery *discovery.Service
+	mcp       http.Handler
+}
+
+// agents makes them from the configuration in force; document is the public API
+// that it leads to.
+func (e environment) agents(current *config.Current, document func(context.Context) ([]byte, error), verifier identity.Verifier, adapter respond.Adapter) agents {
+	hosts := strings.FieldsFunc(e.get("SLUICE_MCP_HOSTS"), func(r rune) bool { return r == ',' || r == ' ' })
+	addresses := e.addresses()
+	return agents{
+		discovery: &discovery.Service{
+			Latest: current.Get, About: mcp.About(version), Respond: adapter,
+			At: discovery.Addresses{Gateway: e.publicURL(), Runtime: "http://" + e.get("SLUICE_RUNTIME_ADDR")},
+			Prober: &discovery.Prober{Address: func(upstream string) string {
+				name, variable := strings.CutPrefix(strings.TrimSuffix(upstream, "}"), "${")
+				if variable {
+					return addresses[name]
+				}
+				return upstream
+			}},
+		},
+		mcp: mcp.New(mcp.Config{
+			Document: document, Identity: verifier, Respond: adapter, Hosts: hosts, Version: version,
+			Gateway: e.gatewayURL(), PublicURL: e.publicURL(),
+		}),
+	}
+}
+
+// openRoutes mounts what is for everyone.
+func (a agents) openRoutes(r chi.Router) {
+	a.discovery.OpenRoutes(r)
+	r.Method(http.MethodGet, mcp.Path, a.mcp)
+	r.Method(http.MethodPost, mcp.Path, a.mcp)
+}
