@@ -101,7 +101,7 @@ func TestSurfacesWithoutAnEngine(t *testing.T) {
 func TestDescriptionsThroughTheEdge(t *testing.T) {
 	t.Parallel()
 	s := theStack(t)
-	for _, path := range []string{"platform-products.json", "platform-products.schema.json", "mcp.json"} {
+	for _, path := range []string{"platform-products.json", "platform-products.schema.json", "mcp.json", "agent-card.json"} {
 		at := s.url("/.well-known/" + path)
 		r := call(t, http.MethodGet, at, "", nil, "Origin", "https://page.example")
 		wantStatus(t, r, 200)

@@ -38,18 +38,25 @@ type Service struct {
 // OpenRoutes mounts the descriptions, which are for everyone, pages of other
 // sites included.
 func (s *Service) OpenRoutes(r chi.Router) {
-	s.describe(r, registryPath, func(ctx context.Context) (any, error) {
-		v, err := s.Latest(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return Build(v, s.At, s.Prober.Reports(ctx, v)), nil
+	s.describe(r, registryPath, func(ctx context.Context) (any, error) { return s.registry(ctx) })
+	s.describe(r, cardPath, func(ctx context.Context) (any, error) {
+		registry, err := s.registry(ctx)
+		return NewCard(registry, s.About.Version), err
 	})
 	s.describe(r, manifestPath, func(context.Context) (any, error) { return NewManifest(s.At.Gateway, s.About), nil })
 	s.serve(r, schemaPath, func(w http.ResponseWriter, r *http.Request) error {
 		respond.Document(w, r, "application/schema+json", registrySchema)
 		return nil
 	})
+}
+
+// registry is the registry of now.
+func (s *Service) registry(ctx context.Context) (Registry, error) {
+	v, err := s.Latest(ctx)
+	if err != nil {
+		return Registry{}, err
+	}
+	return Build(v, s.At, s.Prober.Reports(ctx, v)), nil
 }
 
 // describe serves what make returns as JSON.

@@ -96,7 +96,7 @@ func (b bed) registry(t *testing.T) map[string]Product {
 func TestDescriptionsAreOpenAndCached(t *testing.T) {
 	t.Parallel()
 	b := start(t)
-	for _, path := range []string{registryPath, schemaPath, manifestPath} {
+	for _, path := range []string{registryPath, schemaPath, manifestPath, cardPath} {
 		w := b.do("GET", path)
 		tag := w.Header().Get("ETag")
 		if w.Code != 200 || tag == "" || !strings.Contains(w.Header().Get("Cache-Control"), "max-age") || w.Header().Get("Access-Control-Allow-Origin") != "*" || !json.Valid(w.Body.Bytes()) {
