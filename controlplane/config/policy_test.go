@@ -75,7 +75,7 @@ func TestLimitsOfPlans(t *testing.T) {
 func TestEveryRouteThatChangesSomethingAsksForACredential(t *testing.T) {
 	t.Parallel()
 	open := map[string]bool{"oauth": true, "sessions.create": true, "runtime.mcp": true, "invitations.accept": true, "playback": true,
-		"ingest.whip": true, "ingest.whip.session": true} // they ask by themselves
+		"ingest.whip": true, "ingest.whip.session": true, "x402.verify": true, "x402.settle": true} // they ask by themselves
 	for _, r := range defaults(t).Routes {
 		for _, m := range r.Methods {
 			if m != "GET" && m != "OPTIONS" && r.Auth[0] == "none" && !open[r.Name] {
