@@ -54,6 +54,7 @@ func TestConfigChangesUnderLoad(t *testing.T) {
 	s.mistakesAndRollback(t)
 	s.features(t)
 	s.unlimited(t)
+	s.paidBySecondVersion(t)
 	product := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	t.Cleanup(product.Close)
 	_, port, _ := net.SplitHostPort(product.Listener.Addr().String())
@@ -169,9 +170,18 @@ func (s *stack) features(t *testing.T) {
 func (s *stack) unlimited(t testing.TB) {
 	t.Helper()
 	address := s.dev["SLUICE_ADMIN_URL"] + "/admin/v1/config"
+	d, etag := s.reconfigure(t, func(d map[string]any) { d["anonymous_per_minute"] = 1 << 24 })
+	wantStatus(t, call(t, http.MethodPut, address, s.dev["SLUICE_ADMIN_KEY"], d, "If-Match", etag), http.StatusPreconditionFailed)
+}
+
+// reconfigure changes the configuration; it returns the new one, and the ETag of
+// the old.
+func (s *stack) reconfigure(t testing.TB, change func(map[string]any)) (document map[string]any, etag string) {
+	t.Helper()
+	address := s.dev["SLUICE_ADMIN_URL"] + "/admin/v1/config"
 	r := call(t, http.MethodGet, address, s.dev["SLUICE_ADMIN_KEY"], nil)
-	d := into[struct{ Document map[string]any }](t, r).Document
-	d["anonymous_per_minute"] = 1 << 24
-	wantStatus(t, call(t, http.MethodPut, address, s.dev["SLUICE_ADMIN_KEY"], d, "If-Match", r.Header.Get("ETag")), http.StatusOK)
-	wantStatus(t, call(t, http.MethodPut, address, s.dev["SLUICE_ADMIN_KEY"], d, "If-Match", r.Header.Get("ETag")), http.StatusPreconditionFailed)
+	document, etag = into[struct{ Document map[string]any }](t, r).Document, r.Header.Get("ETag")
+	change(document)
+	wantStatus(t, call(t, http.MethodPut, address, s.dev["SLUICE_ADMIN_KEY"], document, "If-Match", etag), http.StatusOK)
+	return document, etag
 }

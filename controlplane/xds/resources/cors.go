@@ -3,6 +3,7 @@ package resources
 import (
 	"cmp"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -34,6 +35,13 @@ var (
 		"x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset", "x-ratelimit-window"}
 )
 
+// What pages need besides to pay on routes that have a price. Public payment
+// clients send the header of a CORS answer in their request.
+var (
+	paymentHeaders = []string{"x-payment", "payment-signature", "access-control-expose-headers"}
+	paymentExpose  = []string{"x-payment-response", "payment-required", "payment-response"}
+)
+
 // corsFilter is one of the two filters.
 func corsFilter(name string) *hcm.HttpFilter {
 	return &hcm.HttpFilter{Name: name, Disabled: true, ConfigType: &hcm.HttpFilter_TypedConfig{TypedConfig: pack(&cors.Cors{})}}
@@ -54,15 +62,19 @@ func (s *Set) corsOf(r config.Route) *config.CORS {
 // turnedOn turns a filter on for one route.
 func turnedOn(p *cors.CorsPolicy) *anypb.Any { return pack(&route.FilterConfig{Config: pack(p)}) }
 
-// corsPolicy is c for a route with the given methods; none: all.
-func corsPolicy(c config.CORS, methods []string) *cors.CorsPolicy {
+// corsPolicy is c for r.
+func corsPolicy(c config.CORS, r config.Route) *cors.CorsPolicy {
+	methods, headers, expose := r.Matches(), or(c.Headers, defaultCORSHeaders), or(c.Expose, defaultCORSExpose)
+	if r.Price != "" {
+		headers, expose = slices.Concat(headers, paymentHeaders), slices.Concat(expose, paymentExpose)
+	}
 	if len(methods) == 0 {
 		methods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 	}
 	p := &cors.CorsPolicy{
 		AllowMethods:  strings.Join(methods, ", "),
-		AllowHeaders:  strings.Join(or(c.Headers, defaultCORSHeaders), ", "),
-		ExposeHeaders: strings.Join(or(c.Expose, defaultCORSExpose), ", "),
+		AllowHeaders:  strings.Join(headers, ", "),
+		ExposeHeaders: strings.Join(expose, ", "),
 		MaxAge:        strconv.Itoa(int(c.MaxAge.Or(defaultCORSAge).Seconds())),
 	}
 	if c.Credentials {
@@ -108,7 +120,7 @@ func (s *Set) preflight(r config.Route, p config.Pattern, c config.CORS) *route.
 		asked = safeRegex(strings.Join(methods, "|"))
 	}
 	m.Headers = append(m.Headers, header("access-control-request-method", asked))
-	policy := corsPolicy(c, r.Matches())
+	policy := corsPolicy(c, r)
 	policy.ForwardNotMatchingPreflights = wrapperspb.Bool(false)
 	return &route.Route{
 		Name: config.Preflight, Match: m, Metadata: named(config.Preflight),

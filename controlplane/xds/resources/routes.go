@@ -111,6 +111,10 @@ func methods(r config.Route) []string {
 	return r.Matches()
 }
 
+// credentials are the headers that the edge judges and products do not get. A
+// payment on a request with a key is among them: it is still good.
+var credentials = []string{"authorization", "x-payment", "payment-signature"}
+
 func (s *Set) route(r config.Route, p config.Pattern, method string) *route.Route {
 	out := &route.Route{Name: s.keys[r.Name], Match: match(r, p, method), Metadata: named(r.Name)}
 	filters := map[string]*anypb.Any{}
@@ -119,7 +123,7 @@ func (s *Set) route(r config.Route, p config.Pattern, method string) *route.Rout
 		filters[ChatCapsFilter] = pack(&route.FilterConfig{Config: &anypb.Any{}})
 	}
 	if c := s.corsOf(r); c != nil {
-		filters[CORSFilter] = turnedOn(corsPolicy(*c, r.Matches()))
+		filters[CORSFilter] = turnedOn(corsPolicy(*c, r))
 	}
 	if len(filters) > 0 {
 		out.TypedPerFilterConfig = filters
@@ -129,7 +133,7 @@ func (s *Set) route(r config.Route, p config.Pattern, method string) *route.Rout
 		return out
 	}
 	if !r.ForwardCredentials {
-		out.RequestHeadersToRemove = []string{"authorization"}
+		out.RequestHeadersToRemove = credentials
 	}
 	a := s.action(r, method)
 	rewrite(a, p, r.Rewrite, s.products[r.Product])

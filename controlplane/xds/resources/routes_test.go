@@ -30,7 +30,7 @@ func compiled(t *testing.T, r config.Route) []*route.Route {
 
 func TestProductSeesTheCredentialOnlyWhereTheRouteSaysSo(t *testing.T) {
 	t.Parallel()
-	if r := compiled(t, config.Route{Path: "/a"})[0]; !slices.Equal(r.RequestHeadersToRemove, []string{"authorization"}) {
+	if r := compiled(t, config.Route{Path: "/a"})[0]; !slices.Equal(r.RequestHeadersToRemove, []string{"authorization", "x-payment", "payment-signature"}) {
 		t.Errorf("removed: %v", r.RequestHeadersToRemove)
 	}
 	if r := compiled(t, config.Route{Path: "/a", ForwardCredentials: true})[0]; len(r.RequestHeadersToRemove) != 0 {

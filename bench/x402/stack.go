@@ -1,0 +1,179 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"sluice.dev/sluice/bench/load"
+	"sluice.dev/sluice/controlplane/hub/evm"
+)
+
+// path is the route that has a price.
+const path = "/v1/bench"
+
+// payers is how many addresses pay: each has a row of its own in the ledger.
+const payers = 16
+
+// bed is a local stack, a product behind it, and payers with funds.
+type bed struct {
+	dir     string
+	cmd     *exec.Cmd
+	product *httptest.Server
+	client  *http.Client
+	dev     map[string]string // dev.env
+	wallets []evm.Key
+	payTo   evm.Address
+}
+
+func start(ctx context.Context) (*bed, error) {
+	for _, name := range []string{"SLUICE_BIN", "SLUICE_ENVOY", "SLUICE_WASM_DIR", "SLUICE_TEST_DATABASE_URL"} {
+		if os.Getenv(name) == "" {
+			return nil, fmt.Errorf("%s is not set: run `make bench`", name)
+		}
+	}
+	dir, err := os.MkdirTemp("", "sluice-bench-")
+	if err != nil {
+		return nil, err
+	}
+	b := &bed{dir: dir, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
+	b.product = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) }))
+	if err := b.up(ctx); err != nil {
+		b.stop()
+		return nil, err
+	}
+	return b, nil
+}
+
+// up runs `sluice up`, sells the route, and gives the payers funds.
+func (b *bed) up(ctx context.Context) error {
+	state := filepath.Join(b.dir, "state")
+	log, err := os.Create(filepath.Join(b.dir, "up.log"))
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	b.cmd = exec.CommandContext(ctx, os.Getenv("SLUICE_BIN"), "up")
+	b.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
+	b.cmd.Stdout, b.cmd.Stderr = log, log
+	b.cmd.Env = append(os.Environ(), "SLUICE_STATE_DIR="+state, "SLUICE_EDGE_CONCURRENCY=1", "SLUICE_MEDIA_ENGINE=off", "SLUICE_DATABASE_URL="+os.Getenv("SLUICE_TEST_DATABASE_URL"))
+	names := []string{"GATEWAY_ADDR", "RUNTIME_ADDR", "ADMIN_ADDR", "XDS_ADDR", "API_LISTEN", "RUNTIME_LISTEN", "MEDIA_LISTEN", "WORKER_LISTEN", "ENVOY_ADMIN_ADDR"}
+	addrs, err := load.FreeAddrs(len(names))
+	if err != nil {
+		return err
+	}
+	for i, name := range names {
+		b.cmd.Env = append(b.cmd.Env, "SLUICE_"+name+"="+addrs[i])
+	}
+	if err := b.cmd.Start(); err != nil {
+		return err
+	}
+	err = load.Until(func() error {
+		text, err := os.ReadFile(log.Name())
+		if err == nil && !strings.Contains(string(text), "ready in ") {
+			err = errors.New("the stack is not ready: " + string(text[max(0, len(text)-500):]))
+		}
+		return err
+	})
+	if err == nil {
+		b.dev, err = variables(filepath.Join(state, "dev.env"))
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(b.sell(), b.fund())
+}
+
+func variables(name string) (map[string]string, error) {
+	text, err := os.ReadFile(name)
+	vars := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		if k, v, ok := strings.Cut(strings.TrimSpace(line), "="); ok {
+			vars[k] = strings.Trim(v, "'")
+		}
+	}
+	return vars, err
+}
+
+// sell adds the route and its product, and waits until the edge has both.
+func (b *bed) sell() error {
+	var at struct{ Document map[string]any }
+	etag, err := b.admin(http.MethodGet, "config", "", nil, &at)
+	if err != nil {
+		return err
+	}
+	d := at.Document
+	list := func(name string, more map[string]any) { d[name] = append(d[name].([]any), more) }
+	list("products", map[string]any{"name": "bench", "upstreams": []any{map[string]any{"address": b.product.Listener.Addr().String()}}})
+	list("routes", map[string]any{"name": "bench", "methods": []string{"POST"}, "path": path, "auth": []string{"key"}, "scope": "clips:write", "product": "bench", "price": "0.01"})
+	d["anonymous_per_minute"] = 1 << 24
+	if b.payTo, err = evm.ParseAddress(d["x402"].(map[string]any)["pay_to"].(string)); err != nil {
+		return err
+	}
+	if _, err := b.admin(http.MethodPut, "config", etag, d, nil); err != nil {
+		return err
+	}
+	return load.Until(func() error { return b.request(header{"Authorization", "Bearer " + b.dev["SLUICE_API_KEY"]}) })
+}
+
+// fund makes payers and gives them more than they will spend.
+func (b *bed) fund() error {
+	for range payers {
+		w, err := newWallet()
+		if err != nil {
+			return err
+		}
+		b.wallets = append(b.wallets, w)
+		if _, err := b.admin(http.MethodPost, "x402/accounts/"+w.Address().String()+"/fund", "", map[string]string{"amount": "1000000000000"}, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// admin calls the admin API; it returns the answer's ETag.
+func (b *bed) admin(method, path, match string, in, out any) (etag string, err error) {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return "", err
+	}
+	req, err := http.NewRequest(method, b.dev["SLUICE_ADMIN_URL"]+"/admin/v1/"+path, bytes.NewReader(body))
+	if err != nil {
+		return "", err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Authorization", "Bearer "+b.dev["SLUICE_ADMIN_KEY"])
+	if match != "" {
+		req.Header.Set("If-Match", match)
+	}
+	res, err := b.client.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer res.Body.Close()
+	if res.StatusCode >= http.StatusMultipleChoices {
+		return "", fmt.Errorf("%s %s: %d", method, path, res.StatusCode)
+	}
+	if out != nil {
+		err = json.NewDecoder(res.Body).Decode(out)
+	}
+	return res.Header.Get("ETag"), err
+}
+
+func (b *bed) stop() {
+	b.product.Close()
+	if b.cmd != nil && b.cmd.Process != nil {
+		_ = b.cmd.Process.Signal(syscall.SIGTERM)
+		_ = b.cmd.Wait()
+	}
+	_ = os.RemoveAll(b.dir)
+}
