@@ -18,7 +18,8 @@ const wallets = { "x402-fetch": wrapV1(fetch, account), "@x402/fetch": wrapV2(fe
 const seen = {};
 for (const [name, pay] of Object.entries(wallets)) {
   const r = await pay(process.env.URL, order);
-  const receipt = r.headers.get("x-payment-response");
-  seen[name] = { status: r.status, receipt: receipt && JSON.parse(atob(receipt)) };
+  const second = r.headers.get("payment-response");
+  const receipt = second ?? r.headers.get("x-payment-response");
+  seen[name] = { status: r.status, version: second ? 2 : 1, receipt: receipt && JSON.parse(atob(receipt)) };
 }
 console.log(JSON.stringify(seen));

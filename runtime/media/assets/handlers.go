@@ -55,7 +55,10 @@ func (v Service) createClip(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	a, err := v.CreateClip(r.Context(), o, in)
-	return v.created(w, r, a, err)
+	if err != nil || o.Account != "" {
+		return v.created(w, r, a, err)
+	}
+	return v.sold(w, r, a)
 }
 
 // upload takes the bytes of a video as the body; the title comes in the query.

@@ -13,12 +13,13 @@ import (
 	"sluice.dev/sluice/runtime/media/views"
 )
 
-// PublicRoutes adds the address that serves bytes. It asks for no identity: the
-// token in the URL opens one asset.
+// PublicRoutes adds the addresses that serve bytes, and the state of clips that
+// were paid for. They ask for no identity: the token in the URL opens one asset.
 func (v Service) PublicRoutes(r chi.Router, a respond.Adapter) {
 	r.Get("/v1/playback/files/{id}", a.Handle(v.serve))
 	r.Head("/v1/playback/files/{id}", a.Handle(v.serve))
 	r.Get("/v1/playback/files/{id}/"+stillFile, a.Handle(v.still))
+	r.Get("/v1/playback/clips/{id}", a.Handle(v.status))
 }
 
 // playable finds an asset, or a rendition as if it were its asset with another

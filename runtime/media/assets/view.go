@@ -36,6 +36,8 @@ type View struct {
 	SourceID *string  `json:"source_id,omitempty"` // clips
 	Start    *float64 `json:"start,omitempty"`     // clips: seconds
 	End      *float64 `json:"end,omitempty"`
+
+	StatusURL *string `json:"status_url,omitempty"` // signed; in answers to a paying agent, which has no key to ask with
 }
 
 // FailureView says why an asset failed.

@@ -18,6 +18,7 @@ type Use string
 const (
 	Playback Use = "playback" // subject: a playback id
 	Download Use = "download" // subject: an asset id
+	Status   Use = "status"   // subject: an asset id
 )
 
 // maxLength bounds a token before it is looked at, in bytes.
