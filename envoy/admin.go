@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"sluice.dev/sluice/filters/meter"
 )
 
 // maxAdminBody bounds what is read of an answer of the admin interface.
@@ -107,6 +109,25 @@ func (a admin) activeRequests(ctx context.Context) int {
 		return 0
 	}
 	return sumStats(string(stats), "http.admin.")
+}
+
+// unsentUsage reports whether Envoy has counted requests of which the control
+// plane does not know yet: workers count the batches that they begin, and keysync
+// those that are settled. Who does not answer has nothing to send.
+func (a admin) unsentUsage(ctx context.Context) bool {
+	stats, err := a.call(ctx, http.MethodGet, "/stats?filter="+url.QueryEscape(meter.BegunMetric+"|"+meter.SettledMetric))
+	if err != nil {
+		return false
+	}
+	var begun, settled strings.Builder
+	for line := range strings.Lines(string(stats)) {
+		if strings.Contains(line, meter.BegunMetric) {
+			begun.WriteString(line)
+		} else {
+			settled.WriteString(line)
+		}
+	}
+	return sumStats(begun.String(), "") > sumStats(settled.String(), "")
 }
 
 // sumStats adds up the lines "name: value" whose name does not begin with skip;

@@ -6,12 +6,14 @@ import (
 	"net/http/httptest"
 	"os/exec"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"sluice.dev/sluice/envoy/child"
+	"sluice.dev/sluice/filters/meter"
 )
 
 // busyAdmin is an admin interface with requests in flight: one fewer each time
@@ -19,12 +21,19 @@ import (
 type busyAdmin struct {
 	mu       sync.Mutex
 	inFlight int
+	unsent   int // batches of usage
 	calls    []string
 }
 
 func (b *busyAdmin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if strings.Contains(r.FormValue("filter"), meter.SettledMetric) {
+		b.calls = append(b.calls, "usage")
+		_, _ = fmt.Fprintf(w, "wasmcustom.%s: 7\nwasmcustom.%s: %d\n", meter.BegunMetric, meter.SettledMetric, 7-b.unsent)
+		b.unsent--
+		return
+	}
 	b.calls = append(b.calls, r.Method+" "+r.URL.Path)
 	if r.URL.Path == "/stats" {
 		_, _ = fmt.Fprintf(w, "http.admin.downstream_rq_active: 1\nhttp.gateway.downstream_rq_active: %d\n", b.inFlight)
@@ -52,11 +61,11 @@ func drainWith(t *testing.T, b *busyAdmin, drainTime time.Duration) {
 	}
 }
 
-func TestEnvoyIsStoppedWhenTheLastRequestHasBeenAnswered(t *testing.T) {
+func TestEnvoyIsStoppedWhenAllIsAnsweredAndCounted(t *testing.T) {
 	t.Parallel()
-	b := &busyAdmin{inFlight: 2}
+	b := &busyAdmin{inFlight: 2, unsent: 1}
 	drainWith(t, b, time.Hour)
-	want := []string{"POST /drain_listeners", "GET /stats", "GET /stats", "GET /stats"}
+	want := []string{"POST /drain_listeners", "GET /stats", "GET /stats", "GET /stats", "usage", "usage"}
 	if !slices.Equal(b.calls, want) {
 		t.Errorf("calls %v, want %v", b.calls, want)
 	}

@@ -20,6 +20,7 @@ const (
 	maxBackoff   = 5 * time.Second
 	settled      = 30 * time.Second // an Envoy that lived this long starts the backoff anew
 	killAfter    = 5 * time.Second  // between SIGTERM and SIGKILL
+	settleTime   = 3 * time.Second  // for usage that has not been sent
 )
 
 // Run starts Envoy and restarts it when it dies, with the doorman in its place
@@ -170,9 +171,23 @@ func (e *Edge) finish() error {
 		for e.admin.activeRequests(ctx) > 0 && pause(ctx, pollEvery) {
 		}
 	}
+	e.settleUsage()
 	err := e.proc.Stop(syscall.SIGTERM, killAfter)
 	e.dismiss()
 	return err
+}
+
+// settleUsage waits until the control plane has all usage that Envoy has counted,
+// or for as long as settleTime: a control plane that is gone must not hold up a
+// stop.
+func (e *Edge) settleUsage() {
+	ctx, cancel := context.WithTimeout(context.Background(), settleTime)
+	defer cancel()
+	for e.admin.unsentUsage(ctx) && pause(ctx, pollEvery) {
+	}
+	if ctx.Err() != nil {
+		e.cfg.Logger.Warn("stopped before the control plane had all usage")
+	}
 }
 
 // pause waits for d; false if ctx ended first.

@@ -21,6 +21,7 @@ import (
 	"sluice.dev/sluice/controlplane/idempotency"
 	"sluice.dev/sluice/controlplane/identity"
 	apikeys "sluice.dev/sluice/controlplane/keys"
+	"sluice.dev/sluice/controlplane/metering"
 	"sluice.dev/sluice/controlplane/oauth"
 	"sluice.dev/sluice/controlplane/postgres"
 	"sluice.dev/sluice/controlplane/respond"
@@ -58,6 +59,7 @@ func runControlPlane(ctx context.Context, env environment) error {
 	metrics := telemetry.New("controlplane", version)
 	adapter := respond.Adapter{DocsBase: env.publicURL()}
 	keys := feed.New(feed.Config{Pool: pool, Token: env.get("SLUICE_FEED_TOKEN"), Respond: adapter, Metrics: metrics})
+	usage := metering.NewReceiver(metering.Receiver{Store: metering.Store{DB: pool}, Respond: adapter}, metrics)
 	edges, err := env.xds(pool, metrics)
 	if err != nil {
 		return err
@@ -96,7 +98,7 @@ func runControlPlane(ctx context.Context, env environment) error {
 		return serve(ctx,
 			endpoint{name: "admin API", addr: env.get("SLUICE_ADMIN_ADDR"), handler: telemetry.Beside(telemetry.NewRequests(metrics, "admin").Wrap(api.Admin(surfaces)), metrics)},
 			endpoint{name: "public API", addr: env.get("SLUICE_API_LISTEN"), handler: telemetry.NewRequests(metrics, "api").Wrap(api.Public(surfaces))},
-			endpoint{name: "edges", addr: env.get("SLUICE_XDS_ADDR"), handler: edgeMux(edges, keys, keys.Guard(registry.Reports(adapter)), payments.edges, keys.Guard(limits)), h2c: true, streams: true},
+			endpoint{name: "edges", addr: env.get("SLUICE_XDS_ADDR"), handler: edgeMux(edges, keys, keys.Guard(registry.Reports(adapter)), payments.edges, keys.Guard(limits), keys.Guard(usage)), h2c: true, streams: true},
 		)
 	})
 	return g.Wait()
@@ -153,13 +155,14 @@ func (e environment) oauth(db postgres.DB, people *sessions.Service) *oauth.Serv
 	return oauth.New(oauth.Config{DB: db, Sessions: people, Issuer: e.publicURL(), Audience: e.publicURL()})
 }
 
-// edgeMux serves gRPC streams, the key feed, reports of edges, the hub and the
-// exchange of counts on one address.
-func edgeMux(edges *xds.Server, keys *feed.Feed, reports, hub, limits http.Handler) http.Handler {
+// edgeMux serves gRPC streams, the key feed, reports and usage of edges, the
+// hub and the exchange of counts on one address.
+func edgeMux(edges *xds.Server, keys *feed.Feed, reports, hub, limits, usage http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("POST "+counts.Path, limits)
 	mux.Handle("GET "+feed.Path, keys)
 	mux.Handle("POST "+fleet.ReportPath, reports)
+	mux.Handle("POST "+metering.Path, usage)
 	mux.Handle("POST "+x402.ClaimsPath, hub)
 	mux.Handle("POST "+x402.ClaimsPath+"/", hub)
 	mux.Handle("/envoy.service.discovery.v3.AggregatedDiscoveryService/", edges.Handler())

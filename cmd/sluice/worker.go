@@ -15,6 +15,7 @@ import (
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivertype"
 	"golang.org/x/sync/errgroup"
+	"sluice.dev/sluice/controlplane/metering"
 	"sluice.dev/sluice/controlplane/respond"
 	schedproduct "sluice.dev/sluice/controlplane/schedules/product"
 	"sluice.dev/sluice/controlplane/schedules/run"
@@ -65,6 +66,7 @@ func runWorker(ctx context.Context, env environment) error {
 	for _, run := range []func(context.Context){
 		workers.WebhookUpkeep{Deliverer: s.deliverer}.Run,
 		workers.ScheduleLoop{Service: s.schedules, Fired: workers.NewScheduleMetrics(metrics).Observe}.Run,
+		workers.Metering{Store: metering.Store{DB: pool}}.Run,
 		workers.Housekeeping{DB: pool, Sessions: people, Apps: env.oauth(pool, people)}.Run,
 	} {
 		loops.Go(func() error { run(ctx); return nil })

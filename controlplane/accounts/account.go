@@ -16,6 +16,7 @@ import (
 	"sluice.dev/sluice/controlplane/api/paging"
 	"sluice.dev/sluice/controlplane/audit"
 	"sluice.dev/sluice/controlplane/keys"
+	"sluice.dev/sluice/controlplane/metering"
 	"sluice.dev/sluice/controlplane/postgres"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/filters/keytable"
@@ -140,6 +141,9 @@ func (s Store) Update(ctx context.Context, id string, c Change) (a Account, err 
 		}
 		err = audit.RecordTx(ctx, tx, audit.Change{Account: id, Action: "account.update", Target: id, Before: before, After: a})
 		if err != nil || a.Plan == before.Plan {
+			return err
+		}
+		if err := (metering.Store{}).RefreshTx(ctx, tx, id); err != nil {
 			return err
 		}
 		return keys.EmitAccountTx(ctx, tx, id)

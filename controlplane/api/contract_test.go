@@ -169,7 +169,7 @@ func TestWithoutADatabase(t *testing.T) {
 		check(Admin(c), r.method, r.path, r.good, bearer(b.seeded.AdminKey))
 	}
 	all := byKey(b.seeded.Account, "*")
-	for _, path := range []string{"/v1/auth/validate", "/v1/users", "/v1/billing/usage", "/v1/billing/invoices", "/v1/billing/subscription", "/v1/health"} {
+	for _, path := range []string{"/v1/auth/validate", "/v1/users", "/v1/billing/usage", "/v1/billing/usage?granularity=hour&group_by=route,status", "/v1/billing/invoices", "/v1/billing/subscription", "/v1/health"} {
 		check(Public(c), "GET", path, "", all)
 	}
 	check(Public(c), "POST", "/v1/users", `{"email":"y@example.com","role":"member"}`, all, header{"Idempotency-Key": "k"})

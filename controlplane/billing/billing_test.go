@@ -16,6 +16,7 @@ import (
 	"sluice.dev/sluice/controlplane/accounts"
 	"sluice.dev/sluice/controlplane/api/paging"
 	"sluice.dev/sluice/controlplane/keys"
+	"sluice.dev/sluice/controlplane/metering"
 	"sluice.dev/sluice/controlplane/postgres/pgtest"
 	"sluice.dev/sluice/filters/auth"
 	"sluice.dev/sluice/filters/decision"
@@ -205,7 +206,8 @@ func TestUsageSumsWhatWasMetered(t *testing.T) {
 	u, err := b.store.Usage(t.Context(), b.account, p)
 	limit := int64(2_000_000)
 	want := Usage{Period: Period{day("2026-11-01"), day("2026-11-21")}, Plan: "free", Tokens: Tokens{3, 30, 300, 330}, Limit: &limit,
-		Data: []DayTokens{{day("2026-11-01"), "m", Tokens{2, 20, 200, 220}}, {day("2026-11-21"), "m", Tokens{1, 10, 100, 110}}}}
+		Data:  []DayTokens{{day("2026-11-01"), "m", Tokens{2, 20, 200, 220}}, {day("2026-11-21"), "m", Tokens{1, 10, 100, 110}}},
+		Month: metering.Month{Start: "2026-11-01"}}
 	if diff := cmp.Diff(want, u); err != nil || diff != "" {
 		t.Fatal(err, diff)
 	}

@@ -46,8 +46,12 @@ func (a API) AdminRoutes(r chi.Router) {
 	r.Patch("/plans/{name}", h(a.offer))
 }
 
-// usage answers GET /v1/billing/usage.
+// usage answers GET /v1/billing/usage: a report of the period, or, with a
+// granularity or group_by, requests as a series.
 func (a API) usage(w http.ResponseWriter, r *http.Request) error {
+	if q := r.URL.Query(); q.Has("granularity") || q.Has("group_by") {
+		return a.series(w, r, q)
+	}
 	p, err := ParsePeriod(r.URL.Query(), a.Store.now())
 	if err != nil {
 		return err

@@ -54,6 +54,8 @@ func TestOverHTTP(t *testing.T) {
 	}{
 		{"GET", "/v1/billing/usage?from=2026-11-01&to=2026-11-02", "", 200, "billing:read"},
 		{"GET", "/v1/billing/usage?from=x", "", 400, "billing:read"},
+		{"GET", "/v1/billing/usage?granularity=minute&group_by=product,route,key,status&from=2026-11-21T11:00:00Z&to=2026-11-21", "", 200, "billing:read"},
+		{"GET", "/v1/billing/usage?granularity=week", "", 400, "billing:read"},
 		{"GET", "/v1/billing/invoices?status=open&limit=1", "", 200, "billing:read"},
 		{"GET", "/v1/billing/invoices?status=late&limit=0", "", 400, "billing:read"},
 		{"GET", "/v1/billing/subscription", "", 200, "billing:read"},

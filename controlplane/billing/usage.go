@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/controlplane/metering"
 	"sluice.dev/sluice/controlplane/postgres"
 	"sluice.dev/sluice/filters/decision"
 )
@@ -66,6 +67,10 @@ type Usage struct {
 	Tokens Tokens      `json:"tokens"`
 	Limit  *int64      `json:"monthly_token_limit"` // of the plan; null: none
 	Data   []DayTokens `json:"data"`
+	// Requests are those that edges have counted in the period, and Month those of
+	// the present month that count towards the plan's quota.
+	Requests metering.Amounts `json:"requests"`
+	Month    metering.Month   `json:"month_to_date"`
 }
 
 // Usage reports what an account has used in period p.
@@ -89,7 +94,12 @@ func (s Store) Usage(ctx context.Context, account string, p Period) (Usage, erro
 	if err != nil {
 		return u, fmt.Errorf("sum usage: %w", postgres.Unreachable(err))
 	}
-	return u, nil
+	m := metering.Store{DB: s.DB, Now: s.Now}
+	if u.Requests, err = m.Sum(ctx, account, p.Start.Time, p.End.AddDate(0, 0, 1)); err != nil {
+		return u, err
+	}
+	u.Month, err = m.Month(ctx, account)
+	return u, err
 }
 
 // add adds o to t.

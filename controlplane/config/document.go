@@ -41,13 +41,21 @@ type Class struct {
 }
 
 // Plan is what an account has bought: its limits by name of class, the products
-// that it may use, and the tokens that its chat completions may take.
+// that it may use, the tokens that its chat completions may take, and how many
+// requests it may make in a month.
 type Plan struct {
 	Name     string           `json:"name"`
 	Limits   map[string]Limit `json:"limits,omitempty"`
 	Products []string         `json:"products,omitempty"` // none: all
 	Features []string         `json:"features,omitempty"` // that routes may ask for
 	Tokens   *TokenBudget     `json:"tokens,omitempty"`   // none: no budget
+	Quota    *Quota           `json:"quota,omitempty"`    // none: no quota
+}
+
+// Quota is how much of the platform an account may use in a month of UTC. 0: any
+// amount.
+type Quota struct {
+	Requests int64 `json:"requests,omitempty"` // that edges let through
 }
 
 // TokenBudget is how many tokens, of prompts and completions, an account may

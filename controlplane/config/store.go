@@ -104,6 +104,9 @@ func put(ctx context.Context, tx pgx.Tx, d Document, author, note string, ifMatc
 	if _, err := EnsureNumbers(ctx, tx, d); err != nil {
 		return Version{}, err
 	}
+	if err := setQuotas(ctx, tx, d.Plans); err != nil {
+		return Version{}, err
+	}
 	return insert(ctx, tx, Version{Author: author, Note: note, Document: d}, len(Diff(now.Document, d)))
 }
 

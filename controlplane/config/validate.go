@@ -154,6 +154,9 @@ func (v *validator) plans(list []Plan, classes, products map[string]bool) {
 			}
 		}
 		v.tokens(f+".tokens", p.Tokens)
+		if p.Quota != nil && p.Quota.Requests < 0 {
+			v.add(f+".quota.requests", "is negative", "a positive integer, or nothing")
+		}
 	}
 }
 

@@ -18,13 +18,14 @@ type accountRow struct {
 	Plan      int16
 	HasLimits bool
 	Unpaid    bool
+	QuotaUsed bool
 	Allowlist []netip.Prefix
 }
 
 // emitAccount sends an account's own record, and its allowlist.
 func emitAccount(ctx context.Context, tx pgx.Tx, account string) error {
 	rows, _ := tx.Query(ctx, `
-		SELECT p.number, EXISTS (SELECT FROM account_limits l WHERE l.account_id = a.id), a.unpaid, a.ip_allowlist
+		SELECT p.number, EXISTS (SELECT FROM account_limits l WHERE l.account_id = a.id), a.unpaid, a.quota_used, a.ip_allowlist
 		FROM accounts a JOIN plans p ON p.name = a.plan WHERE a.id = $1`, account)
 	row, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[accountRow])
 	if err != nil {
@@ -46,16 +47,19 @@ func emitAccount(ctx context.Context, tx pgx.Tx, account string) error {
 // record makes the record of the account with the given number.
 func (row accountRow) record(number uint64) keytable.Record {
 	return keytable.Record{Tag: keytable.TagOfAccount(number), Kind: keytable.KindAccount, Account: number, Plan: uint16(row.Plan),
-		Flags: accountFlags(row.HasLimits, row.Unpaid, len(row.Allowlist) > 0)}
+		Flags: accountFlags(row.HasLimits, row.Unpaid, row.QuotaUsed, len(row.Allowlist) > 0)}
 }
 
 // accountFlags are the flags that the records of an account and of its keys share.
-func accountFlags(limits, unpaid, listed bool) (flags uint8) {
+func accountFlags(limits, unpaid, quotaUsed, listed bool) (flags uint8) {
 	if limits {
 		flags |= keytable.FlagLimits
 	}
 	if unpaid {
 		flags |= keytable.FlagUnpaid
+	}
+	if quotaUsed {
+		flags |= keytable.FlagQuotaUsed
 	}
 	if listed {
 		flags |= keytable.FlagAllowlist

@@ -58,6 +58,7 @@ type edgeRow struct {
 	Plan        int16
 	HasLimits   bool
 	Unpaid      bool
+	QuotaUsed   bool
 	Listed      bool    // the account has an allowlist
 	PerMinute   *uint32 // the key's own limit
 }
@@ -66,7 +67,7 @@ type edgeRow struct {
 func selectForEdge(ctx context.Context, tx pgx.Tx, where string, args ...any) ([]edgeRow, error) {
 	rows, _ := tx.Query(ctx, `
 		SELECT k.id, k.account_id, k.hash, k.scopes, k.expires_at, p.number,
-			EXISTS (SELECT FROM account_limits l WHERE l.account_id = a.id), a.unpaid, cardinality(a.ip_allowlist) > 0,
+			EXISTS (SELECT FROM account_limits l WHERE l.account_id = a.id), a.unpaid, a.quota_used, cardinality(a.ip_allowlist) > 0,
 			k.rate_limit_per_minute
 		FROM api_keys k JOIN accounts a ON a.id = k.account_id JOIN plans p ON p.name = a.plan
 		WHERE k.revoked_at IS NULL AND `+where, args...)
@@ -98,6 +99,6 @@ func (row edgeRow) record(known registry.Registry) keytable.Record {
 	if row.PerMinute != nil {
 		r.Limit = *row.PerMinute
 	}
-	r.Flags = accountFlags(row.HasLimits, row.Unpaid, row.Listed)
+	r.Flags = accountFlags(row.HasLimits, row.Unpaid, row.QuotaUsed, row.Listed)
 	return r
 }

@@ -31,7 +31,8 @@ func (s Store) holder(ctx context.Context, where string, arg any) (Holder, error
 	rows, _ := s.DB.Query(ctx, `SELECT `+columns+`, a.plan, a.operator
 		FROM api_keys k JOIN accounts a ON a.id = k.account_id WHERE k.revoked_at IS NULL AND `+where, arg)
 	h, err := pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (h Holder, err error) {
-		err = row.Scan(&h.ID, &h.Account, &h.Name, &h.Scopes, &h.ExpiresAt, &h.CreatedAt, &h.PerMinute, &h.Plan, &h.Operator)
+		err = row.Scan(append(h.fields(), &h.Plan, &h.Operator)...)
+		h.utc()
 		return h, err
 	})
 	if err = postgres.NotFound(err, "find key"); controlplane.ErrorCode(err) == decision.NotFound {

@@ -50,7 +50,7 @@ func TestTheRecordIsTheSpecs(t *testing.T) {
 	}
 	id, text := made["id"].(string), made["key"].(string)
 	want := map[string]any{"id": id, "key": text, "name": "ci", "scopes": []any{"streams:read"},
-		"expires_at": "2027-02-19T12:00:00Z", "created_at": "2026-11-21T12:00:00Z"}
+		"expires_at": "2027-02-19T12:00:00Z", "created_at": "2026-11-21T12:00:00Z", "last_used_at": nil, "last_used_ip": nil}
 	if diff := cmp.Diff(want, made); diff != "" {
 		t.Error(diff)
 	}

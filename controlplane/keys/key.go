@@ -4,6 +4,7 @@ package keys
 
 import (
 	"fmt"
+	"net/netip"
 	"strings"
 	"time"
 	"unicode"
@@ -38,6 +39,9 @@ type Key struct {
 	// PerMinute bounds the key's requests in any 60 seconds, besides its
 	// account's limits; nil: it has no limit of its own.
 	PerMinute *uint32 `json:"rate_limit_per_minute,omitempty"`
+	// LastUsedAt is the last use that edges have told of, to the minute; nil: none.
+	LastUsedAt *time.Time  `json:"last_used_at"` // UTC
+	LastUsedIP *netip.Addr `json:"last_used_ip"` // from where; nil: not known
 }
 
 // Created is a new key with its text, which is shown this once.

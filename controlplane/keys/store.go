@@ -34,15 +34,27 @@ func (s Store) now() time.Time {
 	return time.Now()
 }
 
-const columns = `k.id, k.account_id, k.name, k.scopes, k.expires_at, k.created_at, k.rate_limit_per_minute`
+const columns = `k.id, k.account_id, k.name, k.scopes, k.expires_at, k.created_at, k.rate_limit_per_minute, k.last_used_at, k.last_used_ip`
+
+// fields are where a row of columns goes; call utc after the scan.
+func (k *Key) fields() []any {
+	return []any{&k.ID, &k.Account, &k.Name, &k.Scopes, &k.ExpiresAt, &k.CreatedAt, &k.PerMinute, &k.LastUsedAt, &k.LastUsedIP}
+}
+
+// utc makes the times of k what clients see.
+func (k *Key) utc() {
+	k.CreatedAt = k.CreatedAt.UTC()
+	for _, t := range []*time.Time{k.ExpiresAt, k.LastUsedAt} {
+		if t != nil {
+			*t = t.UTC()
+		}
+	}
+}
 
 // scan reads a row of columns.
 func scan(row pgx.CollectableRow) (k Key, err error) {
-	err = row.Scan(&k.ID, &k.Account, &k.Name, &k.Scopes, &k.ExpiresAt, &k.CreatedAt, &k.PerMinute)
-	k.CreatedAt = k.CreatedAt.UTC()
-	if k.ExpiresAt != nil {
-		*k.ExpiresAt = k.ExpiresAt.UTC()
-	}
+	err = row.Scan(k.fields()...)
+	k.utc()
 	return k, err
 }
 

@@ -38,9 +38,10 @@ func tooLarge(limit uint64) decision.Decision {
 		Field: "body", Issue: "is too large", Expected: "at most " + strconv.FormatUint(limit, 10) + " bytes"}}
 }
 
-// OnHttpRequestBody ends a request whose body, sent without its length, turns
+// OnHttpRequestBody counts what the client sends, and ends a request whose body, sent without its length, turns
 // out to be too large. What its product got so far is cut off.
 func (r *request) OnHttpRequestBody(n int, _ bool) types.Action {
+	r.usage.in += uint64(n)
 	if r.body.grows(n) {
 		return types.ActionContinue
 	}

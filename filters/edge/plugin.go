@@ -2,6 +2,7 @@ package main
 
 import (
 	"runtime"
+	"time"
 
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
@@ -20,12 +21,14 @@ type plugin struct {
 	policy  *policy.Policy
 	env     env
 	callers signer
+	routes  []uint32 // numbers for metering, by Index
 	heap    proxywasm.MetricGauge
 	denied  proxywasm.MetricCounter
 }
 
-// heapPeriod is how often a worker says how large its heap is, in milliseconds.
-const heapPeriod = 1000
+// tickPeriod is how often a worker hands over what it has counted, and says how
+// large its heap is, in milliseconds.
+const tickPeriod = 500
 
 // OnPluginStart parses the policy. A policy that does not parse fails the push:
 // Envoy reports it to the control plane and keeps the one before.
@@ -39,20 +42,23 @@ func (p *plugin) OnPluginStart(int) types.OnPluginStartStatus {
 		proxywasm.LogCritical("edge: the policy does not parse")
 		return types.OnPluginStartStatusFailed
 	}
+	p.routes = worker.number(p.policy)
 	p.heap = proxywasm.DefineGaugeMetric("sluice_edge_heap_bytes")
 	p.denied = proxywasm.DefineCounterMetric("sluice_edge_denied_total")
-	if err := proxywasm.SetTickPeriodMilliSeconds(heapPeriod); err != nil {
-		proxywasm.LogWarn("edge: no heap gauge: " + err.Error())
+	if err := proxywasm.SetTickPeriodMilliSeconds(tickPeriod); err != nil {
+		proxywasm.LogCritical("edge: no ticks: " + err.Error())
+		return types.OnPluginStartStatusFailed
 	}
 	return types.OnPluginStartStatusOK
 }
 
-// OnTick pays debts, reads how it stands with the fleet, and shows the heap of
-// this worker. The metric has no set, so the difference is added; workers have
-// gauges of one name, so it is their sum.
+// OnTick pays debts, reads how it stands with the fleet, hands over what was
+// counted, and shows the heap of this worker. The metric has no set, so the
+// difference is added; workers have gauges of one name, so it is their sum.
 func (p *plugin) OnTick() {
 	p.pay()
 	p.env.fleet = p.env.Fleet()
+	worker.flush(wasmhost.Now())
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	heapShown.add(p.heap, int64(m.HeapInuse))
@@ -81,8 +87,8 @@ type env struct {
 }
 
 // begin notes when a request begins and returns that in unix seconds.
-func (e *env) begin() int64 {
-	e.millis = wasmhost.Millis()
+func (e *env) begin(at time.Time) int64 {
+	e.millis = at.UnixMilli()
 	return e.millis / 1000
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"strconv"
+	"time"
 
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
@@ -22,14 +23,17 @@ type request struct {
 	began  int64 // unix seconds
 	// answered: by the filter itself, in place of the route.
 	answered bool
+	usage    usage
 }
 
 // OnHttpRequestHeaders lets the request pass, with our identity header in place
 // of any that the client sent, or answers it.
 func (r *request) OnHttpRequestHeaders(_ int, end bool) types.Action {
-	now := r.plugin.env.begin()
+	at := time.Now()
+	now := r.plugin.env.begin(at)
 	v := gate.Check(r.plugin.policy, wasmhost.RouteName(), &r.plugin.env, now)
 	r.rate, r.began = v.Rate, now
+	r.usage.begin(r.plugin, &v, at)
 	if v.OK() {
 		v.Decision = r.body.announced(v.Route.BodyLimit, end)
 	}
@@ -88,6 +92,7 @@ func (r *request) answer(d decision.Decision) {
 // send answers in place of the route.
 func (r *request) send(status uint32, headers [][2]string, body []byte) {
 	r.answered = true
+	r.usage.refuse(int(status))
 	if err := proxywasm.SendHttpResponse(status, headers, body, -1); err != nil {
 		proxywasm.LogError("edge: answer: " + err.Error())
 	}
@@ -102,5 +107,6 @@ func (r *request) OnHttpResponseHeaders(int, bool) types.Action {
 	if r.answered {
 		wasmhost.SetWindowHeader()
 	}
+	r.usage.answered()
 	return r.settle()
 }

@@ -141,9 +141,10 @@ func (r *request) owe(how string) {
 	owed.add(x402.ClaimsPath + "/" + r.sale.claim + how)
 }
 
-// OnHttpStreamDone settles with a payer who went away while the product was at
-// work: else leaving in time would make everything free.
+// OnHttpStreamDone counts the request, and settles with a payer who went away
+// while the product was at work: else leaving in time would make everything free.
 func (r *request) OnHttpStreamDone() {
+	r.usage.done()
 	if r.sale != nil && r.sale.stage == granted {
 		r.owe("/settle")
 	}

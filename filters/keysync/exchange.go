@@ -41,7 +41,7 @@ func (x *exchange) tick(r *reader) {
 	if x.told > 0 || *underWay > 0 {
 		return
 	}
-	headers := append(r.headers("POST", "/feed/v1/counts"), [2]string{"content-type", "application/octet-stream"})
+	headers := append(r.config.headers("POST", "/feed/v1/counts"), [2]string{"content-type", "application/octet-stream"})
 	_, err := proxywasm.DispatchHttpCall(r.config.Cluster, headers, report.Append(nil), nil, answerMillis, func(_, bodySize, _ int) {
 		*underWay--
 		x.receive(r, bodySize)

@@ -44,6 +44,7 @@ type reader struct {
 	types.DefaultPluginContext
 	config  config
 	shared  wasmhost.Shared
+	usage   courier
 	waiting bool // a request is under way
 	failed  bool // the last one failed, and was logged
 	counts  exchange
@@ -61,15 +62,20 @@ func (r *reader) OnPluginStart(int) types.OnPluginStartStatus {
 	}
 	r.counts.part.Boot = bootNumber(r.config.Boot)
 	r.counts.edges = proxywasm.DefineGaugeMetric("sluice_fleet_edges")
+	if err := r.usage.start(); err != nil {
+		proxywasm.LogCritical("keysync: no queue for usage: " + err.Error())
+		return types.OnPluginStartStatusFailed
+	}
 	if err := proxywasm.SetTickPeriodMilliSeconds(retryMillis); err != nil {
 		return types.OnPluginStartStatusFailed
 	}
 	return types.OnPluginStartStatusOK
 }
 
-// OnTick starts the first request, and the next one after a failure; and it
-// exchanges counts.
+// OnTick starts the first request, and the next one after a failure, passes
+// usage on, and exchanges counts.
 func (r *reader) OnTick() {
+	r.usage.tick(&r.config)
 	if !r.waiting {
 		r.ask()
 	}
@@ -77,19 +83,18 @@ func (r *reader) OnTick() {
 }
 
 // headers are those of a request to the control plane.
-func (r *reader) headers(method, path string) [][2]string {
-	headers := [][2]string{
-		{":method", method}, {":scheme", "http"}, {":authority", r.config.Cluster}, {":path", path},
-		{"x-sluice-edge", r.config.Edge},
+func (c *config) headers(method, path string) [][2]string {
+	list := [][2]string{
+		{":method", method}, {":scheme", "http"}, {":authority", c.Cluster}, {":path", path}, {"x-sluice-edge", c.Edge},
 	}
-	if r.config.Token != "" {
-		headers = append(headers, [2]string{"authorization", "Bearer " + r.config.Token})
+	if c.Token != "" {
+		list = append(list, [2]string{"authorization", "Bearer " + c.Token})
 	}
-	return headers
+	return list
 }
 
 func (r *reader) ask() {
-	headers := r.headers("GET", "/feed/v1/records?"+r.shared.State().Query(waitSeconds))
+	headers := r.config.headers("GET", "/feed/v1/records?"+r.shared.State().Query(waitSeconds))
 	_, err := proxywasm.DispatchHttpCall(r.config.Cluster, headers, nil, nil, timeoutMillis, r.receive)
 	if err != nil {
 		r.fail("dispatch: " + err.Error())

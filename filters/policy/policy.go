@@ -146,7 +146,12 @@ type Route struct {
 	Feature  string          // that the plan must have; empty: none
 	// BodyLimit is how many bytes a request's body may have; 0: any number.
 	BodyLimit uint64
+
+	index int
 }
+
+// Index is the route's place in the Routes of the policy that was parsed.
+func (r *Route) Index() int { return r.index }
 
 // Key is the name that Envoy gives the route.
 func (r *Route) Key() string {
@@ -197,7 +202,7 @@ func (p *Policy) index() bool {
 		if _, twice := p.byRoute[key]; twice || r.Name == "" || int(r.Class) >= len(p.Classes) || unpayable {
 			return false
 		}
-		p.byRoute[key] = i
+		p.byRoute[key], r.index = i, i
 	}
 	for i := range p.Plans {
 		pl := &p.Plans[i]

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"time"
+
+	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
+	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
+	"sluice.dev/sluice/filters/gate"
+	"sluice.dev/sluice/filters/meter"
+	"sluice.dev/sluice/filters/policy"
+	"sluice.dev/sluice/filters/wasmhost"
+)
+
+// worker is what this worker's VM has counted and not yet handed over. It
+// outlives policies: a request may begin under one and end under the next.
+var worker = ledger{table: meter.NewTable()}
+
+// usage is what is metered of one request. Bodies are counted as they pass, so
+// that the status is the only thing that a request must ask the host for.
+type usage struct {
+	key     meter.Key
+	began   time.Time // zero: the filter never saw the request
+	in, out uint64
+	status  int
+	refused bool
+}
+
+// begin notes whose request it is.
+func (u *usage) begin(p *plugin, v *gate.Verdict, at time.Time) {
+	u.began = at
+	if v.Route != nil {
+		u.key.Route = p.routes[v.Route.Index()]
+	}
+	if !v.Known {
+		return
+	}
+	u.key.Account = v.Caller.Account
+	if v.Token == "" {
+		u.key.Key = v.Caller.ID
+		worker.use(u.key.Key, at.Unix())
+	}
+}
+
+// refuse notes that the edge itself answers, with status.
+func (u *usage) refuse(status int) { u.status, u.refused = status, true }
+
+// answered reads the status of an answer that is not the edge's.
+func (u *usage) answered() {
+	if !u.refused {
+		u.status = wasmhost.Status()
+	}
+}
+
+// OnHttpResponseBody counts what the client gets.
+func (r *request) OnHttpResponseBody(size int, _ bool) types.Action {
+	r.usage.out += uint64(size)
+	return types.ActionContinue
+}
+
+// done counts the request, which is over.
+func (u *usage) done() {
+	if u.began.IsZero() {
+		return
+	}
+	u.key.Class = meter.Class(u.status)
+	now := time.Now()
+	worker.add(u.key, meter.Request{Refused: u.refused, In: u.in, Out: u.out, Took: now.Sub(u.began)}, now.Unix())
+}
+
+// ledger counts requests until they are handed over to keysync, which sends them
+// on.
+type ledger struct {
+	table *meter.Table
+	names meter.Names
+	uses  meter.Uses
+	begun proxywasm.MetricCounter // batches begun
+	tried int64                   // second of the last attempt to hand over
+}
+
+// number gives the routes of p their numbers.
+func (l *ledger) number(p *policy.Policy) []uint32 {
+	l.begun = proxywasm.DefineCounterMetric(meter.BegunMetric)
+	numbers := make([]uint32, len(p.Routes))
+	for i, r := range p.Routes {
+		numbers[i] = l.names.Number(meter.Route{Name: r.Name, Product: r.Product})
+	}
+	return numbers
+}
+
+// use notes the use of a key by the client of the present request.
+func (l *ledger) use(key uint64, now int64) {
+	if l.uses.Due(key, now) {
+		l.uses.Note(meter.Use{Key: key, At: now, Address: wasmhost.ClientAddress()})
+	}
+}
+
+// add counts a request. The first of a batch is told to whoever waits for the
+// edge to have nothing left to send; a full table does not wait for the tick.
+func (l *ledger) add(k meter.Key, r meter.Request, now int64) {
+	if l.table.Empty() {
+		l.begun.Increment(1)
+	}
+	if l.table.Add(k, r) && l.tried != now {
+		l.flush(now)
+	}
+}
+
+// flush hands over what was counted. If keysync does not take it, it stays here,
+// where it takes no more room however much is added.
+func (l *ledger) flush(now int64) {
+	if l.table.Empty() {
+		return
+	}
+	l.tried = now
+	queue, ok := wasmhost.MeterQueue(now)
+	if !ok {
+		return
+	}
+	if err := proxywasm.EnqueueSharedQueue(queue, meter.Append(nil, l.table, &l.names, &l.uses, now)); err != nil {
+		proxywasm.LogWarn("edge: usage not handed over: " + err.Error())
+		return
+	}
+	l.table.Reset()
+	l.uses.Reset()
+}
+
+// OnPluginDone hands over what was counted before a policy goes.
+func (p *plugin) OnPluginDone() bool {
+	worker.flush(wasmhost.Now())
+	return true
+}
