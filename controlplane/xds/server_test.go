@@ -27,12 +27,13 @@ func until(t testing.TB, s *Server, ok func() bool) {
 func TestEdgeGetsEverythingAndIsSeenToHoldIt(t *testing.T) {
 	t.Parallel()
 	s, addr := newServer(t, Config{})
-	publish(t, s, 1, document(t))
+	d := document(t)
+	publish(t, s, 1, d)
 	c := dial(t, addr, "edge-1", "127.0.0.1:8080")
 	c.askAll()
 	c.take(5)
 	for typeURL, n := range map[string]int{
-		resource.ClusterType: 3, resource.EndpointType: 3, resource.ListenerType: 2, resource.RouteType: 2, resource.ExtensionConfigType: 1,
+		resource.ClusterType: len(d.Products), resource.EndpointType: len(d.Products), resource.ListenerType: 2, resource.RouteType: 2, resource.ExtensionConfigType: 1,
 	} {
 		if got := len(c.held[typeURL]); got != n {
 			t.Errorf("%s: %d resources, want %d", typeURL, got, n)
