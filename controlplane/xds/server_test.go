@@ -33,7 +33,7 @@ func TestEdgeGetsEverythingAndIsSeenToHoldIt(t *testing.T) {
 	c.askAll()
 	c.take(5)
 	for typeURL, n := range map[string]int{
-		resource.ClusterType: len(d.Products), resource.EndpointType: len(d.Products), resource.ListenerType: 2, resource.RouteType: 2, resource.ExtensionConfigType: 1,
+		resource.ClusterType: len(d.Products), resource.EndpointType: 3, resource.ListenerType: 2, resource.RouteType: 2, resource.ExtensionConfigType: 1,
 	} {
 		if got := len(c.held[typeURL]); got != n {
 			t.Errorf("%s: %d resources, want %d", typeURL, got, n)
