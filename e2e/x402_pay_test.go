@@ -52,6 +52,16 @@ func TestPayingAgentMakesAClip(t *testing.T) {
 	if amount, held := s.balance(t, w.address); amount != "15000" || held != "0" {
 		t.Error(amount, held)
 	}
+	// It reads its clip without a credential, and without paying again.
+	made := into[struct {
+		ID     string
+		Status string `json:"status_url"`
+	}](t, r)
+	read := call(t, http.MethodGet, made.Status, "", nil)
+	wantStatus(t, read, http.StatusOK)
+	if got := into[struct{ ID string }](t, read).ID; got != made.ID || made.ID == "" {
+		t.Errorf("%s, want clip %s", read.body, made.ID)
+	}
 	again := call(t, http.MethodPost, s.url("/v1/clips"), "", clipOrder, "X-PAYMENT", payment)
 	wantStatus(t, again, http.StatusPaymentRequired)
 	if q := into[quoted](t, again); !strings.Contains(q.Error, "nonce_already_used") {
