@@ -19,26 +19,11 @@ import (
 // raw sends bytes to the gateway and reads one answer.
 func (s *stack) raw(t testing.TB, text string) response {
 	t.Helper()
-	conn, err := net.Dial("tcp", strings.TrimPrefix(s.dev["SLUICE_GATEWAY_URL"], "http://"))
+	r, err := rawly(s.front(), text, patience)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
-	if _, err := conn.Write([]byte(text)); err != nil {
-		t.Fatal(err)
-	}
-	method, _, _ := strings.Cut(text, " ")
-	req, _ := http.NewRequest(method, "/raw", nil)
-	res, err := http.ReadResponse(bufio.NewReader(conn), req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	var b strings.Builder
-	if _, err := bufio.NewReader(res.Body).WriteTo(&b); err != nil {
-		t.Fatal(err)
-	}
-	return response{res, b.String()}
+	return r
 }
 
 // Replies that Envoy makes before any filter runs are ours as well.

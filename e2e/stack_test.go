@@ -56,7 +56,7 @@ var shared struct {
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	for _, s := range []*stack{shared.s, withEngine.s} {
+	for _, s := range []*stack{shared.s, withEngine.s, harsh.s} {
 		if s == nil {
 			continue
 		}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"path/filepath"
 	"strconv"
 	"text/template"
 )
@@ -38,13 +39,19 @@ type Config struct {
 	// GatewayAddr and RuntimeAddr are where the two listeners will be. The
 	// control plane learns them from the node's metadata.
 	GatewayAddr, RuntimeAddr string
-	// AdminAddr is the admin interface's: an IP address, loopback in general.
+	// AdminAddr is the admin interface's. It can stop Envoy and shows its
+	// configuration, so that no address but a loopback one is accepted.
 	AdminAddr string
 	// ControlPlane lists the control plane's replicas: IP addresses, or names
 	// that are then resolved again and again.
 	ControlPlane []string
 	// FeedToken authenticates the edge to the control plane. Empty: no token.
 	FeedToken string
+	// Secrets is the folder, an absolute path, into which WriteSecret has put the
+	// certificate that clients see. Empty: the listeners speak plain text.
+	Secrets string
+	// HTTP3 adds HTTP/3 to it.
+	HTTP3 bool
 	// MaxHeapBytes is where Envoy stops accepting requests. Zero: 2 GiB.
 	MaxHeapBytes uint64
 	// MaxConnections bounds the downstream connections. Zero: 50,000.
@@ -83,8 +90,8 @@ func Render(cfg Config) ([]byte, error) {
 	var out bytes.Buffer
 	err = bootstrap.Execute(&out, struct {
 		Config
-		Cluster, KeysyncConfig string
-	}{cfg, NodeCluster, keysync})
+		Cluster, KeysyncConfig, ListenerSecret string
+	}{cfg, NodeCluster, keysync, secretFile(cfg.Secrets)})
 	return out.Bytes(), err
 }
 
@@ -104,6 +111,15 @@ func (c Config) validate() error {
 		if _, _, err := splitAddr(addr); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", name, err))
 		}
+	}
+	if c.Secrets != "" && !filepath.IsAbs(c.Secrets) {
+		errs = append(errs, fmt.Errorf("Secrets: %q is no absolute path", c.Secrets))
+	}
+	if c.HTTP3 && c.Secrets == "" {
+		errs = append(errs, errors.New("HTTP3 needs Secrets"))
+	}
+	if host, _, err := splitAddr(c.AdminAddr); err == nil && !loopback(host) {
+		errs = append(errs, fmt.Errorf("AdminAddr: %q is no loopback address", c.AdminAddr))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("envoy bootstrap: %w", err)
@@ -125,6 +141,12 @@ func splitAddr(addr string) (host string, port int, err error) {
 		host = "0.0.0.0"
 	}
 	return host, port, nil
+}
+
+// loopback reports whether host is an address that only this machine reaches.
+func loopback(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.IsLoopback()
 }
 
 // toJSON quotes a value; JSON is YAML too.

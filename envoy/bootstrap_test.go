@@ -22,13 +22,26 @@ func exampleConfig() Config {
 	}
 }
 
+// secured is exampleConfig with every certificate.
+func secured() Config {
+	cfg := exampleConfig()
+	cfg.Secrets, cfg.HTTP3 = "/state/secrets", true
+	return cfg
+}
+
 func TestRenderGolden(t *testing.T) {
 	t.Parallel()
-	got, err := Render(exampleConfig())
+	for file, cfg := range map[string]Config{"bootstrap.yaml": exampleConfig(), "bootstrap-tls.yaml": secured()} {
+		isGolden(t, filepath.Join("testdata", file), cfg)
+	}
+}
+
+func isGolden(t *testing.T, golden string, cfg Config) {
+	t.Helper()
+	got, err := Render(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden := filepath.Join("testdata", "bootstrap.yaml")
 	if *update {
 		if err := os.WriteFile(golden, got, 0o644); err != nil {
 			t.Fatal(err)
@@ -92,6 +105,13 @@ func TestRenderNamesEveryBadField(t *testing.T) {
 	for _, field := range []string{"NodeID", "GatewayAddr", "RuntimeAddr", "AdminAddr", "ControlPlane[0]"} {
 		if !strings.Contains(err.Error(), field) {
 			t.Errorf("error does not name %s: %v", field, err)
+		}
+	}
+	for secrets, field := range map[string]string{"relative": "Secrets", "": "HTTP3"} {
+		bad := secured()
+		bad.Secrets = secrets
+		if _, err := Render(bad); err == nil || !strings.Contains(err.Error(), field) {
+			t.Errorf("%q: %v", secrets, err)
 		}
 	}
 	if _, err := Render(Config{NodeID: "e", GatewayAddr: ":1", RuntimeAddr: ":2", AdminAddr: ":3"}); err == nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -56,6 +57,9 @@ type EdgeConfig struct {
 	DocsBase string
 	// Now tells the time. Nil: time.Now.
 	Now func() time.Time
+	// TLS is what the doorman speaks while Envoy cannot. Nil: plain text; it goes
+	// with Bootstrap.Secrets.
+	TLS *tls.Config
 }
 
 // Agent is what an edge's Envoy talks to: relay.Relay.
@@ -180,7 +184,7 @@ func (e *Edge) addrs() []string {
 
 func (e *Edge) openDoor() (err error) {
 	if e.door == nil {
-		e.door, err = doorman.Open(e.addrs(), e.cfg.DocsBase, e.cfg.Now)
+		e.door, err = doorman.Open(e.addrs(), e.cfg.DocsBase, e.cfg.Now, e.cfg.TLS)
 	}
 	return err
 }

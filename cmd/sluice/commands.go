@@ -41,5 +41,6 @@ func uses(env environment) []*cobra.Command {
 		x402Command(env),
 		cronCommand(),
 		demoCommand(env),
+		certsCommand(),
 	}
 }

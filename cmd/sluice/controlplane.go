@@ -60,7 +60,11 @@ func runControlPlane(ctx context.Context, env environment) error {
 	adapter := respond.Adapter{DocsBase: env.publicURL()}
 	keys := feed.New(feed.Config{Pool: pool, Token: env.get("SLUICE_FEED_TOKEN"), Respond: adapter, Metrics: metrics})
 	usage := metering.NewReceiver(metering.Receiver{Store: metering.Store{DB: pool}, Respond: adapter}, metrics)
-	edges, err := env.xds(pool, metrics)
+	mutual, err := env.mutual()
+	if err != nil {
+		return err
+	}
+	edges, err := env.xds(pool, metrics, mutual.named())
 	if err != nil {
 		return err
 	}
@@ -89,6 +93,7 @@ func runControlPlane(ctx context.Context, env environment) error {
 		return err
 	}
 	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { mutual.run(ctx); return nil })
 	g.Go(func() error { keys.Run(ctx); return nil })
 	g.Go(func() error { limits.Run(ctx); return nil })
 	g.Go(func() error { signers.Run(ctx); return nil })
@@ -98,7 +103,7 @@ func runControlPlane(ctx context.Context, env environment) error {
 		return serve(ctx,
 			endpoint{name: "admin API", addr: env.get("SLUICE_ADMIN_ADDR"), handler: telemetry.Beside(telemetry.NewRequests(metrics, "admin").Wrap(api.Admin(surfaces)), metrics)},
 			endpoint{name: "public API", addr: env.get("SLUICE_API_LISTEN"), handler: telemetry.NewRequests(metrics, "api").Wrap(api.Public(surfaces))},
-			endpoint{name: "edges", addr: env.get("SLUICE_XDS_ADDR"), handler: edgeMux(edges, keys, keys.Guard(registry.Reports(adapter)), payments.edges, keys.Guard(limits), keys.Guard(usage)), h2c: true, streams: true},
+			endpoint{name: "edges", addr: env.get("SLUICE_XDS_ADDR"), handler: mutual.guard(edgeMux(edges, keys, keys.Guard(registry.Reports(adapter)), payments.edges, keys.Guard(limits), keys.Guard(usage)), adapter), tls: mutual.tls(), h2c: true, streams: true},
 		)
 	})
 	return g.Wait()
@@ -178,13 +183,14 @@ func replicaName() string {
 	return host + "/" + rand.Text()[:6]
 }
 
-func (e environment) xds(pool *pgxpool.Pool, metrics prometheus.Registerer) (*xds.Server, error) {
+func (e environment) xds(pool *pgxpool.Pool, metrics prometheus.Registerer, named func(context.Context, string) bool) (*xds.Server, error) {
 	upstreams, err := e.upstreams()
 	if err != nil {
 		return nil, err
 	}
 	return xds.New(xds.Config{
 		Metrics: metrics,
+		Named:   named,
 		Resources: resources.Options{
 			Addresses: e.addresses(),
 			DocsBase:  e.publicURL(),

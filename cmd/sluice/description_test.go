@@ -52,7 +52,7 @@ func surfaces(t *testing.T) api.Config {
 	t.Cleanup(pool.Close)
 	set := map[string]string{"SLUICE_DATABASE_URL": nowhere, "SLUICE_IDENTITY_SECRETS": strings.Repeat("0", 64), "SLUICE_SECRETS_KEY": strings.Repeat("0", 64)}
 	env := environment{lookup: func(name string) (string, bool) { v, ok := set[name]; return v, ok }}
-	edges, err := env.xds(pool, nil)
+	edges, err := env.xds(pool, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

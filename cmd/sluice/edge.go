@@ -33,11 +33,15 @@ func runEdge(ctx context.Context, env environment) error {
 	}
 	name := env.get("SLUICE_EDGE_NAME")
 	state := filepath.Join(env.get("SLUICE_STATE_DIR"), "edges", name)
-	agent, err := env.agent(name, state)
+	mutual, err := env.mutualEdge(name)
 	if err != nil {
 		return err
 	}
-	edge, err := envoy.NewEdge(envoy.EdgeConfig{
+	agent, err := env.agent(name, state, mutual)
+	if err != nil {
+		return err
+	}
+	cfg := envoy.EdgeConfig{
 		Bootstrap: envoy.Config{
 			NodeID:      name,
 			GatewayAddr: env.get("SLUICE_GATEWAY_ADDR"),
@@ -51,10 +55,16 @@ func runEdge(ctx context.Context, env environment) error {
 		Concurrency: concurrency,
 		Output:      os.Stderr,
 		DocsBase:    env.publicURL(),
-	})
+	}
+	sources, err := env.secure(&cfg)
 	if err != nil {
 		return err
 	}
+	edge, err := envoy.NewEdge(cfg)
+	if err != nil {
+		return err
+	}
+	follow(ctx, append(sources, mutual.sources()...))
 	return env.runBoth(ctx, agent, edge)
 }
 
@@ -90,13 +100,14 @@ func (e environment) runBoth(ctx context.Context, agent *relay.Relay, edge *envo
 }
 
 // agent is what stands between Envoy and the control plane.
-func (e environment) agent(name, state string) (*relay.Relay, error) {
+func (e environment) agent(name, state string, mutual mutual) (*relay.Relay, error) {
 	age, err := time.ParseDuration(e.get("SLUICE_EDGE_MAX_STATE_AGE"))
 	if err != nil || age <= 0 {
 		return nil, fmt.Errorf("SLUICE_EDGE_MAX_STATE_AGE is %q: expected a time such as 24h", e.get("SLUICE_EDGE_MAX_STATE_AGE"))
 	}
 	return relay.New(relay.Config{
 		Upstreams: strings.Split(e.get("SLUICE_XDS_ADDR"), ","),
+		TLS:       mutual.client(),
 		Token:     e.get("SLUICE_FEED_TOKEN"),
 		Edge:      name,
 		Build:     version,

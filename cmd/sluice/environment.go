@@ -19,6 +19,10 @@ var variables = []variable{
 	{"SLUICE_RUNTIME_ADDR", "127.0.0.1:8090", "where the edge listens for the chat runtime"},
 	{"SLUICE_ADMIN_ADDR", "127.0.0.1:9090", "where the admin API listens"},
 	{"SLUICE_XDS_ADDR", "127.0.0.1:18000", "where the control plane serves edges: xDS and the key feed; for an edge, of all replicas, joined by commas"},
+	{"SLUICE_TLS_CERT", "", "PEM file with the certificate that clients see at edges, and its chain; empty: plain text. Replaced files are taken at once."},
+	{"SLUICE_TLS_KEY", "", "PEM file with its key"},
+	{"SLUICE_HTTP3", "", "1: HTTP/3 too, on the same ports of UDP; needs a certificate"},
+	{"SLUICE_XDS_TLS_DIR", "", "folder of `sluice certs` or alike (ca.pem, and controlplane.pem, .key or EDGE.pem, .key): edges and the control plane show each other certificates; empty: plain text"},
 	{"SLUICE_API_LISTEN", "127.0.0.1:18001", "where the public API listens, for edges only"},
 	{"SLUICE_RUNTIME_LISTEN", "127.0.0.1:18002", "where the chat runtime listens, for edges only"},
 	{"SLUICE_MEDIA_LISTEN", "127.0.0.1:18003", "where the reference product listens, for edges only"},
@@ -41,9 +45,9 @@ var variables = []variable{
 	{"SLUICE_STATE_DIR", ".sluice", "where a local stack keeps data, logs and tools"},
 	{"SLUICE_WASM_DIR", "", "folder named wasm with the built filters; empty: wasm in the state folder"},
 	{"SLUICE_DATABASE_URL", "", "PostgreSQL; empty: `up` starts a private server"},
-	{"SLUICE_PUBLIC_URL", "", "public address of the gateway, for links; empty: http:// and SLUICE_GATEWAY_ADDR"},
 	{"SLUICE_GATEWAY_INTERNAL_URL", "", "where services of ours call the gateway; empty: http:// and SLUICE_GATEWAY_ADDR"},
 	{"SLUICE_MCP_HOSTS", "", "further host names under which /mcp may be called, joined by commas"},
+	{"SLUICE_PUBLIC_URL", "", "public address of the gateway, for links; empty: http:// or https:// and SLUICE_GATEWAY_ADDR"},
 	{"SLUICE_REGION", "local", "region that /v1/health names"},
 	{"SLUICE_IDENTITY_SECRETS", "", "64 hexadecimal digits each, joined by commas: the first signs identity headers, all verify"},
 	{"SLUICE_SECRETS_KEY", "", "64 hexadecimal digits: encrypts stored secrets"},
@@ -129,7 +133,7 @@ func (e environment) publicURL() string {
 	if u := e.get("SLUICE_PUBLIC_URL"); u != "" {
 		return strings.TrimRight(u, "/")
 	}
-	return "http://" + e.get("SLUICE_GATEWAY_ADDR")
+	return e.scheme() + "://" + e.get("SLUICE_GATEWAY_ADDR")
 }
 
 // gatewayURL is the gateway's address as our own services see it.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -16,8 +17,9 @@ import (
 type endpoint struct {
 	name, addr string
 	handler    http.Handler
-	h2c        bool // HTTP/2 without TLS too, for gRPC
-	streams    bool // responses may last: no write timeout
+	h2c        bool        // HTTP/2 without TLS too, for gRPC
+	streams    bool        // responses may last: no write timeout
+	tls        *tls.Config // nil: plain text
 }
 
 // Timeouts of our own servers. They stand behind an edge, which has stricter
@@ -47,7 +49,7 @@ func serve(ctx context.Context, endpoints ...endpoint) error {
 	for i, e := range endpoints {
 		s := e.server()
 		g.Go(func() error {
-			if err := s.Serve(listeners[i]); !errors.Is(err, http.ErrServerClosed) {
+			if err := e.serve(s, listeners[i]); !errors.Is(err, http.ErrServerClosed) {
 				return fmt.Errorf("%s: %w", e.name, err)
 			}
 			return nil
@@ -65,8 +67,17 @@ func (e endpoint) server() *http.Server {
 	}
 	s.Protocols = new(http.Protocols)
 	s.Protocols.SetHTTP1(true)
-	s.Protocols.SetUnencryptedHTTP2(e.h2c)
+	s.Protocols.SetUnencryptedHTTP2(e.h2c && e.tls == nil)
+	s.Protocols.SetHTTP2(e.tls != nil)
+	s.TLSConfig = e.tls
 	return s
+}
+
+func (e endpoint) serve(s *http.Server, l net.Listener) error {
+	if e.tls != nil {
+		return s.ServeTLS(l, "", "")
+	}
+	return s.Serve(l)
 }
 
 func shutdown(ctx context.Context, s *http.Server) error {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -37,6 +38,7 @@ type local struct {
 	edges []edgePorts
 	// apiKey of the seeded account, for the probe of the edges.
 	apiKey string
+	probe  *http.Client // of the edges
 }
 
 // edgePorts is where one edge of the stack listens.
@@ -55,8 +57,8 @@ func runUp(ctx context.Context, env environment, out io.Writer) error {
 		Output: out,
 		Color:  isTerminal(out),
 		OnReady: func(context.Context) error {
-			_, err := fmt.Fprintf(out, "ready in %.1fs: gateway http://%s, runtime http://%s, admin http://%s; keys in %s\n", time.Since(began).Seconds(),
-				l.edges[0].gateway, l.edges[0].runtime, env.get("SLUICE_ADMIN_ADDR"), l.file("dev.env"))
+			_, err := fmt.Fprintf(out, "ready in %.1fs: gateway %s://%s, runtime %s://%s, admin http://%s; keys in %s\n", time.Since(began).Seconds(),
+				env.scheme(), l.edges[0].gateway, env.scheme(), l.edges[0].runtime, env.get("SLUICE_ADMIN_ADDR"), l.file("dev.env"))
 			if l.set["SLUICE_MEDIA_ENGINE"] == programs.Off {
 				fmt.Fprintln(out, "without a media engine: streams exist, but nobody can publish to them (`make tools` builds one)")
 			}
@@ -88,6 +90,11 @@ func prepare(ctx context.Context, env environment) (*local, error) {
 	if err := l.placeEdges(); err != nil {
 		return nil, err
 	}
+	files, err := env.clientFiles()
+	if err != nil {
+		return nil, err
+	}
+	l.probe = &http.Client{Transport: &http.Transport{TLSClientConfig: sameCertificate(files), ForceAttemptHTTP2: true}}
 	if err := l.checkAddresses(); err != nil {
 		return nil, err
 	}
@@ -207,7 +214,7 @@ func (l *local) postgres() supervise.Part {
 // variable answers a GET of path with 200; without a variable it is ready at once.
 func (l *local) process(command, variable, path string) supervise.Part {
 	return supervise.Part{Name: command, Start: l.start(command, nil), Ready: func(ctx context.Context) error {
-		return healthy(ctx, "http://"+l.env.get(variable)+path, "", 200)
+		return healthy(ctx, "http://"+l.env.get(variable)+path, "", 200, http.DefaultClient)
 	}}
 }
 

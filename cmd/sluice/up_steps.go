@@ -112,7 +112,7 @@ func (l *local) account(ctx context.Context, pool *pgxpool.Pool) error {
 	}
 	a := seed.Addresses{
 		Gateway:  l.env.publicURL(),
-		Runtime:  "http://" + l.edges[0].runtime,
+		Runtime:  l.env.scheme() + "://" + l.edges[0].runtime,
 		Admin:    "http://" + l.env.get("SLUICE_ADMIN_ADDR"),
 		Database: l.env.get("SLUICE_DATABASE_URL"),
 		Extra: []seed.Variable{
@@ -147,11 +147,11 @@ func (e environment) sessions(db postgres.DB) sessions.Config {
 // serves returns nil once the edge answers keyed requests: its listeners, its
 // policy, the keys and the product behind are then there.
 func (l *local) serves(ctx context.Context, e edgePorts) error {
-	return healthy(ctx, "http://"+e.gateway+"/v1/streams?limit=1", l.apiKey, http.StatusOK)
+	return healthy(ctx, l.env.scheme()+"://"+e.gateway+"/v1/streams?limit=1", l.apiKey, http.StatusOK, l.probe)
 }
 
 // healthy returns nil when a GET of url gives the status.
-func healthy(ctx context.Context, url, key string, status int) error {
+func healthy(ctx context.Context, url, key string, status int, client *http.Client) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
@@ -161,7 +161,7 @@ func healthy(ctx context.Context, url, key string, status int) error {
 	if key != "" {
 		req.Header.Set("Authorization", "Bearer "+key)
 	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := client.Do(req)
 	if err != nil {
 		return err
 	}

@@ -14,10 +14,14 @@ import (
 	"sluice.dev/sluice/filters/scopes"
 )
 
-// The routes that every listener ends with, for what no other route matches.
+// The routes that every listener has beside the document's.
 const (
-	Unmapped = "unmapped" // below /v1/ on the gateway
-	Absent   = "absent"   // anywhere else
+	Unmapped = "unmapped" // for what no route below /v1/ on the gateway matches
+	Absent   = "absent"   // for what none matches anywhere else
+	// Repeated takes requests with a header of several values that decides who
+	// calls or who pays, whatever their path: the edge would judge one value, and
+	// a product might believe another.
+	Repeated = "repeated"
 	// Preflight is the route of what browsers ask before a page may call another
 	// origin: open to anybody, and limited by address.
 	Preflight = "preflight"
@@ -85,7 +89,8 @@ func (d Document) Policy(version uint64, docsBase string, n Numbers) (*policy.Po
 	p.Routes = append(p.Routes,
 		policy.Route{Name: Unmapped, Deny: decision.RouteNotMapped},
 		policy.Route{Name: Absent, Deny: decision.NotFound},
-		policy.Route{Name: Preflight, Auth: policy.AuthNone})
+		policy.Route{Name: Preflight, Auth: policy.AuthNone},
+		policy.Route{Name: Repeated, Deny: decision.RepeatedHeader})
 	return p, fits(p)
 }
 

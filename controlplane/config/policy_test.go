@@ -49,7 +49,7 @@ func TestPolicyOfTheDefaults(t *testing.T) {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}
-	for name, want := range map[string]decision.Code{Unmapped: decision.RouteNotMapped, Absent: decision.NotFound} {
+	for name, want := range map[string]decision.Code{Unmapped: decision.RouteNotMapped, Absent: decision.NotFound, Repeated: decision.RepeatedHeader} {
 		if r, ok := routeOf(p, name); !ok || r.Deny != want || r.Auth != 0 {
 			t.Errorf("%s: %+v", name, r)
 		}

@@ -29,7 +29,7 @@ var (
 	planForm   = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,39}$`)
 	addrForm   = regexp.MustCompile(`^\$\{([a-z][a-z0-9_-]*)\}$`)
 	methodForm = regexp.MustCompile(`^[A-Z]{1,20}$`)
-	reserved   = []string{Unmapped, Absent, Preflight}
+	reserved   = []string{Unmapped, Absent, Preflight, Repeated}
 )
 
 // Validate returns an invalid_request error that lists every fault of d with

@@ -177,7 +177,8 @@ func (c *caches) listenersFor(a resources.Addresses) (*table, error) {
 // addressesOf reads where an edge listens from its node's metadata.
 func addressesOf(n *core.Node) resources.Addresses {
 	f := n.GetMetadata().GetFields()
-	return resources.Addresses{Gateway: f["gateway_addr"].GetStringValue(), Runtime: f["runtime_addr"].GetStringValue()}
+	return resources.Addresses{Gateway: f["gateway_addr"].GetStringValue(), Runtime: f["runtime_addr"].GetStringValue(),
+		TLS: f["tls_secret"].GetStringValue(), HTTP3: f["http3"].GetBoolValue()}
 }
 
 // asCollection gives a map of one kind of message the type that caches take.

@@ -34,7 +34,7 @@ static_resources:
     typed_extension_protocol_options:
       envoy.extensions.upstreams.http.v3.HttpProtocolOptions:
         "@type": type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions
-        explicit_http_config: {http2_protocol_options: {connection_keepalive: {interval: 1s, timeout: 1s}}}
+        explicit_http_config: {http2_protocol_options: {connection_keepalive: {interval: 1s, timeout: 20s}}}
     load_assignment: {cluster_name: sluice_controlplane, endpoints: [{lb_endpoints: [{endpoint: {address: {socket_address: {address: %s, port_value: %s}}}}]}]}
 `
 

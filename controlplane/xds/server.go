@@ -34,6 +34,10 @@ type Config struct {
 	// AckTimeout is how long each step of a publication waits for edges that do
 	// not answer. 0: 5 s.
 	AckTimeout time.Duration
+	// Named reports whether the other side of a stream has proved that it is the
+	// named edge; streams for which it is false are refused. Nil: an edge is whom
+	// it says.
+	Named func(ctx context.Context, edge string) bool
 	// Now is the clock; nil: time.Now.
 	Now func() time.Time
 	// Metrics is where the server's metrics are registered; nil: nowhere.
@@ -112,6 +116,9 @@ func (s *Server) DeltaAggregatedResources(stream discovery.AggregatedDiscoverySe
 	if err := stream.SendHeader(metadata.Pairs(VersionHeader, strconv.FormatInt(s.Version(), 10))); err != nil {
 		return err
 	}
+	if s.config.Named != nil {
+		stream = &namedStream{stream, s.config.Named, false}
+	}
 	return s.streams.DeltaStreamHandler(stream, resource.AnyType)
 }
 
@@ -121,6 +128,27 @@ func (s *Server) Version() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.version
+}
+
+// namedStream ends when its edge says that it is another than it has proved.
+type namedStream struct {
+	discovery.AggregatedDiscoveryService_DeltaAggregatedResourcesServer
+	named func(ctx context.Context, edge string) bool
+	begun bool
+}
+
+// Recv implements the stream. Edges name themselves in their first request at
+// least.
+func (s *namedStream) Recv() (*discovery.DeltaDiscoveryRequest, error) {
+	r, err := s.AggregatedDiscoveryService_DeltaAggregatedResourcesServer.Recv()
+	if err != nil {
+		return nil, err
+	}
+	if (!s.begun || r.Node != nil) && !s.named(s.Context(), r.GetNode().GetId()) {
+		return nil, status.Error(codes.PermissionDenied, "the certificate is not that of the edge")
+	}
+	s.begun = true
+	return r, nil
 }
 
 // callbacks tells the fleet what passes over the streams.

@@ -10,6 +10,7 @@ package doorman
 import (
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"encoding/hex"
 	"errors"
 	"net"
@@ -41,11 +42,13 @@ type Doorman struct {
 
 // Open listens on addrs (host:port) and answers. docsBase is the public address
 // of the gateway for documentation_url; now tells the time for
-// X-RateLimit-Reset. If one address cannot be had, none is kept.
-func Open(addrs []string, docsBase string, now func() time.Time) (*Doorman, error) {
+// X-RateLimit-Reset; secure is the TLS that clients meet, nil for none. If one
+// address cannot be had, none is kept.
+func Open(addrs []string, docsBase string, now func() time.Time, secure *tls.Config) (*Doorman, error) {
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
-	protocols.SetUnencryptedHTTP2(true)
+	protocols.SetHTTP2(true)
+	protocols.SetUnencryptedHTTP2(secure == nil)
 	d := &Doorman{server: &http.Server{
 		Handler:           handler(docsBase, now),
 		ReadHeaderTimeout: 5 * time.Second,
@@ -53,6 +56,7 @@ func Open(addrs []string, docsBase string, now func() time.Time) (*Doorman, erro
 		WriteTimeout:      10 * time.Second,
 		MaxHeaderBytes:    64 << 10,
 		Protocols:         &protocols,
+		TLSConfig:         secure,
 	}}
 	var listeners []net.Listener
 	for _, addr := range addrs {
@@ -67,7 +71,13 @@ func Open(addrs []string, docsBase string, now func() time.Time) (*Doorman, erro
 	}
 	for _, l := range listeners {
 		// Whatever ends it, Serve has closed the listener then.
-		d.serving.Go(func() { _ = d.server.Serve(l) })
+		d.serving.Go(func() {
+			if secure != nil {
+				_ = d.server.ServeTLS(l, "", "")
+			} else {
+				_ = d.server.Serve(l)
+			}
+		})
 	}
 	return d, nil
 }

@@ -44,6 +44,7 @@ const (
 	TooLarge        Code = "request_too_large"
 	MediaType       Code = "unsupported_media_type"
 	HeadersTooLarge Code = "headers_too_large"
+	RepeatedHeader  Code = "repeated_header"
 	Timeout         Code = "request_timeout"
 	EdgeNotReady    Code = "edge_not_ready"
 	Unavailable     Code = "service_unavailable"

@@ -25,6 +25,7 @@ var table = [...]Info{
 	{TooLarge, 413, "The request body is too large.", "Send a smaller body."},
 	{MediaType, 415, "The content type is not supported.", "Send `Content-Type: application/json`."},
 	{HeadersTooLarge, 431, "The request headers are too large.", "Send fewer or shorter headers."},
+	{RepeatedHeader, 400, "A header that may have one value has several.", "Send `Authorization`, `X-PAYMENT` and `Host` once, each with one value."},
 	{Stream001, 400, "The incoming protocol differs from the configured input.", "Publish with the protocol of the stream, or create another stream."},
 	{Stream002, 400, "The bitrate is above the plan limit or the configured maximum.", "Lower the bitrate."},
 	{Stream003, 429, "The limit of concurrent streams is reached.", "End a stream, or take a higher plan."},

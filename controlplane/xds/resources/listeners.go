@@ -9,23 +9,27 @@ import (
 	router "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
 	hcm "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	early "github.com/envoyproxy/go-control-plane/envoy/extensions/http/early_header_mutation/header_mutation/v3"
+	matcher "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 	"sluice.dev/sluice/controlplane/config"
-	"sluice.dev/sluice/filters/identity"
 )
 
 // requestTimes bound how long a whole request may take to arrive. Uploads
 // through the runtime are long.
 var requestTimes = map[string]time.Duration{config.Gateway: 5 * time.Minute, config.Runtime: time.Hour}
 
-func (s *Set) listener(name, addr string) (*listener.Listener, error) {
+// ownHeaders is what the names of our own request headers begin with, the
+// identity's among them.
+const ownHeaders = "x-sluice-"
+
+func (s *Set) listener(name, addr string, change ...func(*hcm.HttpConnectionManager)) (*listener.Listener, error) {
 	address, err := socketAddress(addr)
 	if err != nil {
 		return nil, err
 	}
-	manager, err := s.manager(name)
+	manager, err := s.manager(name, change...)
 	if err != nil {
 		return nil, err
 	}
@@ -34,6 +38,8 @@ func (s *Set) listener(name, addr string) (*listener.Listener, error) {
 		Address:                       address,
 		EnableReusePort:               wrapperspb.Bool(true),
 		PerConnectionBufferLimitBytes: u32(bufferLimit),
+		// A worker with many new clients goes on serving the old ones in between.
+		MaxConnectionsToAcceptPerSocketEvent: u32(16),
 		FilterChains: []*listener.FilterChain{{Filters: []*listener.Filter{{
 			Name:       "envoy.filters.network.http_connection_manager",
 			ConfigType: &listener.Filter_TypedConfig{TypedConfig: manager},
@@ -41,8 +47,9 @@ func (s *Set) listener(name, addr string) (*listener.Listener, error) {
 	}, nil
 }
 
-// manager follows Envoy's own list for an edge that the internet can reach.
-func (s *Set) manager(name string) (*anypb.Any, error) {
+// manager follows Envoy's own list for an edge that the internet can reach; change
+// is what a listener has of its own.
+func (s *Set) manager(name string, change ...func(*hcm.HttpConnectionManager)) (*anypb.Any, error) {
 	m := &hcm.HttpConnectionManager{
 		StatPrefix: name,
 		RouteSpecifier: &hcm.HttpConnectionManager_Rds{Rds: &hcm.Rds{
@@ -78,6 +85,15 @@ func (s *Set) manager(name string) (*anypb.Any, error) {
 			MaxConcurrentStreams:        u32(100),
 			InitialStreamWindowSize:     u32(64 << 10),
 			InitialConnectionWindowSize: u32(1 << 20),
+			// A peer that is gone without a word holds its streams for so long.
+			ConnectionKeepalive: &core.KeepaliveSettings{Interval: seconds(30), Timeout: seconds(10)},
+			// What a peer can make Envoy queue or read for nothing. A flood of
+			// resets is bounded by the runtime keys of the bootstrap.
+			MaxOutboundFrames:                            u32(2000),
+			MaxOutboundControlFrames:                     u32(500),
+			MaxConsecutiveInboundFramesWithEmptyPayload:  u32(1),
+			MaxInboundPriorityFramesPerStream:            u32(20),
+			MaxInboundWindowUpdateFramesPerDataFrameSent: u32(10),
 		},
 
 		// The request id is ours, and every answer shows it.
@@ -90,6 +106,9 @@ func (s *Set) manager(name string) (*anypb.Any, error) {
 
 		EarlyHeaderMutationExtensions: []*core.TypedExtensionConfig{dropForged()},
 		LocalReplyConfig:              s.localReplies(),
+	}
+	for _, f := range change {
+		f(m)
 	}
 	if err := m.ValidateAll(); err != nil {
 		return nil, err
@@ -122,14 +141,18 @@ func discovered(name string, disabled bool) *hcm.HttpFilter {
 	}
 }
 
-// dropForged removes what a client sends under the names of our own headers,
-// before any filter runs: the identity, and the request id, which Envoy keeps
-// from a client on loopback whatever counts as internal. Variants with
-// underscores never get here.
+// dropForged removes what a client sends under the names of our own headers and
+// of those by which Envoy is steered, before any filter runs. Envoy would keep
+// the latter, and the request id, from a client on loopback, whatever counts as
+// internal. Variants with underscores never get here.
 func dropForged() *core.TypedExtensionConfig {
-	var drop []*mutation.HeaderMutation
-	for _, name := range []string{identity.Header, "x-request-id"} {
-		drop = append(drop, &mutation.HeaderMutation{Action: &mutation.HeaderMutation_Remove{Remove: name}})
+	drop := []*mutation.HeaderMutation{{Action: &mutation.HeaderMutation_Remove{Remove: "x-request-id"}}}
+	for _, prefix := range []string{ownHeaders, "x-envoy-"} {
+		drop = append(drop, &mutation.HeaderMutation{Action: &mutation.HeaderMutation_RemoveOnMatch_{
+			RemoveOnMatch: &mutation.HeaderMutation_RemoveOnMatch{KeyMatcher: &matcher.StringMatcher{
+				MatchPattern: &matcher.StringMatcher_Prefix{Prefix: prefix},
+			}},
+		}})
 	}
 	return extension("envoy.http.early_header_mutation.header_mutation", &early.HeaderMutation{Mutations: drop})
 }

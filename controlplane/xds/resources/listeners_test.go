@@ -1,6 +1,7 @@
 package resources
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	core "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	hcm "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	"sluice.dev/sluice/controlplane/config"
+	"sluice.dev/sluice/filters/identity"
 )
 
 func managers(t *testing.T, s *Set) map[string]*hcm.HttpConnectionManager {
@@ -47,7 +49,12 @@ func TestListenersFollowTheEdgeChecklist(t *testing.T) {
 			"connections do not idle":        within(m.CommonHttpProtocolOptions.IdleTimeout.AsDuration(), time.Hour),
 			"headers are small":              m.MaxRequestHeadersKb.GetValue() <= 60 && m.CommonHttpProtocolOptions.MaxHeadersCount.GetValue() <= 100,
 			"few streams on a connection":    m.Http2ProtocolOptions.MaxConcurrentStreams.GetValue() <= 100,
-			"small windows":                  m.Http2ProtocolOptions.InitialStreamWindowSize.GetValue() <= 64<<10,
+			"small windows":                  m.Http2ProtocolOptions.InitialStreamWindowSize.GetValue() <= 64<<10 && m.Http2ProtocolOptions.InitialConnectionWindowSize.GetValue() <= 1<<20,
+			"dead peers are noticed":         within(m.Http2ProtocolOptions.ConnectionKeepalive.GetInterval().AsDuration(), time.Minute),
+			"floods of frames are bounded":   m.Http2ProtocolOptions.MaxOutboundFrames.GetValue() <= 2000 && m.Http2ProtocolOptions.MaxOutboundControlFrames.GetValue() <= 500,
+			"floods of nothing too":          m.Http2ProtocolOptions.MaxConsecutiveInboundFramesWithEmptyPayload.GetValue() == 1 && m.Http2ProtocolOptions.MaxInboundPriorityFramesPerStream.GetValue() <= 20,
+			"a bad message ends its peer":    !m.StreamErrorOnInvalidHttpMessage.GetValue() && m.HttpProtocolOptions.GetAllowChunkedLength() == false && !m.HttpProtocolOptions.GetAcceptHttp_10(),
+			"no tracing by strangers":        m.ForwardClientCertDetails == hcm.HttpConnectionManager_SANITIZE && m.Tracing == nil,
 			"the request id is ours":         m.GenerateRequestId.GetValue() && !m.PreserveExternalRequestId && m.AlwaysSetRequestIdInResponse,
 			"no upgrades":                    len(m.UpgradeConfigs) == 0,
 			"no trace of the proxy":          m.Via == "" && m.ServerHeaderTransformation == hcm.HttpConnectionManager_PASS_THROUGH,
@@ -65,6 +72,13 @@ func TestListenersFollowTheEdgeChecklist(t *testing.T) {
 }
 
 func within(d, most time.Duration) bool { return d > 0 && d <= most }
+
+func TestIdentityIsAmongOurHeaders(t *testing.T) {
+	t.Parallel()
+	if !strings.HasPrefix(identity.Header, ownHeaders) {
+		t.Errorf("clients could forge %s", identity.Header)
+	}
+}
 
 func TestFiltersAreOffUnlessARouteTurnsThemOn(t *testing.T) {
 	t.Parallel()
@@ -129,5 +143,41 @@ func TestAddressesGoByEDSAndNamesByDNS(t *testing.T) {
 	}
 	if runtime.GetType() != cluster.Cluster_STRICT_DNS || runtime.LoadAssignment == nil || s.Endpoints["runtime"] != nil {
 		t.Errorf("runtime: %v", runtime)
+	}
+}
+
+func TestTLSAndHTTP3(t *testing.T) {
+	t.Parallel()
+	s := build(t, defaults(t), Options{Addresses: addresses})
+	at := Addresses{Gateway: "127.0.0.1:8080", Runtime: "127.0.0.1:8090"}
+	for what, c := range map[string]struct {
+		tls   string
+		http3 bool
+		want  int // listeners
+	}{
+		"plain": {"", false, 2}, "TLS": {"/s/listener.json", false, 2}, "HTTP/3": {"/s/listener.json", true, 4}, "HTTP/3 without TLS": {"", true, 2},
+	} {
+		at.TLS, at.HTTP3 = c.tls, c.http3
+		listeners, err := s.Listeners(at)
+		if err != nil || len(listeners) != c.want {
+			t.Fatalf("%s: %d listeners, %v", what, len(listeners), err)
+		}
+		for name, l := range listeners {
+			quic := strings.HasSuffix(name, HTTP3Suffix)
+			if quic != (l.UdpListenerConfig != nil) || quic != (l.Address.GetSocketAddress().Protocol == core.SocketAddress_UDP) {
+				t.Errorf("%s: %s is %v", what, name, l)
+			}
+			if socket := l.FilterChains[0].TransportSocket; (socket != nil) != (c.tls != "") {
+				t.Errorf("%s: %s has %v", what, name, socket)
+			}
+			m := &hcm.HttpConnectionManager{}
+			if err := l.FilterChains[0].Filters[0].GetTypedConfig().UnmarshalTo(m); err != nil {
+				t.Fatal(err)
+			}
+			announces := slices.ContainsFunc(m.HttpFilters, func(f *hcm.HttpFilter) bool { return f.Name == "envoy.filters.http.header_mutation" })
+			if announces != (c.want == 4 && !quic) || m.HttpFilters[len(m.HttpFilters)-1].Name != "envoy.filters.http.router" {
+				t.Errorf("%s: filters of %s: %v", what, name, m.HttpFilters)
+			}
+		}
 	}
 }

@@ -76,7 +76,7 @@ func (s *Set) replyHeaders() []*core.HeaderValueOption {
 		setHeader("x-request-id", `%COALESCE({"operators":["STREAM_ID","UNIQUE_ID"]})%`),
 		setHeader("x-ratelimit-limit", limit),
 		setHeader("x-ratelimit-remaining", limit),
-		setHeader("x-ratelimit-reset", "%START_TIME(%s)%"),
+		setHeader("x-ratelimit-reset", "%EMIT_TIME(%s)%"),
 		setHeader("ratelimit-policy", string(all.AppendPolicy(nil))),
 		setHeader("ratelimit", string(all.AppendState(nil, 0))),
 		setHeader(ratelimit.WindowHeader, ratelimit.WindowValue),

@@ -45,8 +45,16 @@ type Set struct {
 	keys     map[string]string // of routes' policies, by name
 }
 
-// Addresses are where one edge listens: host:port each.
-type Addresses struct{ Gateway, Runtime string }
+// Addresses are where and how one edge listens.
+type Addresses struct {
+	// Gateway and Runtime are host:port; empty: not there.
+	Gateway, Runtime string
+	// TLS is the file of the edge that holds the secret ListenerSecret; empty:
+	// without TLS.
+	TLS string
+	// HTTP3 adds HTTP/3 on the same ports of UDP. It needs TLS.
+	HTTP3 bool
+}
 
 // Build compiles document d, which must be valid, with the policy p made of it.
 // Addresses that CheckUpstreams has something against are left out: one bad
@@ -87,11 +95,31 @@ func (s *Set) Listeners(a Addresses) (map[string]*listener.Listener, error) {
 		if addr == "" {
 			continue
 		}
-		l, err := s.listener(name, addr)
+		ls, err := s.listenersAt(name, addr, a)
 		if err != nil {
 			return nil, fmt.Errorf("listener %s: %w", name, err)
 		}
-		out[name] = l
+		for _, l := range ls {
+			out[l.Name] = l
+		}
 	}
 	return out, nil
+}
+
+// listenersAt returns the listener at addr, and the one for HTTP/3 if a has it.
+func (s *Set) listenersAt(name, addr string, a Addresses) ([]*listener.Listener, error) {
+	if a.TLS == "" || !a.HTTP3 {
+		l, err := s.listener(name, addr)
+		if err == nil && a.TLS != "" {
+			overTLS(l, a.TLS)
+		}
+		return []*listener.Listener{l}, err
+	}
+	l, err := s.listener(name, addr, announced(addr))
+	if err != nil {
+		return nil, err
+	}
+	overTLS(l, a.TLS)
+	q, err := s.overQUIC(l, name, a.TLS)
+	return []*listener.Listener{l, q}, err
 }

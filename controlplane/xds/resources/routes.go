@@ -18,9 +18,12 @@ import (
 )
 
 const (
-	defaultTimeout     = 30 * time.Second
-	defaultStreamIdle  = 5 * time.Minute
-	defaultRetries     = 2
+	defaultTimeout    = 30 * time.Second
+	defaultStreamIdle = 5 * time.Minute
+	defaultRetries    = 2
+	// stalled is how long a request may arrive without a byte. On routes that take
+	// longer to answer it is a little more than that.
+	stalled            = 15 * time.Second
 	maxDirectBodyBytes = 4096
 )
 
@@ -30,8 +33,7 @@ func (s *Set) routeTable(listener string) (*route.RouteConfiguration, error) {
 	if err != nil {
 		return nil, err
 	}
-	vh := &route.VirtualHost{Name: "all", Domains: []string{"*"}}
-	arrange(vh, routes)
+	vh := &route.VirtualHost{Name: "all", Domains: []string{"*"}, Matcher: onlySingle(arrange(routes))}
 	return &route.RouteConfiguration{
 		Name:                           listener,
 		VirtualHosts:                   []*route.VirtualHost{vh},
@@ -88,18 +90,22 @@ func methodsRank(r config.Route) int {
 // answers these by their names; the statuses here are what Envoy would say
 // should it ever get as far.
 func catchAll(listener string) []branched {
-	prefix := func(name, path string, status uint32) branched {
-		return branched{path, &route.Route{
-			Name: name, Metadata: named(name),
-			Match:  &route.RouteMatch{PathSpecifier: &route.RouteMatch_Prefix{Prefix: path}},
-			Action: &route.Route_DirectResponse{DirectResponse: &route.DirectResponseAction{Status: status}},
-		}}
-	}
-	absent := prefix(config.Absent, "/", 404)
+	tunnel := direct(config.Absent, "/", 404)
+	tunnel.Match = &route.RouteMatch{PathSpecifier: &route.RouteMatch_ConnectMatcher_{ConnectMatcher: &route.RouteMatch_ConnectMatcher{}}}
+	last := []branched{{"/", direct(config.Absent, "/", 404)}, {"/", tunnel}} // CONNECT has no path to match
 	if listener == config.Gateway {
-		return []branched{prefix(config.Unmapped, "/v1/", 403), absent}
+		return slices.Insert(last, 0, branched{"/v1/", direct(config.Unmapped, "/v1/", 403)})
 	}
-	return []branched{absent}
+	return last
+}
+
+// direct answers everything below path by itself.
+func direct(name, path string, status uint32) *route.Route {
+	return &route.Route{
+		Name: name, Metadata: named(name),
+		Match:  &route.RouteMatch{PathSpecifier: &route.RouteMatch_Prefix{Prefix: path}},
+		Action: &route.Route_DirectResponse{DirectResponse: &route.DirectResponseAction{Status: status}},
+	}
 }
 
 // methods returns the methods of r, each of which gets an Envoy route of its
@@ -186,10 +192,12 @@ func match(r config.Route, p config.Pattern, method string) *route.RouteMatch {
 }
 
 func (s *Set) action(r config.Route, method string) *route.RouteAction {
+	timeout := r.Timeout.Or(defaultTimeout)
 	a := &route.RouteAction{
 		ClusterSpecifier:            &route.RouteAction_Cluster{Cluster: r.Product},
 		ClusterNotFoundResponseCode: route.RouteAction_SERVICE_UNAVAILABLE,
-		Timeout:                     durationpb.New(r.Timeout.Or(defaultTimeout)),
+		Timeout:                     durationpb.New(timeout),
+		IdleTimeout:                 durationpb.New(max(stalled, timeout+time.Second)),
 		RetryPolicy:                 retries(s.products[r.Product], method),
 	}
 	if r.Streaming {

@@ -25,7 +25,7 @@ func compiled(t *testing.T, r config.Route) []*route.Route {
 		Routes:   []config.Route{r},
 	}
 	rc := build(t, d, Options{}).Routes[r.ListenerName()]
-	return slices.DeleteFunc(rc.VirtualHosts[0].Routes, func(r *route.Route) bool { return !strings.HasPrefix(r.Name, "it@") })
+	return slices.DeleteFunc(flat(t, rc.VirtualHosts[0]), func(r *route.Route) bool { return !strings.HasPrefix(r.Name, "it@") })
 }
 
 func TestProductSeesTheCredentialOnlyWhereTheRouteSaysSo(t *testing.T) {
@@ -44,8 +44,9 @@ func TestTimeouts(t *testing.T) {
 		route       config.Route
 		total, idle time.Duration
 	}{
-		"by default":      {config.Route{}, 30 * time.Second, 0},
-		"given":           {config.Route{Timeout: "2s"}, 2 * time.Second, 0},
+		"by default":      {config.Route{}, 30 * time.Second, 31 * time.Second},
+		"given":           {config.Route{Timeout: "2s"}, 2 * time.Second, 15 * time.Second},
+		"long":            {config.Route{Timeout: "10m"}, 10 * time.Minute, 10*time.Minute + time.Second},
 		"streaming":       {config.Route{Streaming: true}, 0, 5 * time.Minute},
 		"streaming given": {config.Route{Streaming: true, Timeout: "90s"}, 0, 90 * time.Second},
 	} {

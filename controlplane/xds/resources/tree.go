@@ -50,13 +50,13 @@ func literal(p config.Pattern) string {
 	return b.String()
 }
 
-// arrange puts routes, in their order, into the virtual host: as a tree that
-// leads to short lists by the start of the path, or as one list.
+// arrange puts routes, in their order, into a tree that leads to short lists by
+// the start of the path, or into one list.
 //
 // The longest branch that the path begins with is taken, and none other. So
 // each branch has, besides its own routes, those with a shorter start: they
 // too could match a path under it. Which one does is decided in the list.
-func arrange(vh *route.VirtualHost, routes []branched) {
+func arrange(routes []branched) *tree.Matcher_OnMatch {
 	branches := map[string]*route.RouteList{}
 	for _, r := range routes {
 		if b := branchOf(r.start); b != "/" {
@@ -73,10 +73,9 @@ func arrange(vh *route.VirtualHost, routes []branched) {
 		}
 	}
 	if len(routes) < treeFrom || copies > treeCopies*len(routes) {
-		vh.Routes = all.Routes
-		return
+		return take(all)
 	}
-	vh.Matcher = byPath(branches, rest(routes))
+	return &tree.Matcher_OnMatch{OnMatch: &tree.Matcher_OnMatch_Matcher{Matcher: byPath(branches, rest(routes))}}
 }
 
 // under returns the branches, of a sorted list, in which a route with the given
@@ -126,7 +125,7 @@ func byPath(branches map[string]*route.RouteList, rest *route.RouteList) *tree.M
 	}
 	return &tree.Matcher{
 		MatcherType: &tree.Matcher_MatcherTree_{MatcherTree: &tree.Matcher_MatcherTree{
-			Input:    typed("path", &matcher.HttpRequestHeaderMatchInput{HeaderName: ":path"}),
+			Input:    headerInput(":path"),
 			TreeType: &tree.Matcher_MatcherTree_PrefixMatchMap{PrefixMatchMap: m},
 		}},
 		OnNoMatch: take(rest),
@@ -135,6 +134,11 @@ func byPath(branches map[string]*route.RouteList, rest *route.RouteList) *tree.M
 
 func take(list *route.RouteList) *tree.Matcher_OnMatch {
 	return &tree.Matcher_OnMatch{OnMatch: &tree.Matcher_OnMatch_Action{Action: typed("routes", list)}}
+}
+
+// headerInput is the value of a request's header, several of one name joined by commas.
+func headerInput(name string) *core.TypedExtensionConfig {
+	return typed(strings.TrimPrefix(name, ":"), &matcher.HttpRequestHeaderMatchInput{HeaderName: name})
 }
 
 func typed(name string, m proto.Message) *core.TypedExtensionConfig {

@@ -17,14 +17,21 @@ import (
 // a plain list would have them is not promised.
 func flat(t *testing.T, vh *route.VirtualHost) []*route.Route {
 	t.Helper()
-	if vh.Matcher == nil {
-		return vh.Routes
+	on := vh.Matcher.OnNoMatch
+	branches := branchesOf(on)
+	if branches == nil {
+		return routesOf(t, on)
 	}
-	all := routesOf(t, vh.Matcher.OnNoMatch)
-	for _, m := range vh.Matcher.GetMatcherTree().GetPrefixMatchMap().Map {
+	all := routesOf(t, on.GetMatcher().OnNoMatch)
+	for _, m := range branches {
 		all = append(all, routesOf(t, m)...)
 	}
 	return all
+}
+
+// branchesOf returns the branches of a tree, and nil of a list.
+func branchesOf(on *tree.Matcher_OnMatch) map[string]*tree.Matcher_OnMatch {
+	return on.GetMatcher().GetMatcherTree().GetPrefixMatchMap().GetMap()
 }
 
 func routesOf(t *testing.T, m *tree.Matcher_OnMatch) []*route.Route {
@@ -37,19 +44,18 @@ func routesOf(t *testing.T, m *tree.Matcher_OnMatch) []*route.Route {
 }
 
 // choose does what Envoy does with a path: the longest branch, then its list.
-func choose(t *testing.T, vh *route.VirtualHost, path string) string {
+func choose(t *testing.T, on *tree.Matcher_OnMatch, path string) string {
 	t.Helper()
-	list := vh.Routes
-	if vh.Matcher != nil {
-		at, longest := vh.Matcher.OnNoMatch, ""
-		for b, m := range vh.Matcher.GetMatcherTree().GetPrefixMatchMap().Map {
-			if strings.HasPrefix(path, b) && len(b) > len(longest) {
-				at, longest = m, b
-			}
-		}
-		list = routesOf(t, at)
+	at, longest := on, ""
+	if m := on.GetMatcher(); m != nil {
+		at = m.OnNoMatch
 	}
-	return first(list, path)
+	for b, m := range branchesOf(on) {
+		if strings.HasPrefix(path, b) && len(b) > len(longest) {
+			at, longest = m, b
+		}
+	}
+	return first(routesOf(t, at), path)
 }
 
 // first is the name of the first route of a list that matches.
@@ -102,17 +108,16 @@ func TestTreeChoosesAsAListWould(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		vh, list := &route.VirtualHost{}, []*route.Route{}
-		arrange(vh, sorted)
+		on, list := arrange(sorted), []*route.Route{}
 		for _, b := range sorted {
 			list = append(list, b.route)
 		}
-		if vh.Matcher != nil {
+		if on.GetMatcher() != nil {
 			trees++
 		}
 		for range 50 {
 			path := strings.ReplaceAll(pick(), "{x}", "z") + []string{"", "", "/", "d"}[random.IntN(4)]
-			if got, want := choose(t, vh, path), first(list, path); got != want {
+			if got, want := choose(t, on, path), first(list, path); got != want {
 				t.Fatalf("%s goes to %q, want %q, of %+v", path, got, want, d.Routes)
 			}
 		}
@@ -125,8 +130,8 @@ func TestTreeChoosesAsAListWould(t *testing.T) {
 func TestDefaultTablesAreTreesOfShortLists(t *testing.T) {
 	t.Parallel()
 	s := build(t, defaults(t), Options{Addresses: addresses})
-	vh := s.Routes[config.Gateway].VirtualHosts[0]
-	for b, m := range vh.Matcher.GetMatcherTree().GetPrefixMatchMap().Map {
+	on := s.Routes[config.Gateway].VirtualHosts[0].Matcher.OnNoMatch
+	for b, m := range branchesOf(on) {
 		if n := len(routesOf(t, m)); n > 20 {
 			t.Errorf("%s has %d routes", b, n)
 		}
@@ -136,7 +141,7 @@ func TestDefaultTablesAreTreesOfShortLists(t *testing.T) {
 		"/v1/streamsx": config.Unmapped, "/v1/": config.Unmapped, "/v1": config.Absent, "/": config.Absent, "/healthz": config.Absent,
 		"/v1/webhooks/wh_1/test": "webhooks.read", "/docs/errors/x": "docs", "/v1/nothing/here": config.Unmapped,
 	} {
-		if got := choose(t, vh, path); got != want {
+		if got := choose(t, on, path); got != want {
 			t.Errorf("%s goes to %s, want %s", path, got, want)
 		}
 	}
@@ -155,10 +160,11 @@ func TestTableOfVariablesStaysAList(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if vh := rc.VirtualHosts[0]; vh.Matcher != nil || len(vh.Routes) != 82 {
-		t.Errorf("%d routes", len(vh.Routes))
+	on := rc.VirtualHosts[0].Matcher.OnNoMatch
+	if on.GetMatcher() != nil || len(routesOf(t, on)) != 83 {
+		t.Errorf("%v", on)
 	}
-	if !slices.ContainsFunc(rc.VirtualHosts[0].Routes, func(r *route.Route) bool { return r.Name == "l7" }) {
+	if !slices.ContainsFunc(routesOf(t, on), func(r *route.Route) bool { return r.Name == "l7" }) {
 		t.Error("a route is missing")
 	}
 }

@@ -1,0 +1,11 @@
+;; A filter program that lets every request pass, but traps on one with 40 headers
+;; or more: it stands for a crash that a request can cause.
+;; trap.wasm is made of it by: wasm-as trap.wat -o trap.wasm
+(module
+  (memory (export "memory") 1)
+  (func (export "_initialize"))
+  (func (export "proxy_abi_version_0_2_1"))
+  (func (export "proxy_on_memory_allocate") (param i32) (result i32) (i32.const 1024))
+  (func (export "proxy_on_request_headers") (param $context i32) (param $headers i32) (param $end i32) (result i32)
+    (if (i32.ge_u (local.get $headers) (i32.const 40)) (then (unreachable)))
+    (i32.const 0)))
