@@ -1,6 +1,7 @@
 package envoy
 
 import (
+	"encoding/hex"
 	"flag"
 	"os"
 	"os/exec"
@@ -173,14 +174,18 @@ func findEnvoy(t *testing.T) string {
 func wasmDir(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	text, err := os.ReadFile(filepath.Join("testdata", "idle.wasm"))
+	text, err := os.ReadFile(filepath.Join("testdata", "idle.wasm.hex"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := hex.DecodeString(strings.Join(strings.Fields(string(text)), ""))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Mkdir(filepath.Join(dir, "wasm"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "wasm", "keysync.wasm"), text, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "wasm", "keysync.wasm"), program, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	return dir

@@ -1,5 +1,5 @@
 ;; The smallest program that Envoy loads as a proxy-wasm plugin: it does nothing.
-;; idle.wasm is made of it by: wasm-as idle.wat -o idle.wasm
+;; idle.wasm.hex is made of it by: wasm-as idle.wat -o - | xxd -p -c 64
 (module
   (memory (export "memory") 1)
   (func (export "_initialize"))

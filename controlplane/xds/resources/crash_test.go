@@ -1,6 +1,7 @@
 package resources
 
 import (
+	"encoding/hex"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -32,8 +33,8 @@ func crashing(t *testing.T, program string, more ...config.Route) (addr string, 
 		"api": product.Listener.Addr().String(), "media": product.Listener.Addr().String(), "runtime": product.Listener.Addr().String(),
 	}})
 	file := static(t, s, Addresses{Gateway: "127.0.0.1:0"})
-	trap, err := filepath.Abs(filepath.Join("testdata", "trap.wasm"))
-	if err != nil {
+	trap := filepath.Join(t.TempDir(), "trap.wasm")
+	if err := os.WriteFile(trap, trapProgram(t), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(file)
@@ -109,4 +110,18 @@ func TestCrashOfChatCapsLeavesTheEdgeAlone(t *testing.T) {
 		}
 	}
 	recovered(t, addr, "/capped")
+}
+
+// trapProgram is testdata/trap.wat as WASM.
+func trapProgram(t *testing.T) []byte {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", "trap.wasm.hex"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := hex.DecodeString(strings.Join(strings.Fields(string(text)), ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return program
 }

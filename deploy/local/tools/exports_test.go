@@ -1,10 +1,12 @@
 package tools
 
 import (
+	"encoding/hex"
 	"errors"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -43,7 +45,11 @@ func TestAModuleThatExportsMallocIsRefused(t *testing.T) {
 
 func TestExportsOfARealModule(t *testing.T) {
 	t.Parallel()
-	module, err := os.ReadFile(filepath.Join("..", "..", "..", "envoy", "testdata", "idle.wasm"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "envoy", "testdata", "idle.wasm.hex"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	module, err := hex.DecodeString(strings.Join(strings.Fields(string(text)), ""))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,6 @@
 ;; A filter program that lets every request pass, but traps on one with 40 headers
 ;; or more: it stands for a crash that a request can cause.
-;; trap.wasm is made of it by: wasm-as trap.wat -o trap.wasm
+;; trap.wasm.hex is made of it by: wasm-as trap.wat -o - | xxd -p -c 64
 (module
   (memory (export "memory") 1)
   (func (export "_initialize"))
