@@ -113,7 +113,7 @@ func (c Config) validate() error {
 		}
 	}
 	if c.Secrets != "" && !filepath.IsAbs(c.Secrets) {
-		errs = append(errs, fmt.Errorf("Secrets: %q is no absolute path", c.Secrets))
+		errs = append(errs, fmt.Errorf("field Secrets: %q is no absolute path", c.Secrets))
 	}
 	if c.HTTP3 && c.Secrets == "" {
 		errs = append(errs, errors.New("HTTP3 needs Secrets"))
