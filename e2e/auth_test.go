@@ -127,7 +127,7 @@ func TestTwoCredentialsAreNone(t *testing.T) {
 	t.Parallel()
 	s := theStack(t)
 	key := s.dev["SLUICE_API_KEY"]
-	wantError(t, call(t, http.MethodGet, s.url("/v1/streams"), key, nil, "Authorization", "Bearer "+key), 401, "invalid_api_key")
+	wantError(t, call(t, http.MethodGet, s.url("/v1/streams"), key, nil, "Authorization", "Bearer "+key), 400, "repeated_header")
 }
 
 // accepted waits until the edge lets key list streams.

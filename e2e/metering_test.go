@@ -29,10 +29,15 @@ type amounts struct {
 // usage reads the stack's usage of the last hour, by what is asked for.
 func (s *stack) usage(t testing.TB, by string) []amounts {
 	t.Helper()
-	q := url.Values{"granularity": {"hour"}, "group_by": {by}, "limit": {"100"}}
-	r := call(t, http.MethodGet, s.url("/v1/billing/usage?"+q.Encode()), s.dev["SLUICE_API_KEY"], nil)
-	wantStatus(t, r, 200)
-	return into[struct{ Data []amounts }](t, r).Data
+	var all []amounts
+	for more := true; more; {
+		q := url.Values{"granularity": {"hour"}, "group_by": {by}, "limit": {"100"}, "offset": {strconv.Itoa(len(all))}}
+		r := call(t, http.MethodGet, s.url("/v1/billing/usage?"+q.Encode()), s.dev["SLUICE_API_KEY"], nil)
+		wantStatus(t, r, 200)
+		page := into[struct{ Data []amounts }](t, r).Data
+		all, more = append(all, page...), len(page) == 100
+	}
+	return all
 }
 
 // ofKey sums up the usage of one key, by route and status.
