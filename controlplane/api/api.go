@@ -131,7 +131,7 @@ func mount(r chi.Router, list []Routes) {
 // handler that panics.
 func (c Config) router() *chi.Mux {
 	r := chi.NewRouter()
-	r.Use(c.recoverer, audit.Middleware(sessions.ClientAddress))
+	r.Use(c.recoverer, audit.Middleware(identity.ClientAddress))
 	r.NotFound(c.Respond.NotFound)
 	r.MethodNotAllowed(func(w http.ResponseWriter, q *http.Request) {
 		for _, m := range []string{"DELETE", "GET", "PATCH", "POST", "PUT"} {
