@@ -82,6 +82,7 @@ func Public(c Config) http.Handler {
 		r.Use(c.anyCaller(s), once.Wrap)
 		people.Routes(r, c.need)
 		c.billing().Routes(r, c.need)
+		accounts.API{Store: accounts.Store{DB: c.DB}, Respond: c.Respond}.Routes(r, c.need)
 	})
 	r.Group(func(r chi.Router) {
 		r.Use(c.Identity.Require(c.Respond), once.Wrap)
