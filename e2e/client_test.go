@@ -73,6 +73,10 @@ func try(method, url, credential string, body any, headers ...string) (response,
 	}
 	defer res.Body.Close()
 	b, err := io.ReadAll(res.Body)
+	keepSecret("credential", credential)
+	if res.StatusCode == http.StatusCreated || method != http.MethodGet {
+		keepAnswer(string(b))
+	}
 	return response{res, string(b)}, err
 }
 

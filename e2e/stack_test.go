@@ -119,12 +119,17 @@ func startIn(t testing.TB, dir string, env map[string]string) *stack {
 		t.Fatalf("sluice up is not ready after %v\n%s", patience, s.out)
 	}
 	s.dev = readEnv(t, filepath.Join(s.dir, "dev.env"))
+	for name, value := range s.dev {
+		if isSecret(name) {
+			keepSecret(name, value)
+		}
+	}
 	return s
 }
 
-// stop ends the stack and removes its folder.
+// stop ends the stack, searches its logs for secrets and removes its folder.
 func (s *stack) stop() error {
-	return errors.Join(s.terminate(), os.RemoveAll(s.dir))
+	return errors.Join(s.terminate(), s.leaks(), os.RemoveAll(s.dir))
 }
 
 // terminate ends the stack as Ctrl-C does and reports how it ended.

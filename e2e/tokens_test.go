@@ -249,8 +249,29 @@ func TestAddressesOfAnAccount(t *testing.T) {
 		s.wantLists(t, address, key, address, status, "")
 	}
 	s.wantLists(t, "an account without a list", free, "198.51.100.7", 200, "")
+	s.wantAuditedAddress(t, "192.0.2.5, 198.51.100.7", "198.51.100.7")
 	allow()
 	s.wantLists(t, "the list is gone", key, "198.51.100.7", 200, "")
+}
+
+// wantAuditedAddress signs in from behind a proxy that wrote forwarded, with a
+// forged header of ours, and wants the audit log to name the address want.
+func (s *stack) wantAuditedAddress(t testing.TB, forwarded, want string) {
+	t.Helper()
+	r, err := try(http.MethodPost, s.url("/v1/auth/sessions"), "", map[string]string{"email": s.dev["SLUICE_USER_EMAIL"], "password": s.dev["SLUICE_USER_PASSWORD"]},
+		"X-Forwarded-For", forwarded, "X-Sluice-Client-Address", "203.0.113.6", "X-Envoy-External-Address", "203.0.113.6")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantStatus(t, r, http.StatusCreated)
+	r = call(t, http.MethodGet, s.dev["SLUICE_ADMIN_URL"]+"/admin/v1/audit?limit=1", s.dev["SLUICE_ADMIN_KEY"], nil)
+	wantStatus(t, r, http.StatusOK)
+	log := into[struct {
+		Data []struct{ Action, Address string }
+	}](t, r).Data
+	if len(log) != 1 || log[0].Action != "session.create" || log[0].Address != want {
+		t.Errorf("the audit log says %v, want %s", log, want)
+	}
 }
 
 func TestProductsOfAPlan(t *testing.T) {

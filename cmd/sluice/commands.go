@@ -31,6 +31,7 @@ func uses(env environment) []*cobra.Command {
 		appCommand(env),
 		sessionCommand(env),
 		limitCommand(env),
+		allowlistCommand(env),
 		applyCommand(env),
 		configCommand(env),
 		routeCommand(env),

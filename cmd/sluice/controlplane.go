@@ -133,14 +133,17 @@ func (e environment) api(pool *pgxpool.Pool, edges *xds.Server, adapter respond.
 		return api.Config{}, err
 	}
 	machines := e.agents(current, described.Text, verifier, adapter)
-	people := sessions.New(e.sessions(pool))
+	people, err := e.sessions(pool)
+	if err != nil {
+		return api.Config{}, err
+	}
 	apps := e.oauth(idempotency.DB{Pool: pool}, people)
 	documents := config.Admin{Store: config.Store{DB: pool}, Check: edges.Check, Respond: adapter}
 	return api.Config{
 		DB:           pool,
 		Respond:      adapter,
 		Identity:     verifier,
-		Sessions:     sessions.New(e.sessions(pool)),
+		Sessions:     people,
 		Region:       e.get("SLUICE_REGION"),
 		Version:      version,
 		AnswerSecret: s.answers,

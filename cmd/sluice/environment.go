@@ -50,7 +50,7 @@ var variables = []variable{
 	{"SLUICE_PUBLIC_URL", "", "public address of the gateway, for links; empty: http:// or https:// and SLUICE_GATEWAY_ADDR"},
 	{"SLUICE_REGION", "local", "region that /v1/health names"},
 	{"SLUICE_IDENTITY_SECRETS", "", "64 hexadecimal digits each, joined by commas: the first signs identity headers, all verify"},
-	{"SLUICE_SECRETS_KEY", "", "64 hexadecimal digits: encrypts stored secrets"},
+	{"SLUICE_SECRETS_KEY", "", "64 hexadecimal digits: encrypts stored secrets and the keys that sign tokens"},
 	{"SLUICE_FEED_TOKEN", "", "token that edges must show to read the key feed; empty: none"},
 	{"SLUICE_WEBHOOK_ALLOW_CIDRS", "", "private networks that webhooks may call, joined by commas"},
 	{"SLUICE_UPSTREAM_ALLOW_CIDRS", "any", "private networks that products of the configuration may be in, joined by commas; any: all; none: public addresses only"},

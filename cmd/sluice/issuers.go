@@ -4,7 +4,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"sluice.dev/sluice/controlplane/issuers"
 	"sluice.dev/sluice/controlplane/outbound"
-	"sluice.dev/sluice/controlplane/sessions"
 )
 
 // issuers keeps the public keys of those whose tokens are accepted at the edges.
@@ -13,10 +12,14 @@ func (e environment) issuers(pool *pgxpool.Pool) (*issuers.Service, error) {
 	if err != nil {
 		return nil, err
 	}
+	people, err := e.sessions(pool)
+	if err != nil {
+		return nil, err
+	}
 	return issuers.New(issuers.Config{
 		DB:     pool,
 		Own:    e.publicURL(),
-		Keys:   sessions.New(e.sessions(pool)).Keyring.Public,
+		Keys:   people.Keyring.Public,
 		Client: outbound.New(outbound.Config{Allow: allow, MaxBody: issuers.MaxBody}),
 	}), nil
 }

@@ -31,18 +31,23 @@ type services struct {
 	schedules *schedules.Service
 }
 
+// box seals the secrets that are stored.
+func (e environment) box() (*seal.Box, error) {
+	key, err := e.require("SLUICE_SECRETS_KEY")
+	if err != nil {
+		return nil, err
+	}
+	return seal.New(key)
+}
+
 // services builds them over pool; db is what their stores use, which is pool or
 // joins the transaction of a request that may be repeated. metrics is where they
 // register theirs.
 func (e environment) services(pool *pgxpool.Pool, db postgres.DB, metrics prometheus.Registerer) (s services, err error) {
-	key, err := e.require("SLUICE_SECRETS_KEY")
-	if err != nil {
+	if s.box, err = e.box(); err != nil {
 		return s, err
 	}
-	if s.box, err = seal.New(key); err != nil {
-		return s, err
-	}
-	answers, err := hkdf.Expand(sha256.New, []byte(key), "kept answers", len(s.answers))
+	answers, err := hkdf.Expand(sha256.New, []byte(e.get("SLUICE_SECRETS_KEY")), "kept answers", len(s.answers))
 	if err != nil {
 		return s, err
 	}

@@ -102,7 +102,11 @@ func (l *local) account(ctx context.Context, pool *pgxpool.Pool) error {
 	if err != nil {
 		return err
 	}
-	r, err := seed.Local(ctx, pool, seed.Config{Have: have, Sessions: sessions.New(l.env.sessions(pool))})
+	people, err := l.env.with(l.set).sessions(pool)
+	if err != nil {
+		return err
+	}
+	r, err := seed.Local(ctx, pool, seed.Config{Have: have, Sessions: people})
 	if err != nil {
 		return err
 	}
@@ -140,8 +144,12 @@ func (l *local) withPool(ctx context.Context, f func(*pgxpool.Pool) error) error
 }
 
 // sessions is how every process makes and checks session tokens.
-func (e environment) sessions(db postgres.DB) sessions.Config {
-	return sessions.Config{DB: db, Issuer: e.publicURL(), Audience: e.publicURL()}
+func (e environment) sessions(db postgres.DB) (*sessions.Service, error) {
+	box, err := e.box()
+	if err != nil {
+		return nil, err
+	}
+	return sessions.New(sessions.Config{DB: db, Issuer: e.publicURL(), Audience: e.publicURL(), Box: box}), nil
 }
 
 // serves returns nil once the edge answers keyed requests: its listeners, its

@@ -51,7 +51,7 @@ func (a *adminAPI) environment() environment {
 func runUse(t *testing.T, env environment, args ...string) (string, error) {
 	t.Helper()
 	root := &cobra.Command{Use: "sluice", SilenceUsage: true, SilenceErrors: true}
-	root.AddCommand(keyCommand(env), accountCommand(env), sessionCommand(env), limitCommand(env))
+	root.AddCommand(keyCommand(env), accountCommand(env), sessionCommand(env), limitCommand(env), allowlistCommand(env))
 	var out bytes.Buffer
 	root.SetOut(&out)
 	root.SetErr(io.Discard)
@@ -75,6 +75,9 @@ func TestCommandsAskTheAdminAPI(t *testing.T) {
 		"account list":                                    `GET /admin/v1/accounts?limit=50&offset=0`,
 		"session create --email a@b.example":              `POST /admin/v1/sessions {"email":"a@b.example"}`,
 		"limit set --account A --class c --per-minute 60": `PUT /admin/v1/accounts/A/limits/c {"per_minute":60}`,
+		"allowlist get --account A":                       `GET /admin/v1/accounts/A/allowlist`,
+		"allowlist set 192.0.2.0/24 2001:db8::1":          `PUT /admin/v1/accounts/acct_mine/allowlist {"addresses":["192.0.2.0/24","2001:db8::1"]}`,
+		"allowlist set":                                   `PUT /admin/v1/accounts/acct_mine/allowlist {"addresses":[]}`,
 		"limit list":                                      `GET /admin/v1/accounts/acct_mine/limits`,
 	} {
 		api := newAdminAPI(t, http.StatusOK, `{"data":[]}`)

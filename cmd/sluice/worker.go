@@ -19,7 +19,6 @@ import (
 	"sluice.dev/sluice/controlplane/respond"
 	schedproduct "sluice.dev/sluice/controlplane/schedules/product"
 	"sluice.dev/sluice/controlplane/schedules/run"
-	"sluice.dev/sluice/controlplane/sessions"
 	"sluice.dev/sluice/controlplane/telemetry"
 	"sluice.dev/sluice/runtime/media"
 	"sluice.dev/sluice/runtime/media/assets"
@@ -54,6 +53,10 @@ func runWorker(ctx context.Context, env environment) error {
 	if err != nil {
 		return err
 	}
+	people, err := env.sessions(pool)
+	if err != nil {
+		return err
+	}
 	r, err := env.jobs(ctx, pool, s, metrics)
 	if err != nil {
 		return err
@@ -61,7 +64,6 @@ func runWorker(ctx context.Context, env environment) error {
 	if err := r.Start(context.WithoutCancel(ctx)); err != nil {
 		return err
 	}
-	people := sessions.New(env.sessions(pool))
 	loops, ctx := errgroup.WithContext(ctx)
 	for _, run := range []func(context.Context){
 		workers.WebhookUpkeep{Deliverer: s.deliverer}.Run,

@@ -81,8 +81,22 @@ type addressList struct {
 	Addresses []netip.Prefix `json:"addresses"`
 }
 
+// allowlist answers GET accounts/{account}/allowlist.
 func (a API) allowlist(w http.ResponseWriter, r *http.Request) error {
-	list, err := a.Store.Allowlist(r.Context(), chi.URLParam(r, "account"))
+	return a.answerAllowlist(w, r, chi.URLParam(r, "account"))
+}
+
+// setAllowlist answers PUT accounts/{account}/allowlist.
+func (a API) setAllowlist(w http.ResponseWriter, r *http.Request) error {
+	texts, err := readAddresses(w, r)
+	if err != nil {
+		return err
+	}
+	return a.replaceAllowlist(w, r, chi.URLParam(r, "account"), texts)
+}
+
+func (a API) answerAllowlist(w http.ResponseWriter, r *http.Request, account string) error {
+	list, err := a.Store.Allowlist(r.Context(), account)
 	if err != nil {
 		return err
 	}
@@ -90,17 +104,19 @@ func (a API) allowlist(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (a API) setAllowlist(w http.ResponseWriter, r *http.Request) error {
-	var body struct {
-		Addresses []string `json:"addresses"`
-	}
-	if err := respond.Decode(w, r, bodyLimit, &body); err != nil {
-		return err
-	}
-	list, err := a.Store.SetAllowlist(r.Context(), chi.URLParam(r, "account"), body.Addresses)
+func (a API) replaceAllowlist(w http.ResponseWriter, r *http.Request, account string, texts []string) error {
+	list, err := a.Store.SetAllowlist(r.Context(), account, texts)
 	if err != nil {
 		return err
 	}
 	respond.JSON(w, http.StatusOK, addressList{list})
 	return nil
+}
+
+func readAddresses(w http.ResponseWriter, r *http.Request) ([]string, error) {
+	var body struct {
+		Addresses []string `json:"addresses"`
+	}
+	err := respond.Decode(w, r, bodyLimit, &body)
+	return body.Addresses, err
 }

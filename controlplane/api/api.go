@@ -82,6 +82,7 @@ func Public(c Config) http.Handler {
 		r.Use(c.anyCaller(s), once.Wrap)
 		people.Routes(r, c.need)
 		c.billing().Routes(r, c.need)
+		accounts.API{Store: accounts.Store{DB: c.DB}, Respond: c.Respond}.Routes(r, c.need)
 	})
 	r.Group(func(r chi.Router) {
 		r.Use(c.Identity.Require(c.Respond), once.Wrap)
@@ -131,7 +132,7 @@ func mount(r chi.Router, list []Routes) {
 // handler that panics.
 func (c Config) router() *chi.Mux {
 	r := chi.NewRouter()
-	r.Use(c.recoverer, audit.Middleware(sessions.ClientAddress))
+	r.Use(c.recoverer, audit.Middleware(identity.ClientAddress))
 	r.NotFound(c.Respond.NotFound)
 	r.MethodNotAllowed(func(w http.ResponseWriter, q *http.Request) {
 		for _, m := range []string{"DELETE", "GET", "PATCH", "POST", "PUT"} {

@@ -10,7 +10,7 @@ func TestEveryChangeIsAudited(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	session, admin := bearer(b.seeded.SessionToken), bearer(b.seeded.AdminKey)
-	from := header{"X-Forwarded-For": "10.9.9.9, 192.0.2.7", "X-Request-ID": "req-7"}
+	from := header{"X-Sluice-Client-Address": "192.0.2.7", "X-Forwarded-For": "192.0.2.7, 10.9.9.9", "X-Request-ID": "req-7"}
 	account := "/admin/v1/accounts/" + b.seeded.Account
 	_, key := call(b.public, "POST", "/v1/auth/keys", `{"name":"ci","scopes":["streams:read"]}`, session, from)
 	id := "/v1/auth/keys/" + key["id"].(string)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/controlplane/identity"
 	"sluice.dev/sluice/controlplane/oauth/page"
 	"sluice.dev/sluice/controlplane/oauth/rules"
 	"sluice.dev/sluice/controlplane/sessions"
@@ -116,7 +117,7 @@ func (h handlers) signIn(w http.ResponseWriter, r *http.Request) error {
 	if len(email) > 254 || len(password) > sessions.MaxPassword {
 		return h.signInAgain(w, r, s, controlplane.Errorf(decision.AuthRequired, "The e-mail address or the password is wrong."))
 	}
-	made, err := h.service.config.Sessions.SignIn(r.Context(), email, password, sessions.ClientAddress(r))
+	made, err := h.service.config.Sessions.SignIn(r.Context(), email, password, identity.ClientAddress(r))
 	if err != nil {
 		return h.signInAgain(w, r, s, err)
 	}

@@ -2,7 +2,6 @@ package oauth
 
 import (
 	"context"
-	"crypto/x509"
 	"fmt"
 	"time"
 
@@ -24,16 +23,16 @@ func keyringSigner(db postgres.DB, ring *sessions.Keyring, now func() time.Time)
 			return nil, err
 		}
 		var kid string
-		var der []byte
+		var stored []byte
 		err := db.QueryRow(ctx, `SELECT kid, private_der FROM signing_keys WHERE retired_at IS NULL OR retired_at > $1
 			ORDER BY created_at <= $2 DESC, CASE WHEN created_at <= $2 THEN created_at END DESC, created_at, kid LIMIT 1`,
-			now(), now().Add(-publishLead)).Scan(&kid, &der)
+			now(), now().Add(-publishLead)).Scan(&kid, &stored)
 		if err != nil {
 			return nil, fmt.Errorf("read signing key: %w", postgres.Unreachable(err))
 		}
-		private, err := x509.ParseECPrivateKey(der)
+		private, err := ring.Private(kid, stored)
 		if err != nil {
-			return nil, fmt.Errorf("parse signing key %s: %w", kid, err)
+			return nil, err
 		}
 		return func(c jwt.Claims) (string, error) {
 			t := jwt.NewWithClaims(jwt.SigningMethodES256, c)

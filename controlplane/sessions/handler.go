@@ -1,7 +1,6 @@
 package sessions
 
 import (
-	"net"
 	"net/http"
 	"strings"
 
@@ -20,7 +19,7 @@ const bodyLimit = 16 << 10
 type API struct {
 	Service *Service
 	Respond respond.Adapter
-	// Address tells the network address of a caller; nil: ClientAddress.
+	// Address tells the network address of a caller; nil: identity.ClientAddress.
 	Address func(*http.Request) string
 }
 
@@ -64,7 +63,7 @@ func (a API) signIn(w http.ResponseWriter, r *http.Request) error {
 	}
 	address := a.Address
 	if address == nil {
-		address = ClientAddress
+		address = identity.ClientAddress
 	}
 	session, err := a.Service.SignIn(r.Context(), body.Email, body.Password, address(r))
 	if err != nil {
@@ -129,19 +128,4 @@ func (a API) Require(next http.Handler) http.Handler {
 // are no credential.
 func singleHeader(r *http.Request, name string) string {
 	return strings.Join(r.Header.Values(name), ",")
-}
-
-// ClientAddress is the address that the edge saw: the last one in
-// X-Forwarded-For, which the edge itself adds. Without an edge it is that of the
-// connection.
-func ClientAddress(r *http.Request) string {
-	forwarded := strings.Split(singleHeader(r, "X-Forwarded-For"), ",")
-	if last := strings.TrimSpace(forwarded[len(forwarded)-1]); last != "" {
-		return last
-	}
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		return r.RemoteAddr
-	}
-	return host
 }

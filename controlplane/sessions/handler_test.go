@@ -99,23 +99,3 @@ func TestKeySet(t *testing.T) {
 		t.Fatal(k)
 	}
 }
-
-func TestClientAddress(t *testing.T) {
-	t.Parallel()
-	for want, c := range map[string]struct {
-		forwarded []string
-		remote    string
-	}{
-		"192.0.2.9":    {[]string{"10.0.0.1, 192.0.2.9"}, "127.0.0.1:1"},
-		"192.0.2.8":    {[]string{"6.6.6.6", "192.0.2.8"}, "127.0.0.1:1"},
-		"127.0.0.1":    {nil, "127.0.0.1:1"},
-		"2001:db8::1":  {nil, "[2001:db8::1]:1"},
-		"no port here": {[]string{""}, "no port here"},
-	} {
-		r := httptest.NewRequest("GET", "/", nil)
-		r.Header["X-Forwarded-For"], r.RemoteAddr = c.forwarded, c.remote
-		if got := ClientAddress(r); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
-	}
-}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/controlplane/postgres"
+	"sluice.dev/sluice/controlplane/webhooks/seal"
 )
 
 // Keyring holds the ES256 keys that sign tokens. They live in Postgres, so every
@@ -22,6 +23,8 @@ import (
 type Keyring struct {
 	// DB keeps the keys.
 	DB postgres.DB
+	// Box seals the private halves; nil: they are stored as they are.
+	Box *seal.Box
 	// Now is the clock; nil: time.Now.
 	Now func() time.Time
 
@@ -115,7 +118,7 @@ func (k *Keyring) all(ctx context.Context, fresh bool) ([]signingKey, error) {
 	}
 	rows, _ := k.DB.Query(ctx, `SELECT kid, private_der, created_at FROM signing_keys
 		WHERE retired_at IS NULL OR retired_at > $1 ORDER BY created_at DESC, kid`, k.now())
-	keys, err := pgx.CollectRows(rows, scanKey)
+	keys, err := pgx.CollectRows(rows, k.scan)
 	if err != nil {
 		return nil, fmt.Errorf("read signing keys: %w", postgres.Unreachable(err))
 	}
@@ -123,13 +126,13 @@ func (k *Keyring) all(ctx context.Context, fresh bool) ([]signingKey, error) {
 	return keys, nil
 }
 
-// scanKey reads a row of kid, private_der, created_at.
-func scanKey(row pgx.CollectableRow) (key signingKey, err error) {
-	var der []byte
-	if err := row.Scan(&key.kid, &der, &key.createdAt); err != nil {
+// scan reads a row of kid, private_der, created_at.
+func (k *Keyring) scan(row pgx.CollectableRow) (key signingKey, err error) {
+	var stored []byte
+	if err := row.Scan(&key.kid, &stored, &key.createdAt); err != nil {
 		return key, err
 	}
-	key.private, err = x509.ParseECPrivateKey(der)
+	key.private, err = k.Private(key.kid, stored)
 	return key, err
 }
 
@@ -163,13 +166,14 @@ func (k *Keyring) create(ctx context.Context, after time.Time) (added bool, err 
 	if err != nil {
 		return false, err
 	}
+	kid := thumbprint(&private.PublicKey)
 	err = postgres.InTx(ctx, k.DB, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `LOCK TABLE signing_keys IN SHARE ROW EXCLUSIVE MODE`); err != nil {
 			return fmt.Errorf("lock signing keys: %w", postgres.Unreachable(err))
 		}
 		tag, err := tx.Exec(ctx, `INSERT INTO signing_keys (kid, private_der, created_at) SELECT $1, $2, $3
 			WHERE NOT EXISTS (SELECT FROM signing_keys WHERE retired_at IS NULL AND created_at > $4)`,
-			thumbprint(&private.PublicKey), der, k.now(), after)
+			kid, k.sealed(kid, der), k.now(), after)
 		if err != nil {
 			return fmt.Errorf("store signing key: %w", postgres.Unreachable(err))
 		}

@@ -18,6 +18,7 @@ import (
 	"sluice.dev/sluice/controlplane/identity"
 	"sluice.dev/sluice/controlplane/postgres"
 	registry "sluice.dev/sluice/controlplane/scopes"
+	"sluice.dev/sluice/controlplane/webhooks/seal"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/filters/keytable"
 	"sluice.dev/sluice/filters/scopes"
@@ -36,6 +37,8 @@ type Config struct {
 	Issuer, Audience string
 	// TTL is how long a session lasts; 0: DefaultTTL.
 	TTL time.Duration
+	// Box seals the keys that sign tokens; nil: they are stored as they are.
+	Box *seal.Box
 	// Now is the clock; nil: time.Now.
 	Now func() time.Time
 }
@@ -54,7 +57,7 @@ func New(c Config) *Service {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	return &Service{config: c, Keyring: &Keyring{DB: c.DB, Now: c.Now}}
+	return &Service{config: c, Keyring: &Keyring{DB: c.DB, Box: c.Box, Now: c.Now}}
 }
 
 // Session is a new session with its token, which is shown this once.
@@ -248,8 +251,11 @@ const purgeBatch = 1000
 const SigningKeyAge = 30 * 24 * time.Hour
 
 // RotateSigningKey adds a signing key when the present one is older than
-// SigningKeyAge. It returns how many it added.
+// SigningKeyAge, and seals those that are not. It returns how many it added.
 func (s *Service) RotateSigningKey(ctx context.Context) (int, error) {
+	if err := s.Keyring.sealAll(ctx); err != nil {
+		return 0, err
+	}
 	added, err := s.Keyring.Rotate(ctx, SigningKeyAge, s.config.TTL)
 	if added {
 		return 1, err

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 	"sluice.dev/sluice/controlplane/config"
+	"sluice.dev/sluice/controlplane/identity"
 	"sluice.dev/sluice/filters/ratelimit"
 )
 
@@ -38,7 +39,9 @@ func (s *Set) routeTable(listener string) (*route.RouteConfiguration, error) {
 		Name:                           listener,
 		VirtualHosts:                   []*route.VirtualHost{vh},
 		MaxDirectResponseBodySizeBytes: u32(maxDirectBodyBytes),
-		ResponseHeadersToAdd:           []*core.HeaderValueOption{replaceHeader(ratelimit.WindowHeader, ratelimit.WindowValue)},
+		// Products learn who calls from here: what a client sends under this name is replaced.
+		RequestHeadersToAdd:  []*core.HeaderValueOption{replaceHeader(identity.AddressHeader, "%DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT%")},
+		ResponseHeadersToAdd: []*core.HeaderValueOption{replaceHeader(ratelimit.WindowHeader, ratelimit.WindowValue)},
 		// Edges learn of a cluster before the routes to it; should one be
 		// missing all the same, the others must not suffer.
 		ValidateClusters: wrapperspb.Bool(false),

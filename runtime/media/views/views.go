@@ -6,12 +6,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"net"
 	"net/http"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/controlplane/identity"
 	"sluice.dev/sluice/controlplane/postgres"
 )
 
@@ -27,13 +27,7 @@ type Viewer []byte
 func ViewerOf(r *http.Request, name string) Viewer {
 	text := "name " + name
 	if name == "" {
-		host, _, err := net.SplitHostPort(r.RemoteAddr)
-		if err != nil {
-			host = r.RemoteAddr
-		}
-		// The edge appends the client's address; what stands before it came with
-		// the request and may be anything. It only ever tells viewers apart.
-		text = "address " + host + " " + r.Header.Get("X-Forwarded-For") + " " + r.UserAgent()
+		text = "address " + identity.ClientAddress(r) + " " + r.UserAgent()
 	}
 	sum := sha256.Sum256([]byte(text))
 	return sum[:16]

@@ -1,0 +1,110 @@
+package sessions
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"sluice.dev/sluice/controlplane/webhooks/seal"
+)
+
+func box(t *testing.T, key string) *seal.Box {
+	t.Helper()
+	b, err := seal.New(strings.Repeat(key, seal.MinKey))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// plainKeys counts the keys that lie in Postgres as they are, of how many.
+func (b bundle) plainKeys(t *testing.T) (plain, all int) {
+	t.Helper()
+	rows, _ := b.db.Query(t.Context(), `SELECT private_der FROM signing_keys`)
+	stored, err := pgx.CollectRows(rows, pgx.RowTo[[]byte])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range stored {
+		if isPlain(s) {
+			plain++
+		}
+	}
+	return plain, len(stored)
+}
+
+func TestSigningKeysAreSealed(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	c := config(b.db, b.clock)
+	c.Box = box(t, "a")
+	s, err := New(c).Create(t.Context(), b.user.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if plain, all := b.plainKeys(t); plain != 0 || all != 1 {
+		t.Fatalf("%d of %d keys lie open", plain, all)
+	}
+	if _, err := New(c).Verify(t.Context(), s.Token); err != nil {
+		t.Fatal("another replica:", err)
+	}
+	c.Box = box(t, "b")
+	if _, err := New(c).Verify(t.Context(), s.Token); !errors.Is(err, seal.ErrOpen) {
+		t.Fatal("with another key:", err)
+	}
+	c.Box = nil
+	if _, err := New(c).Verify(t.Context(), s.Token); err == nil {
+		t.Fatal("without a key")
+	}
+}
+
+func TestKeysOfBeforeAreReadAndSealed(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	old := b.signIn(t)
+	if plain, _ := b.plainKeys(t); plain != 1 {
+		t.Fatal("without a box a key is stored as it is")
+	}
+	c := config(b.db, b.clock)
+	c.Box = box(t, "a")
+	s := New(c)
+	if _, err := s.Verify(t.Context(), old.Token); err != nil {
+		t.Fatal("before it is sealed:", err)
+	}
+	for range 2 {
+		if n, err := s.RotateSigningKey(t.Context()); n != 0 || err != nil {
+			t.Fatal(n, err)
+		}
+		if plain, all := b.plainKeys(t); plain != 0 || all != 1 {
+			t.Fatalf("%d of %d keys lie open", plain, all)
+		}
+	}
+	if _, err := New(c).Verify(t.Context(), old.Token); err != nil {
+		t.Fatal("after it is sealed:", err)
+	}
+	b.clock.t = b.clock.t.Add(SigningKeyAge + time.Minute)
+	if n, err := s.RotateSigningKey(t.Context()); n != 1 || err != nil {
+		t.Fatal(n, err)
+	}
+	if plain, all := b.plainKeys(t); plain != 0 || all != 2 {
+		t.Fatalf("%d of %d keys lie open after a rotation", plain, all)
+	}
+}
+
+func TestStoredKeysThatAreNone(t *testing.T) {
+	t.Parallel()
+	k := &Keyring{Box: box(t, "a")}
+	for name, stored := range map[string][]byte{
+		"nothing":         nil,
+		"broken DER":      {derSequence, 1, 2},
+		"broken":          {1, 2, 3},
+		"another row's":   k.sealed("other", []byte{derSequence}),
+		"sealed, not DER": k.sealed("kid", []byte("hush")),
+	} {
+		if private, err := k.Private("kid", stored); err == nil || private != nil || strings.Contains(err.Error(), "hush") {
+			t.Errorf("%s: %v %v", name, private, err)
+		}
+	}
+}

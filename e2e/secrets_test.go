@@ -1,0 +1,115 @@
+package e2e
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// secrets are those that the tests were given or made, by their text: no log of
+// any stack may hold one.
+var secrets = struct {
+	sync.Mutex
+	kinds map[string]string
+}{kinds: map[string]string{}}
+
+// shortest is the length of text that nothing but a secret is likely to hold.
+const shortest = 16
+
+// keepSecret has every log searched for text.
+func keepSecret(kind, text string) {
+	if len(text) < shortest {
+		return
+	}
+	secrets.Lock()
+	defer secrets.Unlock()
+	secrets.kinds[text] = kind
+}
+
+// isSecret reports whether a field or variable of this name holds a secret.
+func isSecret(name string) bool {
+	name = strings.ToLower(name)
+	return slices.ContainsFunc([]string{"key", "token", "password", "secret", "stream_key"}, func(end string) bool {
+		return name == end || strings.HasSuffix(name, "_"+end)
+	})
+}
+
+// keepAnswer keeps the secrets in the JSON of an answer that made something.
+func keepAnswer(body string) {
+	var v any
+	if json.Unmarshal([]byte(body), &v) == nil {
+		keepFields("", v)
+	}
+}
+
+func keepFields(name string, v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, field := range v {
+			keepFields(k, field)
+		}
+	case []any:
+		for _, element := range v {
+			keepFields(name, element)
+		}
+	case string:
+		if isSecret(name) {
+			keepSecret(name, v)
+		}
+	}
+}
+
+// leaks names the logs of a stack that hold a secret, and the kind of it.
+func (s *stack) leaks() error {
+	found := leaksIn("the output of up", s.out.String())
+	err := filepath.WalkDir(filepath.Join(s.dir, "logs"), func(path string, e fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // it never started
+		}
+		if err != nil || e.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		found = append(found, leaksIn(e.Name(), string(b))...)
+		return err
+	})
+	return errors.Join(append(found, err)...)
+}
+
+func leaksIn(log, text string) (found []error) {
+	secrets.Lock()
+	defer secrets.Unlock()
+	for secret, kind := range secrets.kinds {
+		if strings.Contains(text, secret) {
+			found = append(found, fmt.Errorf("%s holds a secret: %s", log, kind))
+		}
+	}
+	return found
+}
+
+func TestLogsAreSearched(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "logs"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	keepAnswer(`{"id":"search_0123456789abcdef","data":[{"stream_key":"leaked-0123456789abcdef"}]}`)
+	text := "search_0123456789abcdef leaked-0123456789abcdef"
+	s := &stack{dir: dir, out: &output{}}
+	if err := s.leaks(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "logs", "api.log"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.leaks(); err == nil || err.Error() != "api.log holds a secret: stream_key" {
+		t.Fatal(err)
+	}
+}
