@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -14,25 +16,29 @@ import (
 // edgeVariables are the addresses that `up` gives to each edge, 100 ports apart.
 var edgeVariables = []string{"SLUICE_GATEWAY_ADDR", "SLUICE_RUNTIME_ADDR", "SLUICE_ENVOY_ADMIN_ADDR"}
 
-// fleetAddrs gives addresses for n edges.
+// blocks counts the blocks of ports that fleets of this run have taken.
+var blocks atomic.Int32
+
+// fleetAddrs gives addresses for n edges, of up to ten. They lie below the ports
+// that the system gives to connections and to listeners on port 0, so that
+// nothing takes one between the look here and the start of an edge.
 func fleetAddrs(t testing.TB, n int) map[string]string {
 	t.Helper()
 	env := map[string]string{"SLUICE_EDGES": strconv.Itoa(n), "SLUICE_EDGE_CONCURRENCY": "1"}
-	for _, v := range edgeVariables {
-		eventually(t, "ports for the edges", func() error {
-			for _, addr := range freeAddrs(t, 1) {
-				env[v] = addr
-			}
-			for i := range n {
-				l, err := net.Listen("tcp", shifted(t, env[v], 100*i))
+	eventually(t, "ports for the edges", func() error {
+		base := 12000 + (os.Getpid()+int(blocks.Add(1)))%20*1000
+		for i, v := range edgeVariables {
+			env[v] = net.JoinHostPort("127.0.0.1", strconv.Itoa(base+10*i))
+			for e := range n {
+				l, err := net.Listen("tcp", shifted(t, env[v], 100*e))
 				if err != nil {
 					return err
 				}
 				defer l.Close()
 			}
-			return nil
-		})
-	}
+		}
+		return nil
+	})
 	return env
 }
 

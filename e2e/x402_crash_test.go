@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -93,11 +93,9 @@ type shopBed struct {
 
 func newShop(t *testing.T) *shopBed {
 	chain := newChain(t)
-	env := map[string]string{"SLUICE_EDGES": "3", "SLUICE_X402_SETTLEMENT": "facilitator", "SLUICE_X402_FACILITATOR_URL": chain.URL,
-		"SLUICE_WEBHOOK_ALLOW_CIDRS": "127.0.0.0/8"}
-	for _, name := range []string{"SLUICE_GATEWAY_ADDR", "SLUICE_RUNTIME_ADDR", "SLUICE_ENVOY_ADMIN_ADDR"} {
-		env[name] = threePorts(t)
-	}
+	env := fleetAddrs(t, 3)
+	maps.Copy(env, map[string]string{"SLUICE_X402_SETTLEMENT": "facilitator", "SLUICE_X402_FACILITATOR_URL": chain.URL,
+		"SLUICE_WEBHOOK_ALLOW_CIDRS": "127.0.0.0/8"})
 	s := own(t, env)
 	db, err := pgx.Connect(t.Context(), s.dev["SLUICE_DATABASE_URL"])
 	if err != nil {
@@ -105,35 +103,11 @@ func newShop(t *testing.T) *shopBed {
 	}
 	t.Cleanup(func() { _ = db.Close(context.WithoutCancel(t.Context())) })
 	b := &shopBed{stack: s, t: t, chain: chain, db: db}
-	host, port, _ := net.SplitHostPort(env["SLUICE_GATEWAY_ADDR"])
-	first, _ := strconv.Atoi(port)
 	for i := range 3 {
-		b.edges = append(b.edges, net.JoinHostPort(host, strconv.Itoa(first+100*i)))
+		b.edges = append(b.edges, shifted(t, env["SLUICE_GATEWAY_ADDR"], 100*i))
 	}
 	b.offer = s.offer(t)
 	return b
-}
-
-// threePorts finds an address whose port, and those 100 and 200 above, are free.
-func threePorts(t testing.TB) string {
-	t.Helper()
-	for {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		port, free := l.Addr().(*net.TCPAddr).Port, true
-		for _, more := range []int{100, 200} {
-			other, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port+more)))
-			if free = free && err == nil; err == nil {
-				other.Close()
-			}
-		}
-		l.Close()
-		if free {
-			return net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-		}
-	}
 }
 
 // sale is a payment on its way through an edge.
