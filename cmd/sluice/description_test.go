@@ -90,7 +90,7 @@ func TestPublicAPIIsDescribed(t *testing.T) {
 	}
 	atTheEdge := "GET /health" // which the gateway answers by itself
 	described = slices.DeleteFunc(described, func(op string) bool { return op == atTheEdge })
-	aside := func(path string) bool { return strings.HasPrefix(path, "/internal/") || discovery.Placeheld(path) }
+	aside := func(path string) bool { return strings.HasPrefix(path, "/internal/") || discovery.IsPlaceholder(path) }
 	served := slices.DeleteFunc(openapitest.Served(t, api.Public(surfaces(t)).(chi.Routes), aside), func(op string) bool {
 		return strings.HasPrefix(op, "OPTIONS ") // the questions that browsers ask first
 	})

@@ -91,8 +91,8 @@ func (s *Service) KeyedRoutes(r chi.Router) {
 	}
 }
 
-// Placeheld reports whether the placeholder answers at a path.
-func Placeheld(path string) bool {
+// IsPlaceholder reports whether the placeholder answers at a path.
+func IsPlaceholder(path string) bool {
 	return slices.ContainsFunc(known(), func(s surface) bool {
 		return slices.ContainsFunc(s.held(), func(p string) bool { return below(p, path) })
 	})
