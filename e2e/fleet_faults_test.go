@@ -209,13 +209,18 @@ func TestPostgresAway(t *testing.T) {
 		}
 	}
 	w.set(false)
-	eventually(t, "the API is back", func() error {
-		r, err := try(http.MethodGet, s.dev["SLUICE_ADMIN_URL"]+"/admin/v1/edges", s.dev["SLUICE_ADMIN_KEY"], nil)
-		if err == nil && r.StatusCode != 200 {
-			err = errors.New(r.Status)
-		}
-		return err
-	})
+	for url, key := range map[string]string{
+		s.dev["SLUICE_ADMIN_URL"] + "/admin/v1/edges": s.dev["SLUICE_ADMIN_KEY"],
+		s.url("/v1/streams"):                          s.dev["SLUICE_API_KEY"],
+	} {
+		eventually(t, url+" is back", func() error {
+			r, err := try(http.MethodGet, url, key, nil)
+			if err == nil && r.StatusCode != 200 {
+				err = errors.New(r.Status)
+			}
+			return err
+		})
+	}
 	fresh, id := s.newKey(t, "streams:read")
 	wantStatus(t, call(t, http.MethodGet, s.url("/v1/streams"), fresh, nil), 200)
 	wantStatus(t, call(t, http.MethodDelete, s.url("/v1/auth/keys/"+id), s.dev["SLUICE_SESSION_TOKEN"], nil), http.StatusNoContent)

@@ -14,7 +14,7 @@ import (
 )
 
 // edgeVariables are the addresses that `up` gives to each edge, 100 ports apart.
-var edgeVariables = []string{"SLUICE_GATEWAY_ADDR", "SLUICE_RUNTIME_ADDR", "SLUICE_ENVOY_ADMIN_ADDR"}
+var edgeVariables = []string{"SLUICE_GATEWAY_ADDR", "SLUICE_RUNTIME_ADDR", "SLUICE_ENVOY_ADMIN_ADDR", "SLUICE_EDGE_METRICS_ADDR"}
 
 // blocks counts the blocks of ports that fleets of this run have taken.
 var blocks atomic.Int32

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync/atomic"
 	"time"
 
 	"sluice.dev/sluice/envoy/bindcheck"
@@ -81,6 +82,7 @@ type Edge struct {
 	door  *doorman.Doorman // nil while Envoy listens
 	proc  *child.Process   // nil while no Envoy runs
 	ready chan struct{}
+	alone atomic.Bool // Envoy listens and the doorman does not
 
 	reload  chan struct{}
 	epoch   int            // of proc, by Envoy's count of hot restarts
@@ -163,6 +165,10 @@ func (c *EdgeConfig) fill() error {
 // Ready is closed when Envoy listens on both addresses for the first time.
 func (e *Edge) Ready() <-chan struct{} { return e.ready }
 
+// Serving reports whether every connection from now on meets Envoy. While the
+// doorman leaves, some still meet the doorman.
+func (e *Edge) Serving() bool { return e.alone.Load() }
+
 // Reload asks for a hot restart: a new Envoy, of the binary and the filters that
 // are there by then, takes over without a dropped connection.
 func (e *Edge) Reload() {
@@ -183,6 +189,7 @@ func (e *Edge) addrs() []string {
 }
 
 func (e *Edge) openDoor() (err error) {
+	e.alone.Store(false)
 	if e.door == nil {
 		e.door, err = doorman.Open(e.addrs(), e.cfg.DocsBase, e.cfg.Now, e.cfg.TLS)
 	}

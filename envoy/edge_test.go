@@ -126,6 +126,9 @@ func TestEnvoyTakesOverAndComesBackAfterItsDeath(t *testing.T) {
 	b := newEdgeBed(t)
 	b.cp.publish(t, b.edge.cfg.Bootstrap)
 	<-b.edge.Ready()
+	if !b.edge.Serving() {
+		t.Error("ready, yet it does not serve")
+	}
 	b.await(t, http.StatusTeapot)
 	first := b.edge.proc.PID()
 	if err := syscall.Kill(first, syscall.SIGKILL); err != nil {

@@ -147,6 +147,7 @@ func (e *Edge) announce() {
 	if err := e.closeDoor(); err != nil {
 		e.cfg.Logger.Warn("doorman did not leave in order", "error", err)
 	}
+	e.alone.Store(true)
 	select {
 	case <-e.ready:
 	default:

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/signal"
@@ -13,6 +14,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"sluice.dev/sluice/controlplane/telemetry"
+	"sluice.dev/sluice/deploy/local/programs"
 	"sluice.dev/sluice/envoy"
 	"sluice.dev/sluice/envoy/relay"
 )
@@ -75,11 +77,11 @@ func (e environment) runBoth(ctx context.Context, agent *relay.Relay, edge *envo
 	defer stop()
 	g, inner := errgroup.WithContext(inner)
 	g.Go(func() error { return agent.Run(inner) })
-	if addr := e.get("SLUICE_EDGE_METRICS_ADDR"); addr != "" {
+	if addr := e.get("SLUICE_EDGE_METRICS_ADDR"); addr != programs.Off {
 		metrics := telemetry.New("edge", version)
 		metrics.MustRegister(agent)
 		g.Go(func() error {
-			return serve(inner, endpoint{name: "metrics", addr: addr, handler: telemetry.Beside(http.NotFoundHandler(), metrics)})
+			return serve(inner, endpoint{name: "health", addr: addr, handler: telemetry.Beside(serving(edge), metrics)})
 		})
 	}
 	g.Go(func() error {
@@ -97,6 +99,21 @@ func (e environment) runBoth(ctx context.Context, agent *relay.Relay, edge *envo
 		return edge.Run(outer)
 	})
 	return g.Wait()
+}
+
+// serving answers GET /health: 200 when every connection meets Envoy, else 503.
+func serving(edge *envoy.Edge) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /health", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if !edge.Serving() {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			_, _ = io.WriteString(w, `{"status":"starting"}`+"\n")
+			return
+		}
+		_, _ = io.WriteString(w, `{"status":"ok"}`+"\n")
+	})
+	return mux
 }
 
 // agent is what stands between Envoy and the control plane.

@@ -35,6 +35,24 @@ func TestReadmeListsEveryVariable(t *testing.T) {
 	}
 }
 
+// A stack on default addresses starts: no two parts listen on the same one.
+func TestDefaultAddressesDiffer(t *testing.T) {
+	t.Parallel()
+	taken := map[string]string{}
+	for _, v := range variables {
+		if !strings.HasSuffix(v.name, "_ADDR") && !strings.HasSuffix(v.name, "_LISTEN") {
+			continue
+		}
+		if other, ok := taken[v.fallback]; ok {
+			t.Errorf("%s and %s are both %s", other, v.name, v.fallback)
+		}
+		taken[v.fallback] = v.name
+	}
+	if len(taken) < 10 {
+		t.Errorf("only %d addresses", len(taken))
+	}
+}
+
 func setTo(name, value string) environment {
 	return environment{lookup: func(string) (string, bool) { return "", false }}.with(map[string]string{name: value})
 }

@@ -42,7 +42,7 @@ type local struct {
 }
 
 // edgePorts is where one edge of the stack listens.
-type edgePorts struct{ name, gateway, runtime, admin, metrics string }
+type edgePorts struct{ name, gateway, runtime, admin, agent string }
 
 // runUp brings the stack up and keeps it up until ctx ends. Whatever is wrong is
 // found before anything is started, where that is possible.
@@ -129,14 +129,9 @@ func (l *local) placeEdges() error {
 	for i := range n {
 		e := edgePorts{name: "edge-" + strconv.Itoa(i+1)}
 		for variable, addr := range map[string]*string{
-			"SLUICE_GATEWAY_ADDR": &e.gateway, "SLUICE_RUNTIME_ADDR": &e.runtime, "SLUICE_ENVOY_ADMIN_ADDR": &e.admin,
+			"SLUICE_GATEWAY_ADDR": &e.gateway, "SLUICE_RUNTIME_ADDR": &e.runtime, "SLUICE_ENVOY_ADMIN_ADDR": &e.admin, "SLUICE_EDGE_METRICS_ADDR": &e.agent,
 		} {
 			if *addr, err = shift(variable, l.env.get(variable), 100*i); err != nil {
-				return err
-			}
-		}
-		if addr := l.env.get("SLUICE_EDGE_METRICS_ADDR"); addr != "" {
-			if e.metrics, err = shift("SLUICE_EDGE_METRICS_ADDR", addr, 100*i); err != nil {
 				return err
 			}
 		}
@@ -166,7 +161,7 @@ func (l *local) checkAddresses() error {
 		}
 	}
 	for _, e := range l.edges {
-		for v, addr := range map[string]string{"SLUICE_GATEWAY_ADDR": e.gateway, "SLUICE_RUNTIME_ADDR": e.runtime, "SLUICE_ENVOY_ADMIN_ADDR": e.admin} {
+		for v, addr := range map[string]string{"SLUICE_GATEWAY_ADDR": e.gateway, "SLUICE_RUNTIME_ADDR": e.runtime, "SLUICE_ENVOY_ADMIN_ADDR": e.admin, "SLUICE_EDGE_METRICS_ADDR": e.agent} {
 			if err := bindcheck.Free(addr, v); err != nil {
 				return err
 			}
@@ -224,7 +219,7 @@ func (l *local) edge(e edgePorts) supervise.Part {
 		Name: e.name,
 		Start: l.start("edge", map[string]string{
 			"SLUICE_EDGE_NAME": e.name, "SLUICE_GATEWAY_ADDR": e.gateway, "SLUICE_RUNTIME_ADDR": e.runtime, "SLUICE_ENVOY_ADMIN_ADDR": e.admin,
-			"SLUICE_EDGE_METRICS_ADDR": e.metrics, "SLUICE_PUBLIC_URL": l.env.publicURL(),
+			"SLUICE_EDGE_METRICS_ADDR": e.agent, "SLUICE_PUBLIC_URL": l.env.publicURL(),
 		}),
 		Ready: func(ctx context.Context) error { return l.serves(ctx, e) },
 	}

@@ -155,6 +155,9 @@ func (e environment) sessions(db postgres.DB) (*sessions.Service, error) {
 // serves returns nil once the edge answers keyed requests: its listeners, its
 // policy, the keys and the product behind are then there.
 func (l *local) serves(ctx context.Context, e edgePorts) error {
+	if err := healthy(ctx, "http://"+e.agent+"/health", "", http.StatusOK, http.DefaultClient); err != nil {
+		return err
+	}
 	return healthy(ctx, l.env.scheme()+"://"+e.gateway+"/v1/streams?limit=1", l.apiKey, http.StatusOK, l.probe)
 }
 
