@@ -71,7 +71,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	defer b.stop()
+	defer b.Stop()
 	subjects := append([]*subject{{name: "direct", base: m.base, model: "m"}}, b.subjects...)
 	for _, s := range subjects {
 		if err := s.works(); err != nil {

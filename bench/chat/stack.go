@@ -2,100 +2,52 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
-	"sync"
-	"syscall"
 
 	"sluice.dev/sluice/bench/load"
 )
 
 // bed is a whole local stack in front of the model.
 type bed struct {
-	dir      string
-	cmd      *exec.Cmd
-	out      buffer
+	*load.Stack
 	subjects []*subject
 }
 
-// settings are the stack's addresses, each on a free port.
-var settings = []string{"GATEWAY_ADDR", "RUNTIME_ADDR", "ADMIN_ADDR", "XDS_ADDR", "API_LISTEN", "RUNTIME_LISTEN", "MEDIA_LISTEN", "WORKER_LISTEN", "ENVOY_ADMIN_ADDR"}
-
 // startStack runs `sluice up` in front of a model, in a folder of its own.
 func startStack(model string) (*bed, error) {
-	for _, name := range []string{"SLUICE_BIN", "SLUICE_ENVOY", "SLUICE_WASM_DIR", "SLUICE_TEST_DATABASE_URL"} {
-		if os.Getenv(name) == "" {
-			return nil, fmt.Errorf("%s is not set: run `make bench`", name)
-		}
-	}
-	dir, err := os.MkdirTemp("", "sluice-bench-")
+	stack, err := load.NewStack(map[string]string{"SLUICE_MODEL_UPSTREAM": model})
 	if err != nil {
 		return nil, err
 	}
-	b := &bed{dir: dir}
-	if err := b.up(model); err != nil {
-		b.stop()
+	b := &bed{Stack: stack}
+	if err := b.up(); err != nil {
+		b.Stop()
 		return nil, err
 	}
 	return b, nil
 }
 
 // up starts the stack, waits until it is ready, and finds its processes.
-func (b *bed) up(model string) error {
-	addrs, err := load.FreeAddrs(len(settings))
-	if err != nil {
+func (b *bed) up() error {
+	if err := b.Up(context.Background()); err != nil {
 		return err
 	}
-	b.cmd = exec.Command(os.Getenv("SLUICE_BIN"), "up")
-	b.cmd.Env = append(os.Environ(), "SLUICE_STATE_DIR="+filepath.Join(b.dir, "state"), "SLUICE_MODEL_UPSTREAM="+model,
-		"SLUICE_DATABASE_URL="+os.Getenv("SLUICE_TEST_DATABASE_URL"))
-	for i, name := range settings {
-		b.cmd.Env = append(b.cmd.Env, "SLUICE_"+name+"="+addrs[i])
-	}
-	b.cmd.Stdout, b.cmd.Stderr = &b.out, &b.out
-	b.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
-	if err := b.cmd.Start(); err != nil {
-		return err
-	}
-	if err := load.Until(func() error {
-		if !strings.Contains(b.out.String(), "\nready") {
-			return errors.New("the stack is not ready: " + b.out.String())
-		}
-		return nil
-	}); err != nil {
-		return err
-	}
-	vars, err := os.ReadFile(filepath.Join(b.dir, "state", "dev.env"))
-	if err != nil {
-		return err
-	}
-	_, rest, _ := strings.Cut(string(vars), "\nSLUICE_API_KEY=")
-	key, _, _ := strings.Cut(rest, "\n")
-	key = strings.Trim(key, "'")
-	runtime, err1 := below(b.cmd.Process.Pid, "runtime")
-	envoy, err2 := below(b.cmd.Process.Pid, "--config-path")
+	key := b.Dev["SLUICE_API_KEY"]
+	runtime, err1 := below(b.PID(), "runtime")
+	envoy, err2 := below(b.PID(), "--config-path")
 	if err2 != nil {
-		envoy, err2 = below(b.cmd.Process.Pid, "-c")
+		envoy, err2 = below(b.PID(), "-c")
 	}
 	b.subjects = []*subject{
-		{name: "runtime", base: "http://" + addrs[5] + "/v1", key: key, model: "m", pids: []int{runtime}},
-		{name: "edge and runtime", base: "http://" + addrs[1] + "/v1", key: key, model: "m", pids: []int{runtime, envoy}},
+		{name: "runtime", base: "http://" + b.Env["SLUICE_RUNTIME_LISTEN"] + "/v1", key: key, model: "m", pids: []int{runtime}},
+		{name: "edge and runtime", base: "http://" + b.Env["SLUICE_RUNTIME_ADDR"] + "/v1", key: key, model: "m", pids: []int{runtime, envoy}},
 	}
 	return errors.Join(err1, err2)
-}
-
-// stop ends the stack as Ctrl-C would, and removes its folder.
-func (b *bed) stop() {
-	if b.cmd != nil && b.cmd.Process != nil {
-		_ = b.cmd.Process.Signal(syscall.SIGTERM)
-		_ = b.cmd.Wait()
-	}
-	_ = os.RemoveAll(b.dir)
 }
 
 // rss is the memory of a subject's processes, in bytes.
@@ -137,24 +89,4 @@ func parent(pid int) int {
 		return n
 	}
 	return 0
-}
-
-// buffer collects what the stack writes.
-type buffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-// Write appends p.
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-// String is all that was written so far.
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
 }

@@ -121,7 +121,7 @@ func (b *bed) partSubjects() ([]*subject, error) {
 func (b *bed) ownConfig() (config, error) {
 	var c config
 	var dump struct{ Configs []object }
-	res, err := http.Get("http://" + b.admin + "/config_dump")
+	res, err := http.Get("http://" + b.Env["SLUICE_ENVOY_ADMIN_ADDR"] + "/config_dump")
 	if err != nil {
 		return c, err
 	}

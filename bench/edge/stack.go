@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -21,12 +22,11 @@ import (
 
 // bed is everything that runs during the measurement.
 type bed struct {
-	dir      string
-	started  []*exec.Cmd
+	*load.Stack
+	started  []*exec.Cmd // the Envoys beside the stack
 	plain    *subject
 	edge     *subject
 	upstream string // its address
-	admin    string // address of the admin interface of the edge's Envoy
 }
 
 const body = 1024 // bytes of the upstream's answer
@@ -34,11 +34,11 @@ const body = 1024 // bytes of the upstream's answer
 // start brings up the upstream, a plain Envoy and a whole local stack whose
 // edge proxies to the same upstream.
 func start() (*bed, error) {
-	dir, err := os.MkdirTemp("", "sluice-bench-")
+	stack, err := load.NewStack(map[string]string{"SLUICE_EDGE_CONCURRENCY": "1"})
 	if err != nil {
 		return nil, err
 	}
-	b := &bed{dir: dir}
+	b := &bed{Stack: stack}
 	if err := b.up(); err != nil {
 		b.stop()
 		return nil, err
@@ -47,12 +47,7 @@ func start() (*bed, error) {
 }
 
 func (b *bed) up() error {
-	for _, name := range []string{"SLUICE_BIN", "SLUICE_ENVOY", "SLUICE_WASM_DIR", "SLUICE_TEST_DATABASE_URL"} {
-		if os.Getenv(name) == "" {
-			return fmt.Errorf("%s is not set: run `make bench`", name)
-		}
-	}
-	addrs, err := load.FreeAddrs(12)
+	addrs, err := load.FreeAddrs(2)
 	if err != nil {
 		return err
 	}
@@ -67,7 +62,7 @@ func (b *bed) up() error {
 		return err
 	}
 	b.plain = &subject{name: "plain Envoy", pid: pid, request: load.Request{Addr: plain, Path: "/bench"}}
-	if err := b.stack(addrs[2:], upstream); err != nil {
+	if err := b.stack(upstream); err != nil {
 		return err
 	}
 	if err := errors.Join(waitFor(b.plain.request), waitFor(b.edge.request)); err != nil {
@@ -77,50 +72,24 @@ func (b *bed) up() error {
 }
 
 // stack runs `sluice up` and routes /v1/bench to the upstream.
-func (b *bed) stack(addrs []string, upstream string) error {
-	state := filepath.Join(b.dir, "state")
-	env := append(os.Environ(), "SLUICE_STATE_DIR="+state, "SLUICE_EDGE_CONCURRENCY=1", "SLUICE_DATABASE_URL="+os.Getenv("SLUICE_TEST_DATABASE_URL"))
-	for i, name := range []string{"GATEWAY_ADDR", "RUNTIME_ADDR", "ADMIN_ADDR", "XDS_ADDR", "API_LISTEN", "RUNTIME_LISTEN", "MEDIA_LISTEN", "WORKER_LISTEN", "ENVOY_ADMIN_ADDR"} {
-		env = append(env, "SLUICE_"+name+"="+addrs[i])
-	}
-	b.admin = addrs[7]
-	var out lockedBuffer
-	cmd := exec.Command(os.Getenv("SLUICE_BIN"), "up")
-	cmd.Env, cmd.Stdout, cmd.Stderr = env, &out, &out
-	if err := b.run(cmd); err != nil {
+func (b *bed) stack(upstream string) error {
+	if err := b.Up(context.Background()); err != nil {
 		return err
 	}
-	if err := load.Until(func() error {
-		if !strings.Contains(out.String(), "\nready") {
-			return errors.New("the stack is not ready: " + out.tail())
-		}
-		return nil
-	}); err != nil {
+	if err := b.route(upstream); err != nil {
 		return err
 	}
-	vars, err := os.ReadFile(filepath.Join(state, "dev.env"))
-	if err != nil {
-		return err
-	}
-	dev := map[string]string{}
-	for line := range strings.Lines(string(vars)) {
-		k, v, _ := strings.Cut(strings.TrimSpace(line), "=")
-		dev[k] = strings.Trim(v, "'")
-	}
-	if err := b.route(dev, upstream); err != nil {
-		return err
-	}
-	pid, err := childNamed(cmd.Process.Pid, "envoy")
+	pid, err := childNamed(b.PID(), "envoy")
 	if err != nil {
 		return err
 	}
 	b.edge = &subject{name: "edge: key, scope, limit, identity, headers", pid: pid,
-		request: load.Request{Addr: addrs[0], Path: "/v1/bench", Headers: []string{"Authorization: Bearer " + dev["SLUICE_API_KEY"]}}}
+		request: load.Request{Addr: b.Env["SLUICE_GATEWAY_ADDR"], Path: "/v1/bench", Headers: []string{"Authorization: Bearer " + b.Dev["SLUICE_API_KEY"]}}}
 	return nil
 }
 
 // route adds the bench's product and route to the stack's configuration.
-func (b *bed) route(dev map[string]string, upstream string) error {
+func (b *bed) route(upstream string) error {
 	doc, err := os.ReadFile("deploy/sluice.yaml")
 	if err != nil {
 		return err
@@ -128,13 +97,11 @@ func (b *bed) route(dev map[string]string, upstream string) error {
 	text := strings.Replace(string(doc), "\nproducts:\n", "\nproducts:\n  - {name: bench, upstreams: [{address: \""+upstream+"\"}]}\n", 1)
 	text = strings.Replace(text, "\nroutes:\n", "\nroutes:\n  - {name: bench, methods: [GET], path: /v1/bench, auth: [key], scope: streams:read, product: bench}\n", 1)
 	text = strings.Replace(text, "per_minute: 1000000", "per_minute: 1000000000", 1)
-	file := filepath.Join(b.dir, "sluice.yaml")
+	file := filepath.Join(b.Dir, "sluice.yaml")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return err
 	}
-	cmd := exec.Command(os.Getenv("SLUICE_BIN"), "apply", "-f", file)
-	cmd.Env = append(os.Environ(), "SLUICE_ADMIN_URL="+dev["SLUICE_ADMIN_URL"], "SLUICE_ADMIN_KEY="+dev["SLUICE_ADMIN_KEY"])
-	if out, err := cmd.CombinedOutput(); err != nil {
+	if out, err := b.Command(context.Background(), b.Dev, "apply", "-f", file).CombinedOutput(); err != nil {
 		return fmt.Errorf("sluice apply: %w: %s", err, out)
 	}
 	return nil
@@ -142,30 +109,26 @@ func (b *bed) route(dev map[string]string, upstream string) error {
 
 // envoy runs an Envoy with one worker and returns its process id.
 func (b *bed) envoy(name, config string) (int, error) {
-	file := filepath.Join(b.dir, name+".yaml")
+	file := filepath.Join(b.Dir, name+".yaml")
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		return 0, err
 	}
 	cmd := exec.Command(os.Getenv("SLUICE_ENVOY"), "-c", file, "--concurrency", "1", "--disable-hot-restart", "-l", "error")
 	cmd.Stderr = os.Stderr
-	err := b.run(cmd)
-	return cmd.Process.Pid, err
-}
-
-func (b *bed) run(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
+	if err := cmd.Start(); err != nil {
+		return 0, err
+	}
 	b.started = append(b.started, cmd)
-	return cmd.Start()
+	return cmd.Process.Pid, nil
 }
 
 func (b *bed) stop() {
 	for _, cmd := range b.started {
-		if cmd.Process != nil {
-			_ = cmd.Process.Signal(syscall.SIGTERM)
-			_ = cmd.Wait()
-		}
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_ = cmd.Wait()
 	}
-	_ = os.RemoveAll(b.dir)
+	b.Stop()
 }
 
 func hcm(addr, name, route, clusters string) string {

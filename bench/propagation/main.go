@@ -32,7 +32,7 @@ func run(ctx context.Context, keys, routes, rounds, changes int) error {
 	if err != nil {
 		return err
 	}
-	defer b.stop()
+	defer b.Stop()
 	if err := b.settle(ctx, routes); err != nil {
 		return err
 	}

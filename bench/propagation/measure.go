@@ -47,7 +47,7 @@ func ask(ctx context.Context, method, url, credential string, body any) (int, []
 
 // admin calls the admin API and decodes its answer into v, if that is not nil.
 func (b *bed) admin(ctx context.Context, method, path string, body, v any) error {
-	status, raw, err := ask(ctx, method, b.dev["SLUICE_ADMIN_URL"]+"/admin/v1"+path, b.dev["SLUICE_ADMIN_KEY"], body)
+	status, raw, err := ask(ctx, method, b.Dev["SLUICE_ADMIN_URL"]+"/admin/v1"+path, b.Dev["SLUICE_ADMIN_KEY"], body)
 	if err == nil && status/100 != 2 {
 		err = fmt.Errorf("%s %s: %d %s", method, path, status, raw)
 	}
@@ -84,7 +84,7 @@ func is(want int) func(int) bool { return func(status int) bool { return status 
 // an edge that knows one answers 403 by itself, and 401 if not.
 func (b *bed) keys(ctx context.Context, rounds int) (made, revoked []time.Duration, err error) {
 	for range rounds {
-		status, raw, err := ask(ctx, http.MethodPost, b.edges[0]+"/v1/auth/keys", b.dev["SLUICE_SESSION_TOKEN"],
+		status, raw, err := ask(ctx, http.MethodPost, b.edges[0]+"/v1/auth/keys", b.Dev["SLUICE_SESSION_TOKEN"],
 			map[string]any{"name": "bench", "scopes": []string{"clips:write"}, "expires_in_days": 1})
 		began := time.Now()
 		var k struct{ ID, Key string }
@@ -96,7 +96,7 @@ func (b *bed) keys(ctx context.Context, rounds int) (made, revoked []time.Durati
 			return nil, nil, err
 		}
 		made = append(made, d)
-		status, raw, err = ask(ctx, http.MethodDelete, b.edges[0]+"/v1/auth/keys/"+k.ID, b.dev["SLUICE_SESSION_TOKEN"], nil)
+		status, raw, err = ask(ctx, http.MethodDelete, b.edges[0]+"/v1/auth/keys/"+k.ID, b.Dev["SLUICE_SESSION_TOKEN"], nil)
 		began = time.Now()
 		if err != nil || status != http.StatusNoContent {
 			return nil, nil, fmt.Errorf("revoke a key: %d %s: %w", status, raw, err)
@@ -148,7 +148,7 @@ func (b *bed) routes(ctx context.Context, changes int) error {
 		wg.Go(func() {
 			for tick := time.NewTicker(20 * time.Millisecond); steady.Err() == nil; <-tick.C {
 				calls.Add(1)
-				if status, _, err := ask(ctx, http.MethodGet, base+"/v1/streams?limit=1", b.dev["SLUICE_API_KEY"], nil); err != nil || status != http.StatusOK {
+				if status, _, err := ask(ctx, http.MethodGet, base+"/v1/streams?limit=1", b.Dev["SLUICE_API_KEY"], nil); err != nil || status != http.StatusOK {
 					failed.Add(1)
 				}
 			}
@@ -161,7 +161,7 @@ func (b *bed) routes(ctx context.Context, changes int) error {
 			stop()
 			return err
 		}
-		d, err := b.everywhere(ctx, began, fmt.Sprintf("/v1/bench/variant%d", n), b.dev["SLUICE_API_KEY"],
+		d, err := b.everywhere(ctx, began, fmt.Sprintf("/v1/bench/variant%d", n), b.Dev["SLUICE_API_KEY"],
 			func(status int) bool { return status != http.StatusForbidden })
 		if err != nil {
 			stop()
@@ -178,7 +178,7 @@ func (b *bed) routes(ctx context.Context, changes int) error {
 
 // starts measures an edge that starts with nothing, and again with what it saved.
 func (b *bed) starts() error {
-	addrs, err := load.FreeAddrs(3)
+	addrs, err := load.FreeAddrs(4)
 	if err != nil {
 		return err
 	}
@@ -186,9 +186,9 @@ func (b *bed) starts() error {
 	if err != nil {
 		return err
 	}
-	env["SLUICE_EDGE_NAME"], env["SLUICE_STATE_DIR"] = "edge-fresh", filepath.Join(b.dir, "fresh")
-	env["SLUICE_GATEWAY_ADDR"], env["SLUICE_RUNTIME_ADDR"], env["SLUICE_ENVOY_ADMIN_ADDR"] = addrs[0], addrs[1], addrs[2]
-	env["SLUICE_XDS_ADDR"] = b.env["SLUICE_XDS_ADDR"]
+	env["SLUICE_EDGE_NAME"], env["SLUICE_STATE_DIR"] = "edge-fresh", filepath.Join(b.Dir, "fresh")
+	env["SLUICE_GATEWAY_ADDR"], env["SLUICE_RUNTIME_ADDR"], env["SLUICE_ENVOY_ADMIN_ADDR"], env["SLUICE_EDGE_METRICS_ADDR"] = addrs[0], addrs[1], addrs[2], addrs[3]
+	env["SLUICE_XDS_ADDR"] = b.Env["SLUICE_XDS_ADDR"]
 	for _, what := range []string{"an edge with nothing serves, from its start on", "the same with its saved state", "the same, and no control plane"} {
 		if what == "the same, and no control plane" {
 			env["SLUICE_XDS_ADDR"] = "127.0.0.1:1"
@@ -204,12 +204,12 @@ func (b *bed) starts() error {
 
 // startOne runs an edge until it serves.
 func (b *bed) startOne(env map[string]string, base string) (time.Duration, error) {
-	log, err := os.OpenFile(filepath.Join(b.dir, "fresh.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	log, err := os.OpenFile(filepath.Join(b.Dir, "fresh.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return 0, err
 	}
 	defer log.Close()
-	cmd := b.command(context.Background(), env, "edge")
+	cmd := b.Command(context.Background(), env, "edge")
 	cmd.Stdout, cmd.Stderr = log, log
 	began := time.Now()
 	if err := cmd.Start(); err != nil {
@@ -217,7 +217,7 @@ func (b *bed) startOne(env map[string]string, base string) (time.Duration, error
 	}
 	defer func() { _ = cmd.Process.Signal(syscall.SIGTERM); _ = cmd.Wait() }()
 	err = load.Until(func() error {
-		status, _, err := ask(context.Background(), http.MethodGet, base+"/v1/streams?limit=1", b.dev["SLUICE_API_KEY"], nil)
+		status, _, err := ask(context.Background(), http.MethodGet, base+"/v1/streams?limit=1", b.Dev["SLUICE_API_KEY"], nil)
 		if err == nil && status != http.StatusOK {
 			err = fmt.Errorf("the edge answers %d", status)
 		}

@@ -50,7 +50,7 @@ func run(ctx context.Context, o options) error {
 	defer b.stop()
 	var keyed, paid figures
 	for range o.rounds {
-		headers := func(n int) []header { return repeated(header{"Authorization", "Bearer " + b.dev["SLUICE_API_KEY"]}, n) }
+		headers := func(n int) []header { return repeated(header{"Authorization", "Bearer " + b.Dev["SLUICE_API_KEY"]}, n) }
 		if err := b.round(&keyed, o, headers); err != nil {
 			return fmt.Errorf("with a key: %w", err)
 		}

@@ -89,7 +89,7 @@ func (b *bed) load(headers []header, connections int) (took time.Duration, laten
 }
 
 func (b *bed) request(h header) error {
-	req, err := http.NewRequest(http.MethodPost, b.dev["SLUICE_GATEWAY_URL"]+path, strings.NewReader("{}"))
+	req, err := http.NewRequest(http.MethodPost, b.Dev["SLUICE_GATEWAY_URL"]+path, strings.NewReader("{}"))
 	if err != nil {
 		return err
 	}

@@ -8,11 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
-	"syscall"
 
 	"sluice.dev/sluice/bench/load"
 	"sluice.dev/sluice/controlplane/hub/evm"
@@ -26,26 +21,19 @@ const payers = 16
 
 // bed is a local stack, a product behind it, and payers with funds.
 type bed struct {
-	dir     string
-	cmd     *exec.Cmd
+	*load.Stack
 	product *httptest.Server
 	client  *http.Client
-	dev     map[string]string // dev.env
 	wallets []evm.Key
 	payTo   evm.Address
 }
 
 func start(ctx context.Context) (*bed, error) {
-	for _, name := range []string{"SLUICE_BIN", "SLUICE_ENVOY", "SLUICE_WASM_DIR", "SLUICE_TEST_DATABASE_URL"} {
-		if os.Getenv(name) == "" {
-			return nil, fmt.Errorf("%s is not set: run `make bench`", name)
-		}
-	}
-	dir, err := os.MkdirTemp("", "sluice-bench-")
+	stack, err := load.NewStack(map[string]string{"SLUICE_EDGE_CONCURRENCY": "1"})
 	if err != nil {
 		return nil, err
 	}
-	b := &bed{dir: dir, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
+	b := &bed{Stack: stack, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
 	b.product = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) }))
 	if err := b.up(ctx); err != nil {
 		b.stop()
@@ -56,52 +44,10 @@ func start(ctx context.Context) (*bed, error) {
 
 // up runs `sluice up`, sells the route, and gives the payers funds.
 func (b *bed) up(ctx context.Context) error {
-	state := filepath.Join(b.dir, "state")
-	log, err := os.Create(filepath.Join(b.dir, "up.log"))
-	if err != nil {
-		return err
-	}
-	defer log.Close()
-	b.cmd = exec.CommandContext(ctx, os.Getenv("SLUICE_BIN"), "up")
-	b.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
-	b.cmd.Stdout, b.cmd.Stderr = log, log
-	b.cmd.Env = append(os.Environ(), "SLUICE_STATE_DIR="+state, "SLUICE_EDGE_CONCURRENCY=1", "SLUICE_MEDIA_ENGINE=off", "SLUICE_DATABASE_URL="+os.Getenv("SLUICE_TEST_DATABASE_URL"))
-	names := []string{"GATEWAY_ADDR", "RUNTIME_ADDR", "ADMIN_ADDR", "XDS_ADDR", "API_LISTEN", "RUNTIME_LISTEN", "MEDIA_LISTEN", "WORKER_LISTEN", "ENVOY_ADMIN_ADDR"}
-	addrs, err := load.FreeAddrs(len(names))
-	if err != nil {
-		return err
-	}
-	for i, name := range names {
-		b.cmd.Env = append(b.cmd.Env, "SLUICE_"+name+"="+addrs[i])
-	}
-	if err := b.cmd.Start(); err != nil {
-		return err
-	}
-	err = load.Until(func() error {
-		text, err := os.ReadFile(log.Name())
-		if err == nil && !strings.Contains(string(text), "ready in ") {
-			err = errors.New("the stack is not ready: " + string(text[max(0, len(text)-500):]))
-		}
-		return err
-	})
-	if err == nil {
-		b.dev, err = variables(filepath.Join(state, "dev.env"))
-	}
-	if err != nil {
+	if err := b.Up(ctx); err != nil {
 		return err
 	}
 	return errors.Join(b.sell(), b.fund())
-}
-
-func variables(name string) (map[string]string, error) {
-	text, err := os.ReadFile(name)
-	vars := map[string]string{}
-	for line := range strings.Lines(string(text)) {
-		if k, v, ok := strings.Cut(strings.TrimSpace(line), "="); ok {
-			vars[k] = strings.Trim(v, "'")
-		}
-	}
-	return vars, err
 }
 
 // sell adds the route and its product, and waits until the edge has both.
@@ -122,7 +68,7 @@ func (b *bed) sell() error {
 	if _, err := b.admin(http.MethodPut, "config", etag, d, nil); err != nil {
 		return err
 	}
-	return load.Until(func() error { return b.request(header{"Authorization", "Bearer " + b.dev["SLUICE_API_KEY"]}) })
+	return load.Until(func() error { return b.request(header{"Authorization", "Bearer " + b.Dev["SLUICE_API_KEY"]}) })
 }
 
 // fund makes payers and gives them more than they will spend.
@@ -146,12 +92,12 @@ func (b *bed) admin(method, path, match string, in, out any) (etag string, err e
 	if err != nil {
 		return "", err
 	}
-	req, err := http.NewRequest(method, b.dev["SLUICE_ADMIN_URL"]+"/admin/v1/"+path, bytes.NewReader(body))
+	req, err := http.NewRequest(method, b.Dev["SLUICE_ADMIN_URL"]+"/admin/v1/"+path, bytes.NewReader(body))
 	if err != nil {
 		return "", err
 	}
 	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Authorization", "Bearer "+b.dev["SLUICE_ADMIN_KEY"])
+	req.Header.Set("Authorization", "Bearer "+b.Dev["SLUICE_ADMIN_KEY"])
 	if match != "" {
 		req.Header.Set("If-Match", match)
 	}
@@ -171,9 +117,5 @@ func (b *bed) admin(method, path, match string, in, out any) (etag string, err e
 
 func (b *bed) stop() {
 	b.product.Close()
-	if b.cmd != nil && b.cmd.Process != nil {
-		_ = b.cmd.Process.Signal(syscall.SIGTERM)
-		_ = b.cmd.Wait()
-	}
-	_ = os.RemoveAll(b.dir)
+	b.Stop()
 }
