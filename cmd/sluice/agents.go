@@ -20,22 +20,16 @@ type agents struct {
 	mcp       http.Handler
 }
 
-// agents makes them from the configuration in force; document is the public API
+// agents makes them from the configuration in force; reached says where an
+// upstream of it is, document is the public API
 // that it leads to.
-func (e environment) agents(current *config.Current, document func(context.Context) ([]byte, error), verifier identity.Verifier, adapter respond.Adapter) agents {
+func (e environment) agents(current *config.Current, reached func(upstream string) []string, document func(context.Context) ([]byte, error), verifier identity.Verifier, adapter respond.Adapter) agents {
 	hosts := strings.FieldsFunc(e.get("SLUICE_MCP_HOSTS"), func(r rune) bool { return r == ',' || r == ' ' })
-	addresses := e.addresses()
 	return agents{
 		discovery: &discovery.Service{
 			Latest: current.Get, About: mcp.About(version), Respond: adapter,
-			At: discovery.Addresses{Gateway: e.publicURL(), Runtime: "http://" + e.get("SLUICE_RUNTIME_ADDR")},
-			Prober: &discovery.Prober{Address: func(upstream string) string {
-				name, variable := strings.CutPrefix(strings.TrimSuffix(upstream, "}"), "${")
-				if variable {
-					return addresses[name]
-				}
-				return upstream
-			}},
+			At:     discovery.Addresses{Gateway: e.publicURL(), Runtime: "http://" + e.get("SLUICE_RUNTIME_ADDR")},
+			Prober: &discovery.Prober{Addresses: reached},
 		},
 		mcp: mcp.New(mcp.Config{
 			Document: document, Identity: verifier, Respond: adapter, Hosts: hosts, Version: version,

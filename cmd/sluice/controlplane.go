@@ -3,11 +3,14 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
+	"strings"
 
 	"github.com/go-chi/chi/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -132,7 +135,7 @@ func (e environment) api(pool *pgxpool.Pool, edges *xds.Server, adapter respond.
 	if err != nil {
 		return api.Config{}, err
 	}
-	machines := e.agents(current, described.Text, verifier, adapter)
+	machines := e.agents(current, edges.Addresses, described.Text, verifier, adapter)
 	people, err := e.sessions(pool)
 	if err != nil {
 		return api.Config{}, err
@@ -191,11 +194,15 @@ func (e environment) xds(pool *pgxpool.Pool, metrics prometheus.Registerer, name
 	if err != nil {
 		return nil, err
 	}
+	addresses, err := e.addresses()
+	if err != nil {
+		return nil, err
+	}
 	return xds.New(xds.Config{
 		Metrics: metrics,
 		Named:   named,
 		Resources: resources.Options{
-			Addresses: e.addresses(),
+			Addresses: addresses,
 			DocsBase:  e.publicURL(),
 			Own:       []string{e.get("SLUICE_GATEWAY_ADDR"), e.get("SLUICE_RUNTIME_ADDR"), hostPort(e.publicURL())},
 			Upstreams: upstreams,
@@ -229,11 +236,45 @@ func hostPort(text string) string {
 	return net.JoinHostPort(u.Hostname(), port)
 }
 
-// addresses are those that the configuration names as ${name}.
-func (e environment) addresses() map[string]string {
-	return map[string]string{
-		"api": e.get("SLUICE_API_LISTEN"), "media": e.get("SLUICE_MEDIA_LISTEN"), "runtime": e.get("SLUICE_RUNTIME_LISTEN"),
+// addresses are those that the configuration names as ${name}: of all processes
+// that serve it, else of the one that this machine has.
+func (e environment) addresses() (map[string][]string, error) {
+	all, errs := map[string][]string{}, []error(nil)
+	for _, name := range []string{"api", "media", "runtime"} {
+		var err error
+		all[name], err = e.upstream("SLUICE_" + strings.ToUpper(name))
+		errs = append(errs, err)
 	}
+	return all, errors.Join(errs...)
+}
+
+// upstream returns the addresses in prefix_UPSTREAM, or else the one in
+// prefix_LISTEN, as this machine reaches it.
+func (e environment) upstream(prefix string) ([]string, error) {
+	name := prefix + "_UPSTREAM"
+	text := e.get(name)
+	if text == "" {
+		name = prefix + "_LISTEN"
+		text = nearby(e.get(name))
+	}
+	var all []string
+	for addr := range strings.SplitSeq(text, ",") {
+		addr = strings.TrimSpace(addr)
+		if !config.ValidAddress(addr) {
+			return nil, fmt.Errorf("%s: %q is not host:port", name, addr)
+		}
+		all = append(all, addr)
+	}
+	return all, nil
+}
+
+// nearby is an address of this machine at which what listens on addr is reached.
+func nearby(addr string) string {
+	host, port, err := net.SplitHostPort(addr)
+	if ip := net.ParseIP(host); err != nil || host != "" && (ip == nil || !ip.IsUnspecified()) {
+		return addr
+	}
+	return net.JoinHostPort("127.0.0.1", port)
 }
 
 // numbers gives scopes and plans their numbers in pool's database.

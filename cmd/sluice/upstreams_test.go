@@ -20,6 +20,30 @@ func TestWhereProductsMayBe(t *testing.T) {
 	}
 }
 
+func TestWhereTheServicesAre(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ upstream, listen, want string }{
+		{"", "", "[127.0.0.1:18001]"},
+		{"", "10.0.0.1:80", "[10.0.0.1:80]"},
+		{"", ":80", "[127.0.0.1:80]"},
+		{"", "0.0.0.0:80", "[127.0.0.1:80]"},
+		{"", "[::]:80", "[127.0.0.1:80]"},
+		{"10.0.0.1:80, api.internal:81", "0.0.0.0:80", "[10.0.0.1:80 api.internal:81]"},
+		{"10.0.0.1:80,", "", `SLUICE_API_UPSTREAM: "" is not host:port`},
+		{"10.0.0.1", "", `SLUICE_API_UPSTREAM: "10.0.0.1" is not host:port`},
+		{"", "nowhere", `SLUICE_API_LISTEN: "nowhere" is not host:port`},
+	} {
+		all, err := setTo("SLUICE_API_UPSTREAM", c.upstream).with(map[string]string{"SLUICE_API_LISTEN": c.listen}).addresses()
+		got := fmt.Sprint(all["api"])
+		if err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%q, %q: %s, want %s", c.upstream, c.listen, got, c.want)
+		}
+	}
+}
+
 func TestHostAndPortOfAURL(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

@@ -88,7 +88,11 @@ func (e environment) jobs(ctx context.Context, pool *pgxpool.Pool, s services, m
 	if err != nil {
 		return nil, err
 	}
-	streams := schedproduct.Client{BaseURL: "http://" + e.get("SLUICE_MEDIA_LISTEN"), Secret: secrets[0][:]}
+	products, err := e.upstream("SLUICE_MEDIA")
+	if err != nil {
+		return nil, err
+	}
+	streams := schedproduct.Client{BaseURL: "http://" + products[0], Secret: secrets[0][:], HTTP: schedproduct.FirstOf(products)}
 	w := river.NewWorkers()
 	workers.AddWebhooks(w, workers.Webhooks{Service: s.webhooks, Deliverer: s.deliverer})
 	workers.AddSchedules(w, run.Runner{Store: s.schedules, Streams: streams, Webhook: s.outbound})

@@ -87,7 +87,7 @@ func (v *validator) upTo(field string, n, most uint32) {
 }
 
 func (v *validator) upstream(f string, u Upstream) {
-	if !addrForm.MatchString(u.Address) && !validAddress(u.Address) {
+	if !addrForm.MatchString(u.Address) && !ValidAddress(u.Address) {
 		v.add(f+".address", "is not an address", "host:port or ${name}")
 	}
 	v.upTo(f+".weight", u.Weight, 1000)
@@ -95,7 +95,8 @@ func (v *validator) upstream(f string, u Upstream) {
 
 var hostForm = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$`)
 
-func validAddress(s string) bool {
+// ValidAddress reports whether s is host:port, as in a product's upstreams.
+func ValidAddress(s string) bool {
 	host, port, err := net.SplitHostPort(s)
 	if err != nil || (net.ParseIP(host) == nil && !hostForm.MatchString(host)) {
 		return false
@@ -106,7 +107,7 @@ func validAddress(s string) bool {
 
 // host checks what may stand in a Host header; empty is fine.
 func (v *validator) host(field, s string) {
-	if s != "" && !hostForm.MatchString(s) && !validAddress(s) {
+	if s != "" && !hostForm.MatchString(s) && !ValidAddress(s) {
 		v.add(field, "is not a host", "such as api.example.com")
 	}
 }

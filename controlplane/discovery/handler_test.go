@@ -63,8 +63,8 @@ func start(t *testing.T) bed {
 	s := &Service{
 		Latest: func(context.Context) (config.Version, error) { mu.Lock(); defer mu.Unlock(); return v, failure },
 		At:     at, About: endpoint.About{Title: "T", Version: "1", Instructions: "I"},
-		Prober: &Prober{Now: func() time.Time { return time.Unix(clock.Load(), 0) }, Address: func(upstream string) string {
-			return map[string]string{"${media}": strings.TrimPrefix(server.URL, "http://"), "${api}": "127.0.0.1:1"}[upstream]
+		Prober: &Prober{Now: func() time.Time { return time.Unix(clock.Load(), 0) }, Addresses: func(upstream string) []string {
+			return map[string][]string{"${media}": {"127.0.0.1:1", strings.TrimPrefix(server.URL, "http://")}, "${api}": {"127.0.0.1:1"}}[upstream]
 		}},
 	}
 	r := chi.NewRouter()

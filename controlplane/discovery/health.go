@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -37,15 +38,16 @@ const (
 	probeAge     = 5 * time.Second // how long a report is used
 	maxReport    = 64 << 10
 	maxBackends  = 64 // asked; those beyond are unknown
+	maxAddresses = 4  // of one backend that are asked
 )
 
 // Prober asks backends how they are, at most every few seconds.
 type Prober struct {
-	// Address returns the address of an upstream as the control plane reaches it:
-	// host:port, or "" when it does not.
-	Address func(upstream string) string
-	Client  *http.Client     // nil: one that follows nothing
-	Now     func() time.Time // nil: time.Now
+	// Addresses returns the addresses of an upstream as the control plane reaches
+	// it: host:port each, or none when it does not.
+	Addresses func(upstream string) []string
+	Client    *http.Client     // nil: one that follows nothing
+	Now       func() time.Time // nil: time.Now
 
 	mu      sync.Mutex
 	reports map[string]Report
@@ -90,16 +92,37 @@ func (p *Prober) ask(ctx context.Context, products []config.Product) map[string]
 	return all
 }
 
-// probe asks one backend, at its first address.
+// probe asks one backend, at its first addresses: it is as well as the best of
+// them.
 func (p *Prober) probe(ctx context.Context, product config.Product) Report {
-	address := p.Address(product.Upstreams[0].Address)
 	path := product.HealthPath
 	if path == "" {
 		path = "/health"
 	}
-	if address == "" {
-		return Report{Status: Unknown}
+	var addresses []string
+	for _, u := range product.Upstreams[:min(maxAddresses, len(product.Upstreams))] {
+		addresses = append(addresses, p.Addresses(u.Address)...)
 	}
+	reports := make([]Report, min(maxAddresses, len(addresses)))
+	var wg sync.WaitGroup
+	for i := range reports {
+		wg.Go(func() { reports[i] = p.probeAt(ctx, addresses[i], path) })
+	}
+	wg.Wait()
+	return best(reports)
+}
+
+// best is the first of the best reports; unknown when there is none.
+func best(reports []Report) Report {
+	for _, status := range []HealthStatus{OK, Unknown, Failing} {
+		if i := slices.IndexFunc(reports, func(r Report) bool { return r.Status == status }); i >= 0 {
+			return reports[i]
+		}
+	}
+	return Report{Status: Unknown}
+}
+
+func (p *Prober) probeAt(ctx context.Context, address, path string) Report {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+path, nil)
 	if err != nil {
 		return Report{Status: Unknown}

@@ -25,7 +25,7 @@ func newServer(t testing.TB, c Config) (*Server, string) {
 	c.Numbers = func(_ context.Context, d config.Document) (config.Numbers, error) {
 		return config.ProvisionalNumbers(d), nil
 	}
-	c.Resources = resources.Options{Addresses: map[string]string{"api": "127.0.0.1:1", "media": "127.0.0.1:2", "runtime": "127.0.0.1:3"}}
+	c.Resources = resources.Options{Addresses: map[string][]string{"api": {"127.0.0.1:1"}, "media": {"127.0.0.1:2"}, "runtime": {"127.0.0.1:3"}}}
 	c.Log = slog.New(slog.DiscardHandler)
 	s := New(c)
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -122,6 +122,12 @@ func (s *Server) DeltaAggregatedResources(stream discovery.AggregatedDiscoverySe
 	return s.streams.DeltaStreamHandler(stream, resource.AnyType)
 }
 
+// Addresses returns where the given upstream of a document is; none for a
+// ${name} that the server has no address for.
+func (s *Server) Addresses(upstream string) []string {
+	return s.config.Resources.Resolve(upstream)
+}
+
 // Version is the number of the version that was published last; 0 before the
 // first.
 func (s *Server) Version() int64 {

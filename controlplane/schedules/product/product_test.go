@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -101,4 +102,21 @@ func FuzzRead(f *testing.F) {
 			t.Errorf("%q was understood", body)
 		}
 	})
+}
+
+func TestAnotherProductIsCalledWhenOneIsGone(t *testing.T) {
+	t.Parallel()
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	c := client(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"action":"started"}`) })
+	there := strings.TrimPrefix(c.BaseURL, "http://")
+	c.BaseURL = gone.URL
+	c.HTTP = FirstOf([]string{gone.Listener.Addr().String(), there})
+	if got, err := c.Act(t.Context(), Caller{Account: "acct_1"}, start); err != nil || got.Action != "started" {
+		t.Errorf("%+v %v", got, err)
+	}
+	c.HTTP = FirstOf([]string{gone.Listener.Addr().String()})
+	if _, err := c.Act(t.Context(), Caller{Account: "acct_1"}, start); controlplane.ErrorCode(err) != decision.BadGateway {
+		t.Errorf("with none there: %v", err)
+	}
 }

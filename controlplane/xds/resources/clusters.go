@@ -10,6 +10,7 @@ import (
 	core "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpoint "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	upstreamhttp "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
+	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
@@ -61,19 +62,21 @@ func (s *Set) endpoints(p config.Product) (load *endpoint.ClusterLoadAssignment,
 		if issue, _ := s.opts.upstreamFault(u.Address); issue != "" {
 			continue
 		}
-		addr, err := s.opts.resolve(u.Address)
+		addrs, err := s.opts.resolve(u.Address)
 		if err != nil {
 			return nil, false, err
 		}
-		socket, err := socketAddress(addr)
-		if err != nil {
-			return nil, false, err
+		for _, addr := range addrs {
+			socket, err := socketAddress(addr)
+			if err != nil {
+				return nil, false, err
+			}
+			numeric = numeric && net.ParseIP(socket.GetSocketAddress().Address) != nil
+			group.LbEndpoints = append(group.LbEndpoints, &endpoint.LbEndpoint{
+				HostIdentifier:      &endpoint.LbEndpoint_Endpoint{Endpoint: &endpoint.Endpoint{Address: socket}},
+				LoadBalancingWeight: u32(max(1, u.Weight)),
+			})
 		}
-		numeric = numeric && net.ParseIP(socket.GetSocketAddress().Address) != nil
-		group.LbEndpoints = append(group.LbEndpoints, &endpoint.LbEndpoint{
-			HostIdentifier:      &endpoint.LbEndpoint_Endpoint{Endpoint: &endpoint.Endpoint{Address: socket}},
-			LoadBalancingWeight: u32(max(1, u.Weight)),
-		})
 	}
 	return &endpoint.ClusterLoadAssignment{ClusterName: p.Name, Endpoints: []*endpoint.LocalityLbEndpoints{group}}, numeric, nil
 }
@@ -94,9 +97,9 @@ func newCluster(p config.Product) (*cluster.Cluster, error) {
 		},
 	}
 	if h := p.Health; h != nil {
-		c.HealthChecks = []*core.HealthCheck{healthCheck(*h)}
+		checked(c, *h)
 	} else if p.HealthPath != "" {
-		c.HealthChecks = []*core.HealthCheck{healthCheck(config.Health{Path: p.HealthPath})}
+		checked(c, config.Health{Path: p.HealthPath})
 	}
 	if p.TLS != nil {
 		var err error
@@ -155,6 +158,16 @@ func outliers(o config.Outliers) *cluster.OutlierDetection {
 		d.Consecutive_5Xx, d.EnforcingConsecutive_5Xx = u32(o.ServerErrors), u32(100)
 	}
 	return d
+}
+
+// checked has each address of c asked for its health. An address that the
+// document does not name any more goes at once, however well it is. Only when
+// no address at all is well are all tried: Envoy's own bound of a half would send
+// requests to two dead ones of three.
+func checked(c *cluster.Cluster, h config.Health) {
+	c.HealthChecks = []*core.HealthCheck{healthCheck(h)}
+	c.IgnoreHealthOnHostRemoval = true
+	c.CommonLbConfig = &cluster.Cluster_CommonLbConfig{HealthyPanicThreshold: &typev3.Percent{Value: 1}}
 }
 
 func healthCheck(h config.Health) *core.HealthCheck {

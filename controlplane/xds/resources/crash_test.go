@@ -29,8 +29,8 @@ func crashing(t *testing.T, program string, more ...config.Route) (addr string, 
 	t.Cleanup(product.Close)
 	d := defaults(t)
 	d.Routes = append(d.Routes, more...)
-	s := build(t, d, Options{Addresses: map[string]string{
-		"api": product.Listener.Addr().String(), "media": product.Listener.Addr().String(), "runtime": product.Listener.Addr().String(),
+	s := build(t, d, Options{Addresses: map[string][]string{
+		"api": {product.Listener.Addr().String()}, "media": {product.Listener.Addr().String()}, "runtime": {product.Listener.Addr().String()},
 	}})
 	file := static(t, s, Addresses{Gateway: "127.0.0.1:0"})
 	trap := filepath.Join(t.TempDir(), "trap.wasm")

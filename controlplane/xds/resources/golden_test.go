@@ -58,7 +58,7 @@ func everything() config.Document {
 
 func TestGoldens(t *testing.T) {
 	t.Parallel()
-	s := build(t, everything(), Options{Addresses: map[string]string{"media": "10.0.0.1:80"}, DocsBase: "https://api.example"})
+	s := build(t, everything(), Options{Addresses: map[string][]string{"media": {"10.0.0.1:80", "10.0.1.1:80"}}, DocsBase: "https://api.example"})
 	listeners, err := s.Listeners(Addresses{Gateway: "0.0.0.0:8080", Runtime: "[::1]:8090"})
 	if err != nil {
 		t.Fatal(err)

@@ -17,8 +17,9 @@ import (
 
 // Options is what the control plane knows besides the document.
 type Options struct {
-	// Addresses gives the host:port for each ${name} of the document's upstreams.
-	Addresses map[string]string
+	// Addresses gives, for each ${name} of the document's upstreams, the host:port
+	// of every process that serves it.
+	Addresses map[string][]string
 	// DocsBase is the public address of the gateway without a trailing slash,
 	// for links in errors; empty: relative links.
 	DocsBase string

@@ -6,7 +6,7 @@ import (
 	"sluice.dev/sluice/controlplane/config"
 )
 
-var addresses = map[string]string{"api": "127.0.0.1:9091", "media": "127.0.0.1:9092", "runtime": "localhost:9093"}
+var addresses = map[string][]string{"api": {"127.0.0.1:9091"}, "media": {"127.0.0.1:9092"}, "runtime": {"localhost:9093"}}
 
 // build compiles document d .
 func build(t testing.TB, d config.Document, o Options) *Set {

@@ -141,7 +141,7 @@ func TestWhatTheOptionsLackIsNamedAllAtOnce(t *testing.T) {
 	t.Parallel()
 	d := everything()
 	d.Products[1].Upstreams[0].Address = "${chat}"
-	o := Options{Addresses: map[string]string{"api": "10.0.0.1:80"}}
+	o := Options{Addresses: map[string][]string{"api": {"10.0.0.1:80"}}}
 	err := o.CheckUpstreams(d)
 	e, ok := errors.AsType[*controlplane.Error](err)
 	if !ok {

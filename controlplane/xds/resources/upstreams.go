@@ -37,25 +37,39 @@ func (o Options) upstreamFault(addr string) (issue, expected string) {
 	if err != nil {
 		return err.Error(), "one of " + strings.Join(slices.Sorted(maps.Keys(o.Addresses)), ", ")
 	}
-	if slices.ContainsFunc(o.Own, func(own string) bool { return canonical(own) == canonical(resolved) }) {
+	if slices.ContainsFunc(resolved, o.isOwn) {
 		return "is an edge's own: its requests would come back for ever", "the address of a service behind the edge"
 	}
-	if resolved == addr && o.Upstreams != nil && !o.Upstreams.permit(addr) {
+	if !isName(addr) && o.Upstreams != nil && !o.Upstreams.permit(addr) {
 		return "is in a private network", "a public address, or one in a network that the control plane allows"
 	}
 	return "", ""
 }
 
-// resolve replaces a ${name} by the address that the control plane was given.
-func (o Options) resolve(addr string) (string, error) {
-	name, ok := strings.CutPrefix(addr, "${")
-	if !ok {
-		return addr, nil
+// isOwn reports whether an edge is reached under addr.
+func (o Options) isOwn(addr string) bool {
+	return slices.ContainsFunc(o.Own, func(own string) bool { return canonical(own) == canonical(addr) })
+}
+
+func isName(addr string) bool { return strings.HasPrefix(addr, "${") }
+
+// Resolve returns the addresses of an upstream of the document; none for a
+// ${name} of no address.
+func (o Options) Resolve(addr string) []string {
+	all, _ := o.resolve(addr)
+	return all
+}
+
+// resolve replaces a ${name} by the addresses that the control plane was given,
+// of which there is at least one.
+func (o Options) resolve(addr string) ([]string, error) {
+	if !isName(addr) {
+		return []string{addr}, nil
 	}
-	if addr, ok = o.Addresses[strings.TrimSuffix(name, "}")]; !ok {
-		return "", errors.New("is not the name of an address")
+	if all := o.Addresses[strings.TrimSuffix(strings.TrimPrefix(addr, "${"), "}")]; len(all) > 0 {
+		return all, nil
 	}
-	return addr, nil
+	return nil, errors.New("is not the name of an address")
 }
 
 // canonical makes the ways to write this machine one.

@@ -20,7 +20,7 @@ func TestUpstreamsThatMayBe(t *testing.T) {
 		{"[::ffff:10.0.0.1]:80", false, false}, {"169.254.169.254:80", false, false}, {"media:80", false, false}, {"localhost:80", false, false},
 		{"db.internal:80", false, false}, {"api.example.com:80", false, true}, {"${api}", false, true},
 	} {
-		o := Options{Addresses: map[string]string{"api": "10.0.0.1:80", "loop": "localhost:8080"}, Own: own}
+		o := Options{Addresses: map[string][]string{"api": {"10.0.0.1:80", "10.0.0.2:80"}, "loop": {"10.0.0.1:80", "localhost:8080"}, "none": {}}, Own: own}
 		if !c.private {
 			o.Upstreams = &Upstreams{Networks: []netip.Prefix{netip.MustParsePrefix("10.9.0.0/16")}}
 		}
