@@ -29,11 +29,12 @@ type replica struct {
 	cmd        *exec.Cmd
 }
 
-func (s *stack) addReplica(t testing.TB) *replica {
+// addReplica starts a replica whose public API listens on api.
+func (s *stack) addReplica(t testing.TB, api string) *replica {
 	t.Helper()
 	env := s.secrets(t)
-	addrs := freeAddrs(t, 3)
-	env["SLUICE_ADMIN_ADDR"], env["SLUICE_XDS_ADDR"], env["SLUICE_API_LISTEN"] = addrs[0], addrs[1], addrs[2]
+	addrs := freeAddrs(t, 2)
+	env["SLUICE_ADMIN_ADDR"], env["SLUICE_XDS_ADDR"], env["SLUICE_API_LISTEN"] = addrs[0], addrs[1], api
 	r := &replica{admin: "http://" + addrs[0], xds: addrs[1], cmd: command(t, env, "controlplane")}
 	out := &output{ready: make(chan struct{})}
 	r.cmd.Stdout, r.cmd.Stderr = out, out
@@ -94,10 +95,12 @@ func (e *edge) under(t testing.TB, key string, f func()) {
 // publishes. The other one finishes it, the edge moves there, no request fails.
 func TestReplicaKilledWhilePublishing(t *testing.T) {
 	t.Parallel()
-	s := own(t, nil)
-	r := s.addReplica(t)
+	apis := freeAddrs(t, 2)
+	s := own(t, map[string]string{"SLUICE_API_LISTEN": apis[0], "SLUICE_API_UPSTREAM": apis[0] + "," + apis[1]})
+	r := s.addReplica(t, apis[1])
 	e := s.addEdge(t, "edge-moves", r.xds+","+s.env["SLUICE_XDS_ADDR"])
 	s.listed(t, "edge-moves", "current")
+	e.reachesAPI(t, r, s.dev["SLUICE_API_KEY"])
 	through := maps.Clone(s.admin())
 	through["SLUICE_ADMIN_URL"] = r.admin
 	doc := s.document(t, "late")
@@ -114,6 +117,9 @@ func TestReplicaKilledWhilePublishing(t *testing.T) {
 		}
 		s.listed(t, "edge-moves", "current")
 	})
+	for range 20 { // the API of the killed replica is asked no more
+		wantStatus(t, call(t, http.MethodGet, e.base+"/v1/auth/validate", s.dev["SLUICE_API_KEY"], nil), http.StatusOK)
+	}
 	// The product does not know the path; the edge does.
 	if res := call(t, http.MethodGet, e.base+"/v1/late", s.dev["SLUICE_API_KEY"], nil); res.StatusCode == 403 || res.StatusCode >= 500 {
 		t.Errorf("the route of the killed replica's version: %d %s", res.StatusCode, res.body)
@@ -126,6 +132,22 @@ func TestReplicaKilledWhilePublishing(t *testing.T) {
 	}
 	s.listed(t, refusing, "refuses")
 	s.listed(t, "edge-moves", "current")
+}
+
+// reachesAPI returns when a request to the edge has been answered by the public
+// API of r.
+func (e *edge) reachesAPI(t testing.TB, r *replica, key string) {
+	t.Helper()
+	eventually(t, "the second replica's API is asked", func() error {
+		if res, err := try(http.MethodGet, e.base+"/v1/auth/validate", key, nil); err != nil || res.StatusCode != http.StatusOK {
+			return fmt.Errorf("%v %s", err, res.body)
+		}
+		m, err := try(http.MethodGet, r.admin+"/metrics", "", nil)
+		if err == nil && !strings.Contains(m.body, `route="/v1/auth/validate"`) {
+			err = errors.New("none of its requests came there")
+		}
+		return err
+	})
 }
 
 // startRefusing connects an edge that takes what there is, and refuses every
