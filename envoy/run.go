@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/envoy/child"
+	"sluice.dev/sluice/envoy/pause"
 )
 
 const (
@@ -48,7 +49,7 @@ func (e *Edge) Run(ctx context.Context) error {
 		if err := e.openDoor(); err != nil {
 			return err
 		}
-		if !pause(ctx, backoff) {
+		if !pause.For(ctx, backoff) {
 			return e.closeDoor()
 		}
 		backoff = min(2*backoff, maxBackoff)
@@ -169,7 +170,7 @@ func (e *Edge) finish() error {
 	ctx, cancel := context.WithTimeout(context.Background(), e.cfg.DrainTime)
 	defer cancel()
 	if _, err := e.admin.call(ctx, http.MethodPost, "/drain_listeners?graceful"); err == nil {
-		for e.admin.activeRequests(ctx) > 0 && pause(ctx, pollEvery) {
+		for e.admin.activeRequests(ctx) > 0 && pause.For(ctx, pollEvery) {
 		}
 	}
 	e.settleUsage()
@@ -184,21 +185,9 @@ func (e *Edge) finish() error {
 func (e *Edge) settleUsage() {
 	ctx, cancel := context.WithTimeout(context.Background(), settleTime)
 	defer cancel()
-	for e.admin.unsentUsage(ctx) && pause(ctx, pollEvery) {
+	for e.admin.unsentUsage(ctx) && pause.For(ctx, pollEvery) {
 	}
 	if ctx.Err() != nil {
 		e.cfg.Logger.Warn("stopped before the control plane had all usage")
-	}
-}
-
-// pause waits for d; false if ctx ended first.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"net/http"
-	"strings"
 
 	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/controlplane/config"
@@ -24,15 +23,14 @@ type agents struct {
 // upstream of it is, document is the public API
 // that it leads to.
 func (e environment) agents(current *config.Current, reached func(upstream string) []string, document func(context.Context) ([]byte, error), verifier identity.Verifier, adapter respond.Adapter) agents {
-	hosts := strings.FieldsFunc(e.get("SLUICE_MCP_HOSTS"), func(r rune) bool { return r == ',' || r == ' ' })
 	return agents{
 		discovery: &discovery.Service{
 			Latest: current.Get, About: mcp.About(version), Respond: adapter,
-			At:     discovery.Addresses{Gateway: e.publicURL(), Runtime: "http://" + e.get("SLUICE_RUNTIME_ADDR")},
+			At:     discovery.Addresses{Gateway: e.publicURL(), Runtime: e.runtimeURL()},
 			Prober: &discovery.Prober{Addresses: reached},
 		},
 		mcp: mcp.New(mcp.Config{
-			Document: document, Identity: verifier, Respond: adapter, Hosts: hosts, Version: version,
+			Document: document, Identity: verifier, Respond: adapter, Hosts: e.mcpHosts(), Version: version,
 			Gateway: e.gatewayURL(), PublicURL: e.publicURL(),
 		}),
 	}

@@ -48,9 +48,10 @@ var variables = []variable{
 	{"SLUICE_STATE_DIR", ".sluice", "where a local stack keeps data, logs and tools"},
 	{"SLUICE_WASM_DIR", "", "folder named wasm with the built filters; empty: wasm in the state folder"},
 	{"SLUICE_DATABASE_URL", "", "PostgreSQL; empty: `up` starts a private server"},
-	{"SLUICE_GATEWAY_INTERNAL_URL", "", "where services of ours call the gateway; empty: http:// and SLUICE_GATEWAY_ADDR"},
-	{"SLUICE_MCP_HOSTS", "", "further host names under which /mcp may be called, joined by commas"},
+	{"SLUICE_GATEWAY_INTERNAL_URL", "", "where services of ours call the gateway; empty: http:// and SLUICE_GATEWAY_ADDR, or with a certificate the public address"},
+	{"SLUICE_MCP_HOSTS", "", "further host names under which /mcp, of the gateway and of the runtime, may be called, joined by commas"},
 	{"SLUICE_PUBLIC_URL", "", "public address of the gateway, for links; empty: http:// or https:// and SLUICE_GATEWAY_ADDR"},
+	{"SLUICE_RUNTIME_PUBLIC_URL", "", "public address of the chat runtime, for links; empty: http:// or https:// and SLUICE_RUNTIME_ADDR"},
 	{"SLUICE_REGION", "local", "region that /v1/health names"},
 	{"SLUICE_IDENTITY_SECRETS", "", "64 hexadecimal digits each, joined by commas: the first signs identity headers, all verify"},
 	{"SLUICE_SECRETS_KEY", "", "64 hexadecimal digits: encrypts stored secrets and the keys that sign tokens"},
@@ -139,10 +140,27 @@ func (e environment) publicURL() string {
 	return e.scheme() + "://" + e.get("SLUICE_GATEWAY_ADDR")
 }
 
-// gatewayURL is the gateway's address as our own services see it.
+// runtimeURL is the chat runtime's address for users.
+func (e environment) runtimeURL() string {
+	if u := e.get("SLUICE_RUNTIME_PUBLIC_URL"); u != "" {
+		return strings.TrimRight(u, "/")
+	}
+	return e.scheme() + "://" + e.get("SLUICE_RUNTIME_ADDR")
+}
+
+// mcpHosts are further names under which the endpoints of MCP may be called.
+func (e environment) mcpHosts() []string {
+	return strings.FieldsFunc(e.get("SLUICE_MCP_HOSTS"), func(r rune) bool { return r == ',' || r == ' ' })
+}
+
+// gatewayURL is the gateway's address as our own services see it. A certificate
+// is for the public name, so with one that is what they call.
 func (e environment) gatewayURL() string {
 	if u := e.get("SLUICE_GATEWAY_INTERNAL_URL"); u != "" {
 		return strings.TrimRight(u, "/")
+	}
+	if e.scheme() == "https" {
+		return e.publicURL()
 	}
 	return "http://" + e.get("SLUICE_GATEWAY_ADDR")
 }

@@ -57,6 +57,22 @@ func setTo(name, value string) environment {
 	return environment{lookup: func(string) (string, bool) { return "", false }}.with(map[string]string{name: value})
 }
 
+func TestAddressesFollowTheCertificate(t *testing.T) {
+	t.Parallel()
+	secure := setTo("SLUICE_TLS_CERT", "cert.pem")
+	if got := secure.gatewayURL() + " " + secure.runtimeURL(); got != "https://127.0.0.1:8080 https://127.0.0.1:8090" {
+		t.Error(got)
+	}
+	named := secure.with(map[string]string{"SLUICE_PUBLIC_URL": "https://api.example/", "SLUICE_RUNTIME_PUBLIC_URL": "https://chat.example/"})
+	if got := named.gatewayURL() + " " + named.runtimeURL(); got != "https://api.example https://chat.example" {
+		t.Error(got)
+	}
+	plain := setTo("SLUICE_PUBLIC_URL", "https://api.example")
+	if got := plain.gatewayURL() + " " + plain.runtimeURL(); got != "http://127.0.0.1:8080 http://127.0.0.1:8090" {
+		t.Error(got)
+	}
+}
+
 func TestTimesAndSizes(t *testing.T) {
 	t.Parallel()
 	c, err := setTo("SLUICE_CHAT_IDLE", "90s").chatLimits()

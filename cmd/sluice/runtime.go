@@ -42,7 +42,7 @@ func runRuntime(ctx context.Context, env environment) error {
 	ledger := budget.New(budget.Config{DB: pool, Metrics: metrics})
 	c.Targets, c.Ledger, c.Secrets = targets, ledger, verifier.Secrets
 	c.Gateway = env.gatewayURL()
-	c.PublicURL, c.DocsBase = "http://"+env.get("SLUICE_RUNTIME_ADDR"), env.publicURL()
+	c.PublicURL, c.DocsBase, c.Hosts = env.runtimeURL(), env.publicURL(), env.mcpHosts()
 	handler, err := server.New(c)
 	if err != nil {
 		return err

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"sluice.dev/sluice/envoy/pause"
 )
 
 // fromTheFuture is how far ahead of the clock a saved time may be: more means
@@ -138,7 +140,7 @@ func (a *age) over() <-chan struct{} {
 // ends.
 func (a *age) run(ctx context.Context) {
 	every := min(time.Second, max(time.Millisecond, a.cfg.MaxAge/20))
-	for pause(ctx, every) {
+	for pause.For(ctx, every) {
 		a.watch()
 		a.save(min(saveAge, a.cfg.MaxAge/10))
 	}

@@ -12,6 +12,8 @@ import (
 	discovery "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"google.golang.org/protobuf/proto"
+
+	"sluice.dev/sluice/envoy/pause"
 )
 
 // whole are the types without which a state is of no use.
@@ -119,7 +121,7 @@ func (b *book) run(ctx context.Context) {
 	for {
 		select {
 		case <-b.changed:
-			pause(ctx, quiet)
+			pause.For(ctx, quiet)
 		case <-ctx.Done():
 			select {
 			case <-b.changed:

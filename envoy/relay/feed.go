@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"sluice.dev/sluice/envoy/pause"
 	"sluice.dev/sluice/filters/keytable"
 )
 
@@ -136,25 +137,13 @@ func (f *feed) run(ctx context.Context) {
 		failing = true
 		f.up.failed(int(f.up.preferred.Load()))
 		f.update(func() { f.settled = true })
-		pause(ctx, retryFeed)
-	}
-}
-
-// pause waits for d; false if ctx ended first.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
+		pause.For(ctx, retryFeed)
 	}
 }
 
 // sync makes what is on tape last, until ctx ends.
 func (f *feed) sync(ctx context.Context) {
-	for pause(ctx, syncEvery) {
+	for pause.For(ctx, syncEvery) {
 		f.syncOnce()
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"sluice.dev/sluice/envoy/pause"
 )
 
 // ReportPath is where replicas take reports.
@@ -72,7 +74,7 @@ const lookEvery = 200 * time.Millisecond
 func (r *Relay) report(ctx context.Context) {
 	var said Status
 	var at time.Time
-	for pause(ctx, lookEvery) {
+	for pause.For(ctx, lookEvery) {
 		s := r.Status()
 		same := s.State == said.State && s.EnvoyEpoch == said.EnvoyEpoch
 		if same && r.cfg.Now().Sub(at) < r.cfg.Report {

@@ -11,6 +11,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+
+	"sluice.dev/sluice/envoy/pause"
 )
 
 const (
@@ -172,7 +174,7 @@ func receive(ctx context.Context, down server, c chan<- *discovery.DeltaDiscover
 // probe closes back when a replica serves streams again. Its pauses differ, so
 // that a fleet does not come back all at once.
 func (r *Relay) probe(ctx context.Context, back chan<- struct{}) {
-	for pause(ctx, probeEvery/2+rand.N(probeEvery)) {
+	for pause.For(ctx, probeEvery/2+rand.N(probeEvery)) {
 		if r.answers(ctx) {
 			close(back)
 			return

@@ -45,6 +45,8 @@ type Config struct {
 	Gateway string
 	// PublicURL is the runtime's address for users; empty: that of the request.
 	PublicURL string
+	// Hosts are further names under which /mcp may be called.
+	Hosts []string
 	// DocsBase is the address under which /docs is served; empty: relative.
 	DocsBase string
 	// MaxBody and MaxUpload bound chat requests and binary bodies, in bytes; 0:
@@ -95,7 +97,7 @@ func routes(c Config, adapter respond.Adapter, guard access.Guard, binary http.H
 		MaxBody: c.MaxBody, KeepAlive: c.KeepAlive, FirstEvent: c.FirstEvent, Idle: c.Idle,
 	}))
 	models := guard.Require(catalog.Catalog{Targets: targets, Adapter: adapter, Log: c.Log})
-	tools := mcp.New(mcp.Config{Chat: completions, Models: models, Guard: guard, Adapter: adapter, PublicURL: c.PublicURL, Version: Version})
+	tools := mcp.New(mcp.Config{Chat: completions, Models: models, Guard: guard, Adapter: adapter, PublicURL: c.PublicURL, Hosts: c.Hosts, Version: Version})
 	list := []route{
 		{"POST", "/v1/chat/completions", completions},
 		{"GET", "/v1/models", models},

@@ -53,6 +53,24 @@ func do(t *testing.T, method, url, body string, header ...string) (int, http.Hea
 
 const bearer = "Bearer slk_test"
 
+// A page of another name for this machine is turned away, unless it is ours.
+func TestOtherNamesOfTheServer(t *testing.T) {
+	t.Parallel()
+	s := start(t, Config{Hosts: []string{"alias.example"}})
+	for host, want := range map[string]int{"alias.example": 200, "other.example": 403} {
+		req := httptest.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/mcp", nil)
+		req.RequestURI, req.Host = "", host
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Errorf("%s: %d, want %d", host, resp.StatusCode, want)
+		}
+	}
+}
+
 func TestRoutes(t *testing.T) {
 	t.Parallel()
 	s := start(t, Config{})

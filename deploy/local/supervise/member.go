@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"sluice.dev/sluice/envoy/pause"
 )
 
 const (
@@ -99,7 +101,7 @@ func (m *member) keepAlive() {
 // restart tries until the part is up again or ctx ends; it returns the backoff
 // for the next time.
 func (m *member) restart(ctx context.Context, backoff time.Duration) time.Duration {
-	for pause(ctx, backoff) {
+	for pause.For(ctx, backoff) {
 		backoff = min(2*backoff, maxBackoff)
 		err := m.start(ctx)
 		if err == nil {
@@ -132,16 +134,4 @@ func (m *member) stopRunning() {
 		m.log.say("%v", err)
 	}
 	m.running = nil
-}
-
-// pause waits for d; false if ctx ended first.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -73,7 +73,9 @@ func Programs(root string) ([]string, error) {
 }
 
 func buildFilter(ctx context.Context, cfg Config, tc Toolchain, name string) error {
-	recipe := strings.Join(append(append([]string{tc.TinyGo.Version, tc.TinyGo.Target}, buildFlags...), optFlags...), " ")
+	// The target without its folder, so that checkouts agree: what the file says is
+	// an input of its own.
+	recipe := strings.Join(append(append([]string{tc.TinyGo.Version, filepath.Base(tc.TinyGo.Target)}, buildFlags...), optFlags...), " ")
 	sum, err := inputSum(cfg.Root, "filters/"+name, recipe)
 	if err != nil {
 		return err
