@@ -41,8 +41,11 @@ type EdgeConfig struct {
 	StateDir string
 	// Concurrency is the number of worker threads. Zero: one for each CPU.
 	Concurrency int
-	// LogLevel is Envoy's. Empty: "warning".
+	// LogLevel is Envoy's. Empty: "warning". From "debug" on, Envoy logs headers
+	// with the credentials in them.
 	LogLevel string
+	// LogJSON has Envoy log an object a line.
+	LogJSON bool
 	// Output receives Envoy's own log lines. Nil: standard error.
 	Output io.Writer
 	// Logger receives this package's. Nil: slog.Default().

@@ -133,12 +133,20 @@ func (e *Edge) args(bootstrap string) []string {
 		"-c", bootstrap,
 		"--concurrency", strconv.Itoa(e.cfg.Concurrency),
 		"--log-level", e.cfg.LogLevel,
-		"--log-format", "%Y-%m-%dT%T.%eZ %l %n: %v",
+		"--log-format", e.logFormat(),
 		"--drain-time-s", strconv.Itoa(max(1, int(e.cfg.DrainTime/time.Second))),
 		"--drain-strategy", "immediate",
 		"--skip-hot-restart-parent-stats", // else an Envoy does not survive the end of its parent
 		"--parent-shutdown-time-s", strconv.Itoa(max(2, int(e.cfg.HandOver/time.Second))),
 	}
+}
+
+// logFormat is a line of Envoy's log, in the fields of our own lines where it is JSON.
+func (e *Edge) logFormat() string {
+	if e.cfg.LogJSON {
+		return `{"time":"%Y-%m-%dT%T.%eZ","level":"%l","msg":"%j","process":"envoy","logger":"%n"}`
+	}
+	return "%Y-%m-%dT%T.%eZ %l %n: %v"
 }
 
 // announce takes the doorman away from the addresses that Envoy now serves.

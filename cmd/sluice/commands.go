@@ -1,24 +1,19 @@
 package main
 
 import (
-	"context"
-
 	"github.com/spf13/cobra"
 )
 
 // processes are the commands that run until they are told to stop.
 func processes(env environment) []*cobra.Command {
-	with := func(f func(context.Context, environment) error) func(context.Context) error {
-		return func(ctx context.Context) error { return f(ctx, env) }
-	}
 	return []*cobra.Command{
 		upCommand(env),
-		process("controlplane", "serve edges, the public API and the admin API", with(runControlPlane)),
-		process("worker", "deliver webhooks and run schedules", with(runWorker)),
-		process("runtime", "serve the chat runtime", with(runRuntime)),
-		process("media", "serve the reference product", with(runMedia)),
-		process("engine", "run the media engine of the reference product", with(runEngine)),
-		process("edge", "supervise one Envoy", with(runEdge)),
+		process(env, "controlplane", "serve edges, the public API and the admin API", runControlPlane),
+		process(env, "worker", "deliver webhooks and run schedules", runWorker),
+		process(env, "runtime", "serve the chat runtime", runRuntime),
+		process(env, "media", "serve the reference product", runMedia),
+		process(env, "engine", "run the media engine of the reference product", runEngine),
+		process(env, "edge", "supervise one Envoy", runEdge),
 		migrateCommand(env),
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"os"
 	"os/signal"
@@ -43,6 +44,10 @@ func runEdge(ctx context.Context, env environment) error {
 	if err != nil {
 		return err
 	}
+	logs, err := env.logs()
+	if err != nil {
+		return err
+	}
 	cfg := envoy.EdgeConfig{
 		Bootstrap: envoy.Config{
 			NodeID:      name,
@@ -57,6 +62,8 @@ func runEdge(ctx context.Context, env environment) error {
 		Concurrency: concurrency,
 		Output:      os.Stderr,
 		DocsBase:    env.publicURL(),
+		LogJSON:     logs.JSON,
+		LogLevel:    envoyLevel(logs.Level),
 	}
 	sources, err := env.secure(&cfg)
 	if err != nil {
@@ -68,6 +75,18 @@ func runEdge(ctx context.Context, env environment) error {
 	}
 	follow(ctx, append(sources, mutual.sources()...))
 	return env.runBoth(ctx, agent, edge)
+}
+
+// envoyLevel is Envoy's level for one of ours. Its info is as talkative as our
+// debug, and its debug shows credentials.
+func envoyLevel(l slog.Level) string {
+	switch {
+	case l <= slog.LevelDebug:
+		return "info"
+	case l >= slog.LevelError:
+		return "error"
+	}
+	return "warning"
 }
 
 // runBoth runs the edge until ctx ends, and the agent until the edge has. A

@@ -3,12 +3,15 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
+	"log/slog"
 	"net"
 	"net/url"
 	"os"
 	"path/filepath"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"sluice.dev/sluice/controlplane/telemetry"
 	"sluice.dev/sluice/deploy/local/programs"
 	"sluice.dev/sluice/envoy/bindcheck"
 	"sluice.dev/sluice/runtime/media"
@@ -42,8 +45,16 @@ func runEngine(ctx context.Context, env environment) error {
 	if err != nil {
 		return err
 	}
+	logs, err := env.logs()
+	if err != nil {
+		return err
+	}
+	var output io.Writer = os.Stderr
+	if logs.JSON {
+		output = telemetry.Lines(slog.Default())
+	}
 	return media.RunEngine(ctx, c, engine.Config{
-		Binary: binary, Dir: dir, Output: os.Stderr,
+		Binary: binary, Dir: dir, Output: output,
 		RTMP: env.get("SLUICE_RTMP_ADDR"), SRT: env.get("SLUICE_SRT_ADDR"), WebRTC: env.get("SLUICE_WEBRTC_ADDR"), Media: env.get("SLUICE_WEBRTC_MEDIA_ADDR"),
 		HLS: env.get("SLUICE_HLS_LISTEN"), API: env.get("SLUICE_ENGINE_API_LISTEN"),
 	})

@@ -70,6 +70,8 @@ var variables = []variable{
 	{"SLUICE_CHAT_IDLE", "5m", "how long it may be silent then"},
 	{"SLUICE_CHAT_KEEP_ALIVE", "15s", "silence after which a client gets a comment"},
 	{"SLUICE_MAX_UPLOAD", "2147483648", "bytes of a binary body that the runtime passes on"},
+	{"SLUICE_LOG_FORMAT", "text", "how processes log: text or json"},
+	{"SLUICE_LOG_LEVEL", "info", "from which level on: debug, info, warn or error"},
 	{"SLUICE_ADMIN_URL", "", "admin API that commands call; empty: the local stack's"},
 	{"SLUICE_ADMIN_KEY", "", "key with scope * that commands use; empty: the local stack's"},
 }

@@ -14,6 +14,7 @@ import (
 	_ "time/tzdata" // zones where the machine has none
 
 	"github.com/spf13/cobra"
+	"sluice.dev/sluice/controlplane/telemetry"
 )
 
 func main() { os.Exit(execute(os.Args[1:])) }
@@ -62,9 +63,23 @@ func commands(env environment) *cobra.Command {
 }
 
 // process is a command that runs until it is told to stop.
-func process(name, short string, f func(context.Context) error) *cobra.Command {
+func process(env environment, name, short string, f func(context.Context, environment) error) *cobra.Command {
 	return &cobra.Command{Use: name, Short: short, Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error {
-		slog.SetDefault(slog.New(slog.NewJSONHandler(os.Stderr, nil)).With("process", name))
-		return f(c.Context())
+		logs, err := env.logs()
+		if err != nil {
+			return err
+		}
+		logs.Process = name
+		slog.SetDefault(telemetry.NewLogger(os.Stderr, logs))
+		return f(c.Context(), env)
 	}}
+}
+
+// logs is how the processes log.
+func (e environment) logs() (telemetry.LogConfig, error) {
+	c, err := telemetry.ParseLog(e.get("SLUICE_LOG_FORMAT"), e.get("SLUICE_LOG_LEVEL"))
+	if err != nil {
+		return c, fmt.Errorf("SLUICE_LOG_FORMAT, SLUICE_LOG_LEVEL: %w", err)
+	}
+	return c, nil
 }

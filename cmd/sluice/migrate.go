@@ -9,7 +9,7 @@ import (
 
 func migrateCommand(env environment) *cobra.Command {
 	var down bool
-	c := process("migrate", "bring the database to this version's schema", func(ctx context.Context) error {
+	c := process(env, "migrate", "bring the database to this version's schema", func(ctx context.Context, env environment) error {
 		url, err := env.require("SLUICE_DATABASE_URL")
 		if err != nil {
 			return err

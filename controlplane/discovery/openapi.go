@@ -32,9 +32,11 @@ func PlaceholderOpenAPI() []byte {
 
 // absent is an operation that only answers 501.
 func absent(id, summary string) map[string]any {
-	refused := map[string]any{"$ref": "#/components/schemas/Error"}
+	refused := func(why string) map[string]any {
+		return map[string]any{"description": why, "content": map[string]any{"application/json": map[string]any{"schema": map[string]any{"$ref": "#/components/schemas/Error"}}}}
+	}
 	return map[string]any{"operationId": id, "summary": summary, "responses": map[string]any{
-		"501": map[string]any{"description": "There is no engine for it here", "content": map[string]any{"application/json": map[string]any{"schema": refused}}},
+		"400": refused("Not a request that an edge passes on"), "501": refused("There is no engine for it here"),
 	}}
 }
 

@@ -3,6 +3,7 @@ package telemetry
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -12,8 +13,8 @@ import (
 	"sluice.dev/sluice/controlplane/postgres"
 )
 
-// Jobs measures the jobs that a River client works off; it is one of its
-// middlewares.
+// Jobs measures the jobs that a River client works off, and has what they log
+// name them; it is one of its middlewares.
 type Jobs struct {
 	river.MiddlewareDefaults
 	duration *prometheus.HistogramVec
@@ -32,7 +33,7 @@ func NewJobs(r prometheus.Registerer) *Jobs {
 // Work implements rivertype.WorkerMiddleware.
 func (j *Jobs) Work(ctx context.Context, job *rivertype.JobRow, do func(context.Context) error) error {
 	start := time.Now()
-	err := do(ctx)
+	err := do(WithLog(ctx, slog.String("job", job.Kind), slog.Int64("job_id", job.ID)))
 	j.duration.WithLabelValues(job.Kind, outcome(err)).Observe(time.Since(start).Seconds())
 	return err
 }

@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/felixge/httpsnoop"
 	"github.com/go-chi/chi/v5"
 	"github.com/prometheus/client_golang/prometheus"
+	"sluice.dev/sluice/controlplane/respond"
 )
 
 // Requests measures the requests of one surface.
@@ -36,11 +38,15 @@ func NewRequests(r prometheus.Registerer, surface string) *Requests {
 	return q
 }
 
-// Wrap measures the requests that h answers.
+// Wrap measures the requests that h answers, and has what it logs name them.
 func (q *Requests) Wrap(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// chi fills in what it finds here; afterwards it tells the pattern.
-		r = r.WithContext(context.WithValue(r.Context(), chi.RouteCtxKey, chi.NewRouteContext()))
+		ctx := context.WithValue(r.Context(), chi.RouteCtxKey, chi.NewRouteContext())
+		if id := respond.RequestID(r); id != "" {
+			ctx = WithLog(ctx, slog.String("request_id", id))
+		}
+		r = r.WithContext(ctx)
 		q.open.Inc()
 		defer q.open.Dec()
 		// Deferred and not called behind h: a handler that panics has answered too.
