@@ -30,6 +30,7 @@ import (
 	"sluice.dev/sluice/controlplane/respond"
 	"sluice.dev/sluice/controlplane/sessions"
 	"sluice.dev/sluice/controlplane/telemetry"
+	"sluice.dev/sluice/controlplane/telemetry/traces"
 	"sluice.dev/sluice/controlplane/webhooks"
 	"sluice.dev/sluice/controlplane/webhooks/eventdocs"
 	"sluice.dev/sluice/controlplane/xds"
@@ -59,6 +60,11 @@ func runControlPlane(ctx context.Context, env environment) error {
 	if err := feed.PutSecret(ctx, pool, identitySecret, secrets[0]); err != nil {
 		return err
 	}
+	tracer, err := env.tracer(ctx, "controlplane")
+	if err != nil {
+		return err
+	}
+	defer tracer.Close(ctx)
 	metrics := telemetry.New("controlplane", version)
 	adapter := respond.Adapter{DocsBase: env.publicURL()}
 	keys := feed.New(feed.Config{Pool: pool, Token: env.get("SLUICE_FEED_TOKEN"), Respond: adapter, Metrics: metrics})
@@ -80,7 +86,7 @@ func runControlPlane(ctx context.Context, env environment) error {
 		slog.Warn("no configuration yet", "cause", err)
 	}
 
-	surfaces, err := env.api(pool, edges, adapter, metrics)
+	surfaces, err := env.api(pool, edges, adapter, metrics, tracer)
 	if err != nil {
 		return err
 	}
@@ -104,8 +110,8 @@ func runControlPlane(ctx context.Context, env environment) error {
 	g.Go(func() error { recorder.Run(ctx); edges.Close(); return nil })
 	g.Go(func() error {
 		return serve(ctx,
-			endpoint{name: "admin API", addr: env.get("SLUICE_ADMIN_ADDR"), handler: telemetry.Beside(telemetry.NewRequests(metrics, "admin").Wrap(api.Admin(surfaces)), metrics)},
-			endpoint{name: "public API", addr: env.get("SLUICE_API_LISTEN"), handler: telemetry.NewRequests(metrics, "api").Wrap(api.Public(surfaces))},
+			endpoint{name: "admin API", addr: env.get("SLUICE_ADMIN_ADDR"), handler: telemetry.Beside(tracer.Wrap(telemetry.NewRequests(metrics, "admin").Wrap(api.Admin(surfaces))), metrics)},
+			endpoint{name: "public API", addr: env.get("SLUICE_API_LISTEN"), handler: tracer.Wrap(telemetry.NewRequests(metrics, "api").Wrap(api.Public(surfaces)))},
 			endpoint{name: "edges", addr: env.get("SLUICE_XDS_ADDR"), handler: mutual.guard(edgeMux(edges, keys, keys.Guard(registry.Reports(adapter)), payments.edges, keys.Guard(limits), keys.Guard(usage)), adapter), tls: mutual.tls(), h2c: true, streams: true},
 		)
 	})
@@ -113,12 +119,12 @@ func runControlPlane(ctx context.Context, env environment) error {
 }
 
 // api is what the public and the admin API are made of.
-func (e environment) api(pool *pgxpool.Pool, edges *xds.Server, adapter respond.Adapter, metrics prometheus.Registerer) (api.Config, error) {
+func (e environment) api(pool *pgxpool.Pool, edges *xds.Server, adapter respond.Adapter, metrics prometheus.Registerer, tracer *traces.Tracer) (api.Config, error) {
 	verifier, err := e.verifier()
 	if err != nil {
 		return api.Config{}, err
 	}
-	s, err := e.services(pool, idempotency.DB{Pool: pool}, metrics)
+	s, err := e.services(pool, idempotency.DB{Pool: pool}, metrics, tracer)
 	if err != nil {
 		return api.Config{}, err
 	}
@@ -198,6 +204,10 @@ func (e environment) xds(pool *pgxpool.Pool, metrics prometheus.Registerer, name
 	if err != nil {
 		return nil, err
 	}
+	traced, err := e.traces()
+	if err != nil {
+		return nil, err
+	}
 	return xds.New(xds.Config{
 		Metrics: metrics,
 		Named:   named,
@@ -206,6 +216,7 @@ func (e environment) xds(pool *pgxpool.Pool, metrics prometheus.Registerer, name
 			DocsBase:  e.publicURL(),
 			Own:       []string{e.get("SLUICE_GATEWAY_ADDR"), e.get("SLUICE_RUNTIME_ADDR"), hostPort(e.publicURL())},
 			Upstreams: upstreams,
+			Traces:    traced,
 		},
 		Numbers: numbers(pool),
 	}), nil

@@ -33,7 +33,7 @@ func runEngine(ctx context.Context, env environment) error {
 		return err
 	}
 	defer pool.Close()
-	s, err := env.services(pool, pool, prometheus.NewRegistry()) // the product shows its metrics
+	s, err := env.services(pool, pool, prometheus.NewRegistry(), nil) // the product shows its metrics
 	if err != nil {
 		return err
 	}

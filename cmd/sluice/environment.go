@@ -72,6 +72,8 @@ var variables = []variable{
 	{"SLUICE_MAX_UPLOAD", "2147483648", "bytes of a binary body that the runtime passes on"},
 	{"SLUICE_LOG_FORMAT", "text", "how processes log: text or json"},
 	{"SLUICE_LOG_LEVEL", "info", "from which level on: debug, info, warn or error"},
+	{"SLUICE_OTLP_ENDPOINT", "", "base URL of a collector of traces (OTLP over HTTP), as edges and processes reach it; empty: nothing is traced"},
+	{"SLUICE_TRACE_RATIO", "0.1", "which part of the requests is traced, 0 to 1"},
 	{"SLUICE_ADMIN_URL", "", "admin API that commands call; empty: the local stack's"},
 	{"SLUICE_ADMIN_KEY", "", "key with scope * that commands use; empty: the local stack's"},
 }

@@ -74,12 +74,3 @@ func process(env environment, name, short string, f func(context.Context, enviro
 		return f(c.Context(), env)
 	}}
 }
-
-// logs is how the processes log.
-func (e environment) logs() (telemetry.LogConfig, error) {
-	c, err := telemetry.ParseLog(e.get("SLUICE_LOG_FORMAT"), e.get("SLUICE_LOG_LEVEL"))
-	if err != nil {
-		return c, fmt.Errorf("SLUICE_LOG_FORMAT, SLUICE_LOG_LEVEL: %w", err)
-	}
-	return c, nil
-}

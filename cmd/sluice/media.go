@@ -19,7 +19,12 @@ func runMedia(ctx context.Context, env environment) error {
 	defer pool.Close()
 	metrics := telemetry.New("media", version)
 	metrics.MustRegister(telemetry.Pool(pool))
-	s, err := env.services(pool, pool, metrics)
+	tracer, err := env.tracer(ctx, "media")
+	if err != nil {
+		return err
+	}
+	defer tracer.Close(ctx)
+	s, err := env.services(pool, pool, metrics, tracer)
 	if err != nil {
 		return err
 	}
@@ -27,7 +32,7 @@ func runMedia(ctx context.Context, env environment) error {
 	if err != nil {
 		return err
 	}
-	handler := telemetry.Beside(telemetry.NewRequests(metrics, "media").Wrap(media.New(c)), metrics)
+	handler := telemetry.Beside(tracer.Wrap(telemetry.NewRequests(metrics, "media").Wrap(media.New(c))), metrics)
 	return serve(ctx, endpoint{name: "media", addr: env.get("SLUICE_MEDIA_LISTEN"), streams: true, handler: handler})
 }
 

@@ -36,6 +36,11 @@ func runRuntime(ctx context.Context, env environment) error {
 		return err
 	}
 	defer pool.Close()
+	tracer, err := env.tracer(ctx, "runtime")
+	if err != nil {
+		return err
+	}
+	defer tracer.Close(ctx)
 	metrics := telemetry.New("runtime", version)
 	metrics.MustRegister(telemetry.Pool(pool))
 	c.Metrics = metrics
@@ -47,7 +52,7 @@ func runRuntime(ctx context.Context, env environment) error {
 	if err != nil {
 		return err
 	}
-	handler = telemetry.Beside(telemetry.NewRequests(metrics, "runtime").Wrap(handler), metrics)
+	handler = telemetry.Beside(tracer.Wrap(telemetry.NewRequests(metrics, "runtime").Wrap(handler)), metrics)
 	// The ledger outlives the server: streams that end last are recorded too.
 	metering, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var g errgroup.Group

@@ -14,6 +14,7 @@ import (
 	"sluice.dev/sluice/controlplane/outbound"
 	"sluice.dev/sluice/controlplane/postgres"
 	"sluice.dev/sluice/controlplane/schedules"
+	"sluice.dev/sluice/controlplane/telemetry/traces"
 	"sluice.dev/sluice/controlplane/webhooks"
 	"sluice.dev/sluice/controlplane/webhooks/delivery"
 	"sluice.dev/sluice/controlplane/webhooks/seal"
@@ -26,6 +27,7 @@ type services struct {
 	box       *seal.Box
 	answers   [32]byte // protects the answers kept for repeated requests
 	outbound  *outbound.Client
+	tracer    *traces.Tracer
 	webhooks  *webhooks.Service
 	deliverer *delivery.Deliverer
 	schedules *schedules.Service
@@ -42,8 +44,9 @@ func (e environment) box() (*seal.Box, error) {
 
 // services builds them over pool; db is what their stores use, which is pool or
 // joins the transaction of a request that may be repeated. metrics is where they
-// register theirs.
-func (e environment) services(pool *pgxpool.Pool, db postgres.DB, metrics prometheus.Registerer) (s services, err error) {
+// register theirs, tracer makes the spans of the process.
+func (e environment) services(pool *pgxpool.Pool, db postgres.DB, metrics prometheus.Registerer, tracer *traces.Tracer) (s services, err error) {
+	s.tracer = tracer
 	if s.box, err = e.box(); err != nil {
 		return s, err
 	}
@@ -58,7 +61,7 @@ func (e environment) services(pool *pgxpool.Pool, db postgres.DB, metrics promet
 	}
 	// This client inserts only. Its cooldown bounds how soon workers are told of a
 	// second job: the default adds 30 ms to a webhook's way.
-	jobs, err := river.NewClient(riverpgxv5.New(pool), &river.Config{FetchCooldown: 5 * time.Millisecond, Logger: slog.Default()})
+	jobs, err := river.NewClient(riverpgxv5.New(pool), &river.Config{FetchCooldown: 5 * time.Millisecond, Logger: slog.Default(), Middleware: tracer.Jobs()})
 	if err != nil {
 		return s, err
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
-	"github.com/riverqueue/river/rivertype"
 	"golang.org/x/sync/errgroup"
 	"sluice.dev/sluice/controlplane/metering"
 	"sluice.dev/sluice/controlplane/respond"
@@ -49,7 +48,12 @@ func runWorker(ctx context.Context, env environment) error {
 	defer pool.Close()
 	metrics := telemetry.New("worker", version)
 	metrics.MustRegister(telemetry.Pool(pool), telemetry.NewBacklog(pool))
-	s, err := env.services(pool, pool, metrics)
+	tracer, err := env.tracer(ctx, "worker")
+	if err != nil {
+		return err
+	}
+	defer tracer.Close(ctx)
+	s, err := env.services(pool, pool, metrics, tracer)
 	if err != nil {
 		return err
 	}
@@ -112,7 +116,7 @@ func (e environment) jobs(ctx context.Context, pool *pgxpool.Pool, s services, m
 	maps.Copy(queues, workers.PaymentQueues())
 	return river.NewClient(riverpgxv5.New(pool), &river.Config{
 		Workers: w, Queues: queues, JobTimeout: jobTimeout, RescueStuckJobsAfter: rescueAfter, Logger: slog.Default(),
-		Middleware: []rivertype.Middleware{telemetry.NewJobs(metrics)},
+		Middleware: append(s.tracer.Jobs(), telemetry.NewJobs(metrics)),
 		// What became of a job is in the tables of its service; thousands a second
 		// would fill River's.
 		CompletedJobRetentionPeriod: 5 * time.Minute,

@@ -38,7 +38,7 @@ type payments struct {
 }
 
 func (e environment) payments(pool *pgxpool.Pool, adapter respond.Adapter) (p payments, err error) {
-	s, err := e.services(pool, pool, prometheus.NewRegistry()) // deliveries, which have metrics, are not made here
+	s, err := e.services(pool, pool, prometheus.NewRegistry(), nil) // deliveries, which have metrics, are not made here
 	if err != nil {
 		return p, err
 	}

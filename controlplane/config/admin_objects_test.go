@@ -173,6 +173,10 @@ func TestHistoryAndRollback(t *testing.T) {
 	if len(page.Data) != 2 || !page.More || page.Data[0].Number != 3 || page.Data[1].Note != "new clips" || page.Data[1].Changes != 1 || page.Data[1].Author != "admin" {
 		t.Errorf("%+v", page)
 	}
+	into(t, ask(t, h, "GET", "/config/versions?before=9223372036854775807", ""), &page)
+	if len(page.Data) == 0 {
+		t.Error("no version is before the last number")
+	}
 	into(t, ask(t, h, "GET", "/config/versions?before=2", ""), &page)
 	if len(page.Data) != 1 || page.More || page.Data[0].Number != 1 {
 		t.Errorf("%+v", page)

@@ -25,7 +25,7 @@ type Entry struct {
 func (s Store) History(ctx context.Context, before int64, limit int) (list []Entry, more bool, err error) {
 	rows, _ := s.DB.Query(ctx, `
 		SELECT version, author, note, created_at, changes FROM config_versions
-		WHERE $1 = 0 OR version < $1 ORDER BY version DESC LIMIT $2`, before, limit+1)
+		WHERE $1::bigint = 0 OR version < $1 ORDER BY version DESC LIMIT $2`, before, limit+1)
 	list, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Entry])
 	if err != nil {
 		return nil, false, fmt.Errorf("read history: %w", postgres.Unreachable(err))

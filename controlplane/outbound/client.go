@@ -19,6 +19,8 @@ import (
 	"net/netip"
 	"syscall"
 	"time"
+
+	"sluice.dev/sluice/controlplane/telemetry/traces"
 )
 
 // Config says whom a Client may call and for how long. The zero Config calls
@@ -161,6 +163,7 @@ func (c *Client) request(ctx context.Context, req Request) (*http.Request, error
 	if call.Header.Get("User-Agent") == "" {
 		call.Header.Set("User-Agent", c.config.UserAgent)
 	}
+	traces.Inject(ctx, call.Header)
 	return call, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/prometheus/client_golang/prometheus"
 	"sluice.dev/sluice/controlplane/respond"
+	"sluice.dev/sluice/controlplane/telemetry/traces"
 )
 
 // Requests measures the requests of one surface.
@@ -53,6 +54,7 @@ func (q *Requests) Wrap(h http.Handler) http.Handler {
 		start, status := time.Now(), 0
 		defer func() {
 			route := pattern(r)
+			traces.Route(ctx, method(r.Method), route)
 			q.total.WithLabelValues(route, method(r.Method), code(status)).Inc()
 			q.duration.WithLabelValues(route).Observe(time.Since(start).Seconds())
 		}()

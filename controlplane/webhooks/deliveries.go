@@ -84,7 +84,7 @@ func (s *Service) Deliveries(ctx context.Context, account, id string, f Delivery
 	rows, _ := s.DB.Query(ctx, `SELECT `+deliveryColumns+`
 		FROM webhook_deliveries d JOIN account_events e ON e.seq = d.event_seq
 		WHERE d.subscription_id = $1 AND ($2 = '' OR d.status = $2) AND ($3 = '' OR e.type = $3)
-			AND ($4 = 0 OR d.event_seq < (SELECT event_seq FROM webhook_deliveries WHERE id = $4))
+			AND ($4::bigint = 0 OR d.event_seq < (SELECT event_seq FROM webhook_deliveries WHERE id = $4))
 		ORDER BY d.event_seq DESC LIMIT $5`, id, f.Status, f.Event, f.Before, f.Limit+1)
 	list, err := pgx.CollectRows(rows, scanDelivery)
 	return list, storeError(err, "list deliveries")

@@ -15,6 +15,7 @@ import (
 
 	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/controlplane/respond"
+	"sluice.dev/sluice/controlplane/telemetry/traces"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/filters/identity"
 )
@@ -69,6 +70,7 @@ func New(c Config) (*Proxy, error) {
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(target)
 			r.Out.Header.Del(identity.Header) // the gateway asks the key, not us
+			traces.Inject(r.Out.Context(), r.Out.Header)
 		},
 		FlushInterval: -1, // at once
 		Transport:     c.Transport,

@@ -14,6 +14,7 @@ import (
 
 	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/controlplane/schedules/definition"
+	"sluice.dev/sluice/controlplane/telemetry/traces"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/filters/identity"
 )
@@ -68,6 +69,7 @@ func (c Client) Act(ctx context.Context, by Caller, a definition.Action) (Outcom
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set(identity.Header, identity.Sign(c.Secret, identity.Caller{
 		Account: by.Account, Key: by.Schedule, Plan: by.Plan, Scopes: []string{"streams:write"}}, c.now().Unix()))
+	traces.Inject(ctx, req.Header)
 	resp, err := c.client().Do(req)
 	if err != nil {
 		return Outcome{}, unanswered(err)

@@ -8,7 +8,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
+	"go.opentelemetry.io/otel/trace"
 	"sluice.dev/sluice/controlplane/postgres"
+	"sluice.dev/sluice/controlplane/telemetry/traces"
 	"sluice.dev/sluice/controlplane/webhooks"
 	"sluice.dev/sluice/controlplane/webhooks/retry"
 	"sluice.dev/sluice/controlplane/webhooks/sender"
@@ -21,6 +23,7 @@ type closed struct {
 	response sender.Response
 	at       time.Time // when it ended
 	next     retry.Next
+	span     trace.SpanContext // of the attempt; the next one belongs to the same trace
 }
 
 // nextAt is when the next attempt goes out, or nil.
@@ -92,7 +95,7 @@ func (d *Deliverer) closeTx(ctx context.Context, tx pgx.Tx, all []closed) error 
 func retryJob(c closed, at time.Time) river.InsertManyParams {
 	return river.InsertManyParams{
 		Args:       webhooks.DeliveryArgs{Delivery: c.delivery, Generation: c.generation + 1, Subscription: c.subscription},
-		InsertOpts: &river.InsertOpts{Queue: webhooks.QueueRetry, ScheduledAt: at},
+		InsertOpts: &river.InsertOpts{Queue: webhooks.QueueRetry, ScheduledAt: at, Metadata: traces.Metadata(c.span)},
 	}
 }
 

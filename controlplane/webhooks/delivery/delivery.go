@@ -12,10 +12,15 @@ import (
 	"context"
 	"log/slog"
 	"math/rand/v2"
+	"net/url"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+	"sluice.dev/sluice/controlplane/telemetry/traces"
 	"sluice.dev/sluice/controlplane/webhooks"
 	"sluice.dev/sluice/controlplane/webhooks/retry"
 	"sluice.dev/sluice/controlplane/webhooks/sender"
@@ -87,10 +92,26 @@ func (d *Deliverer) Attempt(ctx context.Context, a webhooks.DeliveryArgs) (Resul
 	}
 	// What is begun is ended even if the worker is being stopped: both the request and the writing are bounded.
 	ctx = context.WithoutCancel(ctx)
+	ctx, span := traces.Start(ctx, "webhook attempt", trace.SpanKindClient, attribute.String("sluice.webhook", o.subscription),
+		attribute.String("sluice.event", o.eventID), attribute.Int("sluice.attempt", o.number), attribute.String("server.address", host(o.url)))
+	defer span.End()
 	r := sender.Send(ctx, d.Client, sender.Request{
 		URL: o.url, EventID: o.eventID, Body: o.body, Secrets: o.secrets, At: o.startedAt,
 	}, d.Now)
 	d.metrics.observe(o, r)
-	_, err = d.closing.do(ctx, closed{opened: o, response: r, at: d.Now()})
+	span.SetAttributes(attribute.Int("http.response.status_code", r.StatusCode))
+	if !r.OK() {
+		span.SetStatus(codes.Error, r.Error)
+	}
+	_, err = d.closing.do(ctx, closed{opened: o, response: r, at: d.Now(), span: trace.SpanContextFromContext(ctx)})
 	return Result{Made: true, OK: r.OK(), Duration: r.Duration, Most: o.most}, err
+}
+
+// host is whom a URL leads to, without what else a customer has put into it.
+func host(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
 }

@@ -8,32 +8,36 @@ import (
 
 // accessLog writes one JSON line a request to standard output: all, none, or
 // the failed ones. A line never has a query, a header of the caller's or a
-// credential in it.
-func accessLog(which string) []*accesslog.AccessLog {
+// credential in it. traced adds the id of the trace.
+func accessLog(which string, traced bool) []*accesslog.AccessLog {
 	if which == "off" {
 		return nil
+	}
+	fields := map[string]string{
+		"time":        "%START_TIME%",
+		"request_id":  "%STREAM_ID%",
+		"method":      "%REQ(:METHOD)%",
+		"path":        "%PATH(NQ:ORIG_OR_PATH)%",
+		"status":      "%RESPONSE_CODE%",
+		"flags":       "%RESPONSE_FLAGS%",
+		"detail":      "%RESPONSE_CODE_DETAILS%",
+		"duration_ms": "%DURATION%",
+		"route":       "%METADATA(ROUTE:sluice:route)%",
+		"product":     "%UPSTREAM_CLUSTER%",
+		"upstream":    "%UPSTREAM_HOST%",
+		"client":      "%DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT%",
+		"bytes_in":    "%BYTES_RECEIVED%",
+		"bytes_out":   "%BYTES_SENT%",
+	}
+	if traced {
+		fields["trace_id"] = "%TRACE_ID%"
 	}
 	l := &accesslog.AccessLog{
 		Name: "envoy.access_loggers.stdout",
 		ConfigType: &accesslog.AccessLog_TypedConfig{TypedConfig: pack(&stream.StdoutAccessLog{
 			AccessLogFormat: &stream.StdoutAccessLog_LogFormat{LogFormat: &core.SubstitutionFormatString{
 				OmitEmptyValues: true,
-				Format: &core.SubstitutionFormatString_JsonFormat{JsonFormat: object(map[string]string{
-					"time":        "%START_TIME%",
-					"request_id":  "%STREAM_ID%",
-					"method":      "%REQ(:METHOD)%",
-					"path":        "%PATH(NQ:ORIG_OR_PATH)%",
-					"status":      "%RESPONSE_CODE%",
-					"flags":       "%RESPONSE_FLAGS%",
-					"detail":      "%RESPONSE_CODE_DETAILS%",
-					"duration_ms": "%DURATION%",
-					"route":       "%METADATA(ROUTE:sluice:route)%",
-					"product":     "%UPSTREAM_CLUSTER%",
-					"upstream":    "%UPSTREAM_HOST%",
-					"client":      "%DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT%",
-					"bytes_in":    "%BYTES_RECEIVED%",
-					"bytes_out":   "%BYTES_SENT%",
-				})},
+				Format:          &core.SubstitutionFormatString_JsonFormat{JsonFormat: object(fields)},
 			}},
 		})},
 	}

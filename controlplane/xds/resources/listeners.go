@@ -56,7 +56,7 @@ func (s *Set) manager(name string, change ...func(*hcm.HttpConnectionManager)) (
 			ConfigSource: viaADS(), RouteConfigName: name,
 		}},
 		HttpFilters: s.chain(),
-		AccessLog:   accessLog(s.doc.AccessLog),
+		AccessLog:   accessLog(s.doc.AccessLog, s.opts.Traces != nil),
 
 		// Who calls: the peer itself, or whom trusted proxies name, and nobody counts as internal.
 		UseRemoteAddress:      wrapperspb.Bool(true),
@@ -106,6 +106,8 @@ func (s *Set) manager(name string, change ...func(*hcm.HttpConnectionManager)) (
 
 		EarlyHeaderMutationExtensions: []*core.TypedExtensionConfig{dropForged()},
 		LocalReplyConfig:              s.localReplies(),
+
+		Tracing: s.traced(),
 	}
 	for _, f := range change {
 		f(m)

@@ -29,6 +29,8 @@ type Options struct {
 	// Upstreams says which addresses the document may name, besides ${names};
 	// nil: all.
 	Upstreams *Upstreams
+	// Traces says where edges report traces to; nil: they make none.
+	Traces *Traces
 }
 
 // Set is everything that edges are served, by name of resource. All edges get
@@ -77,6 +79,9 @@ func Build(d config.Document, p *policy.Policy, o Options) (*Set, error) {
 		if err := s.addProduct(pr); err != nil {
 			return nil, err
 		}
+	}
+	if err := s.addTraces(); err != nil {
+		return nil, err
 	}
 	for _, name := range []string{config.Gateway, config.Runtime} {
 		rc, err := s.routeTable(name)

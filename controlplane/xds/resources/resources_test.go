@@ -11,15 +11,20 @@ var addresses = map[string][]string{"api": {"127.0.0.1:9091"}, "media": {"127.0.
 // build compiles document d .
 func build(t testing.TB, d config.Document, o Options) *Set {
 	t.Helper()
-	p, err := d.Policy(7, o.DocsBase, config.ProvisionalNumbers(d))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := Build(d, p, o)
+	s, err := built(t, d, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
+}
+
+func built(t testing.TB, d config.Document, o Options) (*Set, error) {
+	t.Helper()
+	p, err := d.Policy(7, o.DocsBase, config.ProvisionalNumbers(d))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Build(d, p, o)
 }
 
 func defaults(t testing.TB) config.Document {
