@@ -15,6 +15,7 @@ func processes(env environment) []*cobra.Command {
 		process(env, "engine", "run the media engine of the reference product", runEngine),
 		process(env, "edge", "supervise one Envoy", runEdge),
 		migrateCommand(env),
+		seedCommand(env),
 	}
 }
 

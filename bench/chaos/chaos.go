@@ -1,0 +1,229 @@
+// Command chaos proves the platform under fire: two control planes, two workers,
+// three edges, runtime, media product and PostgreSQL run as in production, clients
+// use all of it, and parts are killed, frozen, cut off, slowed and starved
+// meanwhile. Then an accountant compares what clients saw with what is stored. It
+// prints one table, and fails if a promise was broken.
+//
+//	make chaos            # ten minutes
+//	make chaos SEED=42    # the faults of that seed once more
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"sluice.dev/sluice/bench/chaos/actors"
+	"sluice.dev/sluice/bench/chaos/audit"
+	"sluice.dev/sluice/bench/chaos/fleet"
+	"sluice.dev/sluice/bench/chaos/plan"
+	"sluice.dev/sluice/controlplane/webhooks"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	c := config{out: os.Stdout, disk: os.Geteuid() == 0}
+	flag.Uint64Var(&c.seed, "seed", uint64(time.Now().UnixNano())%1_000_000, "of the faults and of what clients do")
+	flag.DurationVar(&c.length, "for", 10*time.Minute, "how long things go wrong")
+	flag.StringVar(&c.keep, "keep", "", "folder for data and logs, which is kept; empty: a temporary one, kept if a promise is broken")
+	flag.Parse()
+	if err := run(ctx, c); err != nil {
+		fmt.Fprintln(os.Stderr, "chaos:", err)
+		os.Exit(1)
+	}
+}
+
+// config is one run.
+type config struct {
+	seed   uint64
+	length time.Duration
+	keep   string
+	disk   bool // an edge's disk can be filled
+	slow   bool // fewer requests
+	out    io.Writer
+}
+
+// errBroken is the error of a run in which a promise was broken; the table says which.
+var errBroken = errors.New("a promise was broken")
+
+func run(ctx context.Context, c config) (err error) {
+	dir, err := c.folder()
+	if err != nil {
+		return err
+	}
+	receiver := actors.NewReceiver(c.seed)
+	defer receiver.Close()
+	f, err := fleet.Start(ctx, fleet.Config{Binary: os.Getenv("SLUICE_BIN"), Envoy: os.Getenv("SLUICE_ENVOY"), Wasm: os.Getenv("SLUICE_WASM_DIR"),
+		Dir: dir, Receiver: receiver.Addr(), TLS: true, Disk: c.disk})
+	if err != nil {
+		return fmt.Errorf("the platform does not start; logs are in %s: %w", dir, err)
+	}
+	verdict, err := c.judge(ctx, f, receiver)
+	err = errors.Join(err, f.Stop())
+	if err == nil {
+		err = audit.Print(c.out, verdict)
+	}
+	if err == nil && audit.Broken(verdict) > 0 {
+		err = errBroken
+	}
+	if err != nil {
+		return fmt.Errorf("%w; seed %d, logs are in %s", err, c.seed, dir)
+	}
+	if c.keep == "" {
+		return os.RemoveAll(dir)
+	}
+	return nil
+}
+
+// folder is where data and logs go. PostgreSQL runs as another user, who must
+// be able to enter it.
+func (c config) folder() (string, error) {
+	for _, name := range []string{"SLUICE_BIN", "SLUICE_ENVOY", "SLUICE_WASM_DIR"} {
+		if os.Getenv(name) == "" {
+			return "", fmt.Errorf("%s is not set: run `make chaos`", name)
+		}
+	}
+	dir := c.keep
+	var err error
+	if dir == "" {
+		dir, err = os.MkdirTemp("", "sluice-chaos-")
+	} else if dir, err = filepath.Abs(dir); err == nil {
+		err = os.MkdirAll(dir, 0o755)
+	}
+	if err == nil {
+		err = os.Chmod(dir, 0o755)
+	}
+	return dir, err
+}
+
+// judge lets clients and faults loose on a fleet, waits for quiet, and audits.
+func (c config) judge(ctx context.Context, f *fleet.Fleet, r *actors.Receiver) ([]audit.Line, error) {
+	w, err := actors.New(f, r, c.seed)
+	if err != nil {
+		return nil, err
+	}
+	w.Slow = c.slow
+	if err := w.Prepare(ctx); err != nil {
+		return nil, fmt.Errorf("prepare: %w", err)
+	}
+	faults := plan.Make(c.seed, c.length, f.Targets())
+	fmt.Fprintf(c.out, "seed %d: %d faults in %v\n", c.seed, len(faults), c.length)
+	if !c.disk {
+		fmt.Fprintln(c.out, "not root: no disk is filled")
+	}
+	during, stop := context.WithTimeout(ctx, c.length)
+	defer stop()
+	acted := make(chan error, 1)
+	go func() { acted <- w.Run(during) }()
+	err = errors.Join(c.storm(ctx, f, w, faults), <-acted)
+	if err != nil {
+		return nil, err
+	}
+	url, err := f.DatabaseURL()
+	if err != nil {
+		return nil, err
+	}
+	b := books{url}
+	if err := c.quiet(ctx, f, w, b); err != nil {
+		fmt.Fprintln(c.out, "not everything came to rest:", err)
+	}
+	c.restarts(f)
+	seen := w.Seen(time.Now().Add(-10 * time.Second))
+	if err := w.Look(ctx); err != nil {
+		return nil, err
+	}
+	seen.Finals = w.Seen(time.Time{}).Finals
+	stored, err := b.stored(ctx)
+	return audit.Audit(seen, stored), err
+}
+
+// storm breaks what is planned, when it is planned.
+func (c config) storm(ctx context.Context, f *fleet.Fleet, w *actors.World, faults []plan.Fault) error {
+	var group sync.WaitGroup
+	var mu sync.Mutex
+	var failures []error
+	began := time.Now()
+	for _, fault := range faults {
+		select {
+		case <-time.After(time.Until(began.Add(fault.At))):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		fmt.Fprintln(c.out, fault)
+		group.Go(func() {
+			if err := strike(ctx, f, w, fault); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				failures = append(failures, err)
+			}
+		})
+	}
+	group.Wait()
+	return errors.Join(failures...)
+}
+
+func strike(ctx context.Context, f *fleet.Fleet, w *actors.World, fault plan.Fault) error {
+	if fault.Kind != plan.FlapConfig {
+		return f.Break(ctx, fault)
+	}
+	for end := time.Now().Add(fault.For); time.Now().Before(end) && ctx.Err() == nil; {
+		w.Flap(ctx)
+	}
+	return nil
+}
+
+// quiet waits until nothing is under way any more: everything has been mended, and
+// what waits for a retry is asked for at once, as a customer would.
+func (c config) quiet(ctx context.Context, f *fleet.Fleet, w *actors.World, b books) error {
+	calm := func() error {
+		list, err := b.delayed(ctx)
+		if err != nil {
+			return err
+		}
+		for _, d := range list {
+			w.Resend(ctx, d.Subscription, []string{webhooks.DeliveryID(d.ID)})
+		}
+		at, err := b.waiting(ctx)
+		if err == nil && at != (waiting{}) {
+			err = fmt.Errorf("%d webhooks, %d runs of schedules and %d payments wait", at.deliveries, at.runs, at.payments)
+		}
+		return errors.Join(err, w.Current(ctx))
+	}
+	if err := f.Await(ctx, calm); err != nil {
+		return err
+	}
+	last, since := int64(-1), time.Now()
+	return f.Await(ctx, func() error {
+		n, err := b.usage(ctx)
+		if err != nil || n != last {
+			last, since = n, time.Now()
+			return errors.Join(err, errors.New("requests are still being counted"))
+		}
+		if time.Since(since) < 4*time.Second {
+			return errors.New("requests are still being counted")
+		}
+		return nil
+	})
+}
+
+// restarts prints how often each process came back.
+func (c config) restarts(f *fleet.Fleet) {
+	var parts []string
+	starts := f.Starts()
+	for _, name := range f.Targets().Processes {
+		if starts[name] > 0 {
+			parts = append(parts, fmt.Sprintf("%s %d", name, starts[name]))
+		}
+	}
+	fmt.Fprintln(c.out, "processes that were started again:", strings.Join(parts, ", "))
+}

@@ -1,0 +1,237 @@
+// Package fleet runs the whole platform as separate processes with a proxy on
+// every connection between them, and breaks what it is told to break: two control
+// planes, two workers, three edges, the chat runtime, the media product and
+// PostgreSQL. A process that dies is started again.
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"sluice.dev/sluice/bench/chaos/audit"
+)
+
+// Config says what is run.
+type Config struct {
+	Binary, Envoy, Wasm string // sluice, Envoy, and the folder of the filters
+	Dir                 string // for data and logs; made by the caller
+	Receiver            string // address of the receiver of webhooks
+	TLS                 bool   // edges and the control plane show each other certificates, and edges show clients one
+	Disk                bool   // one edge has a disk of its own that can be filled; needs root
+}
+
+// Edge is one edge as clients see it.
+type Edge struct {
+	Name, Gateway, Runtime string // base URLs
+	Health                 string // URL
+}
+
+// Fleet is a platform that runs.
+type Fleet struct {
+	Config
+	Edges []Edge
+	// Hooks is the base URL under which the platform calls the receiver.
+	Hooks string
+	// Admins are the base URLs of the admin API.
+	Admins []string
+	// Dev is what `sluice seed` wrote: keys and tokens of the first account.
+	Dev map[string]string
+
+	shared    map[string]string // settings of every process
+	addrs     map[string]string // by name of what listens
+	database  *database
+	processes map[string]*process
+	order     []string // names of processes as they were started
+	wires     *wires
+
+	mu      sync.Mutex
+	outages []audit.Outage
+	kills   map[string][]audit.Span // by name of the process
+}
+
+// counts of the parts.
+const controlPlanes, workers, edges = 2, 2, 3
+
+// listens names everything that has an address of its own.
+func listens() []string {
+	names := []string{"runtime", "media", "postgres"}
+	add := func(n int, kinds ...string) {
+		for i := range n {
+			for _, k := range kinds {
+				names = append(names, fmt.Sprintf("%s-%d", k, i+1))
+			}
+		}
+	}
+	add(controlPlanes, "admin", "xds", "api")
+	add(workers, "worker")
+	add(edges, "gateway", "chat", "envoy", "agent")
+	add(64, "wire")
+	return names
+}
+
+// Start starts everything and returns when every edge serves.
+func Start(ctx context.Context, c Config) (*Fleet, error) {
+	f := &Fleet{Config: c, addrs: map[string]string{}, processes: map[string]*process{}, wires: newWires(), kills: map[string][]audit.Span{}}
+	names := listens()
+	addrs, err := freeAddrs(len(names))
+	if err != nil {
+		return nil, err
+	}
+	for i, name := range names {
+		f.addrs[name] = addrs[i]
+	}
+	if err := f.up(ctx); err != nil {
+		return nil, errors.Join(err, f.Stop())
+	}
+	return f, nil
+}
+
+func (f *Fleet) up(ctx context.Context) error {
+	if err := f.startDatabase(ctx); err != nil {
+		return err
+	}
+	if err := f.settle(); err != nil {
+		return err
+	}
+	if f.TLS {
+		if err := f.Certificates(); err != nil {
+			return err
+		}
+	}
+	if f.Disk {
+		if err := f.makeDisk(); err != nil {
+			return err
+		}
+	}
+	if err := f.seed(); err != nil {
+		return err
+	}
+	for _, p := range f.parts() {
+		if err := f.launch(p); err != nil {
+			return err
+		}
+	}
+	return f.configure(ctx)
+}
+
+func (f *Fleet) startDatabase(ctx context.Context) error {
+	log, err := f.logFile("postgres")
+	if err != nil {
+		return err
+	}
+	_, port, _ := strings.Cut(f.addrs["postgres"], ":")
+	n, err := strconv.Atoi(port)
+	if err != nil {
+		return err
+	}
+	f.database = &database{dir: filepath.Join(f.Dir, "postgres"), port: n, log: log}
+	return f.database.start(ctx)
+}
+
+func (f *Fleet) logFile(name string) (*os.File, error) {
+	return os.OpenFile(filepath.Join(f.Dir, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+}
+
+// wire lays a wire and returns its address.
+func (f *Fleet) wire(from, to, addr string) (string, error) {
+	listen := f.addrs["wire-"+strconv.Itoa(len(f.wires.names)+1)]
+	return f.wires.lay(from+">"+to, listen, addr)
+}
+
+// environ is the environment of a process: what is not ours of this one, the
+// fleet's settings, and extra.
+func (f *Fleet) environ(extra map[string]string) []string {
+	set := maps.Clone(f.shared)
+	maps.Copy(set, extra)
+	var env []string
+	for _, kv := range os.Environ() {
+		if !strings.HasPrefix(kv, "SLUICE_") {
+			env = append(env, kv)
+		}
+	}
+	for _, k := range slices.Sorted(maps.Keys(set)) {
+		env = append(env, k+"="+set[k])
+	}
+	return env
+}
+
+// run runs a command of the product to its end.
+func (f *Fleet) run(extra map[string]string, args ...string) error {
+	cmd := exec.Command(f.Binary, args...)
+	cmd.Env = f.environ(extra)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("sluice %s: %w: %s", strings.Join(args, " "), err, out)
+	}
+	return nil
+}
+
+// seed makes the schema, the first configuration and the first account.
+func (f *Fleet) seed() error {
+	url, err := f.database.through("")
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(f.Dir, "seed")
+	if err := f.run(map[string]string{"SLUICE_DATABASE_URL": url, "SLUICE_STATE_DIR": dir, "SLUICE_ADMIN_ADDR": f.addrs["admin-1"]}, "seed"); err != nil {
+		return err
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "dev.env"))
+	if err != nil {
+		return err
+	}
+	f.Dev = map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		if k, v, ok := strings.Cut(strings.TrimSpace(line), "="); ok {
+			f.Dev[k] = strings.Trim(v, "'")
+		}
+	}
+	return nil
+}
+
+// launch starts a process for the first time.
+func (f *Fleet) launch(p *process) error {
+	log, err := f.logFile(p.name)
+	if err != nil {
+		return err
+	}
+	p.log = log
+	f.processes[p.name], f.order = p, append(f.order, p.name)
+	return p.start()
+}
+
+// DatabaseURL leads to the database over no wire.
+func (f *Fleet) DatabaseURL() (string, error) { return f.database.through("") }
+
+// Stop ends everything, the last one first. An error says what did not end in order.
+func (f *Fleet) Stop() error {
+	var errs []error
+	for _, name := range slices.Backward(f.order) {
+		errs = append(errs, f.processes[name].stop())
+	}
+	f.wires.close()
+	if f.database != nil {
+		errs = append(errs, f.database.stop())
+	}
+	return errors.Join(append(errs, f.freeDisk())...)
+}
+
+// Starts says how often a process was started beyond the first time.
+func (f *Fleet) Starts() map[string]int {
+	all := map[string]int{}
+	for name, p := range f.processes {
+		p.mu.Lock()
+		all[name] = max(0, cmp.Or(p.starts, 1)-1)
+		p.mu.Unlock()
+	}
+	return all
+}

@@ -1,0 +1,252 @@
+package fleet
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"sluice.dev/sluice/bench/chaos/plan"
+)
+
+// settle decides what every process is given.
+func (f *Fleet) settle() error {
+	secret := func() string {
+		var b [32]byte
+		rand.Read(b[:])
+		return hex.EncodeToString(b[:])
+	}
+	scheme := "http"
+	f.shared = map[string]string{
+		"SLUICE_IDENTITY_SECRETS": secret(), "SLUICE_SECRETS_KEY": secret(), "SLUICE_FEED_TOKEN": secret(),
+		"SLUICE_MEDIA_ENGINE": "off", "SLUICE_FFMPEG": "off", "SLUICE_ENVOY": f.Envoy, "SLUICE_WASM_DIR": f.Wasm,
+		"SLUICE_WEBHOOK_ALLOW_CIDRS": "127.0.0.1/32", "SLUICE_EDGE_CONCURRENCY": "1", "SLUICE_STATE_DIR": filepath.Join(f.Dir, "state"),
+		"SLUICE_GATEWAY_ADDR": f.addrs["gateway-1"], "SLUICE_RUNTIME_ADDR": f.addrs["chat-1"],
+	}
+	if f.TLS {
+		scheme = "https"
+		f.shared["SLUICE_XDS_TLS_DIR"] = f.certs()
+		f.shared["SLUICE_TLS_CERT"], f.shared["SLUICE_TLS_KEY"] = filepath.Join(f.certs(), "gateway.pem"), filepath.Join(f.certs(), "gateway.key")
+	}
+	f.shared["SLUICE_PUBLIC_URL"] = scheme + "://" + f.addrs["gateway-1"]
+	for i := range edges {
+		n := strconv.Itoa(i + 1)
+		f.Edges = append(f.Edges, Edge{Name: "edge-" + n, Gateway: scheme + "://" + f.addrs["gateway-"+n], Runtime: scheme + "://" + f.addrs["chat-"+n],
+			Health: "http://" + f.addrs["agent-"+n] + "/health"})
+	}
+	for i := range controlPlanes {
+		f.Admins = append(f.Admins, "http://"+f.addrs["admin-"+strconv.Itoa(i+1)])
+	}
+	hooks, err := f.wire("worker", "receiver", f.Receiver)
+	f.Hooks = "http://" + hooks
+	return err
+}
+
+// parts are the processes in the order in which they start, with their wires.
+func (f *Fleet) parts() (all []*process) {
+	add := func(name, command string, env map[string]string) {
+		all = append(all, &process{name: name, argv: []string{f.Binary, command}, env: f.environ(env)})
+	}
+	for i := range controlPlanes {
+		n := strconv.Itoa(i + 1)
+		add("controlplane-"+n, "controlplane", f.onDatabase("controlplane-"+n, map[string]string{
+			"SLUICE_ADMIN_ADDR": f.addrs["admin-"+n], "SLUICE_XDS_ADDR": f.addrs["xds-"+n], "SLUICE_API_LISTEN": f.addrs["api-"+n]}))
+	}
+	for i := range workers {
+		n := strconv.Itoa(i + 1)
+		add("worker-"+n, "worker", f.onDatabase("worker-"+n, map[string]string{
+			"SLUICE_WORKER_LISTEN": f.addrs["worker-"+n], "SLUICE_MEDIA_LISTEN": f.must("worker-"+n, "media", f.addrs["media"])}))
+	}
+	add("runtime", "runtime", f.onDatabase("runtime", map[string]string{
+		"SLUICE_RUNTIME_LISTEN": f.addrs["runtime"], "SLUICE_GATEWAY_INTERNAL_URL": f.Edges[0].Gateway}))
+	add("media", "media", f.onDatabase("media", map[string]string{"SLUICE_MEDIA_LISTEN": f.addrs["media"]}))
+	for i, e := range f.Edges {
+		n := strconv.Itoa(i + 1)
+		var replicas []string
+		for j := range controlPlanes {
+			m := strconv.Itoa(j + 1)
+			replicas = append(replicas, f.must(e.Name, "controlplane-"+m, f.addrs["xds-"+m]))
+		}
+		add(e.Name, "edge", map[string]string{
+			"SLUICE_EDGE_NAME": e.Name, "SLUICE_XDS_ADDR": strings.Join(replicas, ","), "SLUICE_GATEWAY_ADDR": f.addrs["gateway-"+n], "SLUICE_RUNTIME_ADDR": f.addrs["chat-"+n],
+			"SLUICE_ENVOY_ADMIN_ADDR": f.addrs["envoy-"+n], "SLUICE_EDGE_METRICS_ADDR": f.addrs["agent-"+n], "SLUICE_STATE_DIR": f.disk(e.Name)})
+	}
+	return all
+}
+
+// onDatabase adds the address of the database, over a wire of its own.
+func (f *Fleet) onDatabase(name string, env map[string]string) map[string]string {
+	url, err := f.database.through(f.must(name, "postgres", f.database.addr()))
+	if err != nil {
+		panic(err) // of a URL that has been used already
+	}
+	env["SLUICE_DATABASE_URL"] = url
+	return env
+}
+
+// must lays a wire on a port that was free a moment ago.
+func (f *Fleet) must(from, to, addr string) string {
+	a, err := f.wire(from, to, addr)
+	if err != nil {
+		panic(err)
+	}
+	return a
+}
+
+// Targets are the parts that can be broken.
+func (f *Fleet) Targets() plan.Targets {
+	t := plan.Targets{Processes: f.order, Wires: f.wires.names, Certs: f.TLS}
+	for _, e := range f.Edges {
+		t.Edges = append(t.Edges, e.Name)
+	}
+	if f.Disk {
+		t.Disks = []string{f.Edges[edges-1].Name}
+	}
+	return t
+}
+
+// Client is one for the fleet's edges and admin APIs.
+func (f *Fleet) Client() (*http.Client, error) {
+	t := &http.Transport{MaxIdleConnsPerHost: 16, ForceAttemptHTTP2: true}
+	if f.TLS {
+		ca, err := os.ReadFile(filepath.Join(f.certs(), "ca.pem"))
+		if err != nil {
+			return nil, err
+		}
+		pool := x509.NewCertPool()
+		pool.AppendCertsFromPEM(ca)
+		t.TLSClientConfig = &tls.Config{RootCAs: pool}
+	}
+	return &http.Client{Transport: t, Timeout: 10 * time.Second}, nil
+}
+
+// Admin calls the admin API of a replica. It returns the answer's status and ETag.
+func (f *Fleet) Admin(ctx context.Context, c *http.Client, replica int, method, path, match string, in, out any) (status int, etag string, err error) {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return 0, "", err
+	}
+	req, err := http.NewRequestWithContext(ctx, method, f.Admins[replica]+"/admin/v1/"+path, bytes.NewReader(body))
+	if err != nil {
+		return 0, "", err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Authorization", "Bearer "+f.Dev["SLUICE_ADMIN_KEY"])
+	if match != "" {
+		req.Header.Set("If-Match", match)
+	}
+	res, err := c.Do(req)
+	if err != nil {
+		return 0, "", err
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err == nil && res.StatusCode >= 300 {
+		return res.StatusCode, "", fmt.Errorf("%s %s: %d %s", method, path, res.StatusCode, text)
+	}
+	if err == nil && out != nil {
+		err = json.Unmarshal(text, out)
+	}
+	return res.StatusCode, res.Header.Get("ETag"), err
+}
+
+// configure names the services by their wires, and waits until every edge serves.
+func (f *Fleet) configure(ctx context.Context) error {
+	upstreams := map[string][]string{
+		"media": {f.must("edges", "media", f.addrs["media"])}, "runtime": {f.must("edges", "runtime", f.addrs["runtime"])},
+	}
+	for i := range controlPlanes {
+		n := strconv.Itoa(i + 1)
+		upstreams["api"] = append(upstreams["api"], f.must("edges", "api-"+n, f.addrs["api-"+n]))
+	}
+	c, err := f.Client()
+	if err != nil {
+		return err
+	}
+	if err := f.Await(ctx, func() error { return f.readdress(ctx, c, upstreams) }); err != nil {
+		return err
+	}
+	for _, e := range f.Edges {
+		if err := f.Await(ctx, func() error { return serves(ctx, c, e, f.Dev["SLUICE_API_KEY"]) }); err != nil {
+			return fmt.Errorf("%s does not serve: %w", e.Name, err)
+		}
+	}
+	return nil
+}
+
+// readdress publishes the configuration with other addresses of products.
+func (f *Fleet) readdress(ctx context.Context, c *http.Client, upstreams map[string][]string) error {
+	var at struct{ Document map[string]any }
+	_, etag, err := f.Admin(ctx, c, 0, http.MethodGet, "config", "", nil, &at)
+	if err != nil {
+		return err
+	}
+	for _, p := range at.Document["products"].([]any) {
+		product := p.(map[string]any)
+		var list []any
+		for _, addr := range upstreams[product["name"].(string)] {
+			list = append(list, map[string]any{"address": addr})
+		}
+		if list != nil {
+			product["upstreams"] = list
+		}
+	}
+	at.Document["anonymous_per_minute"] = 1 << 24
+	_, _, err = f.Admin(ctx, c, 0, http.MethodPut, "config", etag, at.Document, nil)
+	return err
+}
+
+func serves(ctx context.Context, c *http.Client, e Edge, key string) error {
+	for _, path := range []string{"/v1/streams?limit=1", "/v1/webhooks?limit=1"} {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, e.Gateway+path, nil)
+		if err != nil {
+			return err
+		}
+		req.Header.Set("Authorization", "Bearer "+key)
+		res, err := c.Do(req)
+		if err != nil {
+			return err
+		}
+		res.Body.Close()
+		if res.StatusCode != http.StatusOK {
+			return fmt.Errorf("%s answers %d", path, res.StatusCode)
+		}
+	}
+	return nil
+}
+
+// patience bounds every wait for something that must happen.
+const patience = 90 * time.Second
+
+// Await asks until f succeeds: processes give no signal when they are ready.
+func (f *Fleet) Await(ctx context.Context, ready func() error) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		err := ready()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// disk is the state folder of an edge.
+func (f *Fleet) disk(edge string) string { return filepath.Join(f.Dir, edge) }
+
+func (f *Fleet) certs() string { return filepath.Join(f.Dir, "certs") }
