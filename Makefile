@@ -21,7 +21,7 @@ GOLANGCI         := .sluice/tools/golangci-lint-$(GOLANGCI_VERSION)
 TEST_ENV = SLUICE_BIN=$(OUT)/bin/sluice SLUICE_WASM_DIR=$(OUT)/wasm SLUICE_ENVOY="$$($(BIN)/provision envoy)" \
            SLUICE_MEDIA_ENGINE="$$($(BIN)/provision engine)" SLUICE_FFMPEG="$$($(BIN)/provision ffmpeg)"
 
-.PHONY: help up test check bench filters fuzz tools generate lint clean build helpers race clients
+.PHONY: help up test check bench chaos docker e2e-docker filters fuzz tools generate lint clean build helpers race clients
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,6 +46,15 @@ bench: filters build ## measure side by side with plain Envoy, in one run
 	@for main in bench/*/main.go; do \
 	  $(TEST_ENV) $(BIN)/withpg $(GO) run "./$$(dirname "$$main")" || exit; \
 	done
+
+chaos: filters build ## ten minutes of the platform under fire: processes killed, networks cut; SEED=N repeats a run, FOR=2m shortens it
+	@$(TEST_ENV) $(GO) run ./bench/chaos $(if $(SEED),-seed $(SEED)) $(if $(FOR),-for $(FOR))
+
+docker: filters ## build the images of deploy/docker (BASE=, POSTGRES= name images of a registry in place of local ones)
+	@$(GO) run ./deploy/docker/bake -envoy "$$($(BIN)/provision envoy)" -wasm .sluice/wasm -base "$(BASE)" -postgres "$(POSTGRES)"
+
+e2e-docker: docker ## run the platform in containers, drive it, and kill containers as it goes
+	@$(GO) test -count=1 -timeout 20m -tags docker ./e2e/docker
 
 filters: helpers ## build the WASM filters into .sluice/wasm
 	@$(BIN)/provision filters

@@ -48,8 +48,9 @@ type config struct {
 	seed   uint64
 	length time.Duration
 	keep   string
-	disk   bool // an edge's disk can be filled
-	slow   bool // fewer requests
+	disk   bool         // an edge's disk can be filled
+	slow   bool         // fewer requests
+	faults []plan.Fault // nil: those of the seed
 	out    io.Writer
 }
 
@@ -69,12 +70,9 @@ func run(ctx context.Context, c config) (err error) {
 		return fmt.Errorf("the platform does not start; logs are in %s: %w", dir, err)
 	}
 	verdict, err := c.judge(ctx, f, receiver)
-	err = errors.Join(err, f.Stop())
-	if err == nil {
-		err = audit.Print(c.out, verdict)
-	}
-	if err == nil && audit.Broken(verdict) > 0 {
-		err = errBroken
+	err = errors.Join(err, f.Stop(), audit.Print(c.out, verdict))
+	if audit.Broken(verdict) > 0 {
+		err = errors.Join(err, errBroken)
 	}
 	if err != nil {
 		return fmt.Errorf("%w; seed %d, logs are in %s", err, c.seed, dir)
@@ -116,7 +114,10 @@ func (c config) judge(ctx context.Context, f *fleet.Fleet, r *actors.Receiver) (
 	if err := w.Prepare(ctx); err != nil {
 		return nil, fmt.Errorf("prepare: %w", err)
 	}
-	faults := plan.Make(c.seed, c.length, f.Targets())
+	faults := c.faults
+	if faults == nil {
+		faults = plan.Make(c.seed, c.length, f.Targets())
+	}
 	fmt.Fprintf(c.out, "seed %d: %d faults in %v\n", c.seed, len(faults), c.length)
 	if !c.disk {
 		fmt.Fprintln(c.out, "not root: no disk is filled")
@@ -125,8 +126,8 @@ func (c config) judge(ctx context.Context, f *fleet.Fleet, r *actors.Receiver) (
 	defer stop()
 	acted := make(chan error, 1)
 	go func() { acted <- w.Run(during) }()
-	err = errors.Join(c.storm(ctx, f, w, faults), <-acted)
-	if err != nil {
+	failures := errors.Join(c.storm(ctx, f, w, faults), <-acted)
+	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	url, err := f.DatabaseURL()
@@ -135,7 +136,7 @@ func (c config) judge(ctx context.Context, f *fleet.Fleet, r *actors.Receiver) (
 	}
 	b := books{url}
 	if err := c.quiet(ctx, f, w, b); err != nil {
-		fmt.Fprintln(c.out, "not everything came to rest:", err)
+		failures = errors.Join(failures, fmt.Errorf("not everything came to rest: %w", err))
 	}
 	c.restarts(f)
 	seen := w.Seen(time.Now().Add(-10 * time.Second))
@@ -144,7 +145,10 @@ func (c config) judge(ctx context.Context, f *fleet.Fleet, r *actors.Receiver) (
 	}
 	seen.Finals = w.Seen(time.Time{}).Finals
 	stored, err := b.stored(ctx)
-	return audit.Audit(seen, stored), err
+	if err != nil {
+		return nil, err
+	}
+	return audit.Audit(seen, stored), failures
 }
 
 // storm breaks what is planned, when it is planned.

@@ -39,5 +39,6 @@ func uses(env environment) []*cobra.Command {
 		cronCommand(),
 		demoCommand(env),
 		certsCommand(),
+		healthCommand(),
 	}
 }

@@ -37,7 +37,6 @@ type World struct {
 	chatted []time.Time            // ends of whole completions
 	keys    []*madeKey
 	meters  map[string]*audit.Meter // by name of the edge
-	config  bool                    // the extra route is there
 	number  int
 }
 

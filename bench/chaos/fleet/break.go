@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -134,8 +133,7 @@ func (f *Fleet) makeDisk() error {
 
 // fill leaves not one free byte on an edge's disk.
 func (f *Fleet) fill(edge string) (free func() error, err error) {
-	name := filepath.Join(f.disk(edge), "ballast")
-	file, err := os.Create(name)
+	file, err := os.CreateTemp(f.disk(edge), "ballast-")
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +146,7 @@ func (f *Fleet) fill(edge string) (free func() error, err error) {
 			return nil, err
 		}
 	}
-	return func() error { return os.Remove(name) }, nil
+	return func() error { return os.Remove(file.Name()) }, nil
 }
 
 // freeDisk takes the disk away again.

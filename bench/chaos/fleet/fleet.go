@@ -116,12 +116,13 @@ func (f *Fleet) up(ctx context.Context) error {
 	if err := f.seed(); err != nil {
 		return err
 	}
+	f.configure()
 	for _, p := range f.parts() {
 		if err := f.launch(p); err != nil {
 			return err
 		}
 	}
-	return f.configure(ctx)
+	return f.await(ctx)
 }
 
 func (f *Fleet) startDatabase(ctx context.Context) error {

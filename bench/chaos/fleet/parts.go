@@ -66,7 +66,7 @@ func (f *Fleet) parts() (all []*process) {
 	for i := range workers {
 		n := strconv.Itoa(i + 1)
 		add("worker-"+n, "worker", f.onDatabase("worker-"+n, map[string]string{
-			"SLUICE_WORKER_LISTEN": f.addrs["worker-"+n], "SLUICE_MEDIA_LISTEN": f.must("worker-"+n, "media", f.addrs["media"])}))
+			"SLUICE_WORKER_LISTEN": f.addrs["worker-"+n], "SLUICE_MEDIA_UPSTREAM": f.must("worker-"+n, "media", f.addrs["media"])}))
 	}
 	add("runtime", "runtime", f.onDatabase("runtime", map[string]string{
 		"SLUICE_RUNTIME_LISTEN": f.addrs["runtime"], "SLUICE_GATEWAY_INTERNAL_URL": f.Edges[0].Gateway}))
@@ -161,20 +161,23 @@ func (f *Fleet) Admin(ctx context.Context, c *http.Client, replica int, method, 
 	return res.StatusCode, res.Header.Get("ETag"), err
 }
 
-// configure names the services by their wires, and waits until every edge serves.
-func (f *Fleet) configure(ctx context.Context) error {
-	upstreams := map[string][]string{
-		"media": {f.must("edges", "media", f.addrs["media"])}, "runtime": {f.must("edges", "runtime", f.addrs["runtime"])},
-	}
+// configure lays the wires by which edges and workers reach the services; what
+// they end in need not run yet.
+func (f *Fleet) configure() {
+	f.shared["SLUICE_MEDIA_UPSTREAM"] = f.must("edges", "media", f.addrs["media"])
+	f.shared["SLUICE_RUNTIME_UPSTREAM"] = f.must("edges", "runtime", f.addrs["runtime"])
+	var replicas []string
 	for i := range controlPlanes {
 		n := strconv.Itoa(i + 1)
-		upstreams["api"] = append(upstreams["api"], f.must("edges", "api-"+n, f.addrs["api-"+n]))
+		replicas = append(replicas, f.must("edges", "api-"+n, f.addrs["api-"+n]))
 	}
+	f.shared["SLUICE_API_UPSTREAM"] = strings.Join(replicas, ",")
+}
+
+// await waits until every edge serves.
+func (f *Fleet) await(ctx context.Context) error {
 	c, err := f.Client()
 	if err != nil {
-		return err
-	}
-	if err := f.Await(ctx, func() error { return f.readdress(ctx, c, upstreams) }); err != nil {
 		return err
 	}
 	for _, e := range f.Edges {
@@ -183,28 +186,6 @@ func (f *Fleet) configure(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// readdress publishes the configuration with other addresses of products.
-func (f *Fleet) readdress(ctx context.Context, c *http.Client, upstreams map[string][]string) error {
-	var at struct{ Document map[string]any }
-	_, etag, err := f.Admin(ctx, c, 0, http.MethodGet, "config", "", nil, &at)
-	if err != nil {
-		return err
-	}
-	for _, p := range at.Document["products"].([]any) {
-		product := p.(map[string]any)
-		var list []any
-		for _, addr := range upstreams[product["name"].(string)] {
-			list = append(list, map[string]any{"address": addr})
-		}
-		if list != nil {
-			product["upstreams"] = list
-		}
-	}
-	at.Document["anonymous_per_minute"] = 1 << 24
-	_, _, err = f.Admin(ctx, c, 0, http.MethodPut, "config", etag, at.Document, nil)
-	return err
 }
 
 func serves(ctx context.Context, c *http.Client, e Edge, key string) error {

@@ -3,8 +3,11 @@ package fleet
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	toxiproxy "github.com/Shopify/toxiproxy/v2"
 	"github.com/rs/zerolog"
@@ -15,10 +18,15 @@ type wires struct {
 	server *toxiproxy.ApiServer
 	all    map[string]*toxiproxy.Proxy // by from>to
 	names  []string                    // in the order in which they were laid
+	number atomic.Int64                // of toxics
+
+	mu   sync.Mutex
+	cuts map[string]int // how often a wire is cut now
 }
 
 func newWires() *wires {
-	return &wires{server: toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop()), all: map[string]*toxiproxy.Proxy{}}
+	zerolog.SetGlobalLevel(zerolog.Disabled) // some toxics log past the logger that they are given
+	return &wires{server: toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop()), all: map[string]*toxiproxy.Proxy{}, cuts: map[string]int{}}
 }
 
 // lay makes a wire from a part to another at addr; it returns the address that
@@ -47,29 +55,46 @@ func (w *wires) poison(name, kind string, attributes map[string]any) (heal func(
 	if p == nil {
 		return nil, fmt.Errorf("there is no wire %s", name)
 	}
-	for _, stream := range []string{"upstream", "downstream"} {
-		text, err := json.Marshal(toxic{stream, kind, stream, 1, attributes})
-		if err != nil {
-			return nil, err
+	var names []string
+	heal = func() (err error) {
+		for _, n := range names {
+			err = errors.Join(err, p.Toxics.RemoveToxic(context.Background(), n))
 		}
-		if _, err := p.Toxics.AddToxicJson(strings.NewReader(string(text))); err != nil {
-			return nil, fmt.Errorf("%s on %s: %w", kind, name, err)
-		}
+		return err
 	}
-	return func() error {
-		p.Toxics.ResetToxics(context.Background())
-		return nil
-	}, nil
+	for _, stream := range []string{"upstream", "downstream"} {
+		t := toxic{fmt.Sprintf("%s %d", stream, w.number.Add(1)), kind, stream, 1, attributes}
+		text, err := json.Marshal(t)
+		if err == nil {
+			_, err = p.Toxics.AddToxicJson(strings.NewReader(string(text)))
+		}
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("%s on %s: %w", kind, name, err), heal())
+		}
+		names = append(names, t.Name)
+	}
+	return heal, nil
 }
 
-// cut closes a wire with all its connections until the returned function is called.
+// cut closes a wire with all its connections until the returned function is
+// called; it may be cut several times over.
 func (w *wires) cut(name string) (mend func() error, err error) {
 	p := w.all[name]
 	if p == nil {
 		return nil, fmt.Errorf("there is no wire %s", name)
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.cuts[name]++
 	p.Stop()
-	return p.Start, nil
+	return func() error {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.cuts[name]--; w.cuts[name] > 0 {
+			return nil
+		}
+		return p.Start()
+	}, nil
 }
 
 func (w *wires) close() {

@@ -1,0 +1,133 @@
+// Command bake builds the images of the platform, and writes the secrets that the
+// compose file needs. Where no registry is reached it makes the bases from what
+// this machine has: the pinned Envoy, and PostgreSQL's binaries.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"sluice.dev/sluice/deploy/docker/engine"
+)
+
+func main() {
+	var b bakery
+	flag.StringVar(&b.base, "base", "", "image that has Envoy at /usr/local/bin/envoy, such as envoyproxy/envoy:v1.40.0; empty: one made of -envoy")
+	flag.StringVar(&b.database, "postgres", "", "image of PostgreSQL, such as postgres:17; empty: one made of this machine's")
+	flag.StringVar(&b.envoy, "envoy", "", "Envoy's binary")
+	flag.StringVar(&b.wasm, "wasm", "", "folder with the built filters")
+	flag.StringVar(&b.out, "out", ".sluice/docker", "folder for what images are made of, and for secrets.env")
+	flag.Parse()
+	if err := b.bake(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, "docker:", err)
+		os.Exit(1)
+	}
+}
+
+// bakery is where images are built.
+type bakery struct{ base, database, envoy, wasm, out string }
+
+// recipes is the folder of the Dockerfiles, seen from the root of the checkout.
+const recipes = "deploy/docker"
+
+func (b *bakery) bake(ctx context.Context) error {
+	if err := os.MkdirAll(b.out, 0o755); err != nil {
+		return err
+	}
+	log, err := os.Create(filepath.Join(b.out, "dockerd.log"))
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	if err := engine.Ensure(ctx, engine.Local(os.Geteuid() == 0, log)); err != nil {
+		return err
+	}
+	steps := []func(context.Context) error{b.binary, b.product, b.edge, b.secrets}
+	if b.base == "" {
+		b.base = "sluice-envoy:local"
+		steps = append([]func(context.Context) error{b.localEnvoy}, steps...)
+	}
+	if b.database == "" {
+		b.database = "sluice-postgres:local"
+		steps = append(steps, b.localPostgres)
+	}
+	for _, step := range steps {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// command runs a program to its end, and shows what it says if it fails.
+func command(ctx context.Context, env []string, name string, args ...string) error {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Env = append(os.Environ(), env...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s %v: %w\n%s", name, args, err, out)
+	}
+	return nil
+}
+
+// build makes an image of a folder.
+func (b *bakery) build(ctx context.Context, tag, recipe, dir string, args ...string) error {
+	argv := append([]string{"build", "--quiet", "--tag", tag, "--file", filepath.Join(recipes, recipe)}, args...)
+	if err := command(ctx, []string{"DOCKER_BUILDKIT=0"}, "docker", append(argv, dir)...); err != nil {
+		return err
+	}
+	fmt.Println("built", tag)
+	return nil
+}
+
+// binary builds the product without anything of the machine in it.
+func (b *bakery) binary(ctx context.Context) error {
+	return command(ctx, []string{"CGO_ENABLED=0"}, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", filepath.Join(b.out, "sluice"), "./cmd/sluice")
+}
+
+// certificates are where systems keep the authorities that they trust.
+const certificates = "/etc/ssl/certs/ca-certificates.crt"
+
+func (b *bakery) product(ctx context.Context) error {
+	dir, err := b.folder("product", "state")
+	if err != nil {
+		return err
+	}
+	t := tree{dir}
+	return errors.Join(t.link(filepath.Join(b.out, "sluice"), "sluice"), t.optional(certificates, "ca-certificates.crt"),
+		b.build(ctx, "sluice:local", "sluice.Dockerfile", dir))
+}
+
+func (b *bakery) edge(ctx context.Context) error {
+	dir, err := b.folder("edge", "state", "wasm")
+	if err != nil {
+		return err
+	}
+	t := tree{dir}
+	filters, err := filepath.Glob(filepath.Join(b.wasm, "*.wasm"))
+	if err != nil || len(filters) == 0 {
+		return errors.Join(err, fmt.Errorf("no filters in %q: run make filters", b.wasm))
+	}
+	for _, f := range filters {
+		err = errors.Join(err, t.link(f, filepath.Join("wasm", filepath.Base(f))))
+	}
+	return errors.Join(err, t.link(filepath.Join(b.out, "sluice"), "sluice"), b.build(ctx, "sluice-edge:local", "edge.Dockerfile", dir, "--build-arg", "BASE="+b.base))
+}
+
+// folder is an empty one for what an image is made of, with folders in it. What
+// is mounted there later takes over the mode, so anybody may write to them.
+func (b *bakery) folder(name string, inner ...string) (string, error) {
+	dir := filepath.Join(b.out, name)
+	err := os.RemoveAll(dir)
+	for _, i := range append(inner, ".") {
+		err = errors.Join(err, os.MkdirAll(filepath.Join(dir, i), 0o755))
+		if base := filepath.Base(i); base == "tmp" || base == "postgresql" {
+			err = errors.Join(err, os.Chmod(filepath.Join(dir, i), 0o777|os.ModeSticky))
+		}
+	}
+	return dir, err
+}
