@@ -22,7 +22,9 @@ var (
 	rounds   = flag.Int("rounds", 5, "alternating rounds")
 	seconds  = flag.Int("seconds", 4, "length of a measurement")
 	conns    = flag.Int("connections", 16, "connections of the closed loop")
-	parted   = flag.Bool("parts", false, "measure what each part of the configuration costs, in place of the rest")
+	parted   = flag.Bool("parts", false, "measure what each part of the edge costs, in place of the rest")
+	others   = flag.String("filters", "", "folders with other builds of the filters, separated by commas, to compare the edge's with, in place of the rest")
+	turn     = flag.Duration("turn", 300*time.Millisecond, "length of a measurement for -parts and -filters")
 	openRate = flag.Int("rate", 4000, "requests a second of the open loop")
 )
 
@@ -51,8 +53,11 @@ func run() error {
 		return err
 	}
 	defer b.stop()
-	if *parted {
+	switch {
+	case *parted:
 		return b.explain(*rounds)
+	case *others != "":
+		return b.compare(*rounds, *others)
 	}
 	subjects := []*subject{b.plain, b.edge}
 	for range *rounds {
@@ -68,10 +73,11 @@ func run() error {
 }
 
 func (s *subject) measure() error {
-	if err := s.measureCPU(); err != nil {
+	d := time.Duration(*seconds) * time.Second
+	if err := s.measureCPU(d); err != nil {
 		return err
 	}
-	r, err := load.Open(s.request, *conns, *openRate, time.Duration(*seconds)*time.Second)
+	r, err := load.Open(s.request, *conns, *openRate, d)
 	if err != nil {
 		return err
 	}
@@ -79,21 +85,23 @@ func (s *subject) measure() error {
 	return nil
 }
 
-// measureCPU runs the closed loop.
-func (s *subject) measureCPU() error {
-	d := time.Duration(*seconds) * time.Second
+// measureCPU runs the closed loop for d.
+func (s *subject) measureCPU(d time.Duration) error {
 	if _, err := load.Closed(s.request, *conns, d/4); err != nil { // warm up
 		return err
 	}
-	before := cpuTime(s.pid)
+	before, err := cpuTime(s.pid)
+	if err != nil {
+		return err
+	}
 	r, err := load.Closed(s.request, *conns, d)
 	if err != nil {
 		return err
 	}
-	used := cpuTime(s.pid) - before
+	after, err := cpuTime(s.pid)
 	s.rate = append(s.rate, r.Rate())
-	s.cpu = append(s.cpu, float64(used.Microseconds())/float64(r.Requests))
-	return nil
+	s.cpu = append(s.cpu, float64(after-before)/1000/float64(r.Requests))
+	return err
 }
 
 func report(plain, edge *subject) {

@@ -4,28 +4,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"maps"
-	"net"
-	"net/http"
+	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 
 	"sluice.dev/sluice/bench/load"
 )
 
-// object is a JSON object of Envoy's configuration.
-type object = map[string]any
-
-// part is something of the edge's configuration that can be left out to see
-// what it costs.
+// part is something of the edge that can be left out to see what it costs.
 type part struct {
 	name string
 	drop func(c *config)
-}
-
-// config is what a static Envoy is made of: the edge's own, without its filters.
-type config struct {
-	manager, route, cluster, stats object
 }
 
 // without returns a drop that removes fields of the connection manager.
@@ -37,9 +27,31 @@ func without(fields ...string) func(*config) {
 	}
 }
 
+// bare returns a drop that removes fields of the bootstrap.
+func bare(fields ...string) func(*config) {
+	return func(c *config) {
+		for _, f := range fields {
+			delete(c.boot, f)
+		}
+	}
+}
+
+// filterParts are taken from the whole edge.
+var filterParts = []part{
+	{"the edge, its configuration in a file", func(*config) {}},
+	{"the filter", func(c *config) { c.leaveOut("sluice.edge") }},
+	{"filters that are off for the route", func(c *config) { c.leaveOut("sluice.cors", "sluice.preflight", "sluice.chatcaps") }},
+	{"all filters, and the feed", func(c *config) {
+		c.leaveOut("sluice.")
+		delete(c.boot, "bootstrap_extensions")
+	}},
+}
+
 // parts are those of the edge's configuration that may cost something.
 var parts = []part{
 	{"nothing: the edge's configuration without its filters", func(*config) {}},
+	{"overload manager", bare("overload_manager")},
+	{"runtime layers", bare("layered_runtime")},
 	{"request id", func(c *config) {
 		delete(c.manager, "always_set_request_id_in_response")
 		c.manager["generate_request_id"] = false
@@ -54,8 +66,15 @@ var parts = []part{
 	{"client's address", without("use_remote_address", "xff_num_trusted_hops", "internal_address_config")},
 	{"access log of failures", without("access_log")},
 	{"local replies", without("local_reply_config")},
-	{"retries", func(c *config) { eachRoute(c.route, func(action object) { delete(action, "retry_policy") }) }},
-	{"route's timeout", func(c *config) { eachRoute(c.route, func(action object) { action["timeout"] = "0s" }) }},
+	{"headers that routes add and remove", func(c *config) {
+		delete(c.route, "response_headers_to_add")
+		delete(c.route, "request_headers_to_add")
+		eachRoute(c.route, func(r object) { delete(r, "request_headers_to_remove") })
+	}},
+	{"retries", func(c *config) { eachRoute(c.route, func(r object) { delete(r["route"].(object), "retry_policy") }) }},
+	{"route's timeouts", func(c *config) {
+		eachRoute(c.route, func(r object) { r["route"].(object)["timeout"], r["route"].(object)["idle_timeout"] = "0s", "0s" })
+	}},
 	{"route tree", func(c *config) {
 		host := c.route["virtual_hosts"].([]any)[0].(object)
 		delete(host, "matcher")
@@ -66,19 +85,20 @@ var parts = []part{
 			delete(c.cluster, f)
 		}
 	}},
-	{"statistics left out", func(c *config) { c.stats = nil }},
+	{"statistics left out", bare("stats_config")},
 }
 
-// eachRoute calls f for the action of every route in a tree of them.
-func eachRoute(v any, f func(action object)) {
+// eachRoute calls f for every route in a tree of them that leads to a product.
+func eachRoute(v any, f func(route object)) {
 	switch v := v.(type) {
 	case []any:
 		for _, e := range v {
 			eachRoute(e, f)
 		}
 	case object:
-		if action, ok := v["route"].(object); ok {
-			f(action)
+		if _, ok := v["route"].(object); ok {
+			f(v)
+			return
 		}
 		for _, e := range v {
 			eachRoute(e, f)
@@ -86,138 +106,111 @@ func eachRoute(v any, f func(action object)) {
 	}
 }
 
-// partSubjects starts an Envoy for each part, with the edge's configuration but
-// for its filters and that part.
-func (b *bed) partSubjects() ([]*subject, error) {
-	addrs, err := load.FreeAddrs(len(parts))
+// without starts an Envoy with the edge's own configuration but for a part of it
+// and, when bare, for its filters; dir holds its filters.
+func (b *bed) without(p part, bare bool, dir string) (*subject, error) {
+	c, err := b.ownConfig()
 	if err != nil {
 		return nil, err
 	}
-	var list []*subject
-	for i, p := range parts {
-		c, err := b.ownConfig()
-		if err != nil {
-			return nil, err
-		}
-		p.drop(&c)
-		text, err := json.Marshal(c.static(addrs[i], b.upstream))
-		if err != nil {
-			return nil, err
-		}
-		pid, err := b.envoy("part-"+strconv.Itoa(i), string(text))
-		if err != nil {
-			return nil, err
-		}
-		s := &subject{name: p.name, pid: pid, request: load.Request{Addr: addrs[i], Path: b.edge.request.Path, Headers: b.edge.request.Headers}}
-		if err := errors.Join(waitFor(s.request), pin(pid, 0)); err != nil {
-			return nil, fmt.Errorf("%s: %w", p.name, err)
-		}
-		list = append(list, s)
+	if bare {
+		filterParts[len(filterParts)-1].drop(c)
 	}
-	return list, nil
-}
-
-// ownConfig reads the configuration that the edge runs on.
-func (b *bed) ownConfig() (config, error) {
-	var c config
-	var dump struct{ Configs []object }
-	res, err := http.Get("http://" + b.Env["SLUICE_ENVOY_ADMIN_ADDR"] + "/config_dump")
+	p.drop(c)
+	addrs, err := load.FreeAddrs(1)
 	if err != nil {
-		return c, err
+		return nil, err
 	}
-	defer res.Body.Close()
-	raw, err := io.ReadAll(res.Body)
+	text, err := json.Marshal(c.static(addrs[0], b.upstream, dir))
 	if err != nil {
-		return c, err
+		return nil, err
 	}
-	if err := json.Unmarshal(raw, &dump); err != nil {
-		return c, err
+	pid, err := b.envoy("part-"+strconv.Itoa(len(b.started)), string(text))
+	if err != nil {
+		return nil, err
 	}
-	for _, section := range dump.Configs {
-		for _, e := range entries(section, "dynamic_listeners") {
-			if e["name"] == "gateway" {
-				l := e["active_state"].(object)["listener"].(object)
-				c.manager = l["filter_chains"].([]any)[0].(object)["filters"].([]any)[0].(object)["typed_config"].(object)
-			}
-		}
-		for _, e := range entries(section, "dynamic_route_configs") {
-			if r := e["route_config"].(object); r["name"] == "gateway" {
-				c.route = r
-			}
-		}
-		for _, e := range entries(section, "dynamic_active_clusters") {
-			if cl := e["cluster"].(object); cl["name"] == "bench" {
-				c.cluster = cl
-			}
-		}
-		if boot, ok := section["bootstrap"].(object); ok {
-			c.stats, _ = boot["stats_config"].(object)
-		}
+	s := &subject{name: p.name, pid: pid, request: load.Request{Addr: addrs[0], Path: b.edge.request.Path, Headers: b.edge.request.Headers}}
+	if err := errors.Join(waitFor(s.request), pin(pid, 0)); err != nil {
+		return nil, fmt.Errorf("%s: %w", p.name, err)
 	}
-	if c.manager == nil || c.route == nil || c.cluster == nil {
-		return c, errors.New("the edge's configuration lacks its listener, routes or cluster")
-	}
-	return c, nil
-}
-
-func entries(section object, name string) (list []object) {
-	all, _ := section[name].([]any)
-	for _, e := range all {
-		list = append(list, e.(object))
-	}
-	return list
-}
-
-// static is the configuration of an Envoy of its own at addr.
-func (c *config) static(addr, upstream string) object {
-	manager, cluster, route := maps.Clone(c.manager), maps.Clone(c.cluster), maps.Clone(c.route)
-	delete(manager, "rds")
-	delete(route, "@type")
-	manager["route_config"] = route
-	filters := manager["http_filters"].([]any)
-	manager["http_filters"] = filters[len(filters)-1:]
-	delete(cluster, "eds_cluster_config")
-	delete(cluster, "@type")
-	cluster["type"] = "STATIC"
-	cluster["load_assignment"] = object{"cluster_name": "bench", "endpoints": []any{object{"lb_endpoints": []any{
-		object{"endpoint": object{"address": address(upstream)}}}}}}
-	out := object{"static_resources": object{
-		"listeners": []any{object{"address": address(addr), "filter_chains": []any{object{"filters": []any{
-			object{"name": "envoy.filters.network.http_connection_manager", "typed_config": manager}}}}}},
-		"clusters": []any{cluster},
-	}}
-	if c.stats != nil {
-		out["stats_config"] = c.stats
-	}
-	return out
-}
-
-func address(addr string) object {
-	host, port, _ := net.SplitHostPort(addr)
-	n, _ := strconv.Atoi(port)
-	return object{"socket_address": object{"address": host, "port_value": n}}
+	return s, nil
 }
 
 // explain says where the difference between a plain Envoy and the edge goes.
 func (b *bed) explain(rounds int) error {
-	list, err := b.partSubjects()
-	if err != nil {
+	var whole, bare []*subject
+	for i, p := range slices.Concat(filterParts, parts) {
+		s, err := b.without(p, i >= len(filterParts), b.wasm())
+		if err != nil {
+			return err
+		}
+		if i < len(filterParts) {
+			whole = append(whole, s)
+		} else {
+			bare = append(bare, s)
+		}
+	}
+	if err := alternate(rounds, slices.Concat([]*subject{b.plain, b.edge}, whole, bare)); err != nil {
 		return err
 	}
-	all := append([]*subject{b.plain, b.edge}, list...)
-	for range rounds {
-		for _, s := range all {
-			if err := s.measureCPU(); err != nil {
+	fmt.Printf("\n| where each microsecond goes | CPU µs a request |\n|---|---|\n| plain Envoy | %.1f |\n| the edge | %.1f |\n", median(b.plain.cpu), median(b.edge.cpu))
+	for i, s := range append(whole, bare...) {
+		from := whole[0]
+		if i >= len(whole) {
+			from = bare[0]
+		}
+		if s == from {
+			fmt.Printf("| %s | %.1f |\n", s.name, median(s.cpu))
+		} else {
+			fmt.Printf("| – of it: %s | %+.1f |\n", s.name, median(less(from.cpu, s.cpu)))
+		}
+	}
+	return nil
+}
+
+// compare measures the edge with other builds of its filters: dirs are folders
+// with the programs, separated by commas.
+func (b *bed) compare(rounds int, dirs string) error {
+	var list []*subject
+	for _, dir := range append([]string{b.wasm()}, strings.Split(dirs, ",")...) {
+		dir, err := filepath.Abs(dir)
+		if err != nil {
+			return err
+		}
+		s, err := b.without(part{dir, func(*config) {}}, false, dir)
+		if err != nil {
+			return err
+		}
+		list = append(list, s)
+	}
+	if err := alternate(rounds, append([]*subject{b.plain}, list...)); err != nil {
+		return err
+	}
+	fmt.Printf("\n| filters | CPU µs a request | against the first |\n|---|---|---|\n| plain Envoy | %.1f | %+.1f |\n", median(b.plain.cpu), median(less(b.plain.cpu, list[0].cpu)))
+	for _, s := range list {
+		fmt.Printf("| %s | %.1f | %+.1f |\n", s.name, median(s.cpu), median(less(s.cpu, list[0].cpu)))
+	}
+	return nil
+}
+
+// alternate measures the CPU time of each of the list, turn by turn.
+func alternate(rounds int, list []*subject) error {
+	for round := range rounds {
+		for i := range list {
+			s := list[(i+round)%len(list)]
+			if err := s.measureCPU(*turn); err != nil {
 				return fmt.Errorf("%s: %w", s.name, err)
 			}
 		}
 	}
-	whole := median(list[0].cpu)
-	fmt.Printf("\n| where each microsecond goes | CPU µs a request |\n|---|---|\n| plain Envoy | %.1f |\n| the edge's configuration of Envoy, no filter | %+.1f |\n",
-		median(b.plain.cpu), whole-median(b.plain.cpu))
-	for _, s := range list[1:] {
-		fmt.Printf("| – of it: %s | %+.1f |\n", s.name, whole-median(s.cpu))
-	}
-	fmt.Printf("| the filter, and the discovery of its neighbours | %+.1f |\n| the edge | %.1f |\n", median(b.edge.cpu)-whole, median(b.edge.cpu))
 	return nil
+}
+
+// less gives a-b of each round.
+func less(a, b []float64) []float64 {
+	d := make([]float64, len(a))
+	for i := range a {
+		d[i] = a[i] - b[i]
+	}
+	return d
 }

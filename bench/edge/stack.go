@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +16,7 @@ import (
 	"time"
 	"unsafe"
 
+	"golang.org/x/sys/unix"
 	"sluice.dev/sluice/bench/load"
 )
 
@@ -123,6 +123,9 @@ func (b *bed) envoy(name, config string) (int, error) {
 	return cmd.Process.Pid, nil
 }
 
+// wasm is the folder with the filters' programs.
+func (b *bed) wasm() string { return os.Getenv("SLUICE_WASM_DIR") }
+
 func (b *bed) stop() {
 	for _, cmd := range b.started {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
@@ -189,17 +192,13 @@ func pin(pid, core int) error {
 	return err
 }
 
-// cpuTime is what a process has used so far.
-func cpuTime(pid int) time.Duration {
-	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	_, rest, _ := bytes.Cut(b, []byte(") "))
-	f := bytes.Fields(rest)
-	if len(f) < 13 {
-		return 0
+// cpuTime is what a process has used so far, to the nanosecond: its CPU clock.
+func cpuTime(pid int) (time.Duration, error) {
+	var t unix.Timespec
+	if err := unix.ClockGettime(int32(^pid<<3|2), &t); err != nil {
+		return 0, fmt.Errorf("CPU time of %d: %w", pid, err)
 	}
-	user, _ := strconv.Atoi(string(f[11]))
-	system, _ := strconv.Atoi(string(f[12]))
-	return time.Duration(user+system) * 10 * time.Millisecond // USER_HZ is 100
+	return time.Duration(t.Nano()), nil
 }
 
 // childNamed finds a process below pid, at any depth, whose program has a name that begins so.

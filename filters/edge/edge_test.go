@@ -55,6 +55,7 @@ func load(records ...keytable.Record) {
 	st := shared.State().Apply(p, shared)
 	st.Ready = true
 	shared.SetState(st)
+	wasmhost.DefineRevision().Move()
 }
 
 func keyRecord() keytable.Record {

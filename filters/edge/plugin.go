@@ -8,6 +8,7 @@ import (
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
 	"sluice.dev/sluice/filters/auth"
 	"sluice.dev/sluice/filters/fleet"
+	"sluice.dev/sluice/filters/keytable"
 	"sluice.dev/sluice/filters/policy"
 	"sluice.dev/sluice/filters/ratelimit"
 	"sluice.dev/sluice/filters/token"
@@ -43,6 +44,7 @@ func (p *plugin) OnPluginStart(int) types.OnPluginStartStatus {
 		return types.OnPluginStartStatusFailed
 	}
 	p.routes = worker.number(p.policy)
+	p.env.revision = wasmhost.DefineRevision()
 	p.heap = proxywasm.DefineGaugeMetric("sluice_edge_heap_bytes")
 	p.denied = proxywasm.DefineCounterMetric("sluice_edge_denied_total")
 	if err := proxywasm.SetTickPeriodMilliSeconds(tickPeriod); err != nil {
@@ -80,16 +82,23 @@ func (p *plugin) NewHttpContext(uint32) types.HttpContext { return &request{plug
 // env is what the gate needs of the host.
 type env struct {
 	wasmhost.Shared
-	tokens token.Table
-	keys   auth.Memo
-	fleet  fleet.State
-	millis int64 // when the request at hand began, in unix milliseconds
+	revision wasmhost.Revision
+	records  keytable.Memo
+	tokens   token.Table
+	keys     auth.Memo
+	fleet    fleet.State
+	millis   int64 // when the request at hand began, in unix milliseconds
 }
 
 // begin notes when a request begins and returns that in unix seconds.
 func (e *env) begin(at time.Time) int64 {
 	e.millis = at.UnixMilli()
 	return e.millis / 1000
+}
+
+// Record finds the record with tag t.
+func (e *env) Record(t keytable.Tag) (keytable.Record, bool) {
+	return e.records.Find(e.Shared, t, e.revision.Now(), e.millis/1000)
 }
 
 // Take counts a request in the window of id, as one of the fleet's edges.

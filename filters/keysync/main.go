@@ -42,12 +42,13 @@ type config struct {
 
 type reader struct {
 	types.DefaultPluginContext
-	config  config
-	shared  wasmhost.Shared
-	usage   courier
-	waiting bool // a request is under way
-	failed  bool // the last one failed, and was logged
-	counts  exchange
+	config   config
+	shared   wasmhost.Shared
+	revision wasmhost.Revision
+	usage    courier
+	waiting  bool // a request is under way
+	failed   bool // the last one failed, and was logged
+	counts   exchange
 }
 
 // OnPluginStart begins to read.
@@ -61,6 +62,7 @@ func (r *reader) OnPluginStart(int) types.OnPluginStartStatus {
 		return types.OnPluginStartStatusFailed
 	}
 	r.counts.part.Boot = bootNumber(r.config.Boot)
+	r.revision = wasmhost.DefineRevision()
 	r.counts.edges = proxywasm.DefineGaugeMetric("sluice_fleet_edges")
 	if err := r.usage.start(); err != nil {
 		proxywasm.LogCritical("keysync: no queue for usage: " + err.Error())
@@ -120,6 +122,7 @@ func (r *reader) receive(_, bodySize, _ int) {
 	before := r.shared.State()
 	after := before.Apply(page, r.shared)
 	r.shared.SetState(after)
+	r.revision.Move()
 	if after.Ready && !before.Ready {
 		proxywasm.LogWarn("keysync: all records loaded")
 	}

@@ -43,11 +43,15 @@ func Now() int64 { return time.Now().Unix() }
 // Millis is the time in unix milliseconds.
 func Millis() int64 { return time.Now().UnixMilli() }
 
+// rateValues is where SetRateHeaders writes. One for the VM: TinyGo looks for so
+// much room in one piece longer than all else in the filter takes.
+var rateValues [256]byte
+
 // SetRateHeaders puts the rate-limit headers (spec, "Limits"), and the fields of
 // the coming standard, on the response, in place of any that the product sent;
 // now is in unix seconds. The one that never changes is not among them.
 func SetRateHeaders(r ratelimit.Result, now int64) {
-	b := make([]byte, 0, 192) // all values, one behind the other
+	b := rateValues[:0] // all values, one behind the other
 	set := func(name string, with []byte) {
 		_ = proxywasm.ReplaceHttpResponseHeader(name, text(with[len(b):]))
 		b = with
