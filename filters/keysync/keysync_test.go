@@ -98,6 +98,20 @@ func has(first byte) bool {
 	return ok
 }
 
+// TestPagesMoveTheRevision: workers would go on with what they remember.
+func TestPagesMoveTheRevision(t *testing.T) {
+	both(t, func(t *testing.T, h *host) {
+		h.Tick()
+		for n := range uint64(3) {
+			if moved, err := h.GetCounterMetric("sluice_records_revision"); err != nil || moved != n {
+				t.Fatalf("after %d pages: %d %v", n, moved, err)
+			}
+			id, _ := asked(t, h, int(n)+1)
+			h.answer(id, page(keytable.Page{Last: true, Epoch: 5, Position: n}, record(byte(n))))
+		}
+	})
+}
+
 func TestSnapshotThenChanges(t *testing.T) {
 	both(t, func(t *testing.T, h *host) {
 		h.Tick()
