@@ -2,6 +2,7 @@ package auth
 
 import (
 	"crypto/sha256"
+	"strings"
 
 	"sluice.dev/sluice/filters/keytable"
 )
@@ -39,10 +40,10 @@ func (m *Memo) Tag(text string) (tag keytable.Tag, ok bool) {
 	return keytable.TagOfKey(sha256.Sum256([]byte(text))), true
 }
 
-// Keep remembers the tag of a key that was found.
+// Keep remembers the tag of a key that was found; text may change afterwards.
 func (m *Memo) Keep(text string, tag keytable.Tag) {
 	if s := m.slot(text); s.tag != tag {
-		*s = remembered{text, tag}
+		*s = remembered{strings.Clone(text), tag}
 	}
 }
 

@@ -116,4 +116,4 @@ func (e *env) Keys() *auth.Memo { return &e.keys }
 func (*env) ClientAddress() string { return wasmhost.ClientAddress() }
 
 // Authorization is the request's Authorization header.
-func (*env) Authorization() string { return wasmhost.Header("authorization") }
+func (*env) Authorization() string { return wasmhost.Authorization() }

@@ -40,6 +40,8 @@ const (
 	tailMillis = 12
 	tailSlots  = 16
 	tailSize   = tailSlots + 4*Seconds
+	// MaxSize is the length of a window in bytes, with its tail.
+	MaxSize = Size + tailSize
 )
 
 // maxGuess is for how many milliseconds the others' pace is believed.

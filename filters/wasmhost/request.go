@@ -13,8 +13,23 @@ var (
 	sourceAddress = []string{"source", "address"}
 )
 
-// RouteName is the name of the route that Envoy has chosen; "" when none.
-func RouteName() string { return property(routeName) }
+// RouteName is the name of the route that Envoy has chosen; "" when none. It
+// stays until the next call.
+func RouteName() string {
+	room = routeRoom[:]
+	name := property(routeName)
+	room = nil
+	return name
+}
+
+// Authorization is the request's Authorization header; "" when it has none. It
+// stays until the next call.
+func Authorization() string {
+	room = headerRoom[:]
+	value := Header("authorization")
+	room = nil
+	return value
+}
 
 // ClientAddress is the client's address with its port, as far as trusted
 // proxies tell it.

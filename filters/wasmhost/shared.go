@@ -14,10 +14,14 @@ import (
 // because they all have one vm_id. It implements keytable.Store.
 type Shared struct{}
 
-// Bucket returns bucket n; nil when it has no records.
+// bucketKey is the key of the bucket that is asked for; one for the VM, since it
+// would go to the heap.
+var bucketKey [keytable.BucketKeyLen]byte
+
+// Bucket returns bucket n, until the next call; nil when it has no records.
 func (Shared) Bucket(n uint32) []byte {
-	k := keytable.BucketKey(n)
-	b, _, err := proxywasm.GetSharedData(text(k[:]))
+	bucketKey = keytable.BucketKey(n)
+	b, _, err := sharedData(text(bucketKey[:]), bucketRoom[:])
 	if err != nil || len(b) < keytable.RecordSize {
 		return nil
 	}

@@ -27,7 +27,7 @@ func (s Shared) TakeAmong(k ratelimit.Kind, id ratelimit.ID, l ratelimit.Limit, 
 		if try == maxTries-1 {
 			cas = 0
 		}
-		if proxywasm.SetSharedData(text(key[:]), w, cas) != nil {
+		if set(key, w, cas) != nil {
 			continue
 		}
 		if hot {
@@ -46,18 +46,30 @@ func (Shared) GiveBack(k ratelimit.Kind, id ratelimit.ID, now int64) {
 			return
 		}
 		w.GiveBack()
-		if proxywasm.SetSharedData(text(key[:]), w, cas) == nil {
+		if set(key, w, cas) == nil {
 			return
 		}
 	}
 }
 
-// window finds the window of id, or the best place for a new one.
+// windowKey is the key of the window that is asked for or set; one for the VM,
+// since it would go to the heap.
+var windowKey fleet.Place
+
+// set replaces the window in a place, if it is as it was at cas; 0: in any case.
+func set(p fleet.Place, w ratelimit.Window, cas uint32) error {
+	windowKey = p
+	return proxywasm.SetSharedData(text(windowKey[:]), w, cas)
+}
+
+// window finds the window of id, or the best place for a new one. The window
+// stays until the next call.
 func window(k ratelimit.Kind, id ratelimit.ID, now int64) (key fleet.Place, w ratelimit.Window, cas uint32) {
 	least := ^uint32(0)
 	for n := range ratelimit.Probes {
 		place := ratelimit.Place(k, id, n)
-		b, c, err := proxywasm.GetSharedData(text(place[:]))
+		windowKey = place
+		b, c, err := sharedData(text(windowKey[:]), windowRoom[:])
 		got := ratelimit.Window(b)
 		if err == nil && got.Is(id) {
 			return place, got, c
@@ -128,7 +140,7 @@ func (Shared) Window(p fleet.Place) ratelimit.Window {
 func (Shared) SetOthers(id ratelimit.ID, o ratelimit.Others) {
 	for range maxTries {
 		key, w, cas := window(ratelimit.KindOf(id), id, o.Newest)
-		if proxywasm.SetSharedData(text(key[:]), w.WithOthers(o), cas) == nil {
+		if set(key, w.WithOthers(o), cas) == nil {
 			return
 		}
 	}

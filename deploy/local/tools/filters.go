@@ -18,7 +18,7 @@ const module = "sluice.dev/sluice"
 func WasmDir(root string) string { return filepath.Join(root, ".sluice", "wasm") }
 
 // buildFlags are how Envoy wants its filters. custommalloc keeps TinyGo from
-// exporting malloc, see CheckExports; wasi-legacy, since the default build mode
+// exporting its malloc, see CheckExports; wasi-legacy, since the default build mode
 // calls proc_exit at the end of main, which Envoy refuses.
 var buildFlags = []string{"-buildmode=wasi-legacy", "-scheduler=none", "-opt=2", "-no-debug", "-tags=custommalloc"}
 
@@ -27,7 +27,7 @@ var optFlags = []string{"-O4", "--enable-bulk-memory", "--enable-mutable-globals
 
 // BuildFilters compiles each main package right below filters/ to
 // .sluice/wasm/<program>.wasm, unless nothing it is made of has changed since.
-// It fails if a built filter exports malloc.
+// It fails if a built filter exports TinyGo's malloc.
 func BuildFilters(ctx context.Context, cfg Config, tc Toolchain) error {
 	// Not the lock of the tools: checkouts may share those, and a build is long.
 	unlock, err := cfg.lock(WasmDir(cfg.Root))

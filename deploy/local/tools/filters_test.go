@@ -100,7 +100,7 @@ func TestABuildThatExportsMallocFailsAndLeavesTheOldOne(t *testing.T) {
 	t.Parallel()
 	c := newCheckout(t, wasmModule("proxy_on_memory_allocate"))
 	c.builds(t)
-	c.write(t, "built.wasm", string(wasmModule("malloc")))
+	c.write(t, "built.wasm", string(wasmModule("malloc", "free")))
 	c.write(t, "filters/scopes/scopes.go", "package scopes\n\nvar X int\n")
 	if err := BuildFilters(context.Background(), c.cfg, c.tc); !errors.Is(err, ErrExportsMalloc) {
 		t.Fatalf("err = %v, want ErrExportsMalloc", err)
