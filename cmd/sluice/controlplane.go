@@ -92,11 +92,9 @@ func runControlPlane(ctx context.Context, env environment) error {
 	if err != nil {
 		return err
 	}
-	pages, err := env.dashboard(ctx, pool, edges, tracer)
-	if err != nil {
+	if err := env.addPages(ctx, &surfaces, pool, edges, tracer); err != nil {
 		return err
 	}
-	surfaces.Pages = []api.Routes{pages}
 	payments, err := env.payments(pool, adapter)
 	if err != nil {
 		return err

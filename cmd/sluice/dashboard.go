@@ -8,26 +8,30 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"sluice.dev/sluice/controlplane/api"
 	"sluice.dev/sluice/controlplane/config"
+	"sluice.dev/sluice/controlplane/docsite"
 	"sluice.dev/sluice/controlplane/hub"
 	"sluice.dev/sluice/controlplane/telemetry/traces"
 	"sluice.dev/sluice/controlplane/web"
 	"sluice.dev/sluice/controlplane/xds"
+	"sluice.dev/sluice/docs"
 )
 
-// dashboard is the pages for people on the admin listener. Their live parts end
-// with ctx, so that a stop does not wait for them.
-func (e environment) dashboard(ctx context.Context, pool *pgxpool.Pool, edges *xds.Server, tracer *traces.Tracer) (api.Routes, error) {
+// addPages adds what people read to the surfaces: the documentation to the public
+// one, and the dashboard to that of operators. Live parts of the dashboard end with
+// ctx, so that a stop does not wait for them.
+func (e environment) addPages(ctx context.Context, surfaces *api.Config, pool *pgxpool.Pool, edges *xds.Server, tracer *traces.Tracer) error {
+	documentation, err := docsite.Routes(docs.Files, surfaces.Respond)
+	if err != nil {
+		return err
+	}
 	s, err := e.services(pool, pool, prometheus.NewRegistry(), tracer) // deliveries, which have metrics, are not made here
 	if err != nil {
-		return nil, err
+		return err
 	}
-	people, err := e.sessions(pool)
-	if err != nil {
-		return nil, err
-	}
-	return web.Routes(web.Config{
+	surfaces.Open = append(surfaces.Open, documentation)
+	surfaces.Pages = append(surfaces.Pages, web.Routes(web.Config{
 		DB:        pool,
-		Sessions:  people,
+		Sessions:  surfaces.Sessions,
 		Documents: config.Admin{Store: config.Store{DB: pool}, Check: edges.Check},
 		Webhooks:  s.webhooks,
 		Schedules: s.schedules,
@@ -35,5 +39,6 @@ func (e environment) dashboard(ctx context.Context, pool *pgxpool.Pool, edges *x
 		Version:   version,
 		Secure:    strings.HasPrefix(e.get("SLUICE_ADMIN_URL"), "https://"),
 		Done:      ctx.Done(),
-	}), nil
+	}))
+	return nil
 }

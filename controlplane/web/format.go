@@ -15,7 +15,7 @@ import (
 
 // functions are what templates may call.
 var functions = template.FuncMap{
-	"asset": assetPath, "number": number, "bytes": byteSize, "millis": millis, "percent": percent, "when": when, "instant": instant,
+	"asset": files.Path, "number": number, "bytes": byteSize, "millis": millis, "percent": percent, "when": when, "instant": instant,
 	"seconds": seconds, "pretty": pretty, "join": strings.Join, "hook": func(t webhooks.Timestamp) *time.Time { return orNil(t.Time) },
 	"dict": dict, "tone": tone,
 }
@@ -135,6 +135,9 @@ func dict(pairs ...any) map[string]any {
 
 // tone is how a state looks: good, busy, bad or dim.
 func tone(state any) string {
+	if p, ok := state.(*string); ok {
+		state = deref(p)
+	}
 	switch fmt.Sprint(state) {
 	case "active", "success", "succeeded", "settled", "live", "current":
 		return "good"

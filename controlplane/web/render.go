@@ -1,16 +1,12 @@
 package web
 
 import (
-	"crypto/sha256"
 	"embed"
-	"encoding/hex"
 	"errors"
 	"html/template"
 	"net/http"
-	"path"
 	"strings"
 
-	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/controlplane/accounts"
 	"sluice.dev/sluice/controlplane/respond"
@@ -21,7 +17,7 @@ import (
 //go:embed templates/*.html
 var templates embed.FS
 
-//go:embed assets/*
+//go:embed assets/*.js
 var assets embed.FS
 
 // policy lets pages use the dashboard's own files, call it and send forms to it,
@@ -34,12 +30,12 @@ var pages = parsePages()
 // parsePages reads the templates: a file each, besides the shared ones.
 func parsePages() map[string]*template.Template {
 	shared := template.Must(template.New("").Funcs(functions).ParseFS(templates, "templates/_*.html"))
-	files, err := templates.ReadDir("templates")
+	list, err := templates.ReadDir("templates")
 	if err != nil {
 		panic(err) // embedded above
 	}
 	all := map[string]*template.Template{}
-	for _, f := range files {
+	for _, f := range list {
 		if name, ok := strings.CutSuffix(f.Name(), ".html"); ok && !strings.HasPrefix(name, "_") {
 			all[name] = template.Must(template.Must(shared.Clone()).ParseFS(templates, "templates/"+f.Name()))
 		}
@@ -47,49 +43,15 @@ func parsePages() map[string]*template.Template {
 	return all
 }
 
-// content are the files that pages use, by the name under which they are served:
-// with a digest in it, so that browsers may keep them forever.
-var content, assetNames = readAssets()
+// files are what pages use besides.
+var files = readFiles()
 
-func readAssets() (byName map[string][]byte, names map[string]string) {
-	byName, names = map[string][]byte{}, map[string]string{}
-	files, err := assets.ReadDir("assets")
-	for _, f := range files {
-		var b []byte
-		if b, err = assets.ReadFile("assets/" + f.Name()); err != nil {
-			break
-		}
-		sum := sha256.Sum256(b)
-		ext := path.Ext(f.Name())
-		names[f.Name()] = strings.TrimSuffix(f.Name(), ext) + "." + hex.EncodeToString(sum[:6]) + ext
-		byName[names[f.Name()]] = b
-	}
+func readFiles() *webpage.Files {
+	f, err := webpage.NewFiles(Root+"/assets/", assets, "assets/*.js")
 	if err != nil {
 		panic(err) // embedded above
 	}
-	return byName, names
-}
-
-// assetPath is where a file is served.
-func assetPath(name string) string { return Root + "/assets/" + assetNames[name] }
-
-// kinds are the types of the files, by the ends of their names.
-var kinds = map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
-
-// serveAsset answers with a file.
-func serveAsset(w http.ResponseWriter, r *http.Request) {
-	name := chi.URLParam(r, "name")
-	b, ok := content[name]
-	if !ok {
-		http.NotFound(w, r)
-		return
-	}
-	h := w.Header()
-	h.Set("Content-Type", kinds[path.Ext(name)])
-	h.Set("Content-Security-Policy", webpage.Allow{}.Policy())
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Cache-Control", "public, max-age=31536000, immutable")
-	_, _ = w.Write(b) // the browser is gone otherwise
+	return f
 }
 
 // view is what every page is made from.

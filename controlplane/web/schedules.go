@@ -15,9 +15,9 @@ import (
 // ahead is how far the timeline looks.
 const ahead = 24 * time.Hour
 
-// mostMarks is how many runs of a schedule the timeline draws: more than that
-// cannot be told apart.
-const mostMarks = 96
+// laneSteps is how many runs of a schedule the timeline can tell apart: those of
+// one step make one mark.
+const laneSteps = 240
 
 // schedulesPage are the schedules of an account.
 type schedulesPage struct {
@@ -32,8 +32,6 @@ type schedulesPage struct {
 type lane struct {
 	ID, Name string
 	Marks    []float64 // where its runs are, in hundredths
-	Runs     int       // how many those are
-	More     bool      // than are drawn
 }
 
 // showSchedules shows the schedules of an account and their next runs.
@@ -53,7 +51,7 @@ func (s *site) showSchedules(w http.ResponseWriter, r *http.Request, v viewer) e
 	}
 	for _, one := range list {
 		l := laneOf(one, p.Now)
-		if l.Runs > 0 {
+		if len(l.Marks) > 0 {
 			p.Lanes = append(p.Lanes, l)
 		}
 	}
@@ -64,11 +62,20 @@ func (s *site) showSchedules(w http.ResponseWriter, r *http.Request, v viewer) e
 // cannot be read, has none.
 func laneOf(one schedules.Schedule, now time.Time) lane {
 	l := lane{ID: one.ID, Name: one.Definition.Name}
-	times := nextRuns(one, now, now.Add(ahead), mostMarks+1)
-	if len(times) > mostMarks {
-		times, l.More = times[:mostMarks], true
+	plan, err := one.Definition.Schedule.Plan()
+	if err != nil || one.Next == nil {
+		return l
 	}
-	l.Marks, l.Runs = chart.Marks(times, now, now.Add(ahead)), len(times)
+	var times []time.Time
+	const step = ahead / laneSteps
+	for _, next := range nextRuns(one, now, now.Add(ahead), 1) {
+		for ok := true; ok && next.Before(now.Add(ahead)); {
+			times = append(times, next)
+			end := now.Add((next.Sub(now)/step + 1) * step) // of its step
+			next, ok = plan.Next(end.Add(-time.Nanosecond))
+		}
+	}
+	l.Marks = chart.Marks(times, now, now.Add(ahead))
 	return l
 }
 

@@ -96,8 +96,8 @@ func Routes(c Config) func(chi.Router) {
 // mount adds the routes.
 func (s *site) mount(r chi.Router) {
 	r.Get("/", http.RedirectHandler(Root, http.StatusSeeOther).ServeHTTP)
-	r.Get("/favicon.ico", http.RedirectHandler(assetPath("icon.svg"), http.StatusMovedPermanently).ServeHTTP)
-	r.Get(Root+"/assets/{name}", serveAsset)
+	r.Get("/favicon.ico", http.RedirectHandler(files.Path("icon.svg"), http.StatusMovedPermanently).ServeHTTP)
+	r.Get(Root+"/assets/{name}", files.ServeHTTP)
 	r.Route(Root, func(r chi.Router) {
 		r.NotFound(s.page(s.notFound))
 		r.MethodNotAllowed(s.page(s.notFound))
