@@ -8,27 +8,19 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"sluice.dev/sluice/controlplane/api"
 	"sluice.dev/sluice/controlplane/config"
-	"sluice.dev/sluice/controlplane/docsite"
 	"sluice.dev/sluice/controlplane/hub"
 	"sluice.dev/sluice/controlplane/telemetry/traces"
 	"sluice.dev/sluice/controlplane/web"
 	"sluice.dev/sluice/controlplane/xds"
-	"sluice.dev/sluice/docs"
 )
 
-// addPages adds what people read to the surfaces: the documentation to the public
-// one, and the dashboard to that of operators. Live parts of the dashboard end with
-// ctx, so that a stop does not wait for them.
-func (e environment) addPages(ctx context.Context, surfaces *api.Config, pool *pgxpool.Pool, edges *xds.Server, tracer *traces.Tracer) error {
-	documentation, err := docsite.Routes(docs.Files, surfaces.Respond)
-	if err != nil {
-		return err
-	}
+// addDashboard adds the pages for people to the surface of operators. Their live
+// parts end with ctx, so that a stop does not wait for them.
+func (e environment) addDashboard(ctx context.Context, surfaces *api.Config, pool *pgxpool.Pool, edges *xds.Server, tracer *traces.Tracer) error {
 	s, err := e.services(pool, pool, prometheus.NewRegistry(), tracer) // deliveries, which have metrics, are not made here
 	if err != nil {
 		return err
 	}
-	surfaces.Open = append(surfaces.Open, documentation)
 	surfaces.Pages = append(surfaces.Pages, web.Routes(web.Config{
 		DB:        pool,
 		Sessions:  surfaces.Sessions,
