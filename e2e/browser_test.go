@@ -247,3 +247,29 @@ func (b *tab) liveParts(t *testing.T, s *stack) {
 		t.Fatal(err, state, b.complaints())
 	}
 }
+
+// The documentation is held to the same, page by page.
+func TestClientsBrowserDocs(t *testing.T) {
+	s := theStack(t)
+	axe, base := axeSource(t), s.dev["SLUICE_GATEWAY_URL"]
+	gateway, err := url.Parse(base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newTab(t, gateway.Host)
+	var found string
+	err = chromedp.Run(b.ctx, chromedp.Navigate(base+"/docs"), chromedp.WaitVisible(`main`, chromedp.ByQuery),
+		chromedp.Evaluate(`JSON.stringify([...document.querySelectorAll("nav a")].map(a => a.pathname))`, &found))
+	if err != nil {
+		t.Fatal(err)
+	}
+	paths := intoText[[]string](t, found)
+	if len(paths) < 18 {
+		t.Fatalf("the menu has only %v", paths)
+	}
+	for _, path := range append(paths, "/docs/errors/AUTH_002", "/docs/events/stream.started") {
+		if strings.HasPrefix(path, "/docs") { // the rest is for machines
+			b.hold(t, base+path, strings.ReplaceAll(strings.Trim(path, "/"), "/", "-"), axe)
+		}
+	}
+}
