@@ -7,9 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
-	"os"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -171,6 +170,36 @@ func TestSilenceEndsAStream(t *testing.T) {
 	}
 }
 
+// A client that asks and does not read ends its stream by that, and holds no more
+// than what lies in buffers on the way.
+func TestClientThatDoesNotRead(t *testing.T) {
+	t.Parallel()
+	s, p := theHarsh(t)
+	finish := s.bystander(t)
+	defer finish()
+	conn, err := net.Dial("tcp", s.front())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, "GET /v1/harsh/idle/deaf HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %s\r\n\r\n", s.dev["SLUICE_API_KEY"])
+	e := p.next(t, "deaf")
+	defer close(e.done)
+	written := make(chan int64, 1)
+	go func() {
+		n, _ := io.Copy(e.w, io.LimitReader(zeros{}, largeBody)) // it ends when the edge has had enough
+		written <- n
+	}()
+	select {
+	case n := <-written:
+		if n > largeBody/4 {
+			t.Errorf("%d bytes were taken for a client that reads none", n)
+		}
+	case <-time.After(patience):
+		t.Error("the product is kept waiting")
+	}
+}
+
 // largeBody is more than Envoy may hold.
 const largeBody = 256 << 20
 
@@ -218,19 +247,4 @@ func (s *stack) envoy(t testing.TB) int {
 	}
 	t.Fatal("the edge has no Envoy")
 	return 0
-}
-
-// peakMemory is the most memory that a process has held so far, in bytes.
-func peakMemory(t testing.TB, pid int) int64 {
-	t.Helper()
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, _ := strings.Cut(string(b), "VmHWM:")
-	kib, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return kib << 10
 }

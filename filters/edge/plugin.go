@@ -43,6 +43,7 @@ func (p *plugin) OnPluginStart(int) types.OnPluginStartStatus {
 		proxywasm.LogCritical("edge: the policy does not parse")
 		return types.OnPluginStartStatusFailed
 	}
+	p.env.callers = &p.callers
 	p.routes = worker.number(p.policy)
 	p.env.revision = wasmhost.DefineRevision()
 	p.heap = proxywasm.DefineGaugeMetric("sluice_edge_heap_bytes")
@@ -82,6 +83,9 @@ func (p *plugin) NewHttpContext(uint32) types.HttpContext { return &request{plug
 // env is what the gate needs of the host.
 type env struct {
 	wasmhost.Shared
+	// callers is the plugin's: a signer in here would be copied with each call of a
+	// method of Shared, and the compiler would not come to an end.
+	callers  *signer
 	revision wasmhost.Revision
 	records  keytable.Memo
 	tokens   token.Table
