@@ -79,7 +79,7 @@ func (c *spans) path(trace, name string) (up []string) {
 
 // A caller's trace goes from the edge through the product and the queue to each
 // attempt of the webhook, under the caller's id; nothing secret is in it. Every
-// process logs objects that name it.
+// process logs objects, and the stack says how it is.
 func TestOneTraceFromEdgeToWebhook(t *testing.T) {
 	t.Parallel()
 	seen, endpoint := collecting(t)
@@ -120,6 +120,7 @@ func TestOneTraceFromEdgeToWebhook(t *testing.T) {
 	for _, err := range leaksIn("the report of traces", seen.text.String()) {
 		t.Error(err)
 	}
+	s.tellsItsStatus(t)
 	s.wantObjects(t, "controlplane", "worker", "runtime", "media", "edge-1")
 }
 

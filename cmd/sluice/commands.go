@@ -35,6 +35,7 @@ func uses(env environment) []*cobra.Command {
 		planCommand(env),
 		classCommand(env),
 		edgesCommand(env),
+		statusCommand(env),
 		x402Command(env),
 		cronCommand(),
 		demoCommand(env),

@@ -29,6 +29,7 @@ import (
 	"sluice.dev/sluice/controlplane/postgres"
 	"sluice.dev/sluice/controlplane/respond"
 	"sluice.dev/sluice/controlplane/sessions"
+	"sluice.dev/sluice/controlplane/status"
 	"sluice.dev/sluice/controlplane/telemetry"
 	"sluice.dev/sluice/controlplane/telemetry/traces"
 	"sluice.dev/sluice/controlplane/webhooks"
@@ -53,6 +54,7 @@ func runControlPlane(ctx context.Context, env environment) error {
 		return err
 	}
 	defer pool.Close()
+	defer present(ctx, pool, "controlplane")()
 	secrets, err := env.secrets("SLUICE_IDENTITY_SECRETS")
 	if err != nil {
 		return err
@@ -163,7 +165,7 @@ func (e environment) api(pool *pgxpool.Pool, edges *xds.Server, adapter respond.
 			machines.discovery.KeyedRoutes,
 			func(r chi.Router) { s.schedules.Routes(r, adapter) },
 		},
-		Admin: []api.Routes{documents.Routes, fleet.Store{DB: pool}.AdminRoutes(adapter), oauth.AdminRoutes(apps, adapter), describedAdmin, payments.admin},
+		Admin: []api.Routes{documents.Routes, fleet.Store{DB: pool}.AdminRoutes(adapter), status.Store{DB: pool}.Routes(adapter), oauth.AdminRoutes(apps, adapter), describedAdmin, payments.admin},
 	}, nil
 }
 

@@ -33,6 +33,7 @@ func runEngine(ctx context.Context, env environment) error {
 		return err
 	}
 	defer pool.Close()
+	defer present(ctx, pool, "engine")()
 	s, err := env.services(pool, pool, prometheus.NewRegistry(), nil) // the product shows its metrics
 	if err != nil {
 		return err

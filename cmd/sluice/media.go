@@ -17,6 +17,7 @@ func runMedia(ctx context.Context, env environment) error {
 		return err
 	}
 	defer pool.Close()
+	defer present(ctx, pool, "media")()
 	metrics := telemetry.New("media", version)
 	metrics.MustRegister(telemetry.Pool(pool))
 	tracer, err := env.tracer(ctx, "media")

@@ -36,6 +36,7 @@ func runRuntime(ctx context.Context, env environment) error {
 		return err
 	}
 	defer pool.Close()
+	defer present(ctx, pool, "runtime")()
 	tracer, err := env.tracer(ctx, "runtime")
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/hkdf"
 	"crypto/sha256"
 	"log/slog"
@@ -11,9 +12,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"golang.org/x/sync/errgroup"
 	"sluice.dev/sluice/controlplane/outbound"
 	"sluice.dev/sluice/controlplane/postgres"
 	"sluice.dev/sluice/controlplane/schedules"
+	"sluice.dev/sluice/controlplane/status"
 	"sluice.dev/sluice/controlplane/telemetry/traces"
 	"sluice.dev/sluice/controlplane/webhooks"
 	"sluice.dev/sluice/controlplane/webhooks/delivery"
@@ -31,6 +34,18 @@ type services struct {
 	webhooks  *webhooks.Service
 	deliverer *delivery.Deliverer
 	schedules *schedules.Service
+}
+
+// present has the others see that a process runs, until the function that it
+// returns is called.
+func present(ctx context.Context, pool *pgxpool.Pool, kind string) (leave func()) {
+	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var g errgroup.Group
+	g.Go(func() error {
+		status.Beat{DB: pool, Name: replicaName(), Kind: kind, Build: version}.Run(ctx)
+		return nil
+	})
+	return func() { stop(); _ = g.Wait() }
 }
 
 // box seals the secrets that are stored.

@@ -46,6 +46,7 @@ func runWorker(ctx context.Context, env environment) error {
 		return err
 	}
 	defer pool.Close()
+	defer present(ctx, pool, "worker")()
 	metrics := telemetry.New("worker", version)
 	metrics.MustRegister(telemetry.Pool(pool), telemetry.NewBacklog(pool))
 	tracer, err := env.tracer(ctx, "worker")
