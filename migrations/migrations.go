@@ -45,6 +45,25 @@ func Up(ctx context.Context, databaseURL string) error {
 	})
 }
 
+// UpTo brings an empty database to the schema of a migration, as that of a backup.
+// It returns ErrNewer when this binary does not know it. River's tables are the
+// newest.
+func UpTo(ctx context.Context, databaseURL string, version uint) error {
+	newest, err := Newest()
+	if err != nil {
+		return err
+	}
+	if version > newest {
+		return fmt.Errorf("%w (it is at %d, this binary knows %d)", ErrNewer, version, newest)
+	}
+	return run(ctx, databaseURL, func(m *migrate.Migrate) error {
+		if err := river(ctx, databaseURL, rivermigrate.DirectionUp, nil); err != nil {
+			return err
+		}
+		return m.Migrate(version)
+	})
+}
+
 // Down removes everything that Up made, data included.
 func Down(ctx context.Context, databaseURL string) error {
 	return run(ctx, databaseURL, func(m *migrate.Migrate) error {

@@ -36,6 +36,8 @@ func uses(env environment) []*cobra.Command {
 		classCommand(env),
 		edgesCommand(env),
 		statusCommand(env),
+		backupCommand(env),
+		restoreCommand(env),
 		x402Command(env),
 		cronCommand(),
 		demoCommand(env),

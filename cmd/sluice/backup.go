@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/spf13/cobra"
+	"sluice.dev/sluice/controlplane/backup"
+)
+
+func backupCommand(env environment) *cobra.Command {
+	return &cobra.Command{
+		Use: "backup FILE", Short: "copy the database into a new file while everything runs; - is the standard output", Args: cobra.ExactArgs(1),
+		Example: "  sluice backup sluice-$(date -I).backup",
+		RunE: func(c *cobra.Command, args []string) error {
+			if args[0] == "-" {
+				_, err := env.backup(c.Context(), c.OutOrStdout())
+				return err
+			}
+			rows, err := env.backupTo(c.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(c.OutOrStdout(), "%s has %d rows. Without SLUICE_SECRETS_KEY, which is not in it, it is of little use: keep that elsewhere.\n", args[0], rows)
+			return err
+		},
+	}
+}
+
+// backupTo writes a backup into a new file that only its owner may read: whole,
+// and on the disk, or not at all.
+func (e environment) backupTo(ctx context.Context, name string) (rows int64, err error) {
+	if _, err := os.Lstat(name); err == nil {
+		return 0, fmt.Errorf("%s is there already", name)
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".part-") // 0600
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = os.Remove(f.Name()) }() // gone already when all went well
+	if rows, err = e.backup(ctx, f); err != nil {
+		return 0, errors.Join(err, f.Close())
+	}
+	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+		return 0, err
+	}
+	if err := os.Link(f.Name(), name); err != nil { // unlike a rename, it replaces nothing
+		return 0, err
+	}
+	return rows, nil
+}
+
+func (e environment) backup(ctx context.Context, w io.Writer) (rows int64, err error) {
+	local := e
+	if e.get("SLUICE_DATABASE_URL") == "" {
+		// The private server of a local stack, while that runs.
+		dev, err := readEnvFile(filepath.Join(e.get("SLUICE_STATE_DIR"), "dev.env"))
+		if err != nil {
+			return 0, err
+		}
+		secrets, err := readEnvFile(filepath.Join(e.get("SLUICE_STATE_DIR"), "secrets.env"))
+		if err != nil {
+			return 0, err
+		}
+		local = e.with(map[string]string{"SLUICE_DATABASE_URL": dev["SLUICE_DATABASE_URL"], "SLUICE_SECRETS_KEY": secrets["SLUICE_SECRETS_KEY"]})
+	}
+	url := local.get("SLUICE_DATABASE_URL")
+	if url == "" {
+		return 0, errors.New("SLUICE_DATABASE_URL is not set, and no local stack runs")
+	}
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return 0, fmt.Errorf("connect to the database: %w", err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	return backup.Write(ctx, conn, w, backup.Header{Build: version, SecretsKey: backup.Fingerprint(local.get("SLUICE_SECRETS_KEY"))})
+}
+
+func restoreCommand(env environment) *cobra.Command {
+	return &cobra.Command{
+		Use: "restore FILE", Short: "fill the empty database at SLUICE_DATABASE_URL from a backup; - is the standard input", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			url, err := env.require("SLUICE_DATABASE_URL")
+			if err != nil {
+				return err
+			}
+			in := c.InOrStdin()
+			if args[0] != "-" {
+				f, err := os.Open(args[0])
+				if err != nil {
+					return err
+				}
+				defer f.Close()
+				in = f
+			}
+			r, err := backup.Restore(c.Context(), url, in, backup.Options{SecretsKey: backup.Fingerprint(env.get("SLUICE_SECRETS_KEY"))})
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(c.OutOrStdout(), "%d rows of %s are back (schema %d, made by build %s)\n", r.Rows, r.Created.UTC().Format("2006-01-02T15:04:05Z"), r.Schema, r.Build)
+			return err
+		},
+	}
+}
