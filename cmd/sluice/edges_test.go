@@ -2,11 +2,13 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -57,27 +59,43 @@ func viewOf(t *testing.T, edges ...fleet.Edge) string {
 	return string(b)
 }
 
+// patient ends the wait when the answer to the first question is in and a second
+// one is asked.
+type patient struct {
+	end   func()
+	asked atomic.Int32
+}
+
+// RoundTrip implements http.RoundTripper.
+func (p *patient) RoundTrip(r *http.Request) (*http.Response, error) {
+	if p.asked.Add(1) > 1 {
+		p.end()
+	}
+	return http.DefaultTransport.RoundTrip(r)
+}
+
 func TestWaitForEdges(t *testing.T) {
 	t.Parallel()
 	refuses := member("b", 4)
 	refuses.Refusals, refuses.Published = []string{"routes: no"}, 5
 	for name, c := range map[string]struct {
-		answer  string
-		status  int
-		timeout time.Duration
-		says    string
-		fails   string
+		answer string
+		status int
+		says   string
+		fails  string
 	}{
-		"held":        {viewOf(t, member("a", 5)), 200, time.Minute, "every live edge holds version 5\n", ""},
-		"refused":     {viewOf(t, member("a", 5), refuses), 200, time.Minute, "version 5 is not everywhere:\nb holds version 4 and refuses routes: no\n", "exit status 3"},
-		"late":        {viewOf(t, member("a", 4)), 200, 50 * time.Millisecond, "version 5 is not everywhere:\na holds version 4 and has not answered\n", "exit status 3"},
-		"nobody says": {`{"error":{"code":"unavailable","message":"Later."}}`, 503, 50 * time.Millisecond, "", "whether edges hold it is not known: Later (unavailable)"},
+		"held":        {viewOf(t, member("a", 5)), 200, "every live edge holds version 5\n", ""},
+		"refused":     {viewOf(t, member("a", 5), refuses), 200, "version 5 is not everywhere:\nb holds version 4 and refuses routes: no\n", "exit status 3"},
+		"late":        {viewOf(t, member("a", 4)), 200, "version 5 is not everywhere:\na holds version 4 and has not answered\n", "exit status 3"},
+		"nobody says": {`{"error":{"code":"unavailable","message":"Later."}}`, 503, "", "whether edges hold it is not known: Later (unavailable)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			api := newAdminAPI(t, c.status, c.answer)
 			var out bytes.Buffer
-			err := waitForEdges(t.Context(), client{api.URL, adminKey, http.DefaultClient}, 5, c.timeout, &out)
+			ctx, end := context.WithCancel(t.Context())
+			defer end()
+			err := waitForEdges(ctx, client{api.URL, adminKey, &http.Client{Transport: &patient{end: end}}}, 5, time.Minute, &out)
 			if out.String() != c.says || (err == nil) != (c.fails == "") || (err != nil && !strings.Contains(err.Error(), c.fails)) {
 				t.Errorf("%q, %v", out.String(), err)
 			}
