@@ -29,6 +29,8 @@ require (
 	google.golang.org/grpc v1.85.0
 )
 
+require github.com/CycloneDX/cyclonedx-go v0.12.0 // indirect
+
 require (
 	github.com/Shopify/toxiproxy/v2 v2.12.0
 	github.com/cenkalti/backoff/v5 v5.0.3 // indirect
