@@ -9,6 +9,8 @@ GO       ?= go
 BIN      := .sluice/bin
 OUT      := $(CURDIR)/.sluice
 FUZZTIME ?= 10s
+# Examples that schemathesis makes of each operation and phase.
+EXAMPLES ?= 10
 # Packages to test, for instance: make test PKG=./controlplane/...
 PKG      ?= ./...
 
@@ -16,15 +18,17 @@ PKG      ?= ./...
 # deploy/local/tools/TINYGO_VERSION and envoy/VERSION.
 GOLANGCI_VERSION := v2.15.0
 GOLANGCI         := .sluice/tools/golangci-lint-$(GOLANGCI_VERSION)
+VULN_VERSION     := v1.3.0
+GOVULNCHECK      := .sluice/tools/govulncheck-$(VULN_VERSION)
 
 # What tests of the whole need to know; they start everything themselves.
 TEST_ENV = SLUICE_BIN=$(OUT)/bin/sluice SLUICE_WASM_DIR=$(OUT)/wasm SLUICE_ENVOY="$$($(BIN)/provision envoy)" \
            SLUICE_MEDIA_ENGINE="$$($(BIN)/provision engine)" SLUICE_FFMPEG="$$($(BIN)/provision ffmpeg)"
 
-.PHONY: help up test check bench chaos docker e2e-docker filters fuzz tools generate lint clean build helpers race clients browser soak h2spec
+.PHONY: help up test check bench chaos docker e2e-docker filters fuzz tools generate lint clean build helpers race clients browser soak h2spec vuln schemathesis release release-check
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 up: filters build ## set up and run everything in the foreground; Ctrl-C stops it
 	@$(BIN)/provision optional
@@ -33,7 +37,7 @@ up: filters build ## set up and run everything in the foreground; Ctrl-C stops i
 test: filters build ## run all tests: unit, filters, Postgres, real-Envoy end to end
 	@$(TEST_ENV) $(BIN)/withpg $(GO) test -timeout 15m $(PKG)
 
-check: lint generate test race ## format, lint, generate, test, and fail on a dirty tree
+check: lint generate test race vuln ## format, lint, generate, test, race, known vulnerabilities; fail on a dirty tree
 	@test -z "$$(git status --porcelain)" || { echo "check: the tree is dirty:" >&2; git status --short >&2; exit 1; }
 
 race: filters build
@@ -44,6 +48,24 @@ soak: filters build ## a million random requests through a real Envoy; heap and 
 
 h2spec: filters build ## HTTP/2 conformance of the edge beside the same Envoy without filters
 	@$(TEST_ENV) $(BIN)/withpg $(GO) test -count=1 -timeout 10m -v -run TestH2Spec ./e2e
+
+vuln: ## look for known vulnerabilities in the code that is called (VULNDB=file:///FOLDER: a copy of the database; VULN=off: leave it out)
+ifeq ($(VULN),off)
+	@echo "vuln: LEFT OUT by VULN=off: nothing was checked for known vulnerabilities" >&2
+else
+	@$(MAKE) $(GOVULNCHECK)
+	@$(GOVULNCHECK) $(if $(VULNDB),-db $(VULNDB)) ./... || { status=$$?; \
+	  test $$status = 3 || echo "vuln: NOTHING WAS CHECKED: the vulnerability database of Go cannot be read; give a copy by VULNDB=file:///FOLDER, or leave it out by VULN=off" >&2; exit $$status; }
+endif
+
+schemathesis: filters build ## call both APIs of a running stack as their OpenAPI documents allow and forbid (needs Python; EXAMPLES=N a case)
+	@EXAMPLES=$(EXAMPLES) $(TEST_ENV) $(BIN)/withpg $(GO) test -count=1 -timeout 60m -tags clients -run Schemathesis -v ./e2e
+
+release: filters ## build a release: binaries for linux/amd64 and arm64, filters, bill of materials, sums
+	@$(GO) run ./deploy/release
+
+release-check: helpers ## build the last commit twice in different folders and compare every byte
+	@$(GO) run ./deploy/release -check
 
 clients: filters build ## drive the platform with the public client libraries of other languages (needs Node and npm)
 	@$(TEST_ENV) $(BIN)/withpg $(GO) test -count=1 -timeout 30m -tags clients -run Clients ./e2e
@@ -96,6 +118,10 @@ build: helpers
 helpers:
 	@mkdir -p $(BIN)
 	@$(GO) build -buildvcs=false -o $(BIN)/ ./deploy/local/provision ./deploy/local/withpg ./deploy/local/attend
+
+$(GOVULNCHECK):
+	@mkdir -p $(@D) && GOFLAGS=-buildvcs=false GOBIN=$(OUT)/tools/govulncheck-build $(GO) install golang.org/x/vuln/cmd/govulncheck@$(VULN_VERSION)
+	@mv $(OUT)/tools/govulncheck-build/govulncheck $@ && rmdir $(OUT)/tools/govulncheck-build
 
 $(GOLANGCI):
 	@echo "lint: building golangci-lint $(GOLANGCI_VERSION) (some minutes, once)"

@@ -78,6 +78,8 @@ require (
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
+require github.com/CycloneDX/cyclonedx-go v0.12.0 // indirect
+
 require (
 	github.com/Shopify/toxiproxy/v2 v2.12.0
 	github.com/cenkalti/backoff/v5 v5.0.3 // indirect

@@ -158,6 +158,7 @@ func settings(t testing.TB, dir string) map[string]string {
 		"SLUICE_ENVOY":        need(t, "SLUICE_ENVOY"),
 		"SLUICE_DATABASE_URL": database(t),
 		"SLUICE_MEDIA_ENGINE": "off", // see studio
+		"SLUICE_ANNOUNCE":     "0s",  // see TestRollingUpgrade
 	}
 	names := []string{"GATEWAY_ADDR", "RUNTIME_ADDR", "ADMIN_ADDR", "XDS_ADDR", "API_LISTEN", "RUNTIME_LISTEN", "MEDIA_LISTEN", "WORKER_LISTEN", "ENVOY_ADMIN_ADDR", "EDGE_METRICS_ADDR"}
 	for i, addr := range freeAddrs(t, len(names)) {

@@ -53,6 +53,11 @@ type EdgeConfig struct {
 	// DrainTime bounds how long requests in flight may take after the end was
 	// asked for. Zero: 5 s.
 	DrainTime time.Duration
+	// Announce is how long an edge whose end was asked for goes on as before, but
+	// for that it says so: Serving is false, and each answer closes its connection.
+	// Whoever distributes connections among edges turns away meanwhile. Zero: not
+	// at all.
+	Announce time.Duration
 	// HandOver bounds how long an Envoy that another has taken over from may finish
 	// its requests. Zero: 15 min.
 	HandOver time.Duration
@@ -86,6 +91,7 @@ type Edge struct {
 	proc  *child.Process   // nil while no Envoy runs
 	ready chan struct{}
 	alone atomic.Bool // Envoy listens and the doorman does not
+	going atomic.Bool // the end was asked for
 
 	reload  chan struct{}
 	epoch   int            // of proc, by Envoy's count of hot restarts
@@ -169,8 +175,9 @@ func (c *EdgeConfig) fill() error {
 func (e *Edge) Ready() <-chan struct{} { return e.ready }
 
 // Serving reports whether every connection from now on meets Envoy. While the
-// doorman leaves, some still meet the doorman.
-func (e *Edge) Serving() bool { return e.alone.Load() }
+// doorman leaves, some still meet the doorman. It is false from the moment that
+// the end is asked for.
+func (e *Edge) Serving() bool { return e.alone.Load() && !e.going.Load() }
 
 // Reload asks for a hot restart: a new Envoy, of the binary and the filters that
 // are there by then, takes over without a dropped connection.

@@ -134,7 +134,7 @@ func (e *Edge) args(bootstrap string) []string {
 		"--concurrency", strconv.Itoa(e.cfg.Concurrency),
 		"--log-level", e.cfg.LogLevel,
 		"--log-format", e.logFormat(),
-		"--drain-time-s", strconv.Itoa(max(1, int(e.cfg.DrainTime/time.Second))),
+		"--drain-time-s", strconv.Itoa(max(1, int((e.cfg.Announce+e.cfg.DrainTime)/time.Second))),
 		"--drain-strategy", "immediate",
 		"--skip-hot-restart-parent-stats", // else an Envoy does not survive the end of its parent
 		"--parent-shutdown-time-s", strconv.Itoa(max(2, int(e.cfg.HandOver/time.Second))),
@@ -173,11 +173,14 @@ func (e *Edge) drain() error {
 	return e.finish()
 }
 
-// finish waits for the requests in flight, at most DrainTime, and stops Envoy.
+// finish announces the end, waits for the requests in flight, at most DrainTime,
+// and stops Envoy, which accepts connections until then.
 func (e *Edge) finish() error {
-	ctx, cancel := context.WithTimeout(context.Background(), e.cfg.DrainTime)
+	e.going.Store(true)
+	ctx, cancel := context.WithTimeout(context.Background(), e.cfg.Announce+e.cfg.DrainTime)
 	defer cancel()
 	if _, err := e.admin.call(ctx, http.MethodPost, "/drain_listeners?graceful"); err == nil {
+		pause.For(ctx, e.cfg.Announce)
 		for e.admin.activeRequests(ctx) > 0 && pause.For(ctx, pollEvery) {
 		}
 	}

@@ -108,6 +108,10 @@ func runControlPlane(ctx context.Context, env environment) error {
 	if _, err := (apikeys.Store{DB: pool}).EmitAccounts(ctx); err != nil {
 		return err
 	}
+	end, err := env.stopping()
+	if err != nil {
+		return err
+	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { mutual.run(ctx); return nil })
 	g.Go(func() error { keys.Run(ctx); return nil })
@@ -116,7 +120,7 @@ func runControlPlane(ctx context.Context, env environment) error {
 	g.Go(func() error { loader.Run(ctx); return nil })
 	g.Go(func() error { recorder.Run(ctx); edges.Close(); return nil })
 	g.Go(func() error {
-		return serve(ctx,
+		return serve(ctx, end,
 			endpoint{name: "admin API", addr: env.get("SLUICE_ADMIN_ADDR"), handler: telemetry.Beside(tracer.Wrap(telemetry.NewRequests(metrics, "admin").Wrap(api.Admin(surfaces))), metrics)},
 			endpoint{name: "public API", addr: env.get("SLUICE_API_LISTEN"), handler: tracer.Wrap(telemetry.NewRequests(metrics, "api").Wrap(api.Public(surfaces)))},
 			endpoint{name: "edges", addr: env.get("SLUICE_XDS_ADDR"), handler: mutual.guard(edgeMux(edges, keys, keys.Guard(registry.Reports(adapter)), payments.edges, keys.Guard(limits), keys.Guard(usage)), adapter), tls: mutual.tls(), h2c: true, streams: true},

@@ -48,6 +48,10 @@ func runEdge(ctx context.Context, env environment) error {
 	if err != nil {
 		return err
 	}
+	end, err := env.stopping()
+	if err != nil {
+		return err
+	}
 	cfg := envoy.EdgeConfig{
 		Bootstrap: envoy.Config{
 			NodeID:      name,
@@ -63,6 +67,8 @@ func runEdge(ctx context.Context, env environment) error {
 		Output:      os.Stderr,
 		DocsBase:    env.publicURL(),
 		LogJSON:     logs.JSON,
+		Announce:    end.announce,
+		DrainTime:   end.grace,
 		LogLevel:    envoyLevel(logs.Level),
 	}
 	sources, err := env.secure(&cfg)
@@ -100,7 +106,7 @@ func (e environment) runBoth(ctx context.Context, agent *relay.Relay, edge *envo
 		metrics := telemetry.New("edge", version)
 		metrics.MustRegister(agent)
 		g.Go(func() error {
-			return serve(inner, endpoint{name: "health", addr: addr, handler: telemetry.Beside(serving(edge), metrics)})
+			return serve(inner, atOnce, endpoint{name: "health", addr: addr, handler: telemetry.Beside(serving(edge), metrics)})
 		})
 	}
 	g.Go(func() error {

@@ -33,8 +33,12 @@ func runMedia(ctx context.Context, env environment) error {
 	if err != nil {
 		return err
 	}
+	end, err := env.stopping()
+	if err != nil {
+		return err
+	}
 	handler := telemetry.Beside(tracer.Wrap(telemetry.NewRequests(metrics, "media").Wrap(media.New(c))), metrics)
-	return serve(ctx, endpoint{name: "media", addr: env.get("SLUICE_MEDIA_LISTEN"), streams: true, handler: handler})
+	return serve(ctx, end, endpoint{name: "media", addr: env.get("SLUICE_MEDIA_LISTEN"), streams: true, handler: handler})
 }
 
 // media is what the product works with; its jobs run in the worker.

@@ -53,6 +53,10 @@ func runRuntime(ctx context.Context, env environment) error {
 	if err != nil {
 		return err
 	}
+	end, err := env.stopping()
+	if err != nil {
+		return err
+	}
 	handler = telemetry.Beside(tracer.Wrap(telemetry.NewRequests(metrics, "runtime").Wrap(handler)), metrics)
 	// The ledger outlives the server: streams that end last are recorded too.
 	metering, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -60,7 +64,7 @@ func runRuntime(ctx context.Context, env environment) error {
 	g.Go(func() error { ledger.Run(metering); return nil })
 	g.Go(func() error {
 		defer stop()
-		return serve(ctx, endpoint{name: "runtime", addr: env.get("SLUICE_RUNTIME_LISTEN"), streams: true, handler: handler})
+		return serve(ctx, end, endpoint{name: "runtime", addr: env.get("SLUICE_RUNTIME_LISTEN"), streams: true, handler: handler})
 	})
 	return g.Wait()
 }

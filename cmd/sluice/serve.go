@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -31,9 +32,56 @@ const (
 	stopTimeout   = 8 * time.Second
 )
 
+// ending is how a process stops.
+type ending struct {
+	// announce is for how long it serves on while it says that it is not well.
+	announce time.Duration
+	// grace is for how long requests under way may go on then.
+	grace time.Duration
+	// sleep waits for announce; nil: time.Sleep.
+	sleep func(time.Duration)
+}
+
+// wait returns when the end has been announced for long enough.
+func (e ending) wait() {
+	if e.sleep != nil {
+		e.sleep(e.announce)
+		return
+	}
+	time.Sleep(e.announce)
+}
+
+// atOnce suits what no edge sends requests to.
+var atOnce = ending{grace: stopTimeout}
+
+// stopping is how the processes stop that edges send requests to.
+func (e environment) stopping() (end ending, err error) {
+	end.announce, err = time.ParseDuration(e.get("SLUICE_ANNOUNCE"))
+	if err != nil || end.announce < 0 {
+		return end, fmt.Errorf("SLUICE_ANNOUNCE is %q: expected a time such as 6s, or 0s", e.get("SLUICE_ANNOUNCE"))
+	}
+	return end, e.durations(map[string]*time.Duration{"SLUICE_GRACE": &end.grace})
+}
+
+// healthChecks is how edges call themselves when they ask whether a process is well.
+const healthChecks = "Envoy/HC"
+
+// unwell answers edges that ask whether the process is well with 503 while leaving
+// is true: an edge takes an address that says so out at once.
+func unwell(leaving *atomic.Bool, h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if leaving.Load() && r.UserAgent() == healthChecks {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
 // serve listens on every endpoint before it answers on any, and then serves
-// until ctx ends and the requests under way are done, or one of them fails.
-func serve(ctx context.Context, endpoints ...endpoint) error {
+// until ctx ends, the end has been announced and the requests under way are done,
+// or one of them fails.
+func serve(ctx context.Context, end ending, endpoints ...endpoint) error {
 	listeners := make([]net.Listener, 0, len(endpoints))
 	for _, e := range endpoints {
 		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", e.addr)
@@ -45,8 +93,11 @@ func serve(ctx context.Context, endpoints ...endpoint) error {
 		}
 		listeners = append(listeners, l)
 	}
+	var leaving atomic.Bool
+	told := ctx // to stop
 	g, ctx := errgroup.WithContext(ctx)
 	for i, e := range endpoints {
+		e.handler = unwell(&leaving, e.handler)
 		s := e.server()
 		g.Go(func() error {
 			if err := e.serve(s, listeners[i]); !errors.Is(err, http.ErrServerClosed) {
@@ -54,7 +105,7 @@ func serve(ctx context.Context, endpoints ...endpoint) error {
 			}
 			return nil
 		})
-		g.Go(func() error { return shutdown(ctx, s) })
+		g.Go(func() error { return shutdown(ctx, told, s, end, &leaving) })
 		slog.Info("listening", "endpoint", e.name, "addr", e.addr)
 	}
 	return g.Wait()
@@ -80,9 +131,15 @@ func (e endpoint) serve(s *http.Server, l net.Listener) error {
 	return s.Serve(l)
 }
 
-func shutdown(ctx context.Context, s *http.Server) error {
+// shutdown stops s when ctx ends. The end is announced if told has ended, and not if
+// another endpoint has failed.
+func shutdown(ctx, told context.Context, s *http.Server, end ending, leaving *atomic.Bool) error {
 	<-ctx.Done()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+	leaving.Store(true)
+	if told.Err() != nil {
+		end.wait()
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), end.grace)
 	defer cancel()
 	if err := s.Shutdown(ctx); err != nil {
 		return s.Close() // streams that do not end by themselves

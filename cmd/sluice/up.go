@@ -86,6 +86,9 @@ func prepare(ctx context.Context, env environment) (*local, error) {
 		return nil, err
 	}
 	l.set["SLUICE_STATE_DIR"] = l.state
+	if _, chosen := env.lookup("SLUICE_ANNOUNCE"); !chosen {
+		l.set["SLUICE_ANNOUNCE"] = "0s" // all of it stops together
+	}
 	l.env = env.with(l.set)
 	if err := l.placeEdges(); err != nil {
 		return nil, err

@@ -82,7 +82,7 @@ func runWorker(ctx context.Context, env environment) error {
 		respond.JSON(w, http.StatusOK, map[string]string{"status": "ok"})
 	})
 	loops.Go(func() error {
-		return serve(ctx, endpoint{name: "worker", addr: env.get("SLUICE_WORKER_LISTEN"), handler: telemetry.Beside(alive, metrics)})
+		return serve(ctx, atOnce, endpoint{name: "worker", addr: env.get("SLUICE_WORKER_LISTEN"), handler: telemetry.Beside(alive, metrics)})
 	})
 	return errors.Join(loops.Wait(), stopJobs(context.WithoutCancel(ctx), r))
 }
