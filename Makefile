@@ -24,7 +24,7 @@ TEST_ENV = SLUICE_BIN=$(OUT)/bin/sluice SLUICE_WASM_DIR=$(OUT)/wasm SLUICE_ENVOY
 .PHONY: help up test check bench chaos docker e2e-docker filters fuzz tools generate lint clean build helpers race clients
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 up: filters build ## set up and run everything in the foreground; Ctrl-C stops it
 	@$(BIN)/provision optional
@@ -55,6 +55,9 @@ docker: filters ## build the images of deploy/docker (BASE=, POSTGRES= name imag
 
 e2e-docker: docker ## run the platform in containers, drive it, and kill containers as it goes
 	@$(GO) test -count=1 -timeout 20m -tags docker ./e2e/docker
+
+bench-gateways: filters build ## measure side by side with nginx + Lua, HAProxy, Caddy and Traefik, which are fetched first
+	@$(TEST_ENV) $(BIN)/withpg $(GO) run ./bench/gateways -install
 
 filters: helpers ## build the WASM filters into .sluice/wasm
 	@$(BIN)/provision filters
