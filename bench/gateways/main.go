@@ -57,7 +57,7 @@ func run() error {
 				return err
 			}
 		}
-		slices.Reverse(list[1:])
+		slices.Reverse(list)
 	}
 	report(b, list)
 	for _, a := range absent {
