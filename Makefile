@@ -87,6 +87,9 @@ docker: filters ## build the images of deploy/docker (BASE=, POSTGRES= name imag
 e2e-docker: docker ## run the platform in containers, drive it, and kill containers as it goes
 	@$(GO) test -count=1 -timeout 20m -tags docker ./e2e/docker
 
+bench-gateways: filters build ## measure side by side with nginx + Lua, HAProxy, Caddy and Traefik, which are fetched first
+	@$(TEST_ENV) $(BIN)/withpg $(GO) run ./bench/gateways -install
+
 filters: helpers ## build the WASM filters into .sluice/wasm
 	@$(BIN)/provision filters
 

@@ -9,12 +9,14 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"os"
 	"slices"
 	"time"
 
+	"sluice.dev/sluice/bench/bed"
 	"sluice.dev/sluice/bench/load"
 )
 
@@ -24,20 +26,10 @@ var (
 	conns    = flag.Int("connections", 16, "connections of the closed loop")
 	parted   = flag.Bool("parts", false, "measure what each part of the edge costs, in place of the rest")
 	others   = flag.String("filters", "", "folders with other builds of the filters, separated by commas, to compare the edge's with, in place of the rest")
+	counting = flag.Int("count", 0, "count instructions under Valgrind over so many requests, in place of the rest")
 	turn     = flag.Duration("turn", 300*time.Millisecond, "length of a measurement for -parts and -filters")
 	openRate = flag.Int("rate", 4000, "requests a second of the open loop")
 )
-
-// subject is one way to proxy to the upstream.
-type subject struct {
-	name    string
-	request load.Request
-	pid     int // Envoy's
-	rate    []float64
-	cpu     []float64 // microseconds a request
-	p50     []time.Duration
-	p99     []time.Duration
-}
 
 func main() {
 	flag.Parse()
@@ -48,74 +40,53 @@ func main() {
 }
 
 func run() error {
-	b, err := start()
+	b, err := bed.Start(context.Background())
 	if err != nil {
 		return err
 	}
-	defer b.stop()
+	defer b.Stop()
 	switch {
+	case *counting > 0:
+		return count(b, *counting)
 	case *parted:
-		return b.explain(*rounds)
+		return explain(b)
 	case *others != "":
-		return b.compare(*rounds, *others)
+		return compare(b, *others)
 	}
-	subjects := []*subject{b.plain, b.edge}
+	subjects := []*bed.Subject{b.Plain, b.Edge}
 	for range *rounds {
 		for _, s := range subjects {
-			if err := s.measure(); err != nil {
-				return fmt.Errorf("%s: %w", s.name, err)
+			if err := measure(s); err != nil {
+				return err
 			}
 		}
 		slices.Reverse(subjects)
 	}
-	report(b.plain, b.edge)
+	report(b.Plain, b.Edge)
 	return nil
 }
 
-func (s *subject) measure() error {
+// measure runs the closed loop and then the open one.
+func measure(s *bed.Subject) error {
 	d := time.Duration(*seconds) * time.Second
-	if err := s.measureCPU(d); err != nil {
+	if err := s.Measure(*conns, d); err != nil {
 		return err
 	}
-	r, err := load.Open(s.request, *conns, *openRate, d)
+	r, err := load.Open(s.Request, *conns, *openRate, d)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", s.Name, err)
 	}
-	s.p50, s.p99 = append(s.p50, r.Quantile(0.5)), append(s.p99, r.Quantile(0.99))
+	s.P50, s.P99 = append(s.P50, r.Quantile(0.5)), append(s.P99, r.Quantile(0.99))
 	return nil
 }
 
-// measureCPU runs the closed loop for d.
-func (s *subject) measureCPU(d time.Duration) error {
-	if _, err := load.Closed(s.request, *conns, d/4); err != nil { // warm up
-		return err
-	}
-	before, err := cpuTime(s.pid)
-	if err != nil {
-		return err
-	}
-	r, err := load.Closed(s.request, *conns, d)
-	if err != nil {
-		return err
-	}
-	after, err := cpuTime(s.pid)
-	s.rate = append(s.rate, r.Rate())
-	s.cpu = append(s.cpu, float64(after-before)/1000/float64(r.Requests))
-	return err
-}
-
-func report(plain, edge *subject) {
+func report(plain, edge *bed.Subject) {
 	fmt.Printf("| proxying a 1 KiB GET, one core | requests/s | CPU µs/request | p50 at %d/s | p99 at %d/s |\n|---|---|---|---|---|\n", *openRate, *openRate)
-	for _, s := range []*subject{plain, edge} {
-		fmt.Printf("| %s | %.0f | %.1f | %v | %v |\n", s.name, median(s.rate), median(s.cpu), round(median(s.p50)), round(median(s.p99)))
+	for _, s := range []*bed.Subject{plain, edge} {
+		fmt.Printf("| %s | %.0f | %.1f | %v | %v |\n", s.Name, bed.Median(s.Rate), bed.Median(s.CPU), round(bed.Median(s.P50)), round(bed.Median(s.P99)))
 	}
-	fmt.Printf("| ratio | %.2f | +%.1f | +%v | +%v |\n", median(edge.rate)/median(plain.rate), median(edge.cpu)-median(plain.cpu),
-		round(median(edge.p50)-median(plain.p50)), round(median(edge.p99)-median(plain.p99)))
+	fmt.Printf("| ratio | %.2f | %+.1f | %+v | %+v |\n", bed.Median(edge.Rate)/bed.Median(plain.Rate), bed.Median(edge.CPU)-bed.Median(plain.CPU),
+		round(bed.Median(edge.P50)-bed.Median(plain.P50)), round(bed.Median(edge.P99)-bed.Median(plain.P99)))
 }
 
 func round(d time.Duration) time.Duration { return d.Round(time.Microsecond) }
-
-func median[T float64 | time.Duration](v []T) T {
-	s := slices.Sorted(slices.Values(v))
-	return s[len(s)/2]
-}

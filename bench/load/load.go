@@ -3,8 +3,8 @@
 // requests leave at set times whatever the answers do, to find latencies that
 // are not flattered by waiting.
 //
-// It speaks HTTP/1.1 on plain sockets with one fixed request, because a client
-// that does more costs more than the proxy that is measured.
+// It speaks HTTP/1.1 on plain sockets with fixed requests, because a client that
+// does more costs more than the proxy that is measured.
 package load
 
 import (
@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"slices"
 	"strconv"
@@ -25,6 +26,7 @@ type Request struct {
 	Addr    string   // host:port
 	Path    string   // of a GET
 	Headers []string // whole lines, without the line end
+	Keys    []string // API keys that the requests have in turn, beside Headers
 	Status  int      // the one that counts as success; 0: 200
 }
 
@@ -67,6 +69,12 @@ func Open(req Request, connections, rate int, d time.Duration) (Result, error) {
 	})
 }
 
+// Times makes that many requests, one after the other.
+func Times(req Request, requests int) error {
+	_, err := keepBusy(req, func(n int) (time.Time, bool) { return time.Now(), n < requests })
+	return err
+}
+
 // run lets each connection make requests at the times that next gives.
 func run(req Request, connections int, next func(worker, n int) (time.Time, bool)) (Result, error) {
 	var mu sync.Mutex
@@ -97,7 +105,8 @@ func keepBusy(req Request, next func(n int) (time.Time, bool)) ([]time.Duration,
 		return nil, err
 	}
 	defer conn.Close()
-	text := req.text()
+	texts := req.texts()
+	first := rand.IntN(len(texts))
 	r := bufio.NewReaderSize(conn, 16<<10)
 	var latencies []time.Duration
 	for n := 0; ; n++ {
@@ -105,7 +114,7 @@ func keepBusy(req Request, next func(n int) (time.Time, bool)) ([]time.Duration,
 		if !more {
 			return latencies, nil
 		}
-		if _, err := conn.Write(text); err != nil {
+		if _, err := conn.Write(texts[(first+n)%len(texts)]); err != nil {
 			return latencies, err
 		}
 		if err := read(r, req.Status); err != nil {
@@ -115,14 +124,21 @@ func keepBusy(req Request, next func(n int) (time.Time, bool)) ([]time.Duration,
 	}
 }
 
-func (r Request) text() []byte {
+// texts are the requests, one for each key.
+func (r Request) texts() [][]byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "GET %s HTTP/1.1\r\nHost: %s\r\n", r.Path, r.Addr)
 	for _, h := range r.Headers {
 		b.WriteString(h + "\r\n")
 	}
-	b.WriteString("\r\n")
-	return b.Bytes()
+	if len(r.Keys) == 0 {
+		return [][]byte{append(b.Bytes(), "\r\n"...)}
+	}
+	list := make([][]byte, len(r.Keys))
+	for i, key := range r.Keys {
+		list[i] = fmt.Appendf(nil, "%sAuthorization: Bearer %s\r\n\r\n", b.Bytes(), key)
+	}
+	return list
 }
 
 var contentLength = []byte("content-length: ")
