@@ -224,8 +224,6 @@ func TestRollingUpgrade(t *testing.T) {
 	edges["SLUICE_XDS_ADDR"] = list(1)
 	replicas := pair(t, base, "controlplane", "/health", map[string][2]string{"SLUICE_ADMIN_ADDR": two(0), "SLUICE_XDS_ADDR": two(1), "SLUICE_API_LISTEN": two(2)}, "SLUICE_ADMIN_ADDR")
 	commands := map[string]string{"SLUICE_ADMIN_URL": "http://" + a[0], "SLUICE_ADMIN_KEY": dev["SLUICE_ADMIN_KEY"]}
-	replicas[0].isWell(t)
-	(&stack{}).wantCommand(t, commands, 0, "is in force", "apply", "-f", quick(t, dir))
 	workers := pair(t, base, "worker", "/health", map[string][2]string{"SLUICE_WORKER_LISTEN": two(3)}, "SLUICE_WORKER_LISTEN")
 	runtimes := pair(t, base, "runtime", "/openapi.json", map[string][2]string{"SLUICE_RUNTIME_LISTEN": two(4)}, "SLUICE_RUNTIME_LISTEN")
 	products := pair(t, base, "media", "/health", map[string][2]string{"SLUICE_MEDIA_LISTEN": two(5)}, "SLUICE_MEDIA_LISTEN")
@@ -235,6 +233,8 @@ func TestRollingUpgrade(t *testing.T) {
 	for _, m := range all {
 		m.isWell(t)
 	}
+	// A change of products in use: each edge must get over it, and over what comes later.
+	(&stack{}).wantCommand(t, commands, 0, "every live edge holds", "apply", "--wait", "-f", quick(t, dir))
 	s := &stack{dir: dir, env: commands, dev: map[string]string{"SLUICE_API_KEY": dev["SLUICE_API_KEY"], "SLUICE_GATEWAY_URL": "http://" + a[12]}}
 	s.subscribe(t, url, "stream.deleted")
 
