@@ -10,10 +10,12 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -200,13 +202,13 @@ func TestRollingUpgrade(t *testing.T) {
 	t.Parallel()
 	dir := tempDir(t)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	a := freeAddrs(t, 20)
+	a := steadyAddrs(t, 20)
 	two := func(i int) [2]string { return [2]string{a[2*i], a[2*i+1]} }
 	list := func(i int) string { return a[2*i] + "," + a[2*i+1] }
 	url, got, _ := receiver(t)
 	base := settings(t, dir)
 	maps.Copy(base, map[string]string{
-		"SLUICE_ANNOUNCE": "2s", "SLUICE_WEBHOOK_ALLOW_CIDRS": "127.0.0.1/32", "SLUICE_EDGE_CONCURRENCY": "1", "SLUICE_FFMPEG": "off",
+		"SLUICE_ANNOUNCE": "3s", "SLUICE_WEBHOOK_ALLOW_CIDRS": "127.0.0.1/32", "SLUICE_EDGE_CONCURRENCY": "1", "SLUICE_FFMPEG": "off",
 		"SLUICE_API_UPSTREAM": list(2), "SLUICE_RUNTIME_UPSTREAM": list(4), "SLUICE_MEDIA_UPSTREAM": list(5),
 		"SLUICE_GATEWAY_ADDR": a[12], "SLUICE_PUBLIC_URL": "http://" + a[12], "SLUICE_FEED_TOKEN": rand.Text() + rand.Text(),
 	})
@@ -222,8 +224,6 @@ func TestRollingUpgrade(t *testing.T) {
 	edges["SLUICE_XDS_ADDR"] = list(1)
 	replicas := pair(t, base, "controlplane", "/health", map[string][2]string{"SLUICE_ADMIN_ADDR": two(0), "SLUICE_XDS_ADDR": two(1), "SLUICE_API_LISTEN": two(2)}, "SLUICE_ADMIN_ADDR")
 	commands := map[string]string{"SLUICE_ADMIN_URL": "http://" + a[0], "SLUICE_ADMIN_KEY": dev["SLUICE_ADMIN_KEY"]}
-	replicas[0].isWell(t)
-	(&stack{}).wantCommand(t, commands, 0, "is in force", "apply", "-f", quick(t, dir))
 	workers := pair(t, base, "worker", "/health", map[string][2]string{"SLUICE_WORKER_LISTEN": two(3)}, "SLUICE_WORKER_LISTEN")
 	runtimes := pair(t, base, "runtime", "/openapi.json", map[string][2]string{"SLUICE_RUNTIME_LISTEN": two(4)}, "SLUICE_RUNTIME_LISTEN")
 	products := pair(t, base, "media", "/health", map[string][2]string{"SLUICE_MEDIA_LISTEN": two(5)}, "SLUICE_MEDIA_LISTEN")
@@ -233,6 +233,8 @@ func TestRollingUpgrade(t *testing.T) {
 	for _, m := range all {
 		m.isWell(t)
 	}
+	// A change of products in use: each edge must get over it, and over what comes later.
+	(&stack{}).wantCommand(t, commands, 0, "every live edge holds", "apply", "--wait", "-f", quick(t, dir))
 	s := &stack{dir: dir, env: commands, dev: map[string]string{"SLUICE_API_KEY": dev["SLUICE_API_KEY"], "SLUICE_GATEWAY_URL": "http://" + a[12]}}
 	s.subscribe(t, url, "stream.deleted")
 
@@ -272,6 +274,27 @@ func refused(edges []*member) (lines string) {
 		}
 	}
 	return lines
+}
+
+// steadyAddrs gives addresses that nothing else takes while a process on one is
+// being replaced; see fleetAddrs.
+func steadyAddrs(t testing.TB, n int) (addrs []string) {
+	t.Helper()
+	eventually(t, "free ports", func() error {
+		base := 12000 + (os.Getpid()+int(blocks.Add(1)))%20*1000
+		addrs = nil
+		for i := range n {
+			addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(base+i))
+			l, err := net.Listen("tcp", addr)
+			if err != nil {
+				return err
+			}
+			defer l.Close()
+			addrs = append(addrs, addr)
+		}
+		return nil
+	})
+	return addrs
 }
 
 // told waits until webhooks have told of every stream that was deleted.

@@ -20,7 +20,7 @@ const (
 	firstBackoff = 200 * time.Millisecond // before the first restart of an Envoy that died
 	maxBackoff   = 5 * time.Second
 	settled      = 30 * time.Second // an Envoy that lived this long starts the backoff anew
-	killAfter    = 5 * time.Second  // between SIGTERM and SIGKILL
+	killAfter    = 10 * time.Second // between SIGTERM and SIGKILL
 	settleTime   = 3 * time.Second  // for usage that has not been sent
 )
 

@@ -41,7 +41,7 @@ func (s *Set) addProduct(p config.Product) error {
 	}
 	if numeric {
 		c.ClusterDiscoveryType = &cluster.Cluster_Type{Type: cluster.Cluster_EDS}
-		c.EdsClusterConfig = &cluster.Cluster_EdsClusterConfig{EdsConfig: viaADS()}
+		c.EdsClusterConfig = &cluster.Cluster_EdsClusterConfig{EdsConfig: endpointsSource()}
 		s.Endpoints[p.Name] = load
 	} else {
 		c.ClusterDiscoveryType = &cluster.Cluster_Type{Type: cluster.Cluster_STRICT_DNS}
@@ -51,6 +51,19 @@ func (s *Set) addProduct(p config.Product) error {
 	}
 	s.Clusters[p.Name] = c
 	return nil
+}
+
+// endpointsWait is how long a cluster waits for its addresses.
+const endpointsWait = 2 * time.Second
+
+// endpointsSource is viaADS with an end of waiting. A cluster that is changed asks for
+// addresses that Envoy has asked for already, which is not sent again: after the
+// wait it takes those that Envoy keeps. Without end it would wait for ever, and
+// with it every later change of clusters.
+func endpointsSource() *core.ConfigSource {
+	s := viaADS()
+	s.InitialFetchTimeout = durationpb.New(endpointsWait)
+	return s
 }
 
 // endpoints returns the addresses of p and whether all are IP addresses. A
