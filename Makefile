@@ -78,7 +78,7 @@ generate: ## rewrite generated files
 
 lint: $(GOLANGCI) ## check format, vet and lint
 	@unformatted="$$(gofmt -l $$(git ls-files '*.go'))"; test -z "$$unformatted" || { echo "lint: run gofmt -w on: $$unformatted" >&2; exit 1; }
-	@$(GO) vet -tags clients ./...
+	@$(GO) vet -tags clients,docker ./...
 	@$(GOLANGCI) run
 
 clean: ## remove built files; data, tools and logs stay

@@ -32,10 +32,10 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	c := config{out: os.Stdout, disk: os.Geteuid() == 0}
+	c := config{out: os.Stdout, disk: os.Geteuid() == 0, clock: fleet.FakeTime()}
 	flag.Uint64Var(&c.seed, "seed", uint64(time.Now().UnixNano())%1_000_000, "of the faults and of what clients do")
 	flag.DurationVar(&c.length, "for", 10*time.Minute, "how long things go wrong")
-	flag.StringVar(&c.keep, "keep", "", "folder for data and logs, which is kept; empty: a temporary one, kept if a promise is broken")
+	flag.StringVar(&c.keep, "keep", "", "folder for data and logs, made and kept; empty: a temporary one, kept if a promise is broken")
 	flag.Parse()
 	if err := run(ctx, c); err != nil {
 		fmt.Fprintln(os.Stderr, "chaos:", err)
@@ -48,6 +48,7 @@ type config struct {
 	seed   uint64
 	length time.Duration
 	keep   string
+	clock  string       // libfaketime, by which a clock can jump
 	disk   bool         // an edge's disk can be filled
 	slow   bool         // fewer requests
 	faults []plan.Fault // nil: those of the seed
@@ -65,7 +66,7 @@ func run(ctx context.Context, c config) (err error) {
 	receiver := actors.NewReceiver(c.seed)
 	defer receiver.Close()
 	f, err := fleet.Start(ctx, fleet.Config{Binary: os.Getenv("SLUICE_BIN"), Envoy: os.Getenv("SLUICE_ENVOY"), Wasm: os.Getenv("SLUICE_WASM_DIR"),
-		Dir: dir, Receiver: receiver.Addr(), TLS: true, Disk: c.disk})
+		Dir: dir, Receiver: receiver.Addr(), TLS: true, Disk: c.disk, Clock: c.clock})
 	if err != nil {
 		return fmt.Errorf("the platform does not start; logs are in %s: %w", dir, err)
 	}
@@ -96,7 +97,7 @@ func (c config) folder() (string, error) {
 	if dir == "" {
 		dir, err = os.MkdirTemp("", "sluice-chaos-")
 	} else if dir, err = filepath.Abs(dir); err == nil {
-		err = os.MkdirAll(dir, 0o755)
+		err = os.Mkdir(dir, 0o755) // a run begins with nothing
 	}
 	if err == nil {
 		err = os.Chmod(dir, 0o755)
@@ -122,6 +123,9 @@ func (c config) judge(ctx context.Context, f *fleet.Fleet, r *actors.Receiver) (
 	if !c.disk {
 		fmt.Fprintln(c.out, "not root: no disk is filled")
 	}
+	if c.clock == "" {
+		fmt.Fprintln(c.out, "libfaketime is not installed: no clock jumps")
+	}
 	during, stop := context.WithTimeout(ctx, c.length)
 	defer stop()
 	acted := make(chan error, 1)
@@ -143,7 +147,7 @@ func (c config) judge(ctx context.Context, f *fleet.Fleet, r *actors.Receiver) (
 	if err := w.Look(ctx); err != nil {
 		return nil, err
 	}
-	seen.Finals = w.Seen(time.Time{}).Finals
+	seen.Finals = w.Finals()
 	stored, err := b.stored(ctx)
 	if err != nil {
 		return nil, err

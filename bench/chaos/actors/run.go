@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -72,6 +73,7 @@ func (w *World) Seen(end time.Time) audit.Seen {
 	s := w.seen
 	s.Hooks, s.Calls = w.receiver.hooks, w.receiver.calls
 	s.Price, s.Funds, s.Outages = w.pay.price, funds, w.Fleet.Outages()
+	s.Schedules = slices.Clone(s.Schedules) // what is owed is asked for, not kept
 	for i := range s.Schedules {
 		s.Schedules[i] = s.Schedules[i].Until(end)
 	}
@@ -119,6 +121,13 @@ func (w *World) Look(ctx context.Context) error {
 		w.final(e, "the flapping route is mapped", fmt.Sprint(mapped), fmt.Sprint(a.code != "ROUTE_NOT_MAPPED"))
 	}
 	return nil
+}
+
+// Finals are the answers that Look got.
+func (w *World) Finals() []audit.Final {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.seen.Finals
 }
 
 func (w *World) final(e fleet.Edge, what, want, got string) {

@@ -85,7 +85,7 @@ func (w *World) schedule(ctx context.Context, timing map[string]any, first func(
 	})
 	if id != "" {
 		w.note(func(s *audit.Seen) {
-			s.Schedules = append(s.Schedules, audit.Schedule{ID: id, Due: []time.Time{first(time.Now())}, Minutely: timing["type"] == "recurring"})
+			s.Schedules = append(s.Schedules, audit.Schedule{ID: id, First: first(time.Now()), Minutely: timing["type"] == "recurring"})
 		})
 	}
 }

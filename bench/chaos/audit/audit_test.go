@@ -177,14 +177,24 @@ func TestWhatAKilledProcessTakesWithIt(t *testing.T) {
 	}
 }
 
-func TestWhatAMinutelyScheduleOwes(t *testing.T) {
+func TestWhatAScheduleOwes(t *testing.T) {
 	t.Parallel()
-	s := Schedule{ID: "x", Due: []time.Time{after(0)}, Minutely: true}
-	if got := s.Until(after(179)).Due; len(got) != 3 || !got[2].Equal(after(120)) {
-		t.Errorf("%v", got)
-	}
-	if got := (Schedule{Due: []time.Time{after(0)}}).Until(after(179)).Due; len(got) != 1 {
-		t.Errorf("%v", got)
+	for name, c := range map[string]struct {
+		schedule Schedule
+		end      time.Time
+		want     int
+	}{
+		"every minute":                {Schedule{First: after(0), Minutely: true}, after(179), 3},
+		"its first minute is not yet": {Schedule{First: after(60), Minutely: true}, after(30), 0},
+		"one time":                    {Schedule{First: after(0)}, after(179), 1},
+	} {
+		owed := c.schedule.Until(c.end)
+		if len(owed.Due) != c.want || c.want > 0 && !owed.Due[c.want-1].Equal(after(float64(60*(c.want-1)))) {
+			t.Errorf("%s: %v", name, owed.Due)
+		}
+		if again := owed.Until(c.end); len(again.Due) != c.want {
+			t.Errorf("%s: asked again, it owes %v", name, again.Due)
+		}
 	}
 }
 

@@ -7,20 +7,22 @@ import (
 
 // Schedule is one that was accepted.
 type Schedule struct {
-	ID  string
-	Due []time.Time // all times at which it must have run by now
-	// Minutely ones are due every minute from the first time on; see Until.
-	Minutely bool
+	ID       string
+	First    time.Time // when it has to run first
+	Minutely bool      // and every minute from then on
+	Due      []time.Time
 }
 
-// Until fills in what a minutely schedule owes by then.
+// Until fills in when it must have run by end: a schedule of one time always,
+// because the accountant comes after it.
 func (s Schedule) Until(end time.Time) Schedule {
-	if s.Minutely {
-		first := s.Due[0]
-		s.Due = nil
-		for at := first; at.Before(end); at = at.Add(time.Minute) {
-			s.Due = append(s.Due, at)
-		}
+	s.Due = nil
+	if !s.Minutely {
+		s.Due = []time.Time{s.First}
+		return s
+	}
+	for at := s.First; at.Before(end); at = at.Add(time.Minute) {
+		s.Due = append(s.Due, at)
 	}
 	return s
 }

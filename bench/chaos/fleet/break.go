@@ -67,6 +67,8 @@ func (f *Fleet) harm(ctx context.Context, fault plan.Fault) (mend func() error, 
 		return nil, f.Certificates()
 	case plan.FillDisk:
 		return f.fill(fault.Target)
+	case plan.JumpClock:
+		return f.jump(fault.Amount)
 	}
 	return nil, fmt.Errorf("nobody knows how to do that")
 }

@@ -19,13 +19,14 @@ type database struct {
 	dir  string
 	port int
 	log  *os.File
+	env  []string
 
 	mu     sync.Mutex // held while it is down
 	server *pgserver.Server
 }
 
 func (d *database) start(ctx context.Context) (err error) {
-	d.server, err = pgserver.Start(ctx, pgserver.Config{Dir: d.dir, Port: d.port, Database: "sluice", Path: os.Getenv("PATH"), Log: d.log})
+	d.server, err = pgserver.Start(ctx, pgserver.Config{Dir: d.dir, Port: d.port, Database: "sluice", Path: os.Getenv("PATH"), Log: d.log, Env: d.env})
 	return err
 }
 

@@ -28,6 +28,7 @@ type Config struct {
 	Receiver            string // address of the receiver of webhooks
 	TLS                 bool   // edges and the control plane show each other certificates, and edges show clients one
 	Disk                bool   // one edge has a disk of its own that can be filled; needs root
+	Clock               string // libfaketime, by which the database's clock can jump; empty: it cannot
 }
 
 // Edge is one edge as clients see it.
@@ -135,7 +136,11 @@ func (f *Fleet) startDatabase(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	f.database = &database{dir: filepath.Join(f.Dir, "postgres"), port: n, log: log}
+	env, err := f.clocked()
+	if err != nil {
+		return err
+	}
+	f.database = &database{dir: filepath.Join(f.Dir, "postgres"), port: n, log: log, env: env}
 	return f.database.start(ctx)
 }
 

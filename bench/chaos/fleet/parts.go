@@ -110,6 +110,9 @@ func (f *Fleet) Targets() plan.Targets {
 	for _, e := range f.Edges {
 		t.Edges = append(t.Edges, e.Name)
 	}
+	if f.Clock != "" {
+		t.Clocks = []string{"postgres"}
+	}
 	if f.Disk {
 		t.Disks = []string{f.Edges[edges-1].Name}
 	}

@@ -42,6 +42,8 @@ type Config struct {
 	// Path lists folders to search for the binaries, as $PATH does, before
 	// /usr/lib/postgresql. Empty: those only.
 	Path string
+	// Env are variables for the server beyond its own few. Nil: none.
+	Env []string
 	// Log receives the server's own log lines. Nil discards them.
 	Log io.Writer
 	// StartTimeout bounds initdb and the wait for readiness. Zero: 60 s.
@@ -113,7 +115,7 @@ func (s *Server) launch(ctx context.Context, bin string, cfg Config) error {
 			return err
 		}
 		s.port, s.log = port, newLogTail(cfg.Log)
-		err = s.launchOnce(ctx, bin, cfg.Ephemeral)
+		err = s.launchOnce(ctx, bin, cfg)
 		if err == nil {
 			return s.home.recordPort(port)
 		}
@@ -123,9 +125,10 @@ func (s *Server) launch(ctx context.Context, bin string, cfg Config) error {
 	}
 }
 
-func (s *Server) launchOnce(ctx context.Context, bin string, ephemeral bool) error {
-	args := append([]string{"-D", s.home.data()}, settings(s.port, ephemeral)...)
+func (s *Server) launchOnce(ctx context.Context, bin string, cfg Config) error {
+	args := append([]string{"-D", s.home.data()}, settings(s.port, cfg.Ephemeral)...)
 	cmd := s.home.command(exec.Command(filepath.Join(bin, "postgres"), args...))
+	cmd.Env = append(cmd.Env, cfg.Env...)
 	cmd.Stdout, cmd.Stderr = s.log, s.log
 	proc, err := child.Start(cmd, syscall.SIGINT)
 	if err != nil {

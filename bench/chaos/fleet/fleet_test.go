@@ -1,0 +1,233 @@
+package fleet
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"sluice.dev/sluice/bench/chaos/audit"
+	"sluice.dev/sluice/bench/chaos/plan"
+)
+
+// echo answers each line with itself.
+func echo(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() { _, _ = io.Copy(c, c); c.Close() }()
+		}
+	}()
+	return l.Addr().String()
+}
+
+// says sends a line over a new connection and returns what comes back.
+func says(addr string) (string, error) {
+	c, err := net.DialTimeout("tcp", addr, 5*time.Second)
+	if err != nil {
+		return "", err
+	}
+	defer c.Close()
+	if _, err := io.WriteString(c, "hello\n"); err != nil {
+		return "", err
+	}
+	if err := c.SetReadDeadline(time.Now().Add(200 * time.Millisecond)); err != nil {
+		return "", err
+	}
+	return bufio.NewReader(c).ReadString('\n')
+}
+
+func laid(t *testing.T) (*wires, string) {
+	t.Helper()
+	w := newWires()
+	t.Cleanup(w.close)
+	addr, err := w.lay("a>b", "127.0.0.1:0", echo(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w, addr
+}
+
+func TestAWireCarriesUntilItIsCut(t *testing.T) {
+	t.Parallel()
+	w, addr := laid(t)
+	if got, err := says(addr); err != nil || got != "hello\n" {
+		t.Fatalf("%q %v", got, err)
+	}
+	mendOne, err := w.cut("a>b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mendTwo, err := w.cut("a>b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := says(addr); err == nil {
+		t.Error("a cut wire carries")
+	}
+	if err := mendOne(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := says(addr); err == nil {
+		t.Error("it was cut twice and mended once, and carries")
+	}
+	if err := mendTwo(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := says(addr); err != nil || got != "hello\n" {
+		t.Errorf("after it was mended: %q %v", got, err)
+	}
+}
+
+func TestAPoisonedWireHeals(t *testing.T) {
+	t.Parallel()
+	for kind, attributes := range map[string]map[string]any{"timeout": {"timeout": 0}, "reset_peer": {"timeout": 0}} {
+		w, addr := laid(t)
+		heal, err := w.poison("a>b", kind, attributes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		also, err := w.poison("a>b", "latency", map[string]any{"latency": 1, "jitter": 0})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := says(addr); err == nil {
+			t.Errorf("%s: %q passes", kind, got)
+		}
+		if err := errors.Join(heal(), also()); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := says(addr); err != nil || got != "hello\n" {
+			t.Errorf("%s, healed: %q %v", kind, got, err)
+		}
+	}
+}
+
+func TestNobodyPoisonsWhatIsNotThere(t *testing.T) {
+	t.Parallel()
+	w, _ := laid(t)
+	if _, err := w.poison("a>c", "timeout", nil); err == nil {
+		t.Error("no error")
+	}
+	if _, err := w.cut("a>c"); err == nil {
+		t.Error("no error")
+	}
+	if _, err := w.poison("a>b", "arsenic", nil); err == nil {
+		t.Error("an unknown toxic is no error")
+	}
+}
+
+// A process that is killed comes back; one that is stopped does not.
+func TestProcessComesBack(t *testing.T) {
+	t.Parallel()
+	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &process{name: "sleeper", argv: []string{"/bin/sh", "-c", "sleep 1000 & wait"}, log: log}
+	if err := p.start(); err != nil {
+		t.Fatal(err)
+	}
+	first := p.current()
+	if err := p.signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	<-first.Done()
+	deadline := time.After(20 * time.Second)
+	for p.current() == first {
+		select {
+		case <-deadline:
+			t.Fatal("it does not come back")
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	if p.starts != 2 {
+		t.Errorf("%d starts", p.starts)
+	}
+	if err := p.stop(); err != nil {
+		t.Error(err)
+	}
+	select {
+	case <-p.current().Done():
+	default:
+		t.Error("it goes on")
+	}
+}
+
+func TestKin(t *testing.T) {
+	t.Parallel()
+	cmd := exec.Command("/bin/sh", "-c", "read x")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	found := false
+	for _, pid := range kin(os.Getpid()) {
+		found = found || pid == cmd.Process.Pid
+	}
+	if !found {
+		t.Error("a child is not among the children")
+	}
+	in.Close()
+	_ = cmd.Wait() // its status says only that there was no line
+}
+
+func TestFreeAddresses(t *testing.T) {
+	t.Parallel()
+	addrs, err := freeAddrs(20)
+	if err != nil || len(addrs) != 20 {
+		t.Fatal(addrs, err)
+	}
+	seen := map[string]bool{}
+	for _, a := range addrs {
+		if seen[a] || !strings.HasPrefix(a, "127.0.0.1:") {
+			t.Error(a)
+		}
+		seen[a] = true
+	}
+	if names := listens(); len(names) < 80 {
+		t.Errorf("%d addresses", len(names))
+	}
+}
+
+// What an edge could not hear of is known from what was broken.
+func TestOutages(t *testing.T) {
+	t.Parallel()
+	f := &Fleet{kills: map[string][]audit.Span{}}
+	span := audit.Span{From: time.Unix(1, 0), To: time.Unix(2, 0)}
+	for _, fault := range []plan.Fault{
+		{Kind: plan.Kill, Target: "edge-1"}, {Kind: plan.Cut, Target: "edge-2>controlplane-1"}, {Kind: plan.Kill, Target: "controlplane-2"},
+		{Kind: plan.Slow, Target: "controlplane-1>postgres"}, {Kind: plan.CrashPostgres, Target: "postgres"}, {Kind: plan.Kill, Target: "worker-1"}, {Kind: plan.Cut, Target: "edges>media"},
+	} {
+		f.note(fault, span)
+	}
+	var got []string
+	for _, o := range f.Outages() {
+		got = append(got, o.Edge)
+	}
+	if strings.Join(got, ",") != "edge-1,edge-2,,," {
+		t.Errorf("%q", got)
+	}
+	if len(f.Kills("edge-1")) != 1 || len(f.Kills("worker-1")) != 1 || len(f.Kills("edge-2")) != 0 {
+		t.Errorf("%v", f.kills)
+	}
+}
