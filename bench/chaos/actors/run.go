@@ -73,6 +73,10 @@ func (w *World) Seen(end time.Time) audit.Seen {
 	s := w.seen
 	s.Hooks, s.Calls = w.receiver.hooks, w.receiver.calls
 	s.Price, s.Funds, s.Outages = w.pay.price, funds, w.Fleet.Outages()
+	handOver := handOver
+	if w.Slow {
+		handOver, s.Grace = 5*handOver, 3*audit.Grace
+	}
 	s.Schedules = slices.Clone(s.Schedules) // what is owed is asked for, not kept
 	for i := range s.Schedules {
 		s.Schedules[i] = s.Schedules[i].Until(end)

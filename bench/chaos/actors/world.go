@@ -22,7 +22,8 @@ import (
 type World struct {
 	Fleet  *fleet.Fleet
 	Client *http.Client
-	// Slow makes everybody take their time: for machines that do other things too.
+	// Slow makes everybody take their time, and gives the platform more of it: for
+	// machines that do other things too.
 	Slow bool
 
 	key, session, account string

@@ -23,6 +23,7 @@ type Seen struct {
 	Chats     []Chat
 	Probes    []Probe
 	Outages   []Outage
+	Grace     time.Duration // of revocations; 0: Grace
 	Configs   []Config
 	Finals    []Final
 	Valid     Valid

@@ -147,6 +147,9 @@ func TestWhoMayBeLate(t *testing.T) {
 			t.Errorf("%s: %+v", name, l)
 		}
 	}
+	if l := revocations(Seen{Probes: []Probe{late}, Grace: 30 * time.Second}); l.Checked != 0 {
+		t.Errorf("with more grace: %+v", l)
+	}
 	for status, held := range map[int]bool{0: true, 503: true, 429: true, 401: true, 200: false, 404: false, 302: false} {
 		if got := (Probe{Status: status, Code: "x", Want: 401, WantCode: "x"}).held(); got != held {
 			t.Errorf("%d: held %v", status, got)

@@ -1,6 +1,8 @@
 package audit
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"time"
 )
@@ -23,11 +25,12 @@ type Probe struct {
 	Want       int
 	WantCode   string
 	// Revoked is when the key was revoked, if that was during the run: edges
-	// that can hear of it refuse the key Grace later.
+	// that can hear of it refuse the key a grace later.
 	Revoked time.Time
 }
 
-// Grace is how long a revocation may take where nothing is broken.
+// Grace is how long a revocation may take where nothing is broken, unless Seen
+// says otherwise.
 const Grace = 5 * time.Second
 
 // held says whether the answer is a refusal. An edge that cannot judge says 5xx.
@@ -53,9 +56,10 @@ func policy(seen Seen) Line {
 }
 
 func revocations(seen Seen) Line {
-	l := Line{Promise: "a revoked key ends within 5 s where the edge can hear of it"}
+	grace := cmp.Or(seen.Grace, Grace)
+	l := Line{Promise: fmt.Sprintf("a revoked key ends within %.0f s where the edge can hear of it", grace.Seconds())}
 	for _, p := range seen.Probes {
-		if p.Revoked.IsZero() || p.At.Sub(p.Revoked) < Grace || cutOff(seen.Outages, p) {
+		if p.Revoked.IsZero() || p.At.Sub(p.Revoked) < grace || cutOff(seen.Outages, p, grace) {
 			continue
 		}
 		l.Checked++
@@ -66,10 +70,10 @@ func revocations(seen Seen) Line {
 	return l
 }
 
-// cutOff says whether the edge had no quiet Grace before the probe in which it
+// cutOff says whether the edge had no quiet grace before the probe in which it
 // could have heard of the revocation.
-func cutOff(outages []Outage, p Probe) bool {
+func cutOff(outages []Outage, p Probe, grace time.Duration) bool {
 	return slices.ContainsFunc(outages, func(o Outage) bool {
-		return (o.Edge == "" || o.Edge == p.Edge) && o.From.Before(p.At) && o.To.Add(Grace).After(p.At)
+		return (o.Edge == "" || o.Edge == p.Edge) && o.From.Before(p.At) && o.To.Add(grace).After(p.At)
 	})
 }

@@ -211,7 +211,7 @@ func serves(ctx context.Context, c *http.Client, e Edge, key string) error {
 }
 
 // patience bounds every wait for something that must happen.
-const patience = 90 * time.Second
+const patience = 3 * time.Minute
 
 // Await asks until f succeeds: processes give no signal when they are ready.
 func (f *Fleet) Await(ctx context.Context, ready func() error) error {
