@@ -139,11 +139,15 @@ func (c config) judge(ctx context.Context, f *fleet.Fleet, r *actors.Receiver) (
 		return nil, err
 	}
 	b := books{url}
+	end, err := w.Rest(ctx)
+	if err != nil {
+		return nil, err
+	}
 	if err := c.quiet(ctx, f, w, b); err != nil {
 		failures = errors.Join(failures, fmt.Errorf("not everything came to rest: %w", err))
 	}
 	c.restarts(f)
-	seen := w.Seen(time.Now().Add(-10 * time.Second))
+	seen := w.Seen(end)
 	if err := w.Look(ctx); err != nil {
 		return nil, err
 	}

@@ -3,7 +3,9 @@ package actors
 import (
 	"context"
 	"crypto/rand"
+	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"sluice.dev/sluice/bench/chaos/audit"
@@ -88,4 +90,22 @@ func (w *World) schedule(ctx context.Context, timing map[string]any, first func(
 			s.Schedules = append(s.Schedules, audit.Schedule{ID: id, First: first(time.Now()), Minutely: timing["type"] == "recurring"})
 		})
 	}
+}
+
+// Rest pauses what would go on for ever, and returns the time up to which it was
+// due for sure.
+func (w *World) Rest(ctx context.Context) (time.Time, error) {
+	w.mu.Lock()
+	list := slices.Clone(w.seen.Schedules)
+	w.mu.Unlock()
+	end := time.Now()
+	for _, s := range list {
+		if !s.Minutely {
+			continue
+		}
+		if a, _ := w.insist(ctx, "/v1/events/schedules/"+s.ID, request{method: http.MethodPatch, key: w.key, body: map[string]any{"status": "paused"}}); !a.ok() {
+			return end, fmt.Errorf("%s cannot be paused: %d %s", s.ID, a.status, a.code)
+		}
+	}
+	return end, nil
 }
