@@ -140,7 +140,7 @@ func (e *edge) reachesAPI(t testing.TB, r *replica, key string) {
 	t.Helper()
 	eventually(t, "the second replica's API is asked", func() error {
 		if res, err := try(http.MethodGet, e.base+"/v1/auth/validate", key, nil); err != nil || res.StatusCode != http.StatusOK {
-			return fmt.Errorf("%v %s", err, res.body)
+			return errors.Join(err, errors.New(res.body))
 		}
 		m, err := try(http.MethodGet, r.admin+"/metrics", "", nil)
 		if err == nil && !strings.Contains(m.body, `route="/v1/auth/validate"`) {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -15,7 +16,8 @@ import (
 // Admin serves the configuration to those who run the platform.
 type Admin struct {
 	Store Store
-	// Check finds faults that only show when a document is compiled for edges.
+	// Check finds faults besides those of Faults: those that only show when a
+	// document is compiled for edges.
 	Check   func(Document) error
 	Respond respond.Adapter
 
@@ -60,8 +62,12 @@ func (a Admin) get(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	more, _ := a.compiled(v.Document) // it is shown, whatever is the matter with it
 	w.Header().Set("ETag", etag(v.Number))
-	respond.JSON(w, http.StatusOK, v)
+	respond.JSON(w, http.StatusOK, struct {
+		Version
+		Warnings []decision.Detail `json:"warnings,omitempty"`
+	}{v, append(v.Document.Faults(), more...)})
 	return nil
 }
 
@@ -70,6 +76,9 @@ type PutResult struct {
 	Version int64    `json:"version"` // the newest one, after the change
 	DryRun  bool     `json:"dry_run"`
 	Changes []Change `json:"changes"` // none: the document was in force already
+	// Warnings are faults of objects that were there before and were not changed:
+	// what became of them is in Document.Usable.
+	Warnings []decision.Detail `json:"warnings,omitempty"`
 }
 
 func (a Admin) put(w http.ResponseWriter, r *http.Request) error {
@@ -118,18 +127,18 @@ func (a Admin) change(r *http.Request, note string, edit func(Version) (Document
 	if len(note) > maxNote {
 		return PutResult{}, controlplane.Invalid([]decision.Detail{{Field: "note", Issue: "is too long", Expected: "at most 500 bytes"}})
 	}
+	var warnings []decision.Detail
 	checked := func(now Version) (Document, error) {
 		d, err := edit(now)
-		if err != nil {
-			return d, err
+		if err == nil {
+			warnings, err = a.judge(now.Document, d)
 		}
-		if err := d.Validate(); err != nil {
-			return d, err
-		}
-		return d, a.Check(d)
+		return d, err
 	}
 	if q.Get("dry_run") == "true" {
-		return a.tell(r, checked)
+		res, err := a.tell(r, checked)
+		res.Warnings = warnings
+		return res, err
 	}
 	select {
 	case a.turn <- struct{}{}:
@@ -137,11 +146,46 @@ func (a Admin) change(r *http.Request, note string, edit func(Version) (Document
 	case <-r.Context().Done():
 		return PutResult{}, r.Context().Err()
 	}
-	before, after, err := a.Store.Edit(r.Context(), author(r), note, checked)
+	v, changes, err := a.Store.Edit(r.Context(), author(r), note, checked)
 	if err != nil {
 		return PutResult{}, err
 	}
-	return PutResult{Version: after.Number, Changes: differences(before.Document, after.Document)}, nil
+	return PutResult{Version: v.Number, Changes: append([]Change{}, changes...), Warnings: warnings}, nil
+}
+
+// judge fails with every fault that d brings with it. Faults that before had, in
+// objects that d leaves as they are, are warnings: they came with a new release,
+// or with other settings of the control plane, and must not hold up all else.
+func (a Admin) judge(before, d Document) (warnings []decision.Detail, err error) {
+	for _, find := range []func(Document) ([]decision.Detail, error){shown, a.compiled} {
+		faults, err := find(d)
+		if err != nil {
+			return nil, err
+		}
+		if len(faults) == 0 {
+			continue
+		}
+		known, _ := find(before)
+		fresh, old := settle(before, d, known, faults)
+		if len(fresh) > 0 {
+			return nil, controlplane.Invalid(fresh)
+		}
+		warnings = append(warnings, old...)
+	}
+	return warnings, nil
+}
+
+// shown are the faults that d shows by itself.
+func shown(d Document) ([]decision.Detail, error) { return d.Faults(), nil }
+
+// compiled are those that show when d is compiled. It fails when d does not
+// compile for a reason that is in no field.
+func (a Admin) compiled(d Document) ([]decision.Detail, error) {
+	err := a.Check(d)
+	if e, ok := errors.AsType[*controlplane.Error](err); ok && len(e.Details) > 0 {
+		return e.Details, nil
+	}
+	return nil, err
 }
 
 // tell returns what a change would do.

@@ -21,7 +21,7 @@ func TestProductThatAnEdgeRefusesHoldsUpNothingElse(t *testing.T) {
 	upstream := product.Listener.Addr().String()
 	s, addr := newServer(t, Config{AckTimeout: 10 * time.Second})
 	publish(t, s, 1, variant(t, 1, upstream))
-	admin := startEnvoy(t, addr)
+	admin, _ := startEnvoy(t, addr)
 	url := poll(t, func() string { return gateway(admin) })
 
 	keyless := variant(t, 2, upstream)
