@@ -21,7 +21,7 @@ GOLANGCI         := .sluice/tools/golangci-lint-$(GOLANGCI_VERSION)
 TEST_ENV = SLUICE_BIN=$(OUT)/bin/sluice SLUICE_WASM_DIR=$(OUT)/wasm SLUICE_ENVOY="$$($(BIN)/provision envoy)" \
            SLUICE_MEDIA_ENGINE="$$($(BIN)/provision engine)" SLUICE_FFMPEG="$$($(BIN)/provision ffmpeg)"
 
-.PHONY: help up test check bench chaos docker e2e-docker filters fuzz tools generate lint clean build helpers race clients
+.PHONY: soak help up test check bench chaos docker e2e-docker filters fuzz tools generate lint clean build helpers race clients
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,6 +35,9 @@ test: filters build ## run all tests: unit, filters, Postgres, real-Envoy end to
 
 check: lint generate test race ## format, lint, generate, test, and fail on a dirty tree
 	@test -z "$$(git status --porcelain)" || { echo "check: the tree is dirty:" >&2; git status --short >&2; exit 1; }
+
+soak: filters build ## the faults that last: an edge cut off, and Postgres away, for 5 minutes each
+	@$(TEST_ENV) SLUICE_TEST_OUTAGE=5m $(BIN)/withpg $(GO) test -count=1 -timeout 30m -v -run 'TestEdgeCutOff|TestPostgresAway|TestEdgeStops' ./e2e
 
 race: filters build
 	@$(TEST_ENV) $(BIN)/withpg $(GO) test -race -timeout 20m ./filters/... ./controlplane/...

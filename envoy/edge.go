@@ -86,6 +86,8 @@ type Edge struct {
 	proc  *child.Process   // nil while no Envoy runs
 	ready chan struct{}
 	alone atomic.Bool // Envoy listens and the doorman does not
+	// started are the files that proc was started from.
+	started atomic.Pointer[map[string]stamp]
 
 	reload  chan struct{}
 	epoch   int            // of proc, by Envoy's count of hot restarts

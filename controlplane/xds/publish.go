@@ -100,8 +100,12 @@ func (s *Server) steps(next *resources.Set) []func() error {
 	}
 }
 
-// offer serves what routes need: products, their addresses, and policies.
+// offer serves what routes need: products, with their secrets and addresses, and
+// policies.
 func (s *Server) offer(set *resources.Set) error {
+	if err := s.caches.set(resource.SecretType, asCollection(set.Secrets)); err != nil {
+		return err
+	}
 	if err := s.caches.set(resource.ClusterType, asCollection(set.Clusters)); err != nil {
 		return err
 	}
@@ -123,6 +127,7 @@ func overlap(old, next *resources.Set) *resources.Set {
 		Filters:   filters,
 		Clusters:  union(old.Clusters, next.Clusters),
 		Endpoints: union(old.Endpoints, next.Endpoints),
+		Secrets:   union(old.Secrets, next.Secrets),
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -34,11 +35,17 @@ type Status struct {
 	EnvoyEpoch   int64   `json:"envoy_epoch"` // Envoys that were started before this one
 	FeedEpoch    uint64  `json:"feed_epoch"`
 	FeedPosition uint64  `json:"feed_position"` // of Envoy
+	// Outdated names files, Envoy's binary or filters, that were changed since the
+	// Envoy that runs was started from them.
+	Outdated []string `json:"outdated,omitempty"`
 }
 
 // Status returns the state of the edge now.
 func (r *Relay) Status() Status {
 	s := Status{Edge: r.cfg.Edge, Build: r.cfg.Build, State: r.state(), Uptime: r.cfg.Now().Sub(r.began).Seconds()}
+	if r.cfg.Outdated != nil {
+		s.Outdated = r.cfg.Outdated()
+	}
 	if r.age.known() {
 		s.StateAge = r.age.now().Seconds()
 	}
@@ -76,12 +83,15 @@ func (r *Relay) report(ctx context.Context) {
 	var at time.Time
 	for pause.For(ctx, lookEvery) {
 		s := r.Status()
-		same := s.State == said.State && s.EnvoyEpoch == said.EnvoyEpoch
+		same := s.State == said.State && s.EnvoyEpoch == said.EnvoyEpoch && slices.Equal(s.Outdated, said.Outdated)
 		if same && r.cfg.Now().Sub(at) < r.cfg.Report {
 			continue
 		}
 		if !same {
 			r.cfg.Log.Info("state of the edge", "state", s.State, "position", s.FeedPosition)
+			if len(s.Outdated) > 0 {
+				r.cfg.Log.Warn("Envoy runs with other files than are there now: SIGHUP lets one with those take over", "files", s.Outdated)
+			}
 		}
 		said, at = s, r.cfg.Now()
 		r.send(ctx, s)
@@ -132,5 +142,6 @@ func (r *Relay) Collect(c chan<- prometheus.Metric) {
 	}
 	gauge("state_age_seconds", "Since a replica last confirmed what the edge holds.", s.StateAge)
 	gauge("feed_position", "Position of the key feed that Envoy holds.", float64(s.FeedPosition))
+	gauge("outdated_files", "Files that were changed since the present Envoy was started from them.", float64(len(s.Outdated)))
 	gauge("envoy_epoch", "Envoys that were started before the present one.", float64(s.EnvoyEpoch))
 }
