@@ -25,7 +25,7 @@ GOVULNCHECK      := .sluice/tools/govulncheck-$(VULN_VERSION)
 TEST_ENV = SLUICE_BIN=$(OUT)/bin/sluice SLUICE_WASM_DIR=$(OUT)/wasm SLUICE_ENVOY="$$($(BIN)/provision envoy)" \
            SLUICE_MEDIA_ENGINE="$$($(BIN)/provision engine)" SLUICE_FFMPEG="$$($(BIN)/provision ffmpeg)"
 
-.PHONY: help up test check bench chaos docker e2e-docker filters fuzz tools generate lint clean build helpers race clients browser soak h2spec vuln schemathesis release release-check
+.PHONY: help up test check bench chaos docker e2e-docker filters fuzz tools generate lint clean build helpers race clients browser soak outages h2spec vuln schemathesis release release-check
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +39,9 @@ test: filters build ## run all tests: unit, filters, Postgres, real-Envoy end to
 
 check: lint generate test race vuln ## format, lint, generate, test, race, known vulnerabilities; fail on a dirty tree
 	@test -z "$$(git status --porcelain)" || { echo "check: the tree is dirty:" >&2; git status --short >&2; exit 1; }
+
+outages: filters build ## the faults that last: an edge cut off, and Postgres away, for 5 minutes each
+	@$(TEST_ENV) SLUICE_TEST_OUTAGE=5m $(BIN)/withpg $(GO) test -count=1 -timeout 30m -v -run 'TestEdgeCutOff|TestPostgresAway|TestEdgeStops' ./e2e
 
 race: filters build
 	@$(TEST_ENV) $(BIN)/withpg $(GO) test -race -timeout 20m ./filters/... ./controlplane/...

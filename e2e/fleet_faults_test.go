@@ -140,7 +140,7 @@ func (e *edge) reachesAPI(t testing.TB, r *replica, key string) {
 	t.Helper()
 	eventually(t, "the second replica's API is asked", func() error {
 		if res, err := try(http.MethodGet, e.base+"/v1/auth/validate", key, nil); err != nil || res.StatusCode != http.StatusOK {
-			return fmt.Errorf("%v %s", err, res.body)
+			return errors.Join(err, errors.New(res.body))
 		}
 		m, err := try(http.MethodGet, r.admin+"/metrics", "", nil)
 		if err == nil && !strings.Contains(m.body, `route="/v1/auth/validate"`) {
@@ -199,7 +199,8 @@ func startRefusing(t testing.TB, xds string) string {
 }
 
 // Postgres is away: edges decide as before, the API answers 503 with Retry-After,
-// and all of it goes on by itself when it is back.
+// and all of it goes on by itself when it is back. `make outages` keeps it away for
+// longer.
 func TestPostgresAway(t *testing.T) {
 	t.Parallel()
 	dir := tempDir(t)
@@ -230,6 +231,13 @@ func TestPostgresAway(t *testing.T) {
 			t.Error("no Retry-After")
 		}
 	}
+	outage(t, func() error {
+		r, err := try(http.MethodGet, s.url("/v1/streams"), key, nil)
+		if err == nil && r.StatusCode != http.StatusForbidden { // the edge decides by the key's scope
+			err = errors.New(r.Status + " " + r.body)
+		}
+		return err
+	})
 	w.set(false)
 	for url, key := range map[string]string{
 		s.dev["SLUICE_ADMIN_URL"] + "/admin/v1/edges": s.dev["SLUICE_ADMIN_KEY"],

@@ -6,12 +6,14 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // wire is a TCP proxy that can be cut.
@@ -230,8 +232,38 @@ func (s *stack) admin() map[string]string {
 	return map[string]string{"SLUICE_ADMIN_URL": s.dev["SLUICE_ADMIN_URL"], "SLUICE_ADMIN_KEY": s.dev["SLUICE_ADMIN_KEY"]}
 }
 
+// outage keeps what is cut off so for as long as SLUICE_TEST_OUTAGE says, and
+// checks that it serves all the time; unset: no longer than the test itself needs.
+func outage(t testing.TB, serves func() error) {
+	t.Helper()
+	text := os.Getenv("SLUICE_TEST_OUTAGE")
+	if text == "" {
+		return
+	}
+	long, err := time.ParseDuration(text)
+	if err != nil {
+		t.Fatalf("SLUICE_TEST_OUTAGE is %q: expected a time such as 5m", text)
+	}
+	n, failed := 0, 0
+	for end := time.After(long); ; n++ {
+		select {
+		case <-end:
+			t.Logf("%d requests in %v, %d failed", n, long, failed)
+			if failed > 0 {
+				t.Errorf("%d of %d requests failed", failed, n)
+			}
+			return
+		case <-time.After(50 * time.Millisecond):
+			if err := serves(); err != nil {
+				failed++
+				t.Log(err)
+			}
+		}
+	}
+}
+
 // An edge that is cut off goes on, also across a crash; what changed meanwhile
-// reaches it when it is connected again.
+// reaches it when it is connected again. `make outages` cuts it off for 5 minutes.
 func TestEdgeCutOffFromTheControlPlane(t *testing.T) {
 	t.Parallel()
 	s := theStack(t)
@@ -249,6 +281,13 @@ func TestEdgeCutOffFromTheControlPlane(t *testing.T) {
 	e.is(t, "live")
 	w.set(true)
 	e.is(t, "cached")
+	outage(t, func() error {
+		r, err := try(http.MethodGet, e.base+"/v1/streams?limit=1", kept, nil)
+		if err == nil && r.StatusCode != http.StatusOK {
+			err = errors.New(r.Status + " " + r.body)
+		}
+		return err
+	})
 	late, _ := s.newKey(t, "streams:read")
 	wantStatus(t, call(t, http.MethodDelete, s.url("/v1/auth/keys/"+id), s.dev["SLUICE_SESSION_TOKEN"], nil), http.StatusNoContent)
 	for _, crash := range []bool{false, true} {

@@ -92,6 +92,8 @@ type Edge struct {
 	ready chan struct{}
 	alone atomic.Bool // Envoy listens and the doorman does not
 	going atomic.Bool // the end was asked for
+	// started are the files that proc was started from.
+	started atomic.Pointer[map[string]stamp]
 
 	reload  chan struct{}
 	epoch   int            // of proc, by Envoy's count of hot restarts

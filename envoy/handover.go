@@ -32,11 +32,13 @@ func (e *Edge) handOver(ctx context.Context) error {
 	if err := e.compatible(ctx); err != nil && ctx.Err() == nil {
 		return e.expel(err.Error())
 	}
+	files := e.started.Load()
 	next, err := e.launch(e.epoch + 1) // which ends the one before the present one
 	if err == nil {
 		err = e.awaitTakeOver(ctx, next)
 	}
 	if err != nil {
+		e.started.Store(files)
 		e.cfg.Logger.Error("the hot restart failed: the Envoy of before goes on", "cause", err)
 		return nil
 	}

@@ -121,10 +121,12 @@ func (e *Edge) launch(epoch int) (*child.Process, error) {
 	cmd.Dir = e.cfg.Dir
 	cmd.Env = append(os.Environ(), "TZ=UTC")
 	cmd.Stdout, cmd.Stderr = e.cfg.Output, e.cfg.Output
+	files := e.cfg.stamps()
 	proc, err := child.Start(cmd, syscall.SIGKILL)
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", e.cfg.Binary, err)
 	}
+	e.started.Store(&files)
 	return proc, nil
 }
 

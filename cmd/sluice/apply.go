@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,10 +28,11 @@ func applyCommand(env environment) *cobra.Command {
 		Use: "apply", Short: "put a configuration in force, or show what it would change", Args: cobra.NoArgs,
 		Example: "  sluice apply -f sluice.yaml --dry-run\n  sluice apply -f sluice.yaml --wait --timeout 10s",
 		RunE: func(c *cobra.Command, _ []string) error {
-			d, err := readDocument(c.InOrStdin(), file)
+			d, src, err := readDocument(c.InOrStdin(), file)
 			if err != nil {
 				return err
 			}
+			faults := located(d.Validate(), src, file)
 			api, err := env.client()
 			if err != nil {
 				return err
@@ -40,8 +42,8 @@ func applyCommand(env environment) *cobra.Command {
 				query.Set("dry_run", "true")
 			}
 			answer, err := api.do(c.Context(), http.MethodPut, "/admin/v1/config?"+query.Encode(), d)
-			if err != nil {
-				return err
+			if err != nil { // faults that were there before are not held against it: only the server knows
+				return cmp.Or(faults, err)
 			}
 			if out.format == "json" {
 				err = indent(c.OutOrStdout(), answer)
@@ -68,18 +70,14 @@ func applyCommand(env environment) *cobra.Command {
 	return c
 }
 
-// readDocument reads a document and finds its faults, with their lines, before
-// anything is sent.
-func readDocument(stdin io.Reader, file string) (config.Document, error) {
+// readDocument reads a document, and where what stands in it.
+func readDocument(stdin io.Reader, file string) (config.Document, config.Source, error) {
 	b, err := readFile(stdin, file)
 	if err != nil {
-		return config.Document{}, err
+		return config.Document{}, config.Source{}, err
 	}
 	d, src, err := config.ParseYAML(b)
-	if err == nil {
-		err = d.Validate()
-	}
-	return d, located(err, src, file)
+	return d, src, located(err, src, file)
 }
 
 func readFile(stdin io.Reader, file string) ([]byte, error) {
@@ -128,6 +126,11 @@ func showChanges(w io.Writer, answer []byte) error {
 	}
 	if err := showDifference(w, r.Changes); err != nil {
 		return err
+	}
+	for _, f := range r.Warnings {
+		if _, err := fmt.Fprintf(w, "warning: %s %s: it is left out or closed until it is mended\n", f.Field, f.Issue); err != nil {
+			return err
+		}
 	}
 	_, err := fmt.Fprintln(w, outcome(r))
 	return err

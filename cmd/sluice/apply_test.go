@@ -17,6 +17,7 @@ import (
 
 // configAPI answers every call with a JSON text and notes the last call.
 type configAPI struct {
+	status int // 0: 200
 	answer string
 	method string
 	url    string
@@ -30,6 +31,9 @@ func (a *configAPI) env(t *testing.T) environment {
 		var b bytes.Buffer
 		_, _ = b.ReadFrom(r.Body)
 		a.method, a.url, a.key, a.body = r.Method, r.URL.String(), r.Header.Get("Authorization"), b.Bytes()
+		if a.status != 0 {
+			w.WriteHeader(a.status)
+		}
 		_, _ = w.Write([]byte(a.answer))
 	}))
 	t.Cleanup(s.Close)
@@ -95,18 +99,29 @@ func TestApplySaysWhatHappened(t *testing.T) {
 	}
 }
 
-func TestApplyNamesTheLineOfEachFaultAndSendsNothing(t *testing.T) {
+func TestApplyNamesTheLineOfEachFault(t *testing.T) {
 	t.Parallel()
-	a := &configAPI{}
+	a := &configAPI{status: 400, answer: `{"error":{"code":"invalid_request"}}`}
 	file := writeDocument(t, []byte("classes:\n- {name: default, per_minute: 1}\nproducts: []\nroutes:\n- name: a\n  path: a\n  auth: [key]\n  product: b\n"))
 	_, err := executeApply(t, applyCommand(a.env(t)), "-f", file)
-	if err == nil || a.method != "" {
-		t.Fatalf("%v, sent %q", err, a.method)
+	if err == nil {
+		t.Fatal("no error")
 	}
 	for _, want := range []string{file + ":6: routes[0].path must begin with /", file + ":8: routes[0].product is not a known product (expected a name from products)"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in\n%v", want, err)
 		}
+	}
+}
+
+// Faults that the version in force has too are the server's to judge.
+func TestApplyShowsTheWarningsOfTheServer(t *testing.T) {
+	t.Parallel()
+	a := &configAPI{answer: `{"version":8,"changes":[{"kind":"removed","path":"scopes.a:b"}],"warnings":[{"field":"routes[0].path","issue":"must begin with /"}]}`}
+	file := writeDocument(t, []byte("classes:\n- {name: default, per_minute: 1}\nproducts: []\nroutes:\n- {name: a, path: a, auth: [key], respond: {status: 200}}\n"))
+	out, err := executeApply(t, applyCommand(a.env(t)), "-f", file)
+	if err != nil || !strings.Contains(out, "warning: routes[0].path must begin with /") || !strings.Contains(out, "version 8 is in force") {
+		t.Errorf("%v %s", err, out)
 	}
 }
 

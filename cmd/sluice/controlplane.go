@@ -85,12 +85,13 @@ func runControlPlane(ctx context.Context, env environment) error {
 	registry := fleet.Store{DB: pool}
 	recorder := fleet.Recorder{Store: registry, Source: edges, Replica: replicaName()}
 	limits := counts.New(counts.Config{Pool: pool, Respond: adapter})
-	loader := xds.Loader{Pool: pool, Server: edges}
+	versions := &config.Memory{}
+	loader := xds.Loader{Pool: pool, Memory: versions, Server: edges}
 	if err := loader.Load(ctx); err != nil {
 		slog.Warn("no configuration yet", "cause", err)
 	}
 
-	surfaces, err := env.api(pool, edges, adapter, metrics, tracer)
+	surfaces, err := env.api(pool, edges, versions, adapter, metrics, tracer)
 	if err != nil {
 		return err
 	}
@@ -130,7 +131,7 @@ func runControlPlane(ctx context.Context, env environment) error {
 }
 
 // api is what the public and the admin API are made of.
-func (e environment) api(pool *pgxpool.Pool, edges *xds.Server, adapter respond.Adapter, metrics prometheus.Registerer, tracer *traces.Tracer) (api.Config, error) {
+func (e environment) api(pool *pgxpool.Pool, edges *xds.Server, versions *config.Memory, adapter respond.Adapter, metrics prometheus.Registerer, tracer *traces.Tracer) (api.Config, error) {
 	verifier, err := e.verifier()
 	if err != nil {
 		return api.Config{}, err
@@ -162,7 +163,7 @@ func (e environment) api(pool *pgxpool.Pool, edges *xds.Server, adapter respond.
 		return api.Config{}, err
 	}
 	apps := e.oauth(idempotency.DB{Pool: pool}, people)
-	documents := config.Admin{Store: config.Store{DB: pool}, Check: edges.Check, Respond: adapter}
+	documents := config.Admin{Store: config.Store{DB: pool, Memory: versions}, Check: edges.Check, Respond: adapter}
 	return api.Config{
 		DB:           pool,
 		Respond:      adapter,

@@ -56,7 +56,7 @@ func surfaces(t *testing.T) api.Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := env.api(pool, edges, respond.Adapter{}, prometheus.NewRegistry(), nil)
+	c, err := env.api(pool, edges, nil, respond.Adapter{}, prometheus.NewRegistry(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -40,7 +41,13 @@ func runEdge(ctx context.Context, env environment) error {
 	if err != nil {
 		return err
 	}
-	agent, err := env.agent(name, state, mutual)
+	var running atomic.Pointer[envoy.Edge] // which is made with the agent
+	agent, err := env.agent(name, state, mutual, func() []string {
+		if e := running.Load(); e != nil {
+			return e.Outdated()
+		}
+		return nil
+	})
 	if err != nil {
 		return err
 	}
@@ -79,6 +86,7 @@ func runEdge(ctx context.Context, env environment) error {
 	if err != nil {
 		return err
 	}
+	running.Store(edge)
 	follow(ctx, append(sources, mutual.sources()...))
 	return env.runBoth(ctx, agent, edge)
 }
@@ -142,7 +150,7 @@ func serving(edge *envoy.Edge) http.Handler {
 }
 
 // agent is what stands between Envoy and the control plane.
-func (e environment) agent(name, state string, mutual mutual) (*relay.Relay, error) {
+func (e environment) agent(name, state string, mutual mutual, outdated func() []string) (*relay.Relay, error) {
 	age, err := time.ParseDuration(e.get("SLUICE_EDGE_MAX_STATE_AGE"))
 	if err != nil || age <= 0 {
 		return nil, fmt.Errorf("SLUICE_EDGE_MAX_STATE_AGE is %q: expected a time such as 24h", e.get("SLUICE_EDGE_MAX_STATE_AGE"))
@@ -153,6 +161,7 @@ func (e environment) agent(name, state string, mutual mutual) (*relay.Relay, err
 		Token:     e.get("SLUICE_FEED_TOKEN"),
 		Edge:      name,
 		Build:     version,
+		Outdated:  outdated,
 		Dir:       state,
 		MaxAge:    age,
 	})

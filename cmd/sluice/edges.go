@@ -62,6 +62,9 @@ func showEdges(w io.Writer, v fleet.View) error {
 		for _, r := range e.Refusals {
 			fmt.Fprintf(t, "%s refuses %s\n", e.ID, r)
 		}
+		if e.Report != nil && len(e.Report.Outdated) > 0 {
+			fmt.Fprintf(t, "%s runs another %s than is there now: send its agent a SIGHUP\n", e.ID, strings.Join(e.Report.Outdated, ", "))
+		}
 	}
 	return t.Flush()
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -16,7 +17,8 @@ import (
 // Admin serves the configuration to those who run the platform.
 type Admin struct {
 	Store Store
-	// Check finds faults that only show when a document is compiled for edges.
+	// Check finds faults besides those of Faults: those that only show when a
+	// document is compiled for edges.
 	Check   func(Document) error
 	Respond respond.Adapter
 
@@ -61,8 +63,12 @@ func (a Admin) get(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	more, _ := a.compiled(v.Document) // it is shown, whatever is the matter with it
 	w.Header().Set("ETag", etag(v.Number))
-	respond.JSON(w, http.StatusOK, v)
+	respond.JSON(w, http.StatusOK, struct {
+		Version
+		Warnings []decision.Detail `json:"warnings,omitempty"`
+	}{v, append(v.Document.Faults(), more...)})
 	return nil
 }
 
@@ -71,6 +77,9 @@ type PutResult struct {
 	Version int64    `json:"version"` // the newest one, after the change
 	DryRun  bool     `json:"dry_run"`
 	Changes []Change `json:"changes"` // none: the document was in force already
+	// Warnings are faults of objects that were there before and were not changed:
+	// what became of them is in Document.Usable.
+	Warnings []decision.Detail `json:"warnings,omitempty"`
 }
 
 func (a Admin) put(w http.ResponseWriter, r *http.Request) error {
@@ -119,28 +128,26 @@ func (a Admin) change(r *http.Request, note string, edit func(Version) (Document
 	if len(note) > maxNote {
 		return PutResult{}, controlplane.Invalid([]decision.Detail{{Field: "note", Issue: "is too long", Expected: "at most 500 bytes"}})
 	}
-	checked := a.checked(edit)
 	if q.Get("dry_run") == "true" {
-		return a.tell(r, checked)
+		return a.tell(r, edit)
 	}
-	return a.store(r.Context(), author(r), note, checked)
+	return a.store(r.Context(), author(r), note, edit)
 }
 
-// checked is edit, followed by the look for every fault in what it makes.
-func (a Admin) checked(edit func(Version) (Document, error)) func(Version) (Document, error) {
+// checked is edit, followed by the look for every fault in what it makes; it
+// fills in warnings.
+func (a Admin) checked(edit func(Version) (Document, error), warnings *[]decision.Detail) func(Version) (Document, error) {
 	return func(now Version) (Document, error) {
 		d, err := edit(now)
-		if err != nil {
-			return d, err
+		if err == nil {
+			*warnings, err = a.judge(now.Document, d)
 		}
-		if err := d.Validate(); err != nil {
-			return d, err
-		}
-		return d, a.Check(d)
+		return d, err
 	}
 }
 
-// store makes what edit makes of the newest version the next one.
+// store makes what edit makes of the newest version the next one, if that has no
+// fault.
 func (a Admin) store(ctx context.Context, author, note string, edit func(Version) (Document, error)) (PutResult, error) {
 	if a.turn != nil {
 		select {
@@ -150,11 +157,47 @@ func (a Admin) store(ctx context.Context, author, note string, edit func(Version
 			return PutResult{}, ctx.Err()
 		}
 	}
-	before, after, err := a.Store.Edit(ctx, author, note, edit)
+	var warnings []decision.Detail
+	v, changes, err := a.Store.Edit(ctx, author, note, a.checked(edit, &warnings))
 	if err != nil {
 		return PutResult{}, err
 	}
-	return PutResult{Version: after.Number, Changes: differences(before.Document, after.Document)}, nil
+	return PutResult{Version: v.Number, Changes: append([]Change{}, changes...), Warnings: warnings}, nil
+}
+
+// judge fails with every fault that d brings with it. Faults that before had, in
+// objects that d leaves as they are, are warnings: they came with a new release,
+// or with other settings of the control plane, and must not hold up all else.
+func (a Admin) judge(before, d Document) (warnings []decision.Detail, err error) {
+	for _, find := range []func(Document) ([]decision.Detail, error){shown, a.compiled} {
+		faults, err := find(d)
+		if err != nil {
+			return nil, err
+		}
+		if len(faults) == 0 {
+			continue
+		}
+		known, _ := find(before)
+		fresh, old := settle(before, d, known, faults)
+		if len(fresh) > 0 {
+			return nil, controlplane.Invalid(fresh)
+		}
+		warnings = append(warnings, old...)
+	}
+	return warnings, nil
+}
+
+// shown are the faults that d shows by itself.
+func shown(d Document) ([]decision.Detail, error) { return d.Faults(), nil }
+
+// compiled are those that show when d is compiled. It fails when d does not
+// compile for a reason that is in no field.
+func (a Admin) compiled(d Document) ([]decision.Detail, error) {
+	err := a.Check(d)
+	if e, ok := errors.AsType[*controlplane.Error](err); ok && len(e.Details) > 0 {
+		return e.Details, nil
+	}
+	return nil, err
 }
 
 // tell returns what a change would do.
@@ -163,11 +206,12 @@ func (a Admin) tell(r *http.Request, edit func(Version) (Document, error)) (PutR
 	if err != nil && controlplane.ErrorCode(err) != decision.NotFound {
 		return PutResult{}, err
 	}
-	d, err := edit(now)
+	var warnings []decision.Detail
+	d, err := a.checked(edit, &warnings)(now)
 	if err != nil {
 		return PutResult{}, err
 	}
-	return PutResult{Version: now.Number, DryRun: true, Changes: differences(now.Document, d)}, nil
+	return PutResult{Version: now.Number, DryRun: true, Changes: differences(now.Document, d), Warnings: warnings}, nil
 }
 
 // differences is Diff for JSON: never null.

@@ -108,7 +108,7 @@ func (a Admin) Rollback(ctx context.Context, author string, number, ifMatch int6
 	if err != nil {
 		return PutResult{}, err
 	}
-	return a.store(ctx, author, rollbackNote(old), a.checked(backTo(old, ifMatch)))
+	return a.store(ctx, author, rollbackNote(old), backTo(old, ifMatch))
 }
 
 // rollbackNote is the note of a version that is old again.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -182,8 +181,6 @@ func objectTag(object any) string {
 	return `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
 }
 
-var placeForm = regexp.MustCompile(`^(classes|plans|products|routes)\[(\d+)\]`)
-
 // named gives the fields of err the names of objects in place of their numbers,
 // and leaves the name of the object in hand out.
 func named(err error, d Document, path string, at int) error {
@@ -197,25 +194,10 @@ func named(err error, d Document, path string, at int) error {
 	for i, det := range e.Details {
 		if rest, ok := strings.CutPrefix(det.Field, own); ok {
 			det.Field = rest
-		} else if m := placeForm.FindStringSubmatch(det.Field); m != nil {
-			n, _ := strconv.Atoi(m[2])
-			det.Field = m[1] + "." + nameAt(d, m[1], n) + strings.TrimPrefix(det.Field, m[0])
+		} else {
+			det.Field, _ = d.byName(det.Field)
 		}
 		out.Details[i] = det
 	}
 	return &out
-}
-
-// nameAt is the name of an object of d.
-func nameAt(d Document, path string, i int) string {
-	switch path {
-	case "classes":
-		return d.Classes[i].Name
-	case "plans":
-		return d.Plans[i].Name
-	case "products":
-		return d.Products[i].Name
-	default:
-		return d.Routes[i].Name
-	}
 }

@@ -19,7 +19,7 @@ func admin(t *testing.T) (http.Handler, Store) {
 	t.Helper()
 	pool := pgtest.Pool(t)
 	a := Admin{
-		Store: Store{pool},
+		Store: Store{DB: pool},
 		Check: func(d Document) error {
 			if d.Products[0].Upstreams[0].Address == "${nowhere}" {
 				return controlplane.Invalid([]decision.Detail{{Field: "products[0].upstreams[0].address", Issue: "is not the name of an address"}})

@@ -13,6 +13,7 @@ import (
 // stores the document: the chat runtime reads them from their table. A plan that
 // is in no document any more keeps none.
 func setBudgets(ctx context.Context, tx pgx.Tx, plans []Plan) error {
+	plans = wellNamed(plans)
 	names := make([]string, len(plans))
 	daily, monthly := make([]int64, len(plans)), make([]int64, len(plans))
 	for i, p := range plans {

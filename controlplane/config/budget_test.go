@@ -25,7 +25,7 @@ func budgets(t *testing.T, pool *pgxpool.Pool) map[string]TokenBudget {
 func TestTokenBudgetsAreThoseOfTheDocument(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Pool(t)
-	s := Store{pool}
+	s := Store{DB: pool}
 	for _, c := range []struct {
 		what  string
 		plans []Plan

@@ -3,6 +3,7 @@ package config
 import (
 	"encoding/json"
 	"maps"
+	"reflect"
 	"slices"
 )
 
@@ -21,17 +22,23 @@ type Change struct {
 // first one is that of routes which name none.
 func Diff(a, b Document) []Change {
 	x, y := flatten(a), flatten(b)
+	for path, from := range x { // most of it is as it was: then its fields need not be looked at
+		if to, ok := y[path]; ok && reflect.DeepEqual(from, to) {
+			delete(x, path)
+			delete(y, path)
+		}
+	}
 	var out []Change
 	for _, path := range slices.Sorted(maps.Keys(union(x, y))) {
 		from, had := x[path]
 		to, has := y[path]
 		switch {
 		case !had:
-			out = append(out, Change{Kind: "added", Path: path, To: text(to)})
+			out = append(out, Change{Kind: "added", Path: path, To: text(fields(to))})
 		case !has:
-			out = append(out, Change{Kind: "removed", Path: path, From: text(from)})
+			out = append(out, Change{Kind: "removed", Path: path, From: text(fields(from))})
 		default:
-			out = append(out, fieldChanges(path, from, to)...)
+			out = append(out, fieldChanges(path, fields(from), fields(to))...)
 		}
 	}
 	return out
@@ -41,33 +48,33 @@ func Diff(a, b Document) []Change {
 type object map[string]json.RawMessage
 
 // flatten maps each element of d to its path.
-func flatten(d Document) map[string]object {
-	m := map[string]object{"settings": fields(struct {
+func flatten(d Document) map[string]any {
+	m := map[string]any{"settings": struct {
 		AccessLog    string `json:"access_log"`
 		Anonymous    uint32 `json:"anonymous_per_minute"`
 		DefaultClass string `json:"default_class"`
 		Proxies      uint32 `json:"trusted_proxies"`
-	}{d.AccessLog, d.AnonymousLimit(), d.defaultClass(), d.TrustedProxies})}
+	}{d.AccessLog, d.AnonymousLimit(), d.defaultClass(), d.TrustedProxies}}
 	if d.X402 != nil {
-		m["x402"] = fields(d.X402)
+		m["x402"] = d.X402
 	}
 	for _, is := range d.Issuers {
-		m["issuers."+is.Issuer] = fields(is)
+		m["issuers."+is.Issuer] = is
 	}
 	for _, c := range d.Classes {
-		m["classes."+c.Name] = fields(c)
+		m["classes."+c.Name] = c
 	}
 	for _, p := range d.Plans {
-		m["plans."+p.Name] = fields(p)
+		m["plans."+p.Name] = p
 	}
 	for _, s := range d.Scopes {
-		m["scopes."+s] = object{}
+		m["scopes."+s] = struct{}{}
 	}
 	for _, p := range d.Products {
-		m["products."+p.Name] = fields(p)
+		m["products."+p.Name] = p
 	}
 	for _, r := range d.Routes {
-		m["routes."+r.Name] = fields(r)
+		m["routes."+r.Name] = r
 	}
 	return m
 }

@@ -4,31 +4,31 @@ import (
 	"context"
 
 	"github.com/jackc/pgx/v5"
-	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/controlplane/postgres"
-	"sluice.dev/sluice/filters/decision"
 )
 
 // Edit stores what change makes of the newest version as the next one, and
 // announces it. Nobody else can store a version meanwhile, so that of edits
-// made at the same time none is lost. It returns the versions before and after,
-// which are the same when nothing was changed, and fails as Put does.
+// made at the same time none is lost. It returns the version that is then the
+// newest, and what was changed: nothing when that is the one there was. It fails
+// as Put does.
 //
 // change must not alter what its argument's lists and maps hold.
-func (s Store) Edit(ctx context.Context, author, note string, change func(Version) (Document, error)) (before, after Version, err error) {
+func (s Store) Edit(ctx context.Context, author, note string, change func(Version) (Document, error)) (v Version, changes []Change, err error) {
 	err = postgres.InTx(ctx, s.DB, func(tx pgx.Tx) error {
-		if err := lock(ctx, tx); err != nil {
-			return err
-		}
-		if before, err = latest(ctx, tx); err != nil && controlplane.ErrorCode(err) != decision.NotFound {
-			return err
-		}
-		d, err := change(before)
+		now, err := s.locked(ctx, tx)
 		if err != nil {
 			return err
 		}
-		after, err = put(ctx, tx, d, author, note, before.Number)
+		d, err := change(now)
+		if err != nil {
+			return err
+		}
+		v, changes, err = put(ctx, tx, now, d, author, note)
 		return err
 	})
-	return before, after, err
+	if err == nil {
+		s.Memory.keep(v)
+	}
+	return v, changes, err
 }

@@ -27,10 +27,17 @@ type Segment struct {
 // Pattern is a parsed path of a route.
 type Pattern []Segment
 
-var (
-	literalForm  = regexp.MustCompile(`^[A-Za-z0-9._~!$&'()+,;=:@-]*$`)
-	variableForm = regexp.MustCompile(`^\{[a-z][a-z0-9_]*\}$`)
-)
+var variableForm = regexp.MustCompile(`^\{[a-z][a-z0-9_]*\}$`)
+
+// plainSegment reports whether s has only letters and digits, and signs that
+// mean nothing in a path. Documents have thousands of segments: an expression
+// would take a third of the time in which they are checked.
+func plainSegment(s string) bool {
+	return !strings.ContainsFunc(s, func(c rune) bool {
+		letter := c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9'
+		return !letter && !strings.ContainsRune("._~!$&'()+,;=:@-", c)
+	})
+}
 
 // maxPathBytes bounds the text of a pattern.
 const maxPathBytes = 512
@@ -47,13 +54,13 @@ func ParsePath(s string) (Pattern, error) {
 		switch {
 		case part == "*" && i == len(parts)-1:
 			p[i] = Segment{Kind: Tail}
-		case variableForm.MatchString(part):
+		case strings.HasPrefix(part, "{") && variableForm.MatchString(part):
 			p[i] = Segment{Variable, part[1 : len(part)-1]}
 		case part == "" && len(parts) > 1:
 			return nil, errors.New("has an empty segment")
 		case part == "." || part == "..":
 			return nil, errors.New("has a . or .. segment, which edges resolve before they match")
-		case literalForm.MatchString(part):
+		case plainSegment(part):
 			p[i] = Segment{Literal, part}
 		default:
 			return nil, errors.New("has a segment that is neither plain text, {a_variable} nor a last *")

@@ -12,6 +12,7 @@ import (
 // stores the document; the plans have their numbers. Accounts that are over, or
 // no longer over, are found by the workers within a minute.
 func setQuotas(ctx context.Context, tx pgx.Tx, plans []Plan) error {
+	plans = wellNamed(plans)
 	names, monthly := make([]string, len(plans)), make([]int64, len(plans))
 	for i, p := range plans {
 		names[i] = p.Name

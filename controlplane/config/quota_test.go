@@ -23,7 +23,7 @@ func TestQuotasAreThoseOfTheDocument(t *testing.T) {
 	} {
 		d := small()
 		d.Plans = c.plans
-		putDoc(t, Store{pool}, d, "a", Any)
+		putDoc(t, Store{DB: pool}, d, "a", Any)
 		rows, _ := pool.Query(t.Context(), `SELECT plan, monthly FROM request_quotas`)
 		got := map[string]int64{}
 		var plan string

@@ -28,14 +28,21 @@ type Version struct {
 }
 
 // Store keeps every version of the configuration.
-type Store struct{ DB postgres.DB }
+type Store struct {
+	DB     postgres.DB
+	Memory *Memory // nil: it reads the newest version each time
+}
 
 // Any is the If-Match of a Put that replaces whatever version is there.
 const Any int64 = -1
 
 // Latest returns the newest version, or not_found before the first.
 func (s Store) Latest(ctx context.Context) (Version, error) {
-	return latest(ctx, s.DB)
+	v, err := latest(ctx, s.DB, s.Memory)
+	if err == nil {
+		s.Memory.keep(v)
+	}
+	return v, err
 }
 
 // Put stores d as a new version and announces it. A document equal to the
@@ -47,7 +54,14 @@ func (s Store) Latest(ctx context.Context) (Version, error) {
 // for other faults in d.
 func (s Store) Put(ctx context.Context, d Document, author, note string, ifMatch int64) (v Version, err error) {
 	err = postgres.InTx(ctx, s.DB, func(tx pgx.Tx) error {
-		v, err = put(ctx, tx, d, author, note, ifMatch)
+		now, err := s.locked(ctx, tx)
+		if err != nil {
+			return err
+		}
+		if ifMatch != Any && ifMatch != now.Number {
+			return stale(now.Number)
+		}
+		v, _, err = put(ctx, tx, now, d, author, note)
 		return err
 	})
 	return v, err
@@ -57,19 +71,26 @@ func (s Store) Put(ctx context.Context, d Document, author, note string, ifMatch
 // of an older release, which nobody has edited, is replaced.
 func (s Store) Init(ctx context.Context, d Document) error {
 	return postgres.InTx(ctx, s.DB, func(tx pgx.Tx) error {
-		if err := lock(ctx, tx); err != nil {
+		now, err := s.locked(ctx, tx)
+		if err != nil || now.Number != 0 && now.Author != DefaultAuthor {
 			return err
 		}
-		now, err := latest(ctx, tx)
-		if err == nil && now.Author != DefaultAuthor {
-			return nil
-		}
-		if err != nil && controlplane.ErrorCode(err) != decision.NotFound {
-			return err
-		}
-		_, err = put(ctx, tx, d, DefaultAuthor, "default", Any)
+		_, _, err = put(ctx, tx, now, d, DefaultAuthor, "default")
 		return err
 	})
+}
+
+// locked returns the newest version, the empty one before the first, after which
+// nobody else adds one until tx ends.
+func (s Store) locked(ctx context.Context, tx pgx.Tx) (Version, error) {
+	if err := lock(ctx, tx); err != nil {
+		return Version{}, err
+	}
+	now, err := latest(ctx, tx, s.Memory)
+	if controlplane.ErrorCode(err) == decision.NotFound {
+		return Version{}, nil
+	}
+	return now, err
 }
 
 // lock lets one writer at a time compare with the newest version and add to it,
@@ -81,33 +102,27 @@ func lock(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
-func put(ctx context.Context, tx pgx.Tx, d Document, author, note string, ifMatch int64) (Version, error) {
-	if err := lock(ctx, tx); err != nil {
-		return Version{}, err
-	}
-	now, err := latest(ctx, tx)
-	if err != nil && controlplane.ErrorCode(err) != decision.NotFound {
-		return Version{}, err
-	}
-	if ifMatch != Any && ifMatch != now.Number {
-		return Version{}, stale(now.Number)
-	}
-	if now.Number != 0 && same(now.Document, d) {
-		return now, nil
+// put stores d after now, the newest version, and returns it with what it
+// changed; now itself when d says the same.
+func put(ctx context.Context, tx pgx.Tx, now Version, d Document, author, note string) (Version, []Change, error) {
+	changes := Diff(now.Document, d)
+	if now.Number != 0 && len(changes) == 0 && same(now.Document, d) {
+		return now, nil, nil
 	}
 	if err := keepsPlans(ctx, tx, d); err != nil {
-		return Version{}, err
+		return Version{}, nil, err
 	}
 	if err := setBudgets(ctx, tx, d.Plans); err != nil {
-		return Version{}, err
+		return Version{}, nil, err
 	}
 	if _, err := EnsureNumbers(ctx, tx, d); err != nil {
-		return Version{}, err
+		return Version{}, nil, err
 	}
 	if err := setQuotas(ctx, tx, d.Plans); err != nil {
-		return Version{}, err
+		return Version{}, nil, err
 	}
-	return insert(ctx, tx, Version{Author: author, Note: note, Document: d}, len(Diff(now.Document, d)))
+	v, err := insert(ctx, tx, Version{Author: author, Note: note, Document: d}, len(changes))
+	return v, changes, err
 }
 
 func insert(ctx context.Context, tx pgx.Tx, v Version, changes int) (Version, error) {
@@ -125,10 +140,6 @@ func insert(ctx context.Context, tx pgx.Tx, v Version, changes int) (Version, er
 		return v, fmt.Errorf("announce configuration: %w", postgres.Unreachable(err))
 	}
 	return v, nil
-}
-
-func latest(ctx context.Context, db postgres.DB) (Version, error) {
-	return oneVersion(ctx, db, `ORDER BY version DESC LIMIT 1`)
 }
 
 // keepsPlans refuses a document that lacks the plan of an account: edges would

@@ -30,7 +30,7 @@ func wantCode(t *testing.T, err error, code decision.Code) {
 
 func TestVersions(t *testing.T) {
 	t.Parallel()
-	s := Store{pgtest.Pool(t)}
+	s := Store{DB: pgtest.Pool(t)}
 	_, err := s.Latest(t.Context())
 	wantCode(t, err, decision.NotFound)
 	one := putDoc(t, s, small(), "a", 0)
@@ -53,7 +53,7 @@ func TestVersions(t *testing.T) {
 
 func TestWritersOfTheSameVersionDoNotOverwriteEachOther(t *testing.T) {
 	t.Parallel()
-	s := Store{pgtest.Pool(t)}
+	s := Store{DB: pgtest.Pool(t)}
 	base := putDoc(t, s, small(), "a", 0)
 	var wg sync.WaitGroup
 	errs := make(chan error, 8)
@@ -84,7 +84,7 @@ func TestNewVersionIsAnnounced(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Pool(t)
 	conn := listen(t, pool)
-	v := putDoc(t, Store{pool}, small(), "a", 0)
+	v := putDoc(t, Store{DB: pool}, small(), "a", 0)
 	n, err := conn.Conn().WaitForNotification(t.Context())
 	if err != nil || n.Channel != Channel || n.Payload != "1" || v.Number != 1 {
 		t.Errorf("%+v %v", n, err)
@@ -106,7 +106,7 @@ func listen(t *testing.T, pool *pgxpool.Pool) *pgxpool.Conn {
 
 func TestDefaultsGiveWayToPeople(t *testing.T) {
 	t.Parallel()
-	s := Store{pgtest.Pool(t)}
+	s := Store{DB: pgtest.Pool(t)}
 	latest := func() Version {
 		v, err := s.Latest(t.Context())
 		if err != nil {
@@ -139,7 +139,7 @@ func TestPlanInUseCannotGo(t *testing.T) {
 	if _, err := pool.Exec(t.Context(), `INSERT INTO accounts (id, name, plan) VALUES ('acct_0123456789abc', 'a', 'pro')`); err != nil {
 		t.Fatal(err)
 	}
-	_, err := Store{pool}.Put(t.Context(), small(), "a", "", Any)
+	_, err := Store{DB: pool}.Put(t.Context(), small(), "a", "", Any)
 	if e, ok := errors.AsType[*controlplane.Error](err); !ok || len(e.Details) != 1 || e.Details[0].Field != "plans" {
 		t.Errorf("%v", err)
 	}

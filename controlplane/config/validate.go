@@ -34,7 +34,10 @@ var (
 
 // Validate returns an invalid_request error that lists every fault of d with
 // the path of its field, or nil. A document without faults compiles.
-func (d Document) Validate() error {
+func (d Document) Validate() error { return controlplane.Invalid(d.Faults()) }
+
+// Faults returns every fault of d, with the path of its field.
+func (d Document) Faults() []decision.Detail {
 	v := &validator{}
 	v.oneOf("access_log", d.AccessLog, "", "all", "failures", "off")
 	v.limit("anonymous_per_minute", d.AnonymousPerMinute)
@@ -50,7 +53,7 @@ func (d Document) Validate() error {
 	v.x402(d.X402)
 	v.routes(d.Routes, classes, known, products, d.features())
 	v.prices(d)
-	return controlplane.Invalid(v.details)
+	return v.details
 }
 
 // features are those that a plan has.

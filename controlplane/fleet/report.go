@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/controlplane/postgres"
@@ -17,6 +18,9 @@ const ReportPath = "/fleet/v1/report"
 
 // maxReport bounds a report, in bytes.
 const maxReport = 16 << 10
+
+// maxFiles bounds the files that an edge names.
+const maxFiles = 32
 
 // Report is what an edge says of itself. Its wire form is envoy/relay's.
 type Report struct {
@@ -38,6 +42,9 @@ type Report struct {
 	Limits      string  `json:"limits"`
 	LimitsEdges int64   `json:"limits_edges"`       // that share limits, as far as it knows
 	LimitsAge   float64 `json:"limits_age_seconds"` // since it heard of the others' counts; -1: never
+	// Outdated names files, Envoy's binary or filters of it, that were changed since
+	// its Envoy was started from them: SIGHUP to the agent lets another take over.
+	Outdated []string `json:"outdated,omitempty"`
 }
 
 // check reports every fault of r.
@@ -45,6 +52,9 @@ func (r Report) check() error {
 	var details []decision.Detail
 	if r.Edge == "" || len(r.Edge) > 256 {
 		details = append(details, decision.Detail{Field: "edge", Issue: "is not a name", Expected: "1 to 256 bytes"})
+	}
+	if len(r.Outdated) > maxFiles || slices.ContainsFunc(r.Outdated, func(name string) bool { return len(name) > 256 }) {
+		details = append(details, decision.Detail{Field: "outdated", Issue: "has too many names, or too long ones", Expected: "at most 32 of 256 bytes"})
 	}
 	for field, n := range map[string]int64{"feed_epoch": r.FeedEpoch, "feed_position": r.FeedPosition, "envoy_epoch": r.EnvoyEpoch, "limits_edges": r.LimitsEdges} {
 		if n < 0 {

@@ -16,7 +16,7 @@ import (
 )
 
 // sharedTypes are the types whose resources are the same for all edges.
-var sharedTypes = []string{resource.ClusterType, resource.EndpointType, resource.RouteType, resource.ExtensionConfigType}
+var sharedTypes = []string{resource.ClusterType, resource.EndpointType, resource.RouteType, resource.ExtensionConfigType, resource.SecretType}
 
 // maxAddressPairs bounds how many different pairs of addresses edges may ask
 // listeners for.

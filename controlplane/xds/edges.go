@@ -2,11 +2,15 @@ package xds
 
 import (
 	"log/slog"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	core "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discovery "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"sluice.dev/sluice/controlplane/xds/resources"
 )
 
@@ -122,6 +126,9 @@ func (f *fleet) answer(e *edge, s *subscription, r *discovery.DeltaDiscoveryRequ
 	}
 	if d := r.GetErrorDetail(); d != nil {
 		reason := d.GetMessage()
+		if r.GetTypeUrl() == resource.SecretType { // Envoy names the file only
+			reason = strings.Join(slices.Sorted(maps.Keys(sent.updated)), ", ") + ": " + reason
+		}
 		if len(reason) > maxReasonBytes {
 			reason = reason[:maxReasonBytes]
 		}

@@ -39,12 +39,12 @@ static_resources:
 `
 
 // startEnvoy runs an Envoy that takes its configuration from the server at addr
-// and returns the URL of its admin endpoint.
-func startEnvoy(t testing.TB, addr string) string {
+// and returns the URL of its admin endpoint, and its process.
+func startEnvoy(t testing.TB, addr string) (admin string, pid int) {
 	t.Helper()
 	dir := t.TempDir()
 	host, port, _ := strings.Cut(addr, ":")
-	file, admin := filepath.Join(dir, "envoy.yaml"), filepath.Join(dir, "admin")
+	file, adminFile := filepath.Join(dir, "envoy.yaml"), filepath.Join(dir, "admin")
 	if err := os.WriteFile(file, fmt.Appendf(nil, bootstrap, filepath.Base(dir), host, port), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -59,19 +59,20 @@ func startEnvoy(t testing.TB, addr string) string {
 	if err := os.Symlink(wasm, filepath.Join(dir, "wasm")); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(os.Getenv("SLUICE_ENVOY"), "-c", file, "--admin-address-path", admin, "--concurrency", "1", "--log-level", "error", "--disable-hot-restart")
+	cmd := exec.Command(os.Getenv("SLUICE_ENVOY"), "-c", file, "--admin-address-path", adminFile, "--concurrency", "1", "--log-level", "error", "--disable-hot-restart")
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, os.Stdout, os.Stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatalf("%v: run `make test`, which sets SLUICE_ENVOY", err)
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	return poll(t, func() string {
-		b, _ := os.ReadFile(admin)
+	admin = poll(t, func() string {
+		b, _ := os.ReadFile(adminFile)
 		if len(b) == 0 {
 			return ""
 		}
 		return "http://" + string(b)
 	})
+	return admin, cmd.Process.Pid
 }
 
 // poll returns what f does once it is not empty: Envoy gives no signal.
@@ -130,7 +131,7 @@ func TestNoRequestFailsWhileEnvoyTakesChanges(t *testing.T) {
 	upstream := product.Listener.Addr().String()
 	s, addr := newServer(t, Config{AckTimeout: 10 * time.Second})
 	publish(t, s, 1, variant(t, 1, upstream))
-	admin := startEnvoy(t, addr)
+	admin, _ := startEnvoy(t, addr)
 	url := poll(t, func() string { return gateway(admin) })
 
 	stop, failures, answered := make(chan struct{}), make(chan string, 1), make(chan int, 1)

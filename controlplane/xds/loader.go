@@ -14,6 +14,7 @@ import (
 // the database, whichever replica put it there.
 type Loader struct {
 	Pool   *pgxpool.Pool
+	Memory *config.Memory // of the versions that this process stores; nil: none
 	Server *Server
 	// Every is how often it looks even when nothing was announced; 0: 30 s.
 	Every time.Duration
@@ -80,7 +81,7 @@ func (l Loader) wait(ctx context.Context, conn *pgx.Conn) error {
 // Load publishes the newest version in the database. A process that has not
 // published yet first sees to it that there is one: see config.Store.Init.
 func (l Loader) Load(ctx context.Context) error {
-	store := config.Store{DB: l.Pool}
+	store := config.Store{DB: l.Pool, Memory: l.Memory}
 	if l.Server.Version() == 0 {
 		if err := initialise(ctx, store); err != nil {
 			l.log().Warn("the default configuration is not in force", "cause", err)

@@ -11,6 +11,7 @@ type metrics struct {
 	published prometheus.Histogram
 	acks      *prometheus.HistogramVec
 	nacks     *prometheus.CounterVec
+	faults    prometheus.Gauge
 }
 
 // newMetrics returns metrics that are registered with r, if there is one.
@@ -24,9 +25,11 @@ func newMetrics(r prometheus.Registerer) metrics {
 			Buckets: prometheus.ExponentialBuckets(0.001, 2, 13)}, []string{"type"}),
 		nacks: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "sluice_xds_nacks_total", Help: "Refusals of edges, by type."}, []string{"type"}),
+		faults: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "sluice_config_faults", Help: "Faults of the version in force, for which objects are left out or closed."}),
 	}
 	if r != nil {
-		r.MustRegister(m.published, m.acks, m.nacks)
+		r.MustRegister(m.published, m.acks, m.nacks, m.faults)
 	}
 	return m
 }

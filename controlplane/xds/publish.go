@@ -2,40 +2,22 @@ package xds
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
 	core "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
+	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/controlplane/config"
 	"sluice.dev/sluice/controlplane/xds/resources"
 	"sluice.dev/sluice/filters/policy"
 )
 
-// Check reports the faults of d without publishing it: those that Validate
-// finds, and those that only show when it is compiled.
-func (s *Server) Check(d config.Document) error {
-	if err := d.Validate(); err != nil {
-		return err
-	}
-	if err := s.config.Resources.CheckUpstreams(d); err != nil {
-		return err
-	}
-	_, err := s.build(0, d, config.ProvisionalNumbers(d))
-	return err
-}
-
-func (s *Server) build(version int64, d config.Document, n config.Numbers) (*resources.Set, error) {
-	p, err := d.Policy(uint64(version), s.config.Resources.DocsBase, n)
-	if err != nil {
-		return nil, err
-	}
-	return resources.Build(d, p, s.config.Resources)
-}
-
-// Publish makes d, as the given version, what edges are served. It returns an
-// error, and changes nothing, when d has faults; a version that is not newer
-// than the present one is ignored.
+// Publish makes d, as the given version, what edges are served. What is at fault
+// in d is left out or closed, as config.Document.Usable says; it returns an
+// error, and changes nothing, when that leaves nothing to serve. A version that
+// is not newer than the present one is ignored.
 //
 // It goes in three steps and waits between them for every connected edge to
 // answer, at most Config.AckTimeout:
@@ -53,20 +35,12 @@ func (s *Server) Publish(ctx context.Context, version int64, d config.Document) 
 	if version <= s.Version() {
 		return nil
 	}
-	if err := d.Validate(); err != nil {
-		return err
-	}
-	n, err := s.config.Numbers(ctx, d)
-	if err != nil {
-		return fmt.Errorf("number scopes and plans: %w", err)
-	}
-	next, err := s.build(version, d, n)
+	made, err := s.compile(ctx, d)
 	if err != nil {
 		return err
 	}
-	if err := s.config.Resources.CheckUpstreams(d); err != nil { // it was right when it was stored: what this process is started with has changed
-		s.config.Log.Error("addresses of products are left out", "version", version, "cause", err)
-	}
+	next := made.set
+	s.report(version, made)
 	s.want(version)
 	start := s.config.Now()
 	for i, step := range s.steps(next) {
@@ -82,6 +56,23 @@ func (s *Server) Publish(ctx context.Context, version int64, d config.Document) 
 	s.metrics.published.Observe(s.config.Now().Sub(start).Seconds())
 	s.config.Log.Info("configuration published", "version", version, "routes", len(d.Routes), "took", s.config.Now().Sub(start).String())
 	return nil
+}
+
+// report says what of a version cannot be served as it is. It was right when it
+// was stored: the rules, or what this process is started with, have changed.
+func (s *Server) report(version int64, c compiled) {
+	if err := controlplane.Invalid(c.faults); err != nil {
+		s.config.Log.Error("objects of the configuration are left out or closed", "version", version, "cause", err)
+	}
+	err := s.config.Resources.CheckUpstreams(c.document)
+	if err != nil {
+		s.config.Log.Error("addresses of products are left out", "version", version, "cause", err)
+	}
+	faults := len(c.faults)
+	if e, ok := errors.AsType[*controlplane.Error](err); ok {
+		faults += len(e.Details)
+	}
+	s.metrics.faults.Set(float64(faults))
 }
 
 // want notes that a version is about to be served.
@@ -109,8 +100,12 @@ func (s *Server) steps(next *resources.Set) []func() error {
 	}
 }
 
-// offer serves what routes need: products, their addresses, and policies.
+// offer serves what routes need: products, with their secrets and addresses, and
+// policies.
 func (s *Server) offer(set *resources.Set) error {
+	if err := s.caches.set(resource.SecretType, asCollection(set.Secrets)); err != nil {
+		return err
+	}
 	if err := s.caches.set(resource.ClusterType, asCollection(set.Clusters)); err != nil {
 		return err
 	}
@@ -132,6 +127,7 @@ func overlap(old, next *resources.Set) *resources.Set {
 		Filters:   filters,
 		Clusters:  union(old.Clusters, next.Clusters),
 		Endpoints: union(old.Endpoints, next.Endpoints),
+		Secrets:   union(old.Secrets, next.Secrets),
 	}
 }
 

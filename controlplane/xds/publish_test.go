@@ -1,6 +1,7 @@
 package xds
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -11,9 +12,12 @@ import (
 	wasmfilter "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/wasm/v3"
 	discovery "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/controlplane/config"
+	"sluice.dev/sluice/controlplane/xds/resources"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/filters/policy"
 )
@@ -237,12 +241,35 @@ func TestWhatIsNotPublished(t *testing.T) {
 		t.Error("an older version was published")
 	}
 	bad := moved(t)
-	bad.Routes[0].Path = "health"
+	bad.Classes = nil
 	if err := s.Publish(t.Context(), 6, bad); controlplane.ErrorCode(err) != decision.InvalidRequest {
 		t.Errorf("%v", err)
 	}
 	if s.Version() != 5 || s.current.Clusters["voice"] != nil {
-		t.Error("a document with faults was published")
+		t.Error("a document of which nothing can be served was published")
+	}
+}
+
+// A version that newer rules find fault with is served all the same, to replicas
+// that start too: but for the object at fault.
+func TestOldFaultKeepsNothingElseFromEdges(t *testing.T) {
+	t.Parallel()
+	registry := prometheus.NewRegistry()
+	s, _ := newServer(t, Config{Metrics: registry})
+	d := moved(t)
+	at := slices.IndexFunc(d.Routes, func(r config.Route) bool { return r.Name == "streams.list" })
+	d.Routes[at].Timeout = "soon"
+	publish(t, s, 1, d)
+	if s.Version() != 1 || s.current.Clusters["voice"] == nil {
+		t.Errorf("version %d", s.Version())
+	}
+	i := slices.IndexFunc(s.current.Policy.Routes, func(r policy.Route) bool { return r.Name == "streams.list" })
+	if r := s.current.Policy.Routes[i]; r.Auth != policy.AuthNone || r.Product != "" {
+		t.Errorf("the route at fault is open: %+v", r)
+	}
+	want := "# HELP sluice_config_faults Faults of the version in force, for which objects are left out or closed.\n# TYPE sluice_config_faults gauge\nsluice_config_faults 1\n"
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "sluice_config_faults"); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -270,7 +297,7 @@ func TestCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	for what, change := range map[string]func(*config.Document){
-		"a fault of its own":         func(d *config.Document) { d.Routes[0].Path = "" },
+		"nothing to serve":           func(d *config.Document) { d.Classes = nil },
 		"an address that is missing": func(d *config.Document) { d.Products[0].Upstreams[0].Address = "${nowhere}" },
 	} {
 		d := document(t)
@@ -278,5 +305,43 @@ func TestCheck(t *testing.T) {
 		if err := s.Check(d); controlplane.ErrorCode(err) != decision.InvalidRequest {
 			t.Errorf("%s: %v", what, err)
 		}
+	}
+	if err := s.Check(moved(t)); err != nil || s.Version() != 0 {
+		t.Errorf("%v, version %d", err, s.Version())
+	}
+}
+
+// What was checked is what is published: it is compiled once, unless the numbers
+// of its scopes were not known then.
+func TestWhatWasCheckedIsCompiledOnce(t *testing.T) {
+	t.Parallel()
+	s, _ := newServer(t, Config{})
+	check := func(d config.Document) *resources.Set {
+		t.Helper()
+		if err := s.Check(d); err != nil {
+			t.Fatal(err)
+		}
+		return s.compiler.last.set
+	}
+	guessed := check(document(t))
+	shifted := func(_ context.Context, d config.Document) (config.Numbers, error) {
+		n := config.ProvisionalNumbers(d)
+		for name := range n.Plans {
+			n.Plans[name] += 100
+		}
+		return n, nil
+	}
+	s.config.Numbers = shifted
+	publish(t, s, 1, document(t))
+	if s.current == guessed || s.current.Policy.Plans[0].Number <= 100 {
+		t.Errorf("numbers that were guessed are served: %+v", s.current.Policy.Plans)
+	}
+	checked := check(moved(t))
+	publish(t, s, 2, moved(t))
+	if s.current != checked {
+		t.Error("it was compiled again")
+	}
+	if publish(t, s, 3, document(t)); s.current == checked {
+		t.Error("another document was not compiled")
 	}
 }

@@ -54,12 +54,13 @@ const VersionHeader = "sluice-config-version"
 // equal resources with equal versions, so an edge may move from one to another.
 type Server struct {
 	discovery.UnimplementedAggregatedDiscoveryServiceServer
-	config  Config
-	caches  *caches
-	fleet   *fleet
-	metrics metrics
-	streams delta.Server
-	stop    context.CancelFunc
+	config   Config
+	compiler compiler
+	caches   *caches
+	fleet    *fleet
+	metrics  metrics
+	streams  delta.Server
+	stop     context.CancelFunc
 
 	publishing sync.Mutex // held while a version is being published
 
@@ -82,7 +83,7 @@ func New(c Config) *Server {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	m := newMetrics(c.Metrics)
-	s := &Server{config: c, caches: newCaches(), fleet: newFleet(c.Now, c.Log, m), metrics: m, stop: stop}
+	s := &Server{config: c, compiler: compiler{options: c.Resources}, caches: newCaches(), fleet: newFleet(c.Now, c.Log, m), metrics: m, stop: stop}
 	s.streams = delta.NewServer(ctx, s.caches, callbacks{s.fleet})
 	return s
 }

@@ -34,7 +34,7 @@ type EdgeStatus struct {
 // TypeStatus is EdgeStatus for one type of resource. Wanted and Held are
 // digests of the versions of its resources: equal when the edge is current.
 type TypeStatus struct {
-	Type      string   `json:"type"`         // listeners, routes, clusters, endpoints or filters
+	Type      string   `json:"type"`         // listeners, routes, clusters, endpoints, filters or secrets
 	Version   int64    `json:"version_held"` // newest version of which it held all
 	Wanted    string   `json:"wanted"`
 	Held      string   `json:"held"`
@@ -142,7 +142,7 @@ func digest(v versions) string {
 
 var typeNames = map[string]string{
 	resource.ListenerType: "listeners", resource.RouteType: "routes", resource.ClusterType: "clusters",
-	resource.EndpointType: "endpoints", resource.ExtensionConfigType: "filters",
+	resource.EndpointType: "endpoints", resource.ExtensionConfigType: "filters", resource.SecretType: "secrets",
 }
 
 func shortType(url string) string {

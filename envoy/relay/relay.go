@@ -47,6 +47,9 @@ type Config struct {
 	Token string
 	// Edge is the name of this edge, and Build the agent's version, for reports.
 	Edge, Build string
+	// Outdated names files that were changed since Envoy was started from them, for
+	// reports; nil: none.
+	Outdated func() []string
 	// Dir is the state folder; it is made if it is not there.
 	Dir string
 	// MaxAge is how old a saved state may be. 0: DefaultMaxAge.

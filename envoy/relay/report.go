@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -37,11 +38,17 @@ type Status struct {
 	Limits       string  `json:"limits"`             // how it limits: Shared, Share or Alone
 	LimitsEdges  uint32  `json:"limits_edges"`       // that share limits, as far as it knows; 0: it does not
 	LimitsAge    float64 `json:"limits_age_seconds"` // since it heard what the others have counted; -1: never
+	// Outdated names files, Envoy's binary or filters, that were changed since the
+	// Envoy that runs was started from them.
+	Outdated []string `json:"outdated,omitempty"`
 }
 
 // Status returns the state of the edge now.
 func (r *Relay) Status() Status {
 	s := Status{Edge: r.cfg.Edge, Build: r.cfg.Build, State: r.state(), Uptime: r.cfg.Now().Sub(r.began).Seconds()}
+	if r.cfg.Outdated != nil {
+		s.Outdated = r.cfg.Outdated()
+	}
 	if r.age.known() {
 		s.StateAge = r.age.now().Seconds()
 	}
@@ -80,12 +87,15 @@ func (r *Relay) report(ctx context.Context) {
 	var at time.Time
 	for pause.For(ctx, lookEvery) {
 		s := r.Status()
-		same := s.State == said.State && s.EnvoyEpoch == said.EnvoyEpoch && s.Limits == said.Limits
+		same := s.State == said.State && s.EnvoyEpoch == said.EnvoyEpoch && s.Limits == said.Limits && slices.Equal(s.Outdated, said.Outdated)
 		if same && r.cfg.Now().Sub(at) < r.cfg.Report {
 			continue
 		}
 		if !same {
 			r.cfg.Log.Info("state of the edge", "state", s.State, "position", s.FeedPosition, "limits", s.Limits)
+			if len(s.Outdated) > 0 {
+				r.cfg.Log.Warn("Envoy runs with other files than are there now: SIGHUP lets one with those take over", "files", s.Outdated)
+			}
 		}
 		said, at = s, r.cfg.Now()
 		r.send(ctx, s)
@@ -139,5 +149,6 @@ func (r *Relay) Collect(c chan<- prometheus.Metric) {
 	gauge("limits_age_seconds", "Since the edge last heard what the others have counted; -1: never.", s.LimitsAge)
 	gauge("state_age_seconds", "Since a replica last confirmed what the edge holds.", s.StateAge)
 	gauge("feed_position", "Position of the key feed that Envoy holds.", float64(s.FeedPosition))
+	gauge("outdated_files", "Files that were changed since the present Envoy was started from them.", float64(len(s.Outdated)))
 	gauge("envoy_epoch", "Envoys that were started before the present one.", float64(s.EnvoyEpoch))
 }

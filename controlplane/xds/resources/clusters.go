@@ -35,7 +35,7 @@ func (s *Set) addProduct(p config.Product) error {
 	if err != nil {
 		return fmt.Errorf("product %s: %w", p.Name, err)
 	}
-	c, err := newCluster(p)
+	c, err := s.newCluster(p)
 	if err != nil {
 		return fmt.Errorf("product %s: %w", p.Name, err)
 	}
@@ -94,7 +94,7 @@ func (s *Set) endpoints(p config.Product) (load *endpoint.ClusterLoadAssignment,
 	return &endpoint.ClusterLoadAssignment{ClusterName: p.Name, Endpoints: []*endpoint.LocalityLbEndpoints{group}}, numeric, nil
 }
 
-func newCluster(p config.Product) (*cluster.Cluster, error) {
+func (s *Set) newCluster(p config.Product) (*cluster.Cluster, error) {
 	c := &cluster.Cluster{
 		Name:                          p.Name,
 		ConnectTimeout:                durationpb.New(p.ConnectTimeout.Or(defaultConnectTimeout)),
@@ -116,7 +116,7 @@ func newCluster(p config.Product) (*cluster.Cluster, error) {
 	}
 	if p.TLS != nil {
 		var err error
-		if c.TransportSocket, err = upstreamTLS(*p.TLS, p.HTTP2); err != nil {
+		if c.TransportSocket, err = s.upstreamTLS(p.Name, *p.TLS, p.HTTP2); err != nil {
 			return nil, err
 		}
 	}

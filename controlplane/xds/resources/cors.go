@@ -113,7 +113,7 @@ func safeRegex(expr string) *matcher.StringMatcher {
 // that may not gets an answer without the headers that would allow it. The
 // filter answers all: it wants a route to somewhere, and nothing goes there.
 func (s *Set) preflight(r config.Route, p config.Pattern, c config.CORS) *route.Route {
-	m := match(r, p, "OPTIONS")
+	m := match(r, p)
 	m.Headers = append(m.Headers, header("origin", nil))
 	var asked *matcher.StringMatcher
 	if methods := r.Matches(); len(methods) > 0 {

@@ -68,6 +68,7 @@ func TestGoldens(t *testing.T) {
 	golden(t, "clusters", s.Clusters)
 	golden(t, "endpoints", s.Endpoints)
 	golden(t, "filters", s.Filters)
+	golden(t, "secrets", s.Secrets)
 }
 
 // golden compares resources with a file. protojson varies its spaces on

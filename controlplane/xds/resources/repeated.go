@@ -21,23 +21,36 @@ func onlySingle(on *tree.Matcher_OnMatch) *tree.Matcher {
 	}
 	return &tree.Matcher{
 		MatcherType: &tree.Matcher_MatcherList_{MatcherList: &tree.Matcher_MatcherList{Matchers: []*tree.Matcher_MatcherList_FieldMatcher{{
-			Predicate: &tree.Matcher_MatcherList_Predicate{MatchType: &tree.Matcher_MatcherList_Predicate_OrMatcher{
-				OrMatcher: &tree.Matcher_MatcherList_Predicate_PredicateList{Predicate: several},
-			}},
-			OnMatch: take(&route.RouteList{Routes: []*route.Route{direct(config.Repeated, "/", 400)}}),
+			Predicate: anyOf(several...),
+			OnMatch:   take(&route.RouteList{Routes: []*route.Route{direct(config.Repeated, "/", 400)}}),
 		}}}},
 		OnNoMatch: on,
 	}
 }
 
+// anyOf is true when one of some predicates is.
+func anyOf(predicates ...*tree.Matcher_MatcherList_Predicate) *tree.Matcher_MatcherList_Predicate {
+	return &tree.Matcher_MatcherList_Predicate{MatchType: &tree.Matcher_MatcherList_Predicate_OrMatcher{
+		OrMatcher: &tree.Matcher_MatcherList_Predicate_PredicateList{Predicate: predicates},
+	}}
+}
+
 // contains is true when a header has the text in it.
 func contains(name, text string) *tree.Matcher_MatcherList_Predicate {
+	return predicate(name, &tree.StringMatcher{MatchPattern: &tree.StringMatcher_Contains{Contains: text}})
+}
+
+// equals is true when a header is the text.
+func equals(name, text string) *tree.Matcher_MatcherList_Predicate {
+	return predicate(name, &tree.StringMatcher{MatchPattern: &tree.StringMatcher_Exact{Exact: text}})
+}
+
+// predicate is true when m matches a header.
+func predicate(name string, m *tree.StringMatcher) *tree.Matcher_MatcherList_Predicate {
 	return &tree.Matcher_MatcherList_Predicate{MatchType: &tree.Matcher_MatcherList_Predicate_SinglePredicate_{
 		SinglePredicate: &tree.Matcher_MatcherList_Predicate_SinglePredicate{
-			Input: headerInput(name),
-			Matcher: &tree.Matcher_MatcherList_Predicate_SinglePredicate_ValueMatch{ValueMatch: &tree.StringMatcher{
-				MatchPattern: &tree.StringMatcher_Contains{Contains: text},
-			}},
+			Input:   headerInput(name),
+			Matcher: &tree.Matcher_MatcherList_Predicate_SinglePredicate_ValueMatch{ValueMatch: m},
 		},
 	}}
 }

@@ -11,6 +11,7 @@ import (
 	endpoint "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	listener "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	route "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	"sluice.dev/sluice/controlplane/config"
 	"sluice.dev/sluice/filters/policy"
 )
@@ -41,6 +42,8 @@ type Set struct {
 	Routes    map[string]*route.RouteConfiguration
 	Clusters  map[string]*cluster.Cluster
 	Endpoints map[string]*endpoint.ClusterLoadAssignment
+	// Secrets name files of the edges' machines; what is in those no replica knows.
+	Secrets map[string]*tlsv3.Secret
 
 	doc      config.Document
 	opts     Options
@@ -69,6 +72,7 @@ func Build(d config.Document, p *policy.Policy, o Options) (*Set, error) {
 		Routes:    map[string]*route.RouteConfiguration{},
 		Clusters:  map[string]*cluster.Cluster{},
 		Endpoints: map[string]*endpoint.ClusterLoadAssignment{},
+		Secrets:   map[string]*tlsv3.Secret{},
 	}
 	s.products, s.keys = make(map[string]config.Product, len(d.Products)), make(map[string]string, len(p.Routes))
 	for i := range p.Routes {

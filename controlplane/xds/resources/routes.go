@@ -9,6 +9,7 @@ import (
 	core "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	route "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	matcher "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/structpb"
@@ -34,7 +35,7 @@ func (s *Set) routeTable(listener string) (*route.RouteConfiguration, error) {
 	if err != nil {
 		return nil, err
 	}
-	vh := &route.VirtualHost{Name: "all", Domains: []string{"*"}, Matcher: onlySingle(arrange(routes))}
+	vh := &route.VirtualHost{Name: "all", Domains: []string{"*"}, RetryPolicy: usualRetries, Matcher: onlySingle(readsFirst(routes))}
 	return &route.RouteConfiguration{
 		Name:                           listener,
 		VirtualHosts:                   []*route.VirtualHost{vh},
@@ -74,10 +75,10 @@ func (s *Set) ordered(listener string) ([]branched, error) {
 	var routes []branched
 	for _, e := range entries {
 		if c := s.corsOf(e.route); c != nil {
-			routes = append(routes, branched{start(e.pattern), s.preflight(e.route, e.pattern, *c)})
+			routes = append(routes, branched{start(e.pattern), "OPTIONS", s.preflight(e.route, e.pattern, *c)})
 		}
 		for _, m := range methods(e.route) {
-			routes = append(routes, branched{start(e.pattern), s.route(e.route, e.pattern, m)})
+			routes = append(routes, branched{start(e.pattern), m, s.route(e.route, e.pattern, m)})
 		}
 	}
 	return append(routes, catchAll(listener)...), nil
@@ -97,9 +98,9 @@ func methodsRank(r config.Route) int {
 func catchAll(listener string) []branched {
 	tunnel := direct(config.Absent, "/", 404)
 	tunnel.Match = &route.RouteMatch{PathSpecifier: &route.RouteMatch_ConnectMatcher_{ConnectMatcher: &route.RouteMatch_ConnectMatcher{}}}
-	last := []branched{{"/", direct(config.Absent, "/", 404)}, {"/", tunnel}} // CONNECT has no path to match
+	last := []branched{{"/", "", direct(config.Absent, "/", 404)}, {"/", "", tunnel}} // CONNECT has no path to match
 	if listener == config.Gateway {
-		return slices.Insert(last, 0, branched{"/v1/", direct(config.Unmapped, "/v1/", 403)})
+		return slices.Insert(last, 0, branched{"/v1/", "", direct(config.Unmapped, "/v1/", 403)})
 	}
 	return last
 }
@@ -114,12 +115,16 @@ func direct(name, path string, status uint32) *route.Route {
 }
 
 // methods returns the methods of r, each of which gets an Envoy route of its
-// own: that is cheaper than one with an expression. "" stands for all.
+// own: that is cheaper than one with an expression. GET is HEAD too, and "" stands
+// for all.
 func methods(r config.Route) []string {
 	if len(r.Methods) == 0 {
 		return []string{""}
 	}
-	return r.Matches()
+	if slices.Contains(r.Methods, "GET") {
+		return slices.DeleteFunc(slices.Clone(r.Methods), func(m string) bool { return m == "HEAD" })
+	}
+	return r.Methods
 }
 
 // credentials are the headers that the edge judges and products do not get. A
@@ -127,7 +132,7 @@ func methods(r config.Route) []string {
 var credentials = []string{"authorization", "x-payment", "payment-signature"}
 
 func (s *Set) route(r config.Route, p config.Pattern, method string) *route.Route {
-	out := &route.Route{Name: s.keys[r.Name], Match: match(r, p, method), Metadata: named(r.Name)}
+	out := &route.Route{Name: s.keys[r.Name], Match: match(r, p), Metadata: named(r.Name)}
 	filters := map[string]*anypb.Any{}
 	if r.ChatCaps {
 		out.RequestBodyBufferLimit = wrapperspb.UInt64(cmp.Or(r.BodyLimit, config.DefaultHeld))
@@ -171,9 +176,8 @@ func respond(out *route.Route, r config.Respond) {
 	out.Action = &route.Route_DirectResponse{DirectResponse: direct}
 }
 
-// match compares the method, then hosts and headers, then the path: by bytes
-// where it allows that.
-func match(r config.Route, p config.Pattern, method string) *route.RouteMatch {
+// match compares hosts and headers, then the path: by bytes where it allows that.
+func match(r config.Route, p config.Pattern) *route.RouteMatch {
 	m := &route.RouteMatch{}
 	prefix, onlyPrefix := p.Prefix()
 	switch {
@@ -183,9 +187,6 @@ func match(r config.Route, p config.Pattern, method string) *route.RouteMatch {
 		m.PathSpecifier = &route.RouteMatch_Prefix{Prefix: prefix}
 	default:
 		m.PathSpecifier = &route.RouteMatch_SafeRegex{SafeRegex: &matcher.RegexMatcher{Regex: p.Regexp()}}
-	}
-	if method != "" {
-		m.Headers = []*route.HeaderMatcher{headerMatch(config.HeaderMatch{Name: ":method", Value: method})}
 	}
 	if len(r.Hosts) > 0 {
 		m.Headers = append(m.Headers, hostMatch(r.Hosts))
@@ -203,13 +204,26 @@ func (s *Set) action(r config.Route, method string) *route.RouteAction {
 		ClusterNotFoundResponseCode: route.RouteAction_SERVICE_UNAVAILABLE,
 		Timeout:                     durationpb.New(timeout),
 		IdleTimeout:                 durationpb.New(max(stalled, timeout+time.Second)),
-		RetryPolicy:                 retries(s.products[r.Product], method),
+		RetryPolicy:                 unusual(retries(s.products[r.Product], method)),
 	}
 	if r.Streaming {
 		a.Timeout = durationpb.New(0)
 		a.IdleTimeout = durationpb.New(r.Timeout.Or(defaultStreamIdle))
 	}
 	return a
+}
+
+// usualRetries are those of routes that read, of products that say nothing about
+// it. They stand once in a table: an edge takes 3 µs to read a policy.
+var usualRetries = retries(config.Product{}, "GET")
+
+// unusual returns p for a route that must have its own, and nil where it is the
+// usual one.
+func unusual(p *route.RetryPolicy) *route.RetryPolicy {
+	if proto.Equal(p, usualRetries) {
+		return nil
+	}
+	return p
 }
 
 // retries lets a request be sent again when the product cannot have seen it;
@@ -220,7 +234,7 @@ func retries(p config.Product, method string) *route.RetryPolicy {
 		n = *p.Retries
 	}
 	if n == 0 {
-		return nil
+		return &route.RetryPolicy{}
 	}
 	on := "connect-failure,refused-stream,reset-before-request"
 	var statuses []uint32

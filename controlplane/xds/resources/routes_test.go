@@ -24,8 +24,17 @@ func compiled(t *testing.T, r config.Route) []*route.Route {
 		Products: []config.Product{{Name: "media", Upstreams: []config.Upstream{{Address: "10.0.0.1:80"}}}},
 		Routes:   []config.Route{r},
 	}
-	rc := build(t, d, Options{}).Routes[r.ListenerName()]
-	return slices.DeleteFunc(flat(t, rc.VirtualHosts[0]), func(r *route.Route) bool { return !strings.HasPrefix(r.Name, "it@") })
+	sorted, err := build(t, d, Options{}).ordered(r.ListenerName())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []*route.Route
+	for _, b := range ofMethods(sorted) {
+		if strings.HasPrefix(b.route.Name, "it@") {
+			list = append(list, b.route)
+		}
+	}
+	return list
 }
 
 func TestProductSeesTheCredentialOnlyWhereTheRouteSaysSo(t *testing.T) {
@@ -75,13 +84,18 @@ func TestRetries(t *testing.T) {
 		if len(r.Match.Headers) > 0 {
 			method = r.Match.Headers[0].GetStringMatch().GetExact()
 		}
-		on := strings.Split(r.GetRoute().RetryPolicy.RetryOn, ",")
+		own := r.GetRoute().RetryPolicy
+		if own == nil {
+			own = usualRetries
+		}
+		on := strings.Split(own.RetryOn, ",")
 		if !slices.Contains(on, "connect-failure") || slices.Contains(on, "reset") != safe[method] || slices.Contains(on, "5xx") {
 			t.Errorf("%q is sent again on %v", method, on)
 		}
 	}
-	if retries(config.Product{Retries: new(uint32)}, "GET") != nil {
-		t.Error("retries that are turned off")
+	// An empty policy of the route, since none would be the table's.
+	if off := retries(config.Product{Retries: new(uint32)}, "GET"); off == nil || off.RetryOn != "" || unusual(off) == nil {
+		t.Errorf("retries that are turned off: %v", off)
 	}
 }
 

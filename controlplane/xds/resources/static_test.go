@@ -10,8 +10,10 @@ import (
 
 	bootstrap "github.com/envoyproxy/go-control-plane/envoy/config/bootstrap/v3"
 	cluster "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	core "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	listener "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	hcm "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 )
@@ -36,12 +38,15 @@ func static(t *testing.T, s *Set, a Addresses) string {
 		b.StaticResources.Listeners = append(b.StaticResources.Listeners, inline(t, s, name, l))
 	}
 	for name, c := range s.Clusters {
-		c = proto.CloneOf(c)
+		c = withStaticSecrets(t, proto.CloneOf(c))
 		if load, ok := s.Endpoints[name]; ok {
 			c.ClusterDiscoveryType, c.EdsClusterConfig = &cluster.Cluster_Type{Type: cluster.Cluster_STATIC}, nil
 			c.LoadAssignment = load
 		}
 		b.StaticResources.Clusters = append(b.StaticResources.Clusters, c)
+	}
+	for _, secret := range s.Secrets {
+		b.StaticResources.Secrets = append(b.StaticResources.Secrets, secret)
 	}
 	dir := t.TempDir()
 	js, err := protojson.Marshal(b)
@@ -56,6 +61,27 @@ func static(t *testing.T, s *Set, a Addresses) string {
 		t.Fatal(err)
 	}
 	return file
+}
+
+// withStaticSecrets has c take its secrets from the bootstrap.
+func withStaticSecrets(t *testing.T, c *cluster.Cluster) *cluster.Cluster {
+	t.Helper()
+	if c.TransportSocket == nil {
+		return c
+	}
+	up := &tlsv3.UpstreamTlsContext{}
+	if err := c.TransportSocket.GetTypedConfig().UnmarshalTo(up); err != nil {
+		t.Fatal(err)
+	}
+	own := up.CommonTlsContext.TlsCertificateSdsSecretConfigs
+	if ca := up.CommonTlsContext.GetCombinedValidationContext(); ca != nil {
+		own = append(own[:len(own):len(own)], ca.ValidationContextSdsSecretConfig)
+	}
+	for _, secret := range own {
+		secret.SdsConfig = nil
+	}
+	c.TransportSocket.ConfigType = &core.TransportSocket_TypedConfig{TypedConfig: pack(up)}
+	return c
 }
 
 // inline puts the routes and filters of s into l.

@@ -65,7 +65,7 @@ func (s *Set) addTraces() error {
 	if u.Scheme == "https" {
 		p.TLS = &config.TLS{ServerName: u.Hostname()}
 	}
-	c, err := newCluster(p)
+	c, err := s.newCluster(p)
 	if err != nil {
 		return err
 	}

@@ -25,10 +25,63 @@ const (
 	treeCopies = 4
 )
 
-// branched is a route with the text that every path it matches begins with.
+// branched is a route with the text that every path it matches begins with, and
+// the method that it is for: GET is HEAD too, and none is all. The route itself
+// does not ask for the method.
 type branched struct {
-	start string
-	route *route.Route
+	start, method string
+	route         *route.Route
+}
+
+// ofMethods returns the routes, in their order, that ask for their methods.
+func ofMethods(routes []branched) []branched {
+	var out []branched
+	for _, r := range routes {
+		switch r.method {
+		case "":
+			out = append(out, r)
+		case "GET":
+			out = append(out, r.asking("GET"), r.asking("HEAD"))
+		default:
+			out = append(out, r.asking(r.method))
+		}
+	}
+	return out
+}
+
+// asking returns a copy of r that asks for a method before all else.
+func (r branched) asking(method string) branched {
+	r.route = proto.CloneOf(r.route)
+	r.route.Match.Headers = slices.Insert(r.route.Match.Headers, 0, headerMatch(config.HeaderMatch{Name: ":method", Value: method}))
+	return r
+}
+
+// readsFirst parts a table in two, for requests that read and for all others,
+// where most routes are for one of them. In the first no route asks for GET or
+// HEAD; otherwise each that is for GET would be there twice.
+func readsFirst(routes []branched) *tree.Matcher_OnMatch {
+	var reads, others []branched
+	for _, r := range routes {
+		switch r.method {
+		case "GET":
+			reads = append(reads, r)
+		case "HEAD":
+			reads = append(reads, r.asking("HEAD"))
+		case "":
+			reads, others = append(reads, r), append(others, r)
+		default:
+			others = append(others, r.asking(r.method))
+		}
+	}
+	if len(reads)+len(others) > len(routes)+len(routes)/2 {
+		return arrange(ofMethods(routes))
+	}
+	return &tree.Matcher_OnMatch{OnMatch: &tree.Matcher_OnMatch_Matcher{Matcher: &tree.Matcher{
+		MatcherType: &tree.Matcher_MatcherList_{MatcherList: &tree.Matcher_MatcherList{Matchers: []*tree.Matcher_MatcherList_FieldMatcher{
+			{Predicate: anyOf(equals(":method", "GET"), equals(":method", "HEAD")), OnMatch: arrange(reads)},
+		}}},
+		OnNoMatch: arrange(others),
+	}}}
 }
 
 // start returns the text that all paths of p begin with.
