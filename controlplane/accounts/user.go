@@ -81,6 +81,11 @@ func (s Store) UserByEmail(ctx context.Context, email string) (User, error) {
 	return OneUser(ctx, s.DB, "find user", `SELECT `+UserColumns+` FROM users u WHERE email = $1 AND removed_at IS NULL`, NormalEmail(email))
 }
 
+// User returns one who has not been removed; not_found otherwise.
+func (s Store) User(ctx context.Context, id string) (User, error) {
+	return OneUser(ctx, s.DB, "find user", `SELECT `+UserColumns+` FROM users u WHERE id = $1 AND removed_at IS NULL`, id)
+}
+
 // NormalEmail is the form in which addresses are stored and compared.
 func NormalEmail(email string) string { return strings.ToLower(strings.TrimSpace(email)) }
 

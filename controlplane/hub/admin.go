@@ -41,8 +41,8 @@ func (a Admin) Routes(r chi.Router) {
 	r.Post("/x402/accounts/{address}/fund", a.Respond.Handle(a.fund))
 }
 
-// shown is a payment as operators see it.
-type shown struct {
+// Listed is a payment as operators see it.
+type Listed struct {
 	ID          string        `json:"id"`
 	State       payment.State `json:"state"`
 	Reason      x402.Reason   `json:"reason"`
@@ -61,16 +61,16 @@ type shown struct {
 	EndedAt     *time.Time    `json:"ended_at"`
 }
 
-func show(p payment.Payment) shown {
-	return shown{
+func show(p payment.Payment) Listed {
+	return Listed{
 		ID: p.ID, State: p.State, Reason: p.Reason, Route: p.Route, Account: p.Account, Resource: p.Requirement.Resource, Network: p.Network,
 		Asset: p.Domain.Token.String(), Payer: p.From, PayTo: p.To, Amount: string(p.Value), Nonce: p.Nonce, Transaction: p.Transaction,
 		RequestID: p.RequestID, CreatedAt: p.CreatedAt.UTC(), EndedAt: p.EndedAt,
 	}
 }
 
-// revenue is what a route has earned by settled payments.
-type revenue struct {
+// Revenue is what a route has earned by settled payments.
+type Revenue struct {
 	Route    string `json:"route"`
 	Network  string `json:"network"`
 	Asset    string `json:"asset"`
@@ -78,10 +78,10 @@ type revenue struct {
 	Amount   string `json:"amount"` // in the token's smallest units
 }
 
-// payments is the answer of GET payments.
-type payments struct {
-	paging.List[shown]
-	Revenue []revenue `json:"revenue"` // of all payments that match, not of the page only
+// Payments is the answer of GET payments.
+type Payments struct {
+	paging.List[Listed]
+	Revenue []Revenue `json:"revenue"` // of all payments that match, not of the page only
 }
 
 var states = []payment.State{payment.Granted, payment.Settling, payment.Settled, payment.Failed, payment.Released, payment.Abandoned, payment.Unresolved}
@@ -101,7 +101,7 @@ func (a Admin) list(w http.ResponseWriter, r *http.Request) error {
 	if err := controlplane.Invalid(details); err != nil {
 		return err
 	}
-	answer, err := a.find(r.Context(), page, q.Get("route"), state, payer)
+	answer, err := a.Find(r.Context(), page, q.Get("route"), state, payer)
 	if err != nil {
 		return fmt.Errorf("list payments: %w", postgres.Unreachable(err))
 	}
@@ -109,8 +109,9 @@ func (a Admin) list(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// find reads one page of the payments that match, and their revenue.
-func (a Admin) find(ctx context.Context, page paging.Page, route, state, payer string) (p payments, err error) {
+// Find reads one page of the payments with a route, state and payer, newest first,
+// and the revenue of all of them; empty: any.
+func (a Admin) Find(ctx context.Context, page paging.Page, route, state, payer string) (p Payments, err error) {
 	const matching = ` FROM x402_payments WHERE ($1 = '' OR route = $1) AND ($2 = '' OR state = $2) AND ($3 = '' OR payer = $3)`
 	var total int
 	if err := a.DB.QueryRow(ctx, `SELECT count(*)`+matching, route, state, payer).Scan(&total); err != nil {
@@ -120,7 +121,7 @@ func (a Admin) find(ctx context.Context, page paging.Page, route, state, payer s
 	if err != nil {
 		return p, err
 	}
-	list, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (shown, error) {
+	list, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (Listed, error) {
 		p, err := scan(r)
 		return show(p), err
 	})
@@ -131,11 +132,11 @@ func (a Admin) find(ctx context.Context, page paging.Page, route, state, payer s
 	if err != nil {
 		return p, err
 	}
-	earned, err := pgx.CollectRows(rows, pgx.RowToStructByPos[revenue])
+	earned, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Revenue])
 	if earned == nil {
-		earned = []revenue{}
+		earned = []Revenue{}
 	}
-	return payments{paging.Of(list, page, total), earned}, err
+	return Payments{paging.Of(list, page, total), earned}, err
 }
 
 // account reads the address in the path, and takes the configured token.

@@ -30,9 +30,10 @@ var columns = []struct {
 	column, kind string
 }{{Product, "product", "text"}, {Route, "route", "text"}, {Key, "key_id", "text"}, {Status, "class", "smallint"}}
 
-// Query asks for the usage of one account.
+// Query asks for the usage of one account, or of all together.
 type Query struct {
 	Account  string
+	All      bool      // in place of Account: everybody, also who was not known
 	From, To time.Time // To is not included
 	Grain    Grain
 	By       []Dimension
@@ -72,8 +73,13 @@ func (s Store) Series(ctx context.Context, q Query) (list []Usage, total int, er
 		}
 		dimensions += column + ", "
 	}
+	of := "account_id = $1"
+	if q.All {
+		of = "$1 = ''"
+		q.Account = ""
+	}
 	rows, _ := s.DB.Query(ctx, `SELECT date_trunc($4, at, 'UTC'), `+dimensions+sums+`, count(*) OVER ()
-		FROM usage_counts, usage_progress WHERE account_id = $1 AND at >= $2 AND at < $3 AND (`+held(q.Grain)+`)
+		FROM usage_counts, usage_progress WHERE `+of+` AND at >= $2 AND at < $3 AND (`+held(q.Grain)+`)
 		GROUP BY `+group+` ORDER BY `+group+` LIMIT $5 OFFSET $6`,
 		q.Account, q.From, q.To, q.Grain.String(), q.Page.Limit, q.Page.Offset)
 	list, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (Usage, error) {

@@ -174,24 +174,24 @@ type answer struct {
 	body string
 }
 
-// browser keeps cookies and follows no redirect by itself.
-type browser struct {
+// visitor keeps cookies and follows no redirect by itself.
+type visitor struct {
 	*http.Client
 	t    *testing.T
 	base string
 }
 
-func (b *bundle) browser(t *testing.T) browser {
+func (b *bundle) browser(t *testing.T) visitor {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return browser{&http.Client{Jar: jar, CheckRedirect: stay}, t, b.url}
+	return visitor{&http.Client{Jar: jar, CheckRedirect: stay}, t, b.url}
 }
 
-func (br browser) do(r *http.Request) answer {
+func (br visitor) do(r *http.Request) answer {
 	br.t.Helper()
 	res, err := br.Do(r)
 	if err != nil {
@@ -205,7 +205,7 @@ func (br browser) do(r *http.Request) answer {
 	return answer{res, string(body)}
 }
 
-func (br browser) get(address string) answer {
+func (br visitor) get(address string) answer {
 	br.t.Helper()
 	if strings.HasPrefix(address, "/") {
 		address = br.base + address
@@ -217,7 +217,7 @@ func (br browser) get(address string) answer {
 	return br.do(r)
 }
 
-func (br browser) post(path string, form url.Values, headers ...string) answer {
+func (br visitor) post(path string, form url.Values, headers ...string) answer {
 	br.t.Helper()
 	r, err := http.NewRequestWithContext(br.t.Context(), http.MethodPost, br.base+path, strings.NewReader(form.Encode()))
 	if err != nil {
@@ -246,7 +246,7 @@ func (a answer) form(more ...string) url.Values {
 
 // consentPage signs in at an authorization address and returns the page that
 // asks.
-func (br browser) consentPage(address, email string) answer {
+func (br visitor) consentPage(address, email string) answer {
 	br.t.Helper()
 	page := br.get(address)
 	if strings.Contains(page.body, `type="password"`) {
@@ -259,7 +259,7 @@ func (br browser) consentPage(address, email string) answer {
 }
 
 // allow goes the whole way and returns the query of the redirect.
-func (br browser) allow(address string) url.Values {
+func (br visitor) allow(address string) url.Values {
 	br.t.Helper()
 	page := br.consentPage(address, email)
 	return landed(br.t, br.post("/oauth/consent", page.form("answer", "allow")))

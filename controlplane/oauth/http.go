@@ -6,9 +6,11 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/controlplane/browser"
 	"sluice.dev/sluice/controlplane/oauth/page"
 	"sluice.dev/sluice/controlplane/oauth/rules"
 	"sluice.dev/sluice/controlplane/respond"
@@ -19,7 +21,14 @@ import (
 type handlers struct {
 	service *Service
 	respond respond.Adapter
-	guard   guard
+	guard   browser.Guard
+}
+
+// newGuard keeps the cookies of our pages. SameSite is lax, not strict: people come
+// to the authorization endpoint by a link on the site of the client. Only an http
+// issuer, as on a local stack, gets cookies that are not Secure.
+func newGuard(c Config) browser.Guard {
+	return browser.Guard{Secure: strings.HasPrefix(c.Issuer, "https://"), Path: "/oauth", Name: "sluice-", SameSite: http.SameSiteLaxMode, Sessions: c.Sessions}
 }
 
 // Routes returns the routes for everyone: the pages, the endpoints for clients

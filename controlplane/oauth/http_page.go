@@ -4,9 +4,9 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
-	"time"
 
 	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/controlplane/browser"
 	"sluice.dev/sluice/controlplane/identity"
 	"sluice.dev/sluice/controlplane/oauth/page"
 	"sluice.dev/sluice/controlplane/oauth/rules"
@@ -24,16 +24,16 @@ func (h handlers) authorize(w http.ResponseWriter, r *http.Request) error {
 	if bad != nil {
 		return h.back(w, a, [2]string{"error", bad.Code}, [2]string{"error_description", bad.Description})
 	}
-	c, ok, err := h.guard.session(r)
+	c, ok, err := h.guard.Session(r)
 	if err != nil {
 		return err
 	}
-	secret := h.guard.formSecret(w, r)
+	secret := h.guard.FormSecret(w, r)
 	if !ok {
-		form := page.Form{Token: token(secret, "", a.raw), Request: a.raw}
+		form := page.Form{Token: browser.Token(secret, "", a.raw), Request: a.raw}
 		return page.Write(w, http.StatusOK, page.SignIn{Form: form, App: a.app.Name})
 	}
-	view := page.Consent{Form: page.Form{Token: token(secret, c.ID, a.raw), Request: a.raw}, App: a.app.Name}
+	view := page.Consent{Form: page.Form{Token: browser.Token(secret, c.ID, a.raw), Request: a.raw}, App: a.app.Name}
 	if view.Email, view.Account, err = h.service.person(r.Context(), c.Subject); err != nil {
 		return err
 	}
@@ -90,12 +90,12 @@ func (h handlers) read(w http.ResponseWriter, r *http.Request, signedIn bool) (s
 		return s, err
 	}
 	if signedIn {
-		if s.claims, _, err = h.guard.session(r); err != nil {
+		if s.claims, _, err = h.guard.Session(r); err != nil {
 			return s, err
 		}
 	}
 	request := s.form.Get("request")
-	if !h.guard.genuine(r, s.claims.ID, request, s.form.Get("token")) {
+	if !h.guard.Genuine(r, s.claims.ID, request, s.form.Get("token")) {
 		return s, &rules.Error{Code: rules.InvalidRequest, Description: "The page was too old, or your browser does not keep cookies."}
 	}
 	a, bad, err := h.service.readAsk(r.Context(), request)
@@ -121,7 +121,7 @@ func (h handlers) signIn(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return h.signInAgain(w, r, s, err)
 	}
-	h.guard.set(w, "session", made.Token, time.Duration(made.ExpiresIn)*time.Second)
+	h.guard.Enter(w, made)
 	return seeOther(w, "/oauth/authorize?"+s.raw)
 }
 
@@ -135,7 +135,7 @@ func (h handlers) signInAgain(w http.ResponseWriter, r *http.Request, s sent, er
 		w.Header().Set("Retry-After", strconv.Itoa(e.RetryAfter))
 	}
 	status := decision.Lookup(e.Code).Status
-	form := page.Form{Token: token(h.guard.formSecret(w, r), "", s.raw), Request: s.raw}
+	form := page.Form{Token: browser.Token(h.guard.FormSecret(w, r), "", s.raw), Request: s.raw}
 	return page.Write(w, status, page.SignIn{Form: form, App: s.app.Name, Email: s.form.Get("email"), Problem: e.Message})
 }
 
@@ -172,6 +172,6 @@ func (h handlers) signOut(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	h.guard.clear(w)
+	h.guard.Leave(w)
 	return seeOther(w, "/oauth/authorize?"+s.raw)
 }

@@ -3,6 +3,7 @@ package oauth
 import (
 	"encoding/base64"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -62,7 +63,9 @@ func TestPagesAreGuarded(t *testing.T) {
 func TestCookiesOfASecureIssuerAreSecure(t *testing.T) {
 	t.Parallel()
 	g := newGuard(Config{Issuer: "https://auth.example"})
-	if !g.secure || g.name("session") != "__Secure-sluice-session" {
+	w := httptest.NewRecorder()
+	g.Leave(w)
+	if c := w.Result().Cookies()[0]; !c.Secure || c.Name != "__Secure-sluice-session" {
 		t.Fatalf("%+v", g)
 	}
 }

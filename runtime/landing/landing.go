@@ -3,14 +3,12 @@
 package landing
 
 import (
-	"bytes"
-	"crypto/sha256"
 	_ "embed"
-	"encoding/base64"
 	"html/template"
 	"net/http"
-	"strconv"
 	"strings"
+
+	"sluice.dev/sluice/controlplane/webpage"
 )
 
 var (
@@ -26,14 +24,7 @@ var (
 
 // policy lets the page run its own script and style, and call its own origin,
 // and nothing else.
-var policy = "default-src 'none'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; img-src data:" +
-	"; script-src 'sha256-" + digest(script) + "'; style-src 'sha256-" + digest(style) + "'"
-
-// digest is a source's hash as the policy writes it.
-func digest(s string) string {
-	sum := sha256.Sum256([]byte(s))
-	return base64.StdEncoding.EncodeToString(sum[:])
-}
+var policy = webpage.Allow{Scripts: []string{script}, Styles: []string{style}, Connect: "'self'"}.Policy()
 
 // Config says what the page shows.
 type Config struct {
@@ -49,24 +40,13 @@ func Handler(c Config) http.Handler {
 		if base == "" {
 			base = "http://" + host(r.Host)
 		}
-		// The page is made whole first: a half page has no error status.
-		var b bytes.Buffer
-		err := parsed.Execute(&b, map[string]any{
+		err := webpage.Write(w, parsed, "page", map[string]any{
 			"Base": base, "Docs": c.Docs, "Model": c.Model,
 			"Script": template.JS(script), "Style": template.CSS(style), // ours, from files of the binary
-		})
+		}, webpage.Answer{Policy: policy, Cache: "no-cache"})
 		if err != nil {
 			http.Error(w, "the page is broken", http.StatusInternalServerError)
-			return
 		}
-		h := w.Header()
-		h.Set("Content-Type", "text/html; charset=utf-8")
-		h.Set("Content-Security-Policy", policy)
-		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Referrer-Policy", "no-referrer")
-		h.Set("Cache-Control", "no-cache")
-		h.Set("Content-Length", strconv.Itoa(b.Len()))
-		_, _ = w.Write(b.Bytes()) // the client is gone otherwise
 	})
 }
 

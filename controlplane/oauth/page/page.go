@@ -4,13 +4,11 @@
 package page
 
 import (
-	"bytes"
-	"crypto/sha256"
 	"embed"
-	"encoding/base64"
 	"html/template"
 	"net/http"
-	"strconv"
+
+	"sluice.dev/sluice/controlplane/webpage"
 )
 
 //go:embed *.html page.css
@@ -75,39 +73,24 @@ func (SignIn) scheme() string    { return "" }
 func (c Consent) scheme() string { return c.Scheme }
 func (Problem) scheme() string   { return "" }
 
-// policy is the Content-Security-Policy: only our style and forms to us. Browsers
-// hold the redirect that follows a form to form-action too, so the scheme of the
-// client's address is added ("": none).
+// policy lets a page have our style and forms to us. Browsers hold the redirect
+// that follows a form to form-action too, so the scheme of the client's address is
+// added ("": none).
 func policy(scheme string) string {
-	sum := sha256.Sum256([]byte(style))
-	p := "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
-		"'; img-src data:; base-uri 'none'; frame-ancestors 'none'; form-action 'self'"
+	forms := "'self'"
 	if scheme != "" {
-		p += " " + scheme + ":"
+		forms += " " + scheme + ":"
 	}
-	return p
+	return webpage.Allow{Styles: []string{style}, Forms: forms}.Policy()
 }
 
 // Write answers with a page, which nothing on the way may keep and nobody may
 // frame.
 func Write(w http.ResponseWriter, status int, v View) error {
-	var b bytes.Buffer
 	data := struct {
 		Style template.CSS
 		View  View
 	}{template.CSS(style), v} // ours, from a file of the binary
-	if err := parsed.ExecuteTemplate(&b, v.name(), data); err != nil {
-		return err
-	}
-	h := w.Header()
-	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Security-Policy", policy(v.scheme()))
-	h.Set("X-Frame-Options", "DENY")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "same-origin") // with none, browsers send forms with the origin null
-	h.Set("Cache-Control", "no-store")
-	h.Set("Content-Length", strconv.Itoa(b.Len()))
-	w.WriteHeader(status)
-	_, _ = w.Write(b.Bytes()) // the person is gone otherwise
-	return nil
+	// With no referrer at all, browsers send forms with the origin null.
+	return webpage.Write(w, parsed, v.name(), data, webpage.Answer{Status: status, Policy: policy(v.scheme()), Referrer: "same-origin"})
 }
