@@ -21,7 +21,7 @@ GOLANGCI         := .sluice/tools/golangci-lint-$(GOLANGCI_VERSION)
 TEST_ENV = SLUICE_BIN=$(OUT)/bin/sluice SLUICE_WASM_DIR=$(OUT)/wasm SLUICE_ENVOY="$$($(BIN)/provision envoy)" \
            SLUICE_MEDIA_ENGINE="$$($(BIN)/provision engine)" SLUICE_FFMPEG="$$($(BIN)/provision ffmpeg)"
 
-.PHONY: help up test check bench chaos docker e2e-docker filters fuzz tools generate lint clean build helpers race clients
+.PHONY: help up test check bench chaos docker e2e-docker filters fuzz tools generate lint clean build helpers race clients browser
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,6 +41,9 @@ race: filters build
 
 clients: filters build ## drive the platform with the public client libraries of other languages (needs Node and npm)
 	@$(TEST_ENV) $(BIN)/withpg $(GO) test -count=1 -timeout 30m -tags clients -run Clients ./e2e
+
+browser: filters build ## hold the dashboard and the docs to accessibility, layout and policy in a real browser (needs Chromium, Node and npm)
+	@$(TEST_ENV) $(BIN)/withpg $(GO) test -count=1 -timeout 15m -tags 'browser clients' -run Browser ./e2e
 
 bench: filters build ## measure side by side with plain Envoy, in one run
 	@for main in bench/*/main.go; do \

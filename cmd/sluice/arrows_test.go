@@ -21,6 +21,7 @@ var arrows = map[string][]string{
 	"runtime":      {"runtime", "controlplane", "filters"},
 	"deploy":       {"deploy", "envoy"},
 	"e2e":          {"e2e"},
+	"docs":         {"docs"},
 }
 
 type listed struct {

@@ -19,6 +19,7 @@ import (
 	"sluice.dev/sluice/controlplane/api"
 	"sluice.dev/sluice/controlplane/config"
 	"sluice.dev/sluice/controlplane/counts"
+	"sluice.dev/sluice/controlplane/docsite"
 	"sluice.dev/sluice/controlplane/feed"
 	"sluice.dev/sluice/controlplane/fleet"
 	"sluice.dev/sluice/controlplane/idempotency"
@@ -36,6 +37,7 @@ import (
 	"sluice.dev/sluice/controlplane/webhooks/eventdocs"
 	"sluice.dev/sluice/controlplane/xds"
 	"sluice.dev/sluice/controlplane/xds/resources"
+	"sluice.dev/sluice/docs"
 	"sluice.dev/sluice/filters/x402"
 )
 
@@ -92,6 +94,9 @@ func runControlPlane(ctx context.Context, env environment) error {
 	if err != nil {
 		return err
 	}
+	if err := env.addDashboard(ctx, &surfaces, pool, edges, tracer); err != nil {
+		return err
+	}
 	payments, err := env.payments(pool, adapter)
 	if err != nil {
 		return err
@@ -143,6 +148,10 @@ func (e environment) api(pool *pgxpool.Pool, edges *xds.Server, adapter respond.
 	if err != nil {
 		return api.Config{}, err
 	}
+	documentation, err := docsite.Routes(docs.Files, adapter)
+	if err != nil {
+		return api.Config{}, err
+	}
 	machines := e.agents(current, edges.Addresses, described.Text, verifier, adapter)
 	people, err := e.sessions(pool)
 	if err != nil {
@@ -158,7 +167,7 @@ func (e environment) api(pool *pgxpool.Pool, edges *xds.Server, adapter respond.
 		Region:       e.get("SLUICE_REGION"),
 		Version:      version,
 		AnswerSecret: s.answers,
-		Open:         []api.Routes{oauth.Routes(apps, adapter), eventdocs.Routes(adapter), described.Routes, payments.open, machines.openRoutes},
+		Open:         []api.Routes{oauth.Routes(apps, adapter), eventdocs.Routes(adapter), documentation, described.Routes, payments.open, machines.openRoutes},
 		Keyed: []api.Routes{
 			webhooks.Routes(s.webhooks, adapter),
 			webhooks.InternalRoutes(s.webhooks, adapter),

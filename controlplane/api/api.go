@@ -37,6 +37,9 @@ type Config struct {
 	// Open, Keyed and Admin are further routes: for everyone, behind the edge's
 	// identity header, and, relative to /admin/v1, for operators.
 	Open, Keyed, Admin []Routes
+	// Pages are those for people, at the root of the admin API's address. They see
+	// for themselves who may see them.
+	Pages []Routes
 	// AnswerSecret protects stored answers; see idempotency.Config.
 	AnswerSecret [32]byte
 	// Now is the clock; nil: time.Now.
@@ -100,6 +103,7 @@ func Admin(c Config) http.Handler {
 	a := accounts.API{Store: accounts.Store{DB: c.DB}, Respond: c.Respond,
 		CheckPassword: sessions.CheckPassword, HashPassword: sessions.HashPassword}
 	r.Get("/health", c.Respond.Handle(c.health))
+	mount(r, c.Pages)
 	r.Route("/admin/v1", func(r chi.Router) {
 		r.Use(c.requireOperator, once.Wrap)
 		r.Get("/self", c.Respond.Handle(c.self))

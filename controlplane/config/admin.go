@@ -1,6 +1,7 @@
 package config
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 	"strings"
@@ -118,7 +119,16 @@ func (a Admin) change(r *http.Request, note string, edit func(Version) (Document
 	if len(note) > maxNote {
 		return PutResult{}, controlplane.Invalid([]decision.Detail{{Field: "note", Issue: "is too long", Expected: "at most 500 bytes"}})
 	}
-	checked := func(now Version) (Document, error) {
+	checked := a.checked(edit)
+	if q.Get("dry_run") == "true" {
+		return a.tell(r, checked)
+	}
+	return a.store(r.Context(), author(r), note, checked)
+}
+
+// checked is edit, followed by the look for every fault in what it makes.
+func (a Admin) checked(edit func(Version) (Document, error)) func(Version) (Document, error) {
+	return func(now Version) (Document, error) {
 		d, err := edit(now)
 		if err != nil {
 			return d, err
@@ -128,16 +138,19 @@ func (a Admin) change(r *http.Request, note string, edit func(Version) (Document
 		}
 		return d, a.Check(d)
 	}
-	if q.Get("dry_run") == "true" {
-		return a.tell(r, checked)
+}
+
+// store makes what edit makes of the newest version the next one.
+func (a Admin) store(ctx context.Context, author, note string, edit func(Version) (Document, error)) (PutResult, error) {
+	if a.turn != nil {
+		select {
+		case a.turn <- struct{}{}:
+			defer func() { <-a.turn }()
+		case <-ctx.Done():
+			return PutResult{}, ctx.Err()
+		}
 	}
-	select {
-	case a.turn <- struct{}{}:
-		defer func() { <-a.turn }()
-	case <-r.Context().Done():
-		return PutResult{}, r.Context().Err()
-	}
-	before, after, err := a.Store.Edit(r.Context(), author(r), note, checked)
+	before, after, err := a.Store.Edit(ctx, author, note, edit)
 	if err != nil {
 		return PutResult{}, err
 	}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 
@@ -96,10 +97,31 @@ func (a Admin) rollback(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return a.publish(w, r, "rollback to version "+strconv.FormatInt(old.Number, 10), func(now Version) (Document, error) {
+	return a.publish(w, r, rollbackNote(old), backTo(old, ifMatch))
+}
+
+// Rollback makes the document of a version the newest one again, as author. It
+// is checked like any other, and fails with precondition_failed when ifMatch is
+// neither Any nor the number of the newest version.
+func (a Admin) Rollback(ctx context.Context, author string, number, ifMatch int64) (PutResult, error) {
+	old, err := a.Store.Get(ctx, number)
+	if err != nil {
+		return PutResult{}, err
+	}
+	return a.store(ctx, author, rollbackNote(old), a.checked(backTo(old, ifMatch)))
+}
+
+// rollbackNote is the note of a version that is old again.
+func rollbackNote(old Version) string {
+	return "rollback to version " + strconv.FormatInt(old.Number, 10)
+}
+
+// backTo is the edit that puts old in the place of the newest version.
+func backTo(old Version, ifMatch int64) func(Version) (Document, error) {
+	return func(now Version) (Document, error) {
 		if ifMatch != Any && ifMatch != now.Number {
 			return Document{}, stale(now.Number)
 		}
 		return old.Document, nil
-	})
+	}
 }

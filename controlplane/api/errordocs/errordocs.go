@@ -12,6 +12,7 @@ import (
 	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/controlplane/respond"
+	"sluice.dev/sluice/controlplane/webpage"
 	"sluice.dev/sluice/filters/decision"
 )
 
@@ -54,18 +55,25 @@ func (a API) show(w http.ResponseWriter, r *http.Request, list ...decision.Info)
 	for i, info := range list {
 		entries[i] = entry{info.Code, info.Status, info.Message, info.Remedy}
 	}
-	w.Header().Set("Cache-Control", "public, max-age=3600")
 	w.Header().Set("Vary", "Accept")
 	if wantsJSON(r) {
+		w.Header().Set("Cache-Control", kept)
 		respond.JSON(w, http.StatusOK, struct {
 			Data []entry `json:"data"`
 		}{entries})
 		return nil
 	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
-	return page.Execute(w, entries)
+	return webpage.Write(w, page, "page", struct {
+		Style   template.CSS
+		Entries []entry
+	}{template.CSS(webpage.Style), entries}, webpage.Answer{Policy: policy, Cache: kept})
 }
+
+// kept says who may keep an answer, and for how long.
+const kept = "public, max-age=3600"
+
+// policy lets the page have the shared style and nothing else.
+var policy = webpage.Allow{Styles: []string{webpage.Style}}.Policy()
 
 // wantsJSON tells programs from browsers, which accept HTML first.
 func wantsJSON(r *http.Request) bool {

@@ -14,6 +14,7 @@ import (
 	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/controlplane/respond"
 	"sluice.dev/sluice/controlplane/webhooks/catalogue"
+	"sluice.dev/sluice/controlplane/webpage"
 	"sluice.dev/sluice/filters/decision"
 )
 
@@ -38,18 +39,15 @@ func Routes(a respond.Adapter) func(chi.Router) {
 	}
 }
 
-// show writes the page of some events. It is made whole before the first byte is
-// sent, so that a failure is still an error page.
+// policy lets the page have the shared style and nothing else.
+var policy = webpage.Allow{Styles: []string{webpage.Style}}.Policy()
+
+// show writes the page of some events. It may be kept for an hour.
 func show(w http.ResponseWriter, types ...catalogue.Type) error {
-	var b bytes.Buffer
-	if err := page.Execute(&b, types); err != nil {
-		return err
-	}
-	w.Header().Set("Cache-Control", "public, max-age=3600")
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
-	_, err := b.WriteTo(w)
-	return err
+	return webpage.Write(w, page, "page", struct {
+		Style template.CSS
+		Types []catalogue.Type
+	}{template.CSS(webpage.Style), types}, webpage.Answer{Policy: policy, Cache: "public, max-age=3600"})
 }
 
 // indent lays JSON out for reading.

@@ -1,0 +1,49 @@
+// Keeps the parts of a page that have data-live up to date by server-sent events.
+// Without this script a page shows what it was when it was made.
+"use strict";
+for (const part of document.querySelectorAll("[data-live]")) {
+  const bar = document.getElementById(part.dataset.bar);
+  const state = bar.querySelector("[data-state]");
+  const button = bar.querySelector("button");
+  let source = null;
+  let paused = false;
+
+  const say = (text, tone) => {
+    if (state.textContent !== text) state.textContent = text;
+    state.className = "chip " + tone;
+  };
+  const close = () => {
+    if (source) source.close();
+    source = null;
+  };
+  const open = () => {
+    if (source || paused || document.hidden) return;
+    source = new EventSource(part.dataset.live);
+    source.onmessage = (event) => {
+      part.innerHTML = event.data; // made and escaped by our server
+      say("Live", "good");
+    };
+    source.onerror = () => {
+      say("Reconnecting", "busy");
+      if (source && source.readyState === EventSource.CLOSED) {
+        close();
+        setTimeout(open, 10000);
+      }
+    };
+  };
+
+  bar.hidden = false;
+  button.addEventListener("click", () => {
+    paused = !paused;
+    button.textContent = paused ? "Resume" : "Pause";
+    if (paused) {
+      close();
+      say("Paused", "dim");
+    } else {
+      open();
+    }
+  });
+  document.addEventListener("visibilitychange", () => (document.hidden ? close() : open()));
+  window.addEventListener("pagehide", close);
+  open();
+}

@@ -1,0 +1,130 @@
+package web
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+
+	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/controlplane/accounts"
+	"sluice.dev/sluice/controlplane/api/paging"
+	"sluice.dev/sluice/controlplane/browser"
+	"sluice.dev/sluice/controlplane/identity"
+	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/filters/scopes"
+)
+
+// viewer is who is signed in.
+type viewer struct {
+	Session string // id
+	Email   string
+	Account accounts.Account
+	Scopes  []string
+	// Operator: of the operator's account, with scope *, as the admin API asks it
+	// of keys. An operator sees everything of everybody.
+	Operator bool
+}
+
+// Has reports whether the viewer holds a scope.
+func (v viewer) Has(scope string) bool { return scopes.Covers(v.Scopes, scope) }
+
+// viewer returns who sent r; ok is false when nobody is signed in.
+func (s *site) viewer(r *http.Request) (v viewer, ok bool, err error) {
+	c, ok, err := s.guard.Session(r)
+	if !ok || err != nil {
+		return v, false, err
+	}
+	u, err := s.accounts.User(r.Context(), c.Subject)
+	if controlplane.ErrorCode(err) == decision.NotFound { // removed a moment ago
+		return v, false, nil
+	}
+	if err != nil {
+		return v, false, err
+	}
+	v = viewer{Session: c.ID, Email: u.Email, Scopes: c.Scopes}
+	v.Account, err = s.accounts.Get(r.Context(), c.Account)
+	v.Operator = v.Account.Operator && v.Has(scopes.Admin)
+	return v, true, err
+}
+
+// seen lets those through who may see a section; who is not signed in is asked
+// to be.
+func (s *site) seen(sec section, h handler) func(http.ResponseWriter, *http.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		v, ok, err := s.viewer(r)
+		switch {
+		case err != nil:
+			return err
+		case !ok:
+			return seeOther(w, r, Root+"/sign-in?"+url.Values{"next": {r.URL.RequestURI()}}.Encode())
+		case !sec.visible(v):
+			return controlplane.Errorf(decision.ScopeMissing, "You may not see this page.")
+		}
+		// What is changed is noted under the session, as with the API.
+		caller := identity.Caller{Account: v.Account.ID, Key: v.Session, Plan: v.Account.Plan, Scopes: v.Scopes}
+		return h(s, w, r.WithContext(identity.With(r.Context(), caller)), v)
+	}
+}
+
+// formLimit bounds what a form may send, in bytes.
+const formLimit = 16 << 10
+
+// errForged is what people see whose form is not from a page of ours.
+var errForged = controlplane.Errorf(decision.InvalidRequest, "The page was too old, or your browser does not keep cookies. Go back, reload it and try again.")
+
+// sent is seen for a form, which must be one that we gave to this session.
+func (s *site) sent(sec section, h handler) func(http.ResponseWriter, *http.Request) error {
+	return s.seen(sec, func(s *site, w http.ResponseWriter, r *http.Request, v viewer) error {
+		if err := s.readForm(w, r, v.Session); err != nil {
+			return err
+		}
+		return h(s, w, r, v)
+	})
+}
+
+// readForm reads the form that r sends, and refuses one that is not ours.
+func (s *site) readForm(w http.ResponseWriter, r *http.Request, session string) error {
+	r.Body = http.MaxBytesReader(w, r.Body, formLimit)
+	if err := r.ParseForm(); err != nil {
+		return &controlplane.Error{Code: decision.InvalidRequest, Message: "The form cannot be read.", Cause: err}
+	}
+	if !s.guard.Genuine(r, session, Root, r.PostForm.Get("token")) {
+		return errForged
+	}
+	return nil
+}
+
+// token is what forms for a session carry.
+func (s *site) token(w http.ResponseWriter, r *http.Request, session string) string {
+	return browser.Token(s.guard.FormSecret(w, r), session, Root)
+}
+
+// chosen is the account that a page is about: for an operator the one that is
+// asked for by name, for anybody else their own.
+func (s *site) chosen(r *http.Request, v viewer) (accounts.Account, error) {
+	id := r.FormValue("account")
+	if id == "" || id == v.Account.ID {
+		return v.Account, nil
+	}
+	if !v.Operator {
+		return accounts.Account{}, &controlplane.Error{Code: decision.NotFound}
+	}
+	return s.accounts.Get(r.Context(), id)
+}
+
+// choice are the accounts that an operator may choose from: the newest hundred.
+func (s *site) choice(r *http.Request, v viewer) ([]accounts.Account, error) {
+	if !v.Operator {
+		return nil, nil
+	}
+	list, _, err := s.accounts.List(r.Context(), paging.Page{Limit: paging.MaxLimit})
+	return list, err
+}
+
+// detailsOf are the faults of a form that err names; nil: err is something else.
+func detailsOf(err error) []decision.Detail {
+	if e, ok := errors.AsType[*controlplane.Error](err); ok && e.Code == decision.InvalidRequest {
+		return e.Details
+	}
+	return nil
+}
