@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"net/http"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -143,6 +144,10 @@ func menu(pages map[string]page) (list []group) {
 	return list
 }
 
+// headless is the head of a table whose columns have no names: Markdown has no
+// tables without a head.
+var headless = regexp.MustCompile(`<thead>\s*<tr>\s*(<th[^>]*></th>\s*)+</tr>\s*</thead>\s*`)
+
 // render makes a page from Markdown. Its title is the first heading.
 func (s *site) render(name string, raw []byte) (page, error) {
 	p := page{Name: name, Title: name}
@@ -155,7 +160,7 @@ func (s *site) render(name string, raw []byte) (page, error) {
 	// Tables and code that are too wide scroll in a box of their own, by keyboard too.
 	html := strings.NewReplacer("<table>", `<div class="scroll" tabindex="0" role="group" aria-label="Table"><table>`, "</table>", "</table></div>",
 		"<pre>", `<pre tabindex="0">`).Replace(b.String())
-	p.Body = template.HTML(html) //nolint:gosec // see page
+	p.Body = template.HTML(headless.ReplaceAllString(html, "")) //nolint:gosec // see page
 	return p, nil
 }
 
