@@ -2,6 +2,8 @@ package migrations_test
 
 import (
 	"errors"
+	"os"
+	"slices"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -74,5 +76,38 @@ func TestDatabaseOfANewerVersionIsRefused(t *testing.T) {
 	}
 	if err := migrations.Up(t.Context(), url); !errors.Is(err, migrations.ErrNewer) {
 		t.Fatalf("%v, want ErrNewer", err)
+	}
+}
+
+// Where keys lie open, replicas that cannot read sealed ones may still run: 0028
+// then has all wait for a day. Where they are sealed already nothing waits.
+func TestSigningKeysWaitForReplicasOfBefore(t *testing.T) {
+	t.Parallel()
+	conn, err := pgx.Connect(t.Context(), pgtest.URL(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	run := func(sql string) {
+		t.Helper()
+		if _, err := conn.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := func(name string) string {
+		t.Helper()
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	run(file("0028_add_signing_keys_seal_after.down.sql"))
+	run(`INSERT INTO signing_keys (kid, private_der) VALUES ('sealed', '\x01ff'), ('open', '\x30ff')`)
+	run(file("0028_add_signing_keys_seal_after.up.sql"))
+	var waits []string
+	err = conn.QueryRow(t.Context(), `SELECT array_agg(kid) FROM signing_keys WHERE seal_after > now() + interval '23 hours'`).Scan(&waits)
+	if err != nil || !slices.Equal(waits, []string{"open"}) {
+		t.Fatalf("%v wait, want the one that lies open: %v", waits, err)
 	}
 }

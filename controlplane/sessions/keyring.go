@@ -23,7 +23,8 @@ import (
 type Keyring struct {
 	// DB keeps the keys.
 	DB postgres.DB
-	// Box seals the private halves; nil: they are stored as they are.
+	// Box seals the private halves; nil: they are stored as they are, as they are
+	// too while replicas that cannot read sealed ones may still run.
 	Box *seal.Box
 	// Now is the clock; nil: time.Now.
 	Now func() time.Time
@@ -171,9 +172,13 @@ func (k *Keyring) create(ctx context.Context, after time.Time) (added bool, err 
 		if _, err := tx.Exec(ctx, `LOCK TABLE signing_keys IN SHARE ROW EXCLUSIVE MODE`); err != nil {
 			return fmt.Errorf("lock signing keys: %w", postgres.Unreachable(err))
 		}
+		upgrading, err := k.upgrading(ctx, tx)
+		if err != nil {
+			return err
+		}
 		tag, err := tx.Exec(ctx, `INSERT INTO signing_keys (kid, private_der, created_at) SELECT $1, $2, $3
 			WHERE NOT EXISTS (SELECT FROM signing_keys WHERE retired_at IS NULL AND created_at > $4)`,
-			kid, k.sealed(kid, der), k.now(), after)
+			kid, k.storedForm(kid, der, upgrading), k.now(), after)
 		if err != nil {
 			return fmt.Errorf("store signing key: %w", postgres.Unreachable(err))
 		}

@@ -40,20 +40,36 @@ func isPlain(stored []byte) bool { return len(stored) > 0 && stored[0] == derSeq
 // sealRow is what a sealed signing key is bound to.
 func sealRow(kid string) string { return "signing key " + kid }
 
-// sealed is what is stored of a key in DER.
-func (k *Keyring) sealed(kid string, der []byte) []byte {
-	if k.Box == nil {
+// storedForm is what is stored of a key in DER: sealed, unless replicas that
+// cannot read that may still run.
+func (k *Keyring) storedForm(kid string, der []byte, upgrading bool) []byte {
+	if k.Box == nil || upgrading {
 		return der
 	}
 	return k.Box.Seal(der, sealRow(kid))
 }
 
-// sealAll seals the keys that were stored before keys were sealed.
+// upgrading reports whether replicas of before keys were sealed may still run:
+// seal_after says until when a key must stay as they read it.
+func (k *Keyring) upgrading(ctx context.Context, tx pgx.Tx) (is bool, err error) {
+	err = tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM signing_keys WHERE seal_after > $1)`, k.now()).Scan(&is)
+	if err != nil {
+		return false, fmt.Errorf("read when keys may be sealed: %w", postgres.Unreachable(err))
+	}
+	return is, nil
+}
+
+// sealAll seals the keys that were stored before keys were sealed, once every
+// replica reads sealed ones.
 func (k *Keyring) sealAll(ctx context.Context) error {
 	if k.Box == nil {
 		return nil
 	}
 	return postgres.InTx(ctx, k.DB, func(tx pgx.Tx) error {
+		upgrading, err := k.upgrading(ctx, tx)
+		if err != nil || upgrading {
+			return err
+		}
 		type row struct {
 			Kid string
 			DER []byte
@@ -64,7 +80,7 @@ func (k *Keyring) sealAll(ctx context.Context) error {
 			return fmt.Errorf("read signing keys to seal: %w", postgres.Unreachable(err))
 		}
 		for _, r := range plain {
-			_, err := tx.Exec(ctx, `UPDATE signing_keys SET private_der = $2 WHERE kid = $1`, r.Kid, k.sealed(r.Kid, r.DER))
+			_, err := tx.Exec(ctx, `UPDATE signing_keys SET private_der = $2 WHERE kid = $1`, r.Kid, k.Box.Seal(r.DER, sealRow(r.Kid)))
 			if err != nil {
 				return fmt.Errorf("seal signing key: %w", postgres.Unreachable(err))
 			}

@@ -93,6 +93,47 @@ func TestKeysOfBeforeAreReadAndSealed(t *testing.T) {
 	}
 }
 
+// While an upgrade may still be under way, replicas of before must be able to
+// read every key: theirs, and those that replicas of now make.
+func TestReplicasOfBeforeReadEveryKeyDuringAnUpgrade(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	token := b.signIn(t).Token
+	end := b.clock.t.Add(SigningKeyAge + 24*time.Hour)
+	// What migration 0028 does where it finds a key that lies open.
+	if _, err := b.db.Exec(t.Context(), `UPDATE signing_keys SET seal_after = $1`, end); err != nil {
+		t.Fatal(err)
+	}
+	c := config(b.db, b.clock)
+	c.Box = box(t, "a")
+	now, before := New(c), b.service // without a box it reads as releases of before do
+	rotate := func(wantAdded, wantPlain, wantAll int) {
+		t.Helper()
+		if n, err := now.RotateSigningKey(t.Context()); n != wantAdded || err != nil {
+			t.Fatal(n, err)
+		}
+		if plain, all := b.plainKeys(t); plain != wantPlain || all != wantAll {
+			t.Fatalf("%d of %d keys lie open, want %d of %d", plain, all, wantPlain, wantAll)
+		}
+	}
+	rotate(0, 1, 1)
+	if _, err := before.Verify(t.Context(), token); err != nil {
+		t.Fatal("a replica of before:", err)
+	}
+	b.clock.t = b.clock.t.Add(SigningKeyAge + time.Minute)
+	rotate(1, 2, 2)
+	b.clock.t = b.clock.t.Add(publishLead)
+	fresh, err := now.Create(t.Context(), b.user.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := before.Verify(t.Context(), fresh.Token); err != nil {
+		t.Fatal("a replica of before, by a key of now:", err)
+	}
+	b.clock.t = end
+	rotate(0, 0, 2)
+}
+
 func TestStoredKeysThatAreNone(t *testing.T) {
 	t.Parallel()
 	k := &Keyring{Box: box(t, "a")}
@@ -100,8 +141,8 @@ func TestStoredKeysThatAreNone(t *testing.T) {
 		"nothing":         nil,
 		"broken DER":      {derSequence, 1, 2},
 		"broken":          {1, 2, 3},
-		"another row's":   k.sealed("other", []byte{derSequence}),
-		"sealed, not DER": k.sealed("kid", []byte("hush")),
+		"another row's":   k.storedForm("other", []byte{derSequence}, false),
+		"sealed, not DER": k.storedForm("kid", []byte("hush"), false),
 	} {
 		if private, err := k.Private("kid", stored); err == nil || private != nil || strings.Contains(err.Error(), "hush") {
 			t.Errorf("%s: %v %v", name, private, err)
