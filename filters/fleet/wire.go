@@ -9,8 +9,10 @@ package fleet
 
 import (
 	"encoding/binary"
+	"math"
 
 	"sluice.dev/sluice/filters/ratelimit"
+	"sluice.dev/sluice/filters/wire"
 )
 
 // Limits of a message.
@@ -108,50 +110,28 @@ func parseEntries(b []byte) ([]Entry, bool) {
 	if len(b) < 2 {
 		return nil, false
 	}
-	r := reader{b: b[2:]}
 	n := int(binary.LittleEndian.Uint16(b))
-	if n > MaxEntries || n*22 > len(r.b) {
+	if n > MaxEntries || n*22 > len(b)-2 {
 		return nil, false
 	}
-	list := make([]Entry, n)
+	r, list := wire.NewReader(b[2:]), make([]Entry, n)
 	for i := range list {
-		r.entry(&list[i])
+		readEntry(&r, &list[i])
 	}
-	return list, !r.bad && len(r.b) == 0
+	return list, r.Done()
 }
 
-// reader takes values off the front of b. Once one does not fit it is bad, and
-// gives zeros only.
-type reader struct {
-	b   []byte
-	bad bool
-}
-
-func (r *reader) entry(e *Entry) {
-	if len(r.b) < 20 {
-		r.bad, r.b = true, nil
-		return
-	}
-	copy(e.ID[:], r.b)
-	e.Newest = int64(binary.LittleEndian.Uint32(r.b[16:]))
-	r.b = r.b[20:]
-	e.Burst = r.number()
-	n := r.number()
-	if n > ratelimit.Seconds || e.Newest < ratelimit.Seconds {
-		r.bad, r.b = true, nil
+// readEntry reads what appendEntries writes of one entry.
+func readEntry(r *wire.Reader, e *Entry) {
+	copy(e.ID[:], r.Bytes(uint64(len(e.ID))))
+	e.Newest = int64(r.Uint32())
+	e.Burst = uint32(r.Number(math.MaxUint32))
+	n := r.Number(ratelimit.Seconds)
+	if e.Newest < ratelimit.Seconds {
+		r.Fail()
 		return
 	}
 	for back := range int64(n) {
-		e.Slots[(e.Newest-back)%ratelimit.Seconds] = r.number()
+		e.Slots[(e.Newest-back)%ratelimit.Seconds] = uint32(r.Number(math.MaxUint32))
 	}
-}
-
-func (r *reader) number() uint32 {
-	v, n := binary.Uvarint(r.b)
-	if n <= 0 || v > 1<<32-1 {
-		r.bad, r.b = true, nil
-		return 0
-	}
-	r.b = r.b[n:]
-	return uint32(v)
 }

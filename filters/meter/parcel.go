@@ -1,6 +1,10 @@
 package meter
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"sluice.dev/sluice/filters/wire"
+)
 
 // parcelForm opens an encoded parcel.
 const parcelForm = "SLU\x01"
@@ -47,17 +51,17 @@ func ParseParcel(b []byte) (p Parcel, batches []Batch, ok bool) {
 	if len(b) > MaxParcel || len(b) < len(parcelForm) || string(b[:len(parcelForm)]) != parcelForm {
 		return Parcel{}, nil, false
 	}
-	r := reader{b: b[len(parcelForm):]}
-	p = Parcel{Edge: r.text(), Boot: r.text(), Sequence: r.number(1<<63 - 1)}
-	for range r.count(maxBatches) {
-		raw := r.bytes(r.number(MaxBatch))
+	r := reader{wire.NewReader(b[len(parcelForm):])}
+	p = Parcel{Edge: r.text(), Boot: r.text(), Sequence: r.Number(1<<63 - 1)}
+	for range r.Count(maxBatches) {
+		raw := r.Bytes(r.Number(MaxBatch))
 		batch, good := Parse(raw)
 		if !good {
 			return Parcel{}, nil, false
 		}
 		p.Batches, batches = append(p.Batches, raw), append(batches, batch)
 	}
-	if r.bad || len(r.b) > 0 || len(batches) == 0 || p.Edge == "" || p.Boot == "" || p.Sequence == 0 {
+	if !r.Done() || len(batches) == 0 || p.Edge == "" || p.Boot == "" || p.Sequence == 0 {
 		return Parcel{}, nil, false
 	}
 	return p, batches, true

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"sluice.dev/sluice/filters/keytable"
+	"sluice.dev/sluice/filters/wire"
 	"sluice.dev/sluice/filters/x402"
 )
 
@@ -112,32 +113,32 @@ func Parse(b []byte) *Policy {
 	if len(b) > MaxBytes || len(b) < len(magic) || string(b[:len(magic)]) != magic {
 		return nil
 	}
-	r := reader{b: b[len(magic):]}
-	p := &Policy{Version: r.uvarint(), DocsBase: r.str(), Anonymous: uint32(r.max(1 << 31))}
-	p.Classes = make([]string, r.count(256))
+	r := reader{wire.NewReader(b[len(magic):])}
+	p := &Policy{Version: r.Number(all), DocsBase: r.str(), Anonymous: uint32(r.Number(1 << 31))}
+	p.Classes = make([]string, r.Count(256))
 	for i := range p.Classes {
 		p.Classes[i] = r.str()
 	}
-	p.Plans = make([]Plan, r.count(65536))
+	p.Plans = make([]Plan, r.Count(65536))
 	for i := range p.Plans {
 		p.Plans[i] = r.plan()
 	}
-	p.Scopes = make([]Scope, r.count(128))
+	p.Scopes = make([]Scope, r.Count(128))
 	for i := range p.Scopes {
-		p.Scopes[i] = Scope{Bit: r.byte(), Name: r.str()}
+		p.Scopes[i] = Scope{Bit: r.Byte(), Name: r.str()}
 	}
-	if n := r.count(MaxIssuers); n > 0 {
+	if n := r.Count(MaxIssuers); n > 0 {
 		p.Issuers = make([]Issuer, n)
 	}
 	for i := range p.Issuers {
 		p.Issuers[i] = r.issuer()
 	}
-	p.Routes = make([]Route, r.count(MaxRoutes))
+	p.Routes = make([]Route, r.Count(MaxRoutes))
 	for i := range p.Routes {
 		p.Routes[i] = r.route()
 	}
 	p.Payment = r.terms()
-	if r.bad || len(r.b) > 0 || !p.index() {
+	if !r.Done() || !p.index() {
 		return nil
 	}
 	return p
