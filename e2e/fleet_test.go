@@ -175,10 +175,30 @@ func (o *output) tail() string {
 // is waits until the agent says that the edge is in a state.
 func (e *edge) is(t testing.TB, state string) {
 	t.Helper()
-	eventually(t, e.name+" is "+state, func() error {
+	e.shows(t, `sluice_agent_state{state="`+state+`"} 1`)
+}
+
+// shows waits until the agent's metrics have a line.
+func (e *edge) shows(t testing.TB, line string) {
+	t.Helper()
+	eventually(t, e.name+" shows "+line, func() error {
 		r, err := try(http.MethodGet, e.metrics, "", nil)
-		if err == nil && !strings.Contains(r.body, `sluice_agent_state{state="`+state+`"} 1`) {
+		if err == nil && !strings.Contains(r.body, line) {
 			err = errors.New(r.body)
+		}
+		return err
+	})
+}
+
+// keepsToItsShare waits until the edge lets the seeded account have no more than
+// a share of its limit of a million.
+func (e *edge) keepsToItsShare(t testing.TB, key string) {
+	t.Helper()
+	e.shows(t, `sluice_agent_limits{by="share"} 1`)
+	eventually(t, e.name+" keeps to its share", func() error {
+		r, err := try(http.MethodGet, e.base+"/v1/streams?limit=1", key, nil)
+		if err == nil && number(t, r, "X-RateLimit-Remaining") > 500_000 {
+			err = errors.New(r.Header.Get("X-RateLimit-Remaining"))
 		}
 		return err
 	})
@@ -218,6 +238,10 @@ func TestEdgeCutOffFromTheControlPlane(t *testing.T) {
 	w := newWire(t, s.env["SLUICE_XDS_ADDR"])
 	e := s.addEdge(t, "edge-cut", w.addr())
 	s.listed(t, "edge-cut", "current")
+	e.shows(t, `sluice_agent_limits{by="shared"} 1`)
+	if _, out, _ := sluice(t, s.admin(), "edges"); !strings.Contains(out, "LIMITS") || !strings.Contains(out, "of all ") {
+		t.Errorf("how edges limit is not shown:\n%s", out)
+	}
 	kept, _ := s.newKey(t, "streams:read")
 	revoked, id := s.newKey(t, "streams:read")
 	e.answers(t, kept, 200)
@@ -237,11 +261,13 @@ func TestEdgeCutOffFromTheControlPlane(t *testing.T) {
 		e.answers(t, late, 401)
 		e.answers(t, unknownKey, 401)
 		e.is(t, "cached")
+		e.keepsToItsShare(t, kept)
 	}
 	w.set(false)
 	e.answers(t, revoked, 401)
 	e.answers(t, late, 200)
 	e.is(t, "live")
+	e.shows(t, `sluice_agent_limits{by="shared"} 1`)
 	s.listed(t, "edge-cut", "current")
 }
 

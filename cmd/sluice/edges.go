@@ -49,13 +49,13 @@ func edgesCommand(env environment) *cobra.Command {
 // showEdges writes a line for each edge, and one for each refusal.
 func showEdges(w io.Writer, v fleet.View) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "EDGE\tSTATE\tWANTED\tHELD\tLAG\tKEYS BEHIND\tGATEWAY\tENVOY\tBUILD\tUP\tLAST SEEN")
+	fmt.Fprintln(t, "EDGE\tSTATE\tWANTED\tHELD\tLAG\tKEYS BEHIND\tLIMITS\tGATEWAY\tENVOY\tBUILD\tUP\tLAST SEEN")
 	for _, e := range v.Data {
-		behind, build, up := "-", "-", "-"
+		behind, limits, build, up := "-", "-", "-", "-"
 		if e.Report != nil {
-			behind, build, up = fmt.Sprint(e.Feed.Behind), e.Report.Build, seconds(e.Report.Uptime)
+			behind, limits, build, up = fmt.Sprint(e.Feed.Behind), limitsOf(e.Report), e.Report.Build, seconds(e.Report.Uptime)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", e.ID, stateOf(e), e.Wanted, e.Held, seconds(e.Lag), behind,
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", e.ID, stateOf(e), e.Wanted, e.Held, seconds(e.Lag), behind, limits,
 			e.GatewayAddr, e.Build, build, up, e.LastSeen.UTC().Format(time.RFC3339))
 	}
 	for _, e := range v.Data {
@@ -82,6 +82,23 @@ func stateOf(e fleet.Edge) string {
 	default:
 		return "current"
 	}
+}
+
+// limitsOf says how an edge limits: with the others, by a share while it is cut
+// off from them, with when it last heard of them, or alone.
+func limitsOf(r *fleet.Report) string {
+	switch r.Limits {
+	case "shared":
+		return fmt.Sprintf("of all %d", r.LimitsEdges)
+	case "share":
+		if r.LimitsAge < 0 {
+			return fmt.Sprintf("share of 1/%d", r.LimitsEdges)
+		}
+		return fmt.Sprintf("share of 1/%d for %s", r.LimitsEdges, seconds(r.LimitsAge))
+	case "alone":
+		return "alone"
+	}
+	return "-" // an agent of before
 }
 
 // seconds shows a time in seconds, whole ones from ten on.

@@ -111,7 +111,8 @@ func TestEdgesAreShown(t *testing.T) {
 	late, refuses, gone, cached := member("late", 4), member("refuses", 4), member("gone", 5), member("cached", 5)
 	refuses.Refusals = []string{"routes: no such cluster"}
 	gone.Live = false
-	cached.Report, cached.Feed = &fleet.Report{State: "cached", Build: "1.2", Uptime: 61}, &fleet.Feed{Behind: 7}
+	cached.Report, cached.Feed = &fleet.Report{State: "cached", Build: "1.2", Uptime: 61, Limits: "share", LimitsEdges: 3, LimitsAge: 2.5}, &fleet.Feed{Behind: 7}
+	late.Report, late.Feed = &fleet.Report{State: "live", Limits: "shared", LimitsEdges: 6}, &fleet.Feed{}
 	api := newAdminAPI(t, http.StatusOK, viewOf(t, member("fine", 5), late, refuses, gone, cached))
 	c := edgesCommand(api.environment())
 	var out bytes.Buffer
@@ -120,9 +121,24 @@ func TestEdgesAreShown(t *testing.T) {
 	if err := c.ExecuteContext(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"fine     current", "late     behind", "refuses  refuses", "gone     gone", "cached   cached", "1m1s", "refuses refuses routes: no such cluster"} {
+	for _, want := range []string{"fine     current", "late     behind", "of all 6", "refuses  refuses", "gone     gone", "cached   cached", "1m1s", "share of 1/3 for 2.5s", "refuses refuses routes: no such cluster"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing in:\n%s", want, out.String())
+		}
+	}
+}
+
+func TestHowEdgesLimit(t *testing.T) {
+	t.Parallel()
+	for want, r := range map[string]fleet.Report{
+		"of all 3":             {Limits: "shared", LimitsEdges: 3},
+		"share of 1/3 for 12s": {Limits: "share", LimitsEdges: 3, LimitsAge: 12.2},
+		"share of 1/3":         {Limits: "share", LimitsEdges: 3, LimitsAge: -1},
+		"alone":                {Limits: "alone", LimitsEdges: 1},
+		"-":                    {},
+	} {
+		if got := limitsOf(&r); got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }

@@ -33,6 +33,11 @@ type Report struct {
 	EnvoyEpoch   int64 `json:"envoy_epoch"`
 	FeedEpoch    int64 `json:"feed_epoch"`
 	FeedPosition int64 `json:"feed_position"` // of its Envoy
+	// Limits is how it limits: shared (by what all edges have counted), share (cut
+	// off from them: by its own count and a fair share) or alone.
+	Limits      string  `json:"limits"`
+	LimitsEdges int64   `json:"limits_edges"`       // that share limits, as far as it knows
+	LimitsAge   float64 `json:"limits_age_seconds"` // since it heard of the others' counts; -1: never
 }
 
 // check reports every fault of r.
@@ -41,7 +46,7 @@ func (r Report) check() error {
 	if r.Edge == "" || len(r.Edge) > 256 {
 		details = append(details, decision.Detail{Field: "edge", Issue: "is not a name", Expected: "1 to 256 bytes"})
 	}
-	for field, n := range map[string]int64{"feed_epoch": r.FeedEpoch, "feed_position": r.FeedPosition, "envoy_epoch": r.EnvoyEpoch} {
+	for field, n := range map[string]int64{"feed_epoch": r.FeedEpoch, "feed_position": r.FeedPosition, "envoy_epoch": r.EnvoyEpoch, "limits_edges": r.LimitsEdges} {
 		if n < 0 {
 			details = append(details, decision.Detail{Field: field, Issue: "is negative", Expected: "0 or more"})
 		}

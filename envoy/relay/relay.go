@@ -66,6 +66,7 @@ type Relay struct {
 	book      *book
 	feed      *feed
 	age       *age
+	exchange  *exchange
 	began     time.Time
 
 	mu      sync.Mutex
@@ -102,7 +103,7 @@ func New(c Config) (*Relay, error) {
 		return nil, err
 	}
 	a := newAge(c)
-	r := &Relay{cfg: c, upstreams: up, age: a, book: loadBook(c, a), began: c.Now()}
+	r := &Relay{cfg: c, upstreams: up, age: a, book: loadBook(c, a), exchange: newExchange(c), began: c.Now()}
 	if r.feed, err = newFeed(c, up, a); err != nil {
 		return nil, err
 	}
@@ -197,6 +198,7 @@ func (r *Relay) handler() http.Handler {
 		r.feed.serve(w, q, r.caller(q.Header.Get("Authorization")))
 	})
 	mux.Handle("/envoy.service.discovery.v3.AggregatedDiscoveryService/", streams)
+	mux.Handle("POST "+countsPath, r.exchange.handler(r.upstreams))
 	mux.Handle("/", r.upstreams.proxy())
 	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		// Calls of the payment hub carry an identity that the edge has signed for

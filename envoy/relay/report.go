@@ -33,7 +33,10 @@ type Status struct {
 	Uptime       float64 `json:"uptime_seconds"`
 	EnvoyEpoch   int64   `json:"envoy_epoch"` // Envoys that were started before this one
 	FeedEpoch    uint64  `json:"feed_epoch"`
-	FeedPosition uint64  `json:"feed_position"` // of Envoy
+	FeedPosition uint64  `json:"feed_position"`      // of Envoy
+	Limits       string  `json:"limits"`             // how it limits: Shared, Share or Alone
+	LimitsEdges  uint32  `json:"limits_edges"`       // that share limits, as far as it knows; 0: it does not
+	LimitsAge    float64 `json:"limits_age_seconds"` // since it heard what the others have counted; -1: never
 }
 
 // Status returns the state of the edge now.
@@ -42,6 +45,7 @@ func (r *Relay) Status() Status {
 	if r.age.known() {
 		s.StateAge = r.age.now().Seconds()
 	}
+	s.Limits, s.LimitsEdges, s.LimitsAge = r.exchange.now()
 	r.mu.Lock()
 	s.EnvoyEpoch = max(0, r.started-1)
 	r.mu.Unlock()
@@ -76,12 +80,12 @@ func (r *Relay) report(ctx context.Context) {
 	var at time.Time
 	for pause.For(ctx, lookEvery) {
 		s := r.Status()
-		same := s.State == said.State && s.EnvoyEpoch == said.EnvoyEpoch
+		same := s.State == said.State && s.EnvoyEpoch == said.EnvoyEpoch && s.Limits == said.Limits
 		if same && r.cfg.Now().Sub(at) < r.cfg.Report {
 			continue
 		}
 		if !same {
-			r.cfg.Log.Info("state of the edge", "state", s.State, "position", s.FeedPosition)
+			r.cfg.Log.Info("state of the edge", "state", s.State, "position", s.FeedPosition, "limits", s.Limits)
 		}
 		said, at = s, r.cfg.Now()
 		r.send(ctx, s)
@@ -116,20 +120,23 @@ func (r *Relay) Describe(c chan<- *prometheus.Desc) { prometheus.DescribeByColle
 // knows it.
 func (r *Relay) Collect(c chan<- prometheus.Metric) {
 	s := r.Status()
-	gauge := func(name, help string, v float64, labels ...string) {
-		names := []string{}
-		if len(labels) > 0 {
-			names = append(names, "state")
-		}
-		c <- prometheus.MustNewConstMetric(prometheus.NewDesc("sluice_agent_"+name, help, names, nil), prometheus.GaugeValue, v, labels...)
+	gauge := func(name, help string, v float64) {
+		c <- prometheus.MustNewConstMetric(prometheus.NewDesc("sluice_agent_"+name, help, nil, nil), prometheus.GaugeValue, v)
 	}
-	for _, state := range []string{Starting, Live, Cached, Closed} {
-		is := 0.0
-		if s.State == state {
-			is = 1
+	oneOf := func(name, label, help, now string, all ...string) {
+		desc := prometheus.NewDesc("sluice_agent_"+name, help, []string{label}, nil)
+		for _, v := range all {
+			is := 0.0
+			if v == now {
+				is = 1
+			}
+			c <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, is, v)
 		}
-		gauge("state", "1 for the state that the edge is in: cached means that no replica answers.", is, state)
 	}
+	oneOf("state", "state", "1 for the state that the edge is in: cached means that no replica answers, closed that the edge serves nobody.", s.State, Starting, Live, Cached, Closed)
+	oneOf("limits", "by", "1 for how the edge limits: share means that it is cut off from the others and keeps to a fair share.", s.Limits, Shared, Share, Alone)
+	gauge("limits_edges", "Edges that share limits, as far as this one knows.", float64(s.LimitsEdges))
+	gauge("limits_age_seconds", "Since the edge last heard what the others have counted; -1: never.", s.LimitsAge)
 	gauge("state_age_seconds", "Since a replica last confirmed what the edge holds.", s.StateAge)
 	gauge("feed_position", "Position of the key feed that Envoy holds.", float64(s.FeedPosition))
 	gauge("envoy_epoch", "Envoys that were started before the present one.", float64(s.EnvoyEpoch))

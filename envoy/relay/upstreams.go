@@ -204,7 +204,7 @@ func (u *upstreams) try(ctx context.Context, n int) (client, error) {
 }
 
 // proxy passes requests on, with the token that replicas ask for.
-func (u *upstreams) proxy() http.Handler {
+func (u *upstreams) proxy() *httputil.ReverseProxy {
 	return &httputil.ReverseProxy{
 		Rewrite:   func(p *httputil.ProxyRequest) { p.Out.URL.Host = "replica" }, // the transport chooses
 		Transport: u.http.Transport,

@@ -77,6 +77,14 @@ func (e *Edge) Hear(s Store, a Answer, millis int64) {
 	s.SetFleet(State{Edges: a.Edges, Heard: millis})
 }
 
+// Remember takes how many edges there were from an agent that has heard of no
+// replica. Until this start of the edge hears an answer it is cut off, not alone.
+func (e *Edge) Remember(s Store, edges uint32) {
+	if e.at == 0 && edges > 0 {
+		s.SetFleet(State{Edges: edges})
+	}
+}
+
 // pace guesses how fast the others let requests through: half as they did
 // between two answers, half as was guessed before, since what one answer lacks
 // the next one has.

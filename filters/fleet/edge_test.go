@@ -79,6 +79,23 @@ func TestThePaceOfTheOthers(t *testing.T) {
 	}
 }
 
+// An edge that starts while nobody answers is not alone if its agent remembers
+// others; what it hears itself counts for more.
+func TestWhatIsRemembered(t *testing.T) {
+	t.Parallel()
+	m, e := newMemory(), &Edge{}
+	if e.Remember(m, 0); m.state != (State{}) {
+		t.Fatalf("nothing is remembered: %+v", m.state)
+	}
+	if e.Remember(m, 3); !m.state.Fleet(millis).Cut || m.state.Edges != 3 {
+		t.Fatalf("%+v", m.state)
+	}
+	e.Hear(m, Answer{Edges: 2}, millis)
+	if e.Remember(m, 3); m.state != (State{Edges: 2, Heard: millis}) {
+		t.Fatalf("%+v", m.state)
+	}
+}
+
 func TestWhoIsCutOff(t *testing.T) {
 	t.Parallel()
 	limit := ratelimit.Limit{PerMinute: 90, Burst: 30}

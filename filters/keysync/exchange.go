@@ -42,9 +42,9 @@ func (x *exchange) tick(r *reader) {
 		return
 	}
 	headers := append(r.config.headers("POST", "/feed/v1/counts"), [2]string{"content-type", "application/octet-stream"})
-	_, err := proxywasm.DispatchHttpCall(r.config.Cluster, headers, report.Append(nil), nil, answerMillis, func(_, bodySize, _ int) {
+	_, err := proxywasm.DispatchHttpCall(r.config.Cluster, headers, report.Append(nil), nil, answerMillis, func(headers, bodySize, _ int) {
 		*underWay--
-		x.receive(r, bodySize)
+		x.receive(r, headers, bodySize)
 	})
 	if err != nil {
 		x.fail("dispatch: " + err.Error())
@@ -54,8 +54,9 @@ func (x *exchange) tick(r *reader) {
 }
 
 // receive takes an answer. Whatever goes wrong, the workers go on with what they
-// know, and soon with a fair share.
-func (x *exchange) receive(r *reader, bodySize int) {
+// know, and soon with a fair share. An agent that reaches no replica says how many
+// edges there were.
+func (x *exchange) receive(r *reader, headers, bodySize int) {
 	body, err := proxywasm.GetHttpCallResponseBody(0, bodySize)
 	if err != nil || bodySize == 0 {
 		x.fail("no answer")
@@ -64,6 +65,11 @@ func (x *exchange) receive(r *reader, bodySize int) {
 	answer, ok := fleet.ParseAnswer(body)
 	if !ok {
 		x.fail("the answer is not one")
+		return
+	}
+	if answerStatus(headers) != 200 {
+		x.part.Remember(r.shared, answer.Edges)
+		x.fail("no replica answers")
 		return
 	}
 	x.part.Hear(r.shared, answer, wasmhost.Millis())

@@ -57,6 +57,26 @@ func TestCountsAreExchanged(t *testing.T) {
 	})
 }
 
+// While its agent reaches no replica, an edge that has just started hears from it
+// how many edges there were: it is cut off, and not alone.
+func TestTheAgentRemembersTheOthers(t *testing.T) {
+	both(t, func(t *testing.T, h *host) {
+		h.Tick()
+		call, r := reports(t, h, 1)
+		h.CallOnHttpCallResponse(call, [][2]string{{":status", "503"}}, nil, fleet.Answer{Edges: 3}.Append(nil))
+		h.note()
+		if st := (wasmhost.Shared{}).Fleet(); st.Edges != 3 || !st.Fleet(int64(r.Told)).Cut {
+			t.Fatalf("%+v", st)
+		}
+		h.Tick()
+		call, _ = reports(t, h, 2)
+		h.answer(call, fleet.Answer{Edges: 2}.Append(nil))
+		if st := (wasmhost.Shared{}).Fleet(); st.Edges != 2 || st.Fleet(st.Heard).Cut {
+			t.Fatalf("%+v", st)
+		}
+	})
+}
+
 // An edge that has something to tell does not wait for the answer to a report
 // that told nothing, and sends one report at a time.
 func TestReportsUnderWay(t *testing.T) {

@@ -1,0 +1,128 @@
+package relay
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"sluice.dev/sluice/filters/fleet"
+)
+
+// countsPath is where Envoy exchanges what the edges have counted.
+const countsPath = "/feed/v1/counts"
+
+// The ways in which an edge limits.
+const (
+	Shared = "shared" // by what all edges have counted
+	Share  = "share"  // cut off from the others: by its own count and a fair share
+	Alone  = "alone"  // by its own count: it has never heard of others
+)
+
+// exchange passes the exchange of counts on and knows how it stands. It keeps the
+// number of edges on disk: an Envoy that starts while no replica answers would
+// take itself for the only one.
+type exchange struct {
+	cfg  Config
+	file string
+
+	mu    sync.Mutex
+	edges uint32    // at the last answer; 0: none ever came
+	heard time.Time // when that was; zero: not since the agent started
+}
+
+// newExchange reads the number of edges that was saved.
+func newExchange(c Config) *exchange {
+	x := &exchange{cfg: c, file: filepath.Join(c.Dir, "fleet.state")}
+	raw, err := readSealed(x.file)
+	switch {
+	case err != nil || (raw != nil && len(raw) != 4):
+		c.Log.Error("the saved number of edges is not used", "file", x.file, "cause", err)
+	case raw != nil:
+		x.edges = binary.LittleEndian.Uint32(raw)
+	}
+	return x
+}
+
+// handler passes exchanges on to a replica. While none answers it tells Envoy how
+// many edges there were.
+func (x *exchange) handler(u *upstreams) http.Handler {
+	p := u.proxy()
+	p.ModifyResponse = x.answered
+	unanswered := p.ErrorHandler
+	p.ErrorHandler = func(w http.ResponseWriter, r *http.Request, err error) {
+		unanswered(unanswering{w, x}, r, err)
+	}
+	return p
+}
+
+// unanswering puts the number of edges behind the headers of an error.
+type unanswering struct {
+	http.ResponseWriter
+	x *exchange
+}
+
+// WriteHeader writes the body too.
+func (u unanswering) WriteHeader(status int) {
+	u.x.mu.Lock()
+	body := fleet.Answer{Edges: u.x.edges}.Append(nil)
+	u.x.mu.Unlock()
+	u.Header().Set("Content-Type", "application/octet-stream")
+	u.ResponseWriter.WriteHeader(status)
+	_, _ = u.Write(body) // an Envoy that has gone away asks again
+}
+
+// answered reads an answer on its way to Envoy.
+func (x *exchange) answered(res *http.Response) error {
+	if res.StatusCode != http.StatusOK {
+		return nil
+	}
+	body, err := io.ReadAll(io.LimitReader(res.Body, fleet.MaxBytes+1))
+	if err != nil {
+		return fmt.Errorf("read the others' counts: %w", err)
+	}
+	_ = res.Body.Close()
+	res.Body, res.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	res.Header.Set("Content-Length", strconv.Itoa(len(body)))
+	if a, ok := fleet.ParseAnswer(body); ok {
+		x.hear(a.Edges)
+	}
+	return nil
+}
+
+func (x *exchange) hear(edges uint32) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.heard = x.cfg.Now()
+	if edges == x.edges {
+		return
+	}
+	x.edges = edges
+	if err := writeSealed(x.file, binary.LittleEndian.AppendUint32(nil, edges)); err != nil {
+		x.cfg.Log.Error("the number of edges could not be saved", "file", x.file, "cause", err)
+	}
+}
+
+// now says how the edge limits, among how many, and for how long it has heard
+// nothing of the others; -1: it never has since the agent started.
+func (x *exchange) now() (how string, edges uint32, age float64) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	at, age := x.cfg.Now(), -1.0
+	state := fleet.State{Edges: x.edges}
+	if !x.heard.IsZero() {
+		state.Heard, age = x.heard.UnixMilli(), max(0, at.Sub(x.heard).Seconds())
+	}
+	switch {
+	case x.edges <= 1:
+		return Alone, x.edges, age
+	case state.Fleet(at.UnixMilli()).Cut:
+		return Share, x.edges, age
+	}
+	return Shared, x.edges, age
+}
