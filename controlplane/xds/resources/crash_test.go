@@ -1,8 +1,12 @@
 package resources
 
 import (
+	"bufio"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -15,17 +19,46 @@ import (
 	"sluice.dev/sluice/controlplane/config"
 )
 
-// crashing is the path of an Envoy whose program of a filter traps on a request
-// with 40 headers, configured in all else as ours is; hits counts what reached
-// the product behind.
-func crashing(t *testing.T, program string, more ...config.Route) (addr string, hits *atomic.Int64) {
+// victim is the product behind an Envoy whose filter crashes.
+type victim struct {
+	addr string // of the Envoy
+	// hits counts the requests that reached the product.
+	hits atomic.Int64
+	// arrived tells of each request under /held/; it is answered when release is
+	// closed.
+	arrived, release chan struct{}
+}
+
+func (v *victim) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	v.hits.Add(1)
+	w.Header().Set("Content-Type", "application/json")
+	switch r.URL.Path {
+	case "/held/answer":
+		v.arrived <- struct{}{}
+		<-v.release
+	case "/held/body":
+		fmt.Fprint(w, "{")
+		_ = http.NewResponseController(w).Flush()
+		v.arrived <- struct{}{}
+		<-v.release
+		fmt.Fprint(w, "}")
+		return
+	case "/held/upload":
+		v.arrived <- struct{}{}
+		<-v.release
+		if b, err := io.ReadAll(r.Body); err != nil || len(b) != 100 {
+			w.WriteHeader(http.StatusBadRequest)
+		}
+	}
+	fmt.Fprint(w, `{}`)
+}
+
+// crashing is an Envoy whose program of a filter traps on a request with 40
+// headers, configured in all else as ours is.
+func crashing(t *testing.T, program string, more ...config.Route) *victim {
 	t.Helper()
-	hits = &atomic.Int64{}
-	product := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		hits.Add(1)
-		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprint(w, `{}`)
-	}))
+	v := &victim{arrived: make(chan struct{}, 100), release: make(chan struct{})}
+	product := httptest.NewServer(v)
 	t.Cleanup(product.Close)
 	d := defaults(t)
 	d.Routes = append(d.Routes, more...)
@@ -48,7 +81,8 @@ func crashing(t *testing.T, program string, more ...config.Route) (addr string, 
 	if err := os.WriteFile(file, []byte(swapped), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return running(t, file), hits
+	v.addr = running(t, file, 2)
+	return v
 }
 
 func get(path string, headers int) string {
@@ -76,40 +110,125 @@ func recovered(t *testing.T, addr, path string) {
 // serves the next ones, also when they crash it again and again.
 func TestCrashCostsOneRequest(t *testing.T) {
 	t.Parallel()
-	addr, hits := crashing(t, "edge")
+	v := crashing(t, "edge")
 	for round := range 3 {
-		recovered(t, addr, "/v1/health")
-		before := hits.Load()
-		res, body := exchange(t, addr, get("/v1/health", 60))
+		recovered(t, v.addr, "/v1/health")
+		before := v.hits.Load()
+		res, body := exchange(t, v.addr, get("/v1/health", 60))
 		if res.StatusCode != 503 || body.Error.Code != "service_unavailable" {
 			t.Errorf("round %d: %d %+v", round, res.StatusCode, body)
 		}
 		checkHeaders(t, res, body.Error.RequestID)
-		if hits.Load() != before {
+		if v.hits.Load() != before {
 			t.Errorf("round %d: the request passed", round)
 		}
 	}
-	recovered(t, addr, "/v1/health")
+	recovered(t, v.addr, "/v1/health")
+}
+
+// held is a request that the product has begun to answer, and waits.
+type held struct {
+	what string
+	net.Conn
+}
+
+// hold sends requests that the product holds, each on a connection of its own:
+// some wait for an answer, some are in the middle of one, some of an upload.
+func (v *victim) hold(t *testing.T, each int) (all []held) {
+	t.Helper()
+	for what, text := range map[string]string{
+		"answer": "GET /held/answer HTTP/1.1\r\nHost: a\r\n\r\n", "body": "GET /held/body HTTP/1.1\r\nHost: a\r\n\r\n",
+		"upload": "POST /held/upload HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n" + strings.Repeat("a", 50),
+	} {
+		for range each {
+			conn, err := net.Dial("tcp", v.addr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { conn.Close() })
+			if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprint(conn, text)
+			all = append(all, held{what, conn})
+			<-v.arrived
+		}
+	}
+	return all
+}
+
+// finish sends what is left of a request and reads its answer; whole is false
+// when it breaks off.
+func (h held) finish(t *testing.T) (res *http.Response, body string, whole bool) {
+	t.Helper()
+	if h.what == "upload" {
+		fmt.Fprint(h.Conn, strings.Repeat("a", 50))
+	}
+	res, err := http.ReadResponse(bufio.NewReader(h.Conn), nil)
+	if err != nil {
+		t.Fatalf("%s: %v", h.what, err)
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	return res, string(b), err == nil
+}
+
+// Requests under way on the worker whose VM has crashed end with it, since Envoy
+// takes their filter away: with 503 if nothing was answered yet, else cut off,
+// never as if they were whole. Those on other workers do not notice.
+func TestCrashAmongRequestsUnderWay(t *testing.T) {
+	t.Parallel()
+	v := crashing(t, "edge", config.Route{Name: "held", Path: "/held/{what}", Auth: []string{"none"}, Product: "api"})
+	recovered(t, v.addr, "/v1/health")
+	all := v.hold(t, 8)
+	before := v.hits.Load()
+	if res, _ := exchange(t, v.addr, get("/v1/health", 60)); res.StatusCode != 503 || v.hits.Load() != before {
+		t.Errorf("the crash: %d, %d requests passed", res.StatusCode, v.hits.Load()-before)
+	}
+	close(v.release)
+	unharmed, ended := 0, 0
+	for _, h := range all {
+		switch res, body, whole := h.finish(t); {
+		case whole && res.StatusCode == 200 && body == "{}":
+			unharmed++
+		case whole && res.StatusCode == 503 && h.what != "body":
+			ended++
+			var e envelope
+			if err := json.Unmarshal([]byte(body), &e); err != nil || e.Error.Code != "service_unavailable" {
+				t.Errorf("%s: %s", h.what, body)
+			}
+			checkHeaders(t, res, e.Error.RequestID)
+		case !whole && h.what == "body":
+			ended++
+		default:
+			t.Errorf("%s: %d %q, whole: %v", h.what, res.StatusCode, body, whole)
+		}
+	}
+	t.Logf("of %d requests under way on two workers %d went on", len(all), unharmed)
+	if unharmed == 0 || ended == 0 {
+		t.Errorf("%d requests went on, %d ended", unharmed, ended)
+	}
+	recovered(t, v.addr, "/v1/health")
 }
 
 // A crash of the chat filter takes nothing else down: requests on other routes go
 // on while it is backing off.
 func TestCrashOfChatCapsLeavesTheEdgeAlone(t *testing.T) {
 	t.Parallel()
-	addr, hits := crashing(t, "chatcaps", config.Route{Name: "capped", Path: "/capped", Auth: []string{"none"}, Product: "api", ChatCaps: true})
-	recovered(t, addr, "/capped")
+	v := crashing(t, "chatcaps", config.Route{Name: "capped", Path: "/capped", Auth: []string{"none"}, Product: "api", ChatCaps: true})
+	recovered(t, v.addr, "/capped")
 	for range 5 {
-		before := hits.Load()
-		if res, _ := exchange(t, addr, get("/capped", 60)); res.StatusCode != 503 || hits.Load() != before {
+		before := v.hits.Load()
+		if res, _ := exchange(t, v.addr, get("/capped", 60)); res.StatusCode != 503 || v.hits.Load() != before {
 			t.Errorf("the crash: %d", res.StatusCode)
 		}
 		for range 20 {
-			if res, _ := exchange(t, addr, get("/v1/health", 60)); res.StatusCode != 200 {
+			if res, _ := exchange(t, v.addr, get("/v1/health", 60)); res.StatusCode != 200 {
 				t.Fatalf("beside the crash: %d", res.StatusCode)
 			}
 		}
 	}
-	recovered(t, addr, "/capped")
+	recovered(t, v.addr, "/capped")
 }
 
 // trapProgram is testdata/trap.wat as WASM.

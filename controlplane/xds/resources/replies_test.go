@@ -16,10 +16,10 @@ import (
 )
 
 // running starts an Envoy on config and returns the address of its gateway.
-func running(t *testing.T, config string) string {
+func running(t *testing.T, config string, workers ...int) string {
 	t.Helper()
 	admin := filepath.Join(filepath.Dir(config), "admin")
-	cmd := exec.Command(os.Getenv("SLUICE_ENVOY"), "--config-path", config, "--admin-address-path", admin, "--concurrency", "1", "--log-level", "error", "--disable-hot-restart")
+	cmd := exec.Command(os.Getenv("SLUICE_ENVOY"), "--config-path", config, "--admin-address-path", admin, "--concurrency", fmt.Sprint(append(workers, 1)[0]), "--log-level", "error", "--disable-hot-restart")
 	cmd.Dir, cmd.Stdout, cmd.Stderr = filepath.Dir(config), os.Stdout, os.Stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatalf("%v: run `make test`, which sets SLUICE_ENVOY", err)
