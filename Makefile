@@ -21,10 +21,10 @@ GOLANGCI         := .sluice/tools/golangci-lint-$(GOLANGCI_VERSION)
 TEST_ENV = SLUICE_BIN=$(OUT)/bin/sluice SLUICE_WASM_DIR=$(OUT)/wasm SLUICE_ENVOY="$$($(BIN)/provision envoy)" \
            SLUICE_MEDIA_ENGINE="$$($(BIN)/provision engine)" SLUICE_FFMPEG="$$($(BIN)/provision ffmpeg)"
 
-.PHONY: help up test check bench chaos docker e2e-docker filters fuzz tools generate lint clean build helpers race clients
+.PHONY: help up test check bench chaos docker e2e-docker filters fuzz tools generate lint clean build helpers race clients soak h2spec
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 up: filters build ## set up and run everything in the foreground; Ctrl-C stops it
 	@$(BIN)/provision optional
@@ -38,6 +38,12 @@ check: lint generate test race ## format, lint, generate, test, and fail on a di
 
 race: filters build
 	@$(TEST_ENV) $(BIN)/withpg $(GO) test -race -timeout 20m ./filters/... ./controlplane/...
+
+soak: filters build ## a million random requests through a real Envoy; heap and memory must stay flat
+	@$(TEST_ENV) $(BIN)/withpg $(GO) test -count=1 -timeout 60m -v -run TestHeapStaysFlat ./e2e -soak 1000000
+
+h2spec: filters build ## HTTP/2 conformance of the edge beside the same Envoy without filters
+	@$(TEST_ENV) $(BIN)/withpg $(GO) test -count=1 -timeout 10m -v -run TestH2Spec ./e2e
 
 clients: filters build ## drive the platform with the public client libraries of other languages (needs Node and npm)
 	@$(TEST_ENV) $(BIN)/withpg $(GO) test -count=1 -timeout 30m -tags clients -run Clients ./e2e

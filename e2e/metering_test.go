@@ -114,19 +114,6 @@ func (s *stack) settledUsage(t testing.TB) {
 	})
 }
 
-// envoyPID is the process id of the stack's Envoy.
-func (s *stack) envoyPID(t testing.TB) int {
-	t.Helper()
-	edge := s.child(t, "edge")
-	for pid := range processes() {
-		if parent(pid) == edge {
-			return pid
-		}
-	}
-	t.Fatal("the edge has no Envoy")
-	return 0
-}
-
 // A stop loses nothing, a kill at most the last second, and neither counts
 // anything twice.
 func TestUsageSurvivesTheEnd(t *testing.T) {
@@ -149,7 +136,7 @@ func TestUsageSurvivesTheEnd(t *testing.T) {
 		t.Errorf("%d of 40 requests are counted before the kill", got)
 	}
 	requests(5) // in the last second
-	if err := syscall.Kill(s.envoyPID(t), syscall.SIGKILL); err != nil {
+	if err := syscall.Kill(s.envoy(t), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	s.accepted(t, key)

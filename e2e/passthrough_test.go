@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -218,19 +216,4 @@ func (s *stack) envoy(t testing.TB) int {
 	}
 	t.Fatal("the edge has no Envoy")
 	return 0
-}
-
-// peakMemory is the most memory that a process has held so far, in bytes.
-func peakMemory(t testing.TB, pid int) int64 {
-	t.Helper()
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, _ := strings.Cut(string(b), "VmHWM:")
-	kib, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return kib << 10
 }
