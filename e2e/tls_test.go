@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/quic-go/quic-go/http3"
 )
 
@@ -92,6 +93,7 @@ func TestTLS(t *testing.T) {
 			t.Errorf("is answered %d", r.StatusCode)
 		}
 	})
+	t.Run("services call the gateway", func(t *testing.T) { servicesOverTLS(t, s, dir) })
 	t.Run("rotation under load", func(t *testing.T) { rotationUnderLoad(t, s, dir) })
 	t.Run("rotation of what edges show", func(t *testing.T) { rotationOfEdges(t, s, dir) })
 	t.Run("strangers", func(t *testing.T) { strangers(t, s, dir) })
@@ -147,6 +149,40 @@ func overHTTP3(t *testing.T, s *stack, dir string) {
 	}
 	if res.ProtoMajor != 3 || res.Header.Get("X-Request-Id") == "" || res.Header.Get("X-Ratelimit-Limit") == "" {
 		t.Errorf("%s %v", res.Proto, res.Header)
+	}
+}
+
+// Services of ours that call the gateway in somebody's name speak TLS with it, and
+// the addresses that they give out are those of TLS.
+func servicesOverTLS(t *testing.T, s *stack, dir string) {
+	rt := &http.Transport{TLSClientConfig: trusting(t, dir)}
+	defer rt.CloseIdleConnections()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.dev["SLUICE_RUNTIME_URL"]+"/v1/transcribe", strings.NewReader("sound"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := send(t, &http.Client{Transport: rt}, req, s.dev["SLUICE_API_KEY"])
+	wantStatus(t, r, http.StatusNotImplemented) // by the gateway: the surface has no engine
+	if e := into[envelope](t, r).Error; e.Code != "not_implemented" || !strings.HasPrefix(e.Docs, s.dev["SLUICE_GATEWAY_URL"]) {
+		t.Errorf("%s", r.body)
+	}
+	session, err := sdk.NewClient(&sdk.Implementation{Name: "e2e", Version: "1"}, nil).Connect(t.Context(), &sdk.StreamableClientTransport{
+		Endpoint: s.url("/mcp"), HTTPClient: &http.Client{Transport: bearing{rt, s.dev["SLUICE_API_KEY"], nil}}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	if made := must(t, session, "createStream", map[string]any{"title": "Over TLS", "protocol": "rtmp"}); made["title"] != "Over TLS" {
+		t.Errorf("%v", made)
+	}
+	for path, want := range map[string]string{"/.well-known/mcp.json": s.dev["SLUICE_GATEWAY_URL"], "/.well-known/platform-products.json": s.dev["SLUICE_RUNTIME_URL"]} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url(path), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := send(t, &http.Client{Transport: rt}, req, s.dev["SLUICE_API_KEY"]); r.StatusCode != 200 || !strings.Contains(r.body, want) || strings.Contains(r.body, "http://"+s.front()) {
+			t.Errorf("%s: %d %s", path, r.StatusCode, r.body)
+		}
 	}
 }
 

@@ -31,7 +31,7 @@ func (e environment) agents(current *config.Current, reached func(upstream strin
 		},
 		mcp: mcp.New(mcp.Config{
 			Document: document, Identity: verifier, Respond: adapter, Hosts: e.mcpHosts(), Version: version,
-			Gateway: e.gatewayURL(), PublicURL: e.publicURL(),
+			Gateway: e.gatewayURL(), TLS: e.gatewayTLS(), PublicURL: e.publicURL(),
 		}),
 	}
 }

@@ -47,7 +47,7 @@ func runRuntime(ctx context.Context, env environment) error {
 	c.Metrics = metrics
 	ledger := budget.New(budget.Config{DB: pool, Metrics: metrics})
 	c.Targets, c.Ledger, c.Secrets = targets, ledger, verifier.Secrets
-	c.Gateway = env.gatewayURL()
+	c.Gateway, c.GatewayTLS = env.gatewayURL(), env.gatewayTLS()
 	c.PublicURL, c.DocsBase, c.Hosts = env.runtimeURL(), env.publicURL(), env.mcpHosts()
 	handler, err := server.New(c)
 	if err != nil {

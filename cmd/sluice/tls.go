@@ -1,11 +1,16 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 
 	"sluice.dev/sluice/controlplane/certs"
@@ -123,6 +128,33 @@ func (e environment) scheme() string {
 		return "https"
 	}
 	return "http"
+}
+
+// gatewayTLS is whom services of ours believe to be the gateway: who shows the
+// very certificate in SLUICE_TLS_CERT, else whom the system trusts in that name.
+// nil without such a file: the system alone decides.
+func (e environment) gatewayTLS() *tls.Config {
+	file := e.get("SLUICE_TLS_CERT")
+	if file == "" {
+		return nil
+	}
+	name, _, _ := net.SplitHostPort(hostPort(e.gatewayURL())) // one that is none fits no certificate
+	return &tls.Config{
+		InsecureSkipVerify: true, // VerifyConnection does it
+		VerifyConnection: func(state tls.ConnectionState) error {
+			if text, err := os.ReadFile(file); err == nil {
+				if block, _ := pem.Decode(text); block != nil && bytes.Equal(block.Bytes, state.PeerCertificates[0].Raw) {
+					return nil
+				}
+			}
+			chain := x509.NewCertPool()
+			for _, c := range state.PeerCertificates[1:] {
+				chain.AddCert(c)
+			}
+			_, err := state.PeerCertificates[0].Verify(x509.VerifyOptions{Intermediates: chain})
+			return errors.Join(err, state.PeerCertificates[0].VerifyHostname(name))
+		},
+	}
 }
 
 // sameCertificate lets a probe of this machine's own edge through: the edge

@@ -48,15 +48,19 @@ func (v Verifier) Caller(r *http.Request) (Caller, error) {
 	if len(values) != 1 {
 		return Caller{}, &controlplane.Error{Code: decision.AuthRequired}
 	}
-	now := time.Now
-	if v.Now != nil {
-		now = v.Now
-	}
-	c, err := edge.Verify(v.Secrets(), values[0], now().Unix())
+	c, err := edge.Verify(v.Secrets(), values[0], v.now())
 	if err != nil {
 		return Caller{}, &controlplane.Error{Code: decision.AuthRequired, Cause: err}
 	}
 	return c, nil
+}
+
+// now is in unix seconds.
+func (v Verifier) now() int64 {
+	if v.Now != nil {
+		return v.Now().Unix()
+	}
+	return time.Now().Unix()
 }
 
 type contextKey struct{}

@@ -3,6 +3,7 @@ package mcp
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -31,10 +32,10 @@ var forwarded = []string{"Authorization", "Traceparent", "Tracestate"}
 
 // newClient returns a client for the gateway alone: it follows no redirect and
 // asks no proxy.
-func newClient() *http.Client {
+func newClient(trust *tls.Config) *http.Client {
 	return &http.Client{
 		Timeout:       timeout,
-		Transport:     &http.Transport{MaxIdleConnsPerHost: 64, IdleConnTimeout: 30 * time.Second},
+		Transport:     &http.Transport{TLSClientConfig: trust, MaxIdleConnsPerHost: 64, IdleConnTimeout: 30 * time.Second},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
@@ -63,6 +64,7 @@ func (c Config) handler(t toolset.Tool) sdk.ToolHandler {
 		for name, v := range wanted.Header {
 			httpReq.Header[name] = v
 		}
+		c.Identity.Vouch(httpReq.Header, header)
 		httpReq.Header.Set("Via", "1.1 "+via)
 		httpReq.Header.Set("User-Agent", via+"/"+c.Version)
 		httpReq.Header.Set("Accept", "application/json")

@@ -132,6 +132,7 @@ func (i identified) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	if i.credential != "" {
 		r.Header.Set("Authorization", "Bearer "+i.credential)
+		r.Header.Set(edge.AddressHeader, "192.0.2.7")
 		r.Header.Set(edge.Header, edge.Sign(secret, edge.Caller{Account: "acct_1", Key: "key_1"}, time.Now().Unix()))
 	}
 	return http.DefaultTransport.RoundTrip(r)
@@ -204,6 +205,9 @@ func TestACallIsARequestInTheCallersName(t *testing.T) {
 	if r.Method != "GET" || r.URL.EscapedPath() != "/v1/things/a%20b" || r.Header.Get("Authorization") != "Bearer slk_secret" ||
 		r.Header.Get("Via") != "1.1 sluice-mcp" || r.Header.Get(edge.Header) != "" || r.Header.Get("Mcp-Name") != "" {
 		t.Errorf("%s %s %v", r.Method, r.URL, r.Header)
+	}
+	if addr, ok := edge.VerifyVoucher(secret, r.Header.Get(edge.VoucherHeader), "key_1", time.Now().Unix()); !ok || addr.String() != "192.0.2.7" {
+		t.Errorf("it vouches for %v: %v", addr, r.Header)
 	}
 	b.gateway.answer(201, `{"id":"y"}`)
 	run(t, s, "createThing", map[string]any{"name": "n", "idempotency_key": "k"})

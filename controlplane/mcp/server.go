@@ -7,6 +7,7 @@ package mcp
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"net/http"
 	"slices"
 	"strings"
@@ -31,10 +32,11 @@ type Config struct {
 	Document  func(context.Context) ([]byte, error)
 	Identity  identity.Verifier
 	Respond   respond.Adapter
-	Gateway   string   // base URL at which the tools call the gateway
-	PublicURL string   // address of the gateway as clients see it
-	Hosts     []string // further names under which it may be called
-	Version   string   // of the server
+	Gateway   string      // base URL at which the tools call the gateway
+	TLS       *tls.Config // whom to believe that it is the gateway; nil: whom the system trusts
+	PublicURL string      // address of the gateway as clients see it
+	Hosts     []string    // further names under which it may be called
+	Version   string      // of the server
 	// Client calls the gateway; nil: one that bounds time and follows nothing.
 	Client *http.Client
 }
@@ -50,7 +52,7 @@ func About(version string) endpoint.About {
 // New returns the endpoint.
 func New(c Config) http.Handler {
 	if c.Client == nil {
-		c.Client = newClient()
+		c.Client = newClient(c.TLS)
 	}
 	s := &servers{config: c}
 	return endpoint.New(endpoint.Config{

@@ -6,6 +6,7 @@ import (
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
 	"sluice.dev/sluice/filters/gate"
+	"sluice.dev/sluice/filters/keytable"
 	"sluice.dev/sluice/filters/meter"
 	"sluice.dev/sluice/filters/policy"
 	"sluice.dev/sluice/filters/wasmhost"
@@ -37,7 +38,7 @@ func (u *usage) begin(p *plugin, v *gate.Verdict, at time.Time) {
 	u.key.Account = v.Caller.Account
 	if v.Token == "" {
 		u.key.Key = v.Caller.ID
-		worker.use(u.key.Key, at.Unix())
+		worker.use(&p.env, &v.Caller, at.Unix())
 	}
 }
 
@@ -88,9 +89,9 @@ func (l *ledger) number(p *policy.Policy) []uint32 {
 }
 
 // use notes the use of a key by the client of the present request.
-func (l *ledger) use(key uint64, now int64) {
-	if l.uses.Due(key, now) {
-		l.uses.Note(meter.Use{Key: key, At: now, Address: wasmhost.ClientAddress()})
+func (l *ledger) use(e *env, key *keytable.Record, now int64) {
+	if l.uses.Due(key.ID, now) {
+		l.uses.Note(meter.Use{Key: key.ID, At: now, Address: e.CallerAddress(key, "")})
 	}
 }
 

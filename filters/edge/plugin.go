@@ -19,12 +19,11 @@ import (
 // one end under it.
 type plugin struct {
 	types.DefaultPluginContext
-	policy  *policy.Policy
-	env     env
-	callers signer
-	routes  []uint32 // numbers for metering, by Index
-	heap    proxywasm.MetricGauge
-	denied  proxywasm.MetricCounter
+	policy *policy.Policy
+	env    env
+	routes []uint32 // numbers for metering, by Index
+	heap   proxywasm.MetricGauge
+	denied proxywasm.MetricCounter
 }
 
 // tickPeriod is how often a worker hands over what it has counted, and says how
@@ -82,6 +81,7 @@ func (p *plugin) NewHttpContext(uint32) types.HttpContext { return &request{plug
 // env is what the gate needs of the host.
 type env struct {
 	wasmhost.Shared
+	callers signer
 	revision wasmhost.Revision
 	records  keytable.Memo
 	tokens   token.Table

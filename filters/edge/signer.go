@@ -43,12 +43,9 @@ func (s *signer) header(p *policy.Policy, caller keytable.Record, token string, 
 	}
 	c := identity.Caller{
 		Account: keytable.FormatID(keytable.AccountPrefix, caller.Account),
-		Key:     token,
+		Key:     credential(&caller, token),
 		Plan:    plan.Name,
 		Scopes:  p.ScopeNames(caller.Scopes),
-	}
-	if token == "" {
-		c.Key = keytable.FormatID(keytable.KeyPrefix, caller.ID)
 	}
 	*slot = signed{caller, token, now + identity.Lifetime/2, identity.Sign(s.secret.Secret[:], c, now)}
 	return slot.value

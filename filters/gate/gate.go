@@ -29,6 +29,10 @@ type Env interface {
 	GiveBack(k ratelimit.Kind, id ratelimit.ID, now int64)
 	// ClientAddress is the address of the client, with its port.
 	ClientAddress() string
+	// CallerAddress is the address, with a port, of a caller with a good key or,
+	// when its id is not empty, token: the client's, unless a service of ours
+	// calls in the caller's name and vouches for another.
+	CallerAddress(caller *keytable.Record, token string) string
 	// Authorization is the request's Authorization header, "" when it has none.
 	Authorization() string
 }
@@ -132,7 +136,7 @@ func admit(p *policy.Policy, route *policy.Route, env Env, caller *keytable.Reco
 	if !ok { // this policy does not know it yet
 		return refuse(p, route, env, notReady, now)
 	}
-	v := Verdict{Decision: entitled(plan, route, env, caller), Known: true, Caller: *caller, Token: token, Route: route}
+	v := Verdict{Decision: entitled(plan, route, env, caller, token), Known: true, Caller: *caller, Token: token, Route: route}
 	v.Rate = count(p, limitOf(p, plan, route, env, caller), route, env, caller, now)
 	return limited(v)
 }
@@ -168,9 +172,9 @@ func count(p *policy.Policy, l ratelimit.Limit, route *policy.Route, env Env, ca
 
 // entitled checks, in this order, from where a caller comes, whether its account
 // is in good standing, its scopes, and what its plan includes.
-func entitled(plan *policy.Plan, route *policy.Route, env Env, caller *keytable.Record) decision.Decision {
+func entitled(plan *policy.Plan, route *policy.Route, env Env, caller *keytable.Record, token string) decision.Decision {
 	if caller.Flags&keytable.FlagAllowlist != 0 {
-		if d := addressed(env, caller.Account); !d.OK() {
+		if d := addressed(env, caller, token); !d.OK() {
 			return d
 		}
 	}
@@ -191,13 +195,13 @@ func entitled(plan *policy.Plan, route *policy.Route, env Env, caller *keytable.
 	return decision.Pass
 }
 
-// addressed checks the client's address against the account's allowlist.
-func addressed(env Env, account uint64) decision.Decision {
-	list, _, whole := keytable.Join(keytable.TagOfAllowlist(account), env.Record)
+// addressed checks the caller's address against the account's allowlist.
+func addressed(env Env, caller *keytable.Record, token string) decision.Decision {
+	list, _, whole := keytable.Join(keytable.TagOfAllowlist(caller.Account), env.Record)
 	if !whole { // it is just arriving
 		return notReady
 	}
-	return allowlist.Decide(env.ClientAddress(), list)
+	return allowlist.Decide(env.CallerAddress(caller, token), list)
 }
 
 // limitOf is the account's own limit in the route's class, or its plan's.

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"testing"
 
@@ -21,6 +22,7 @@ type edge struct {
 	windows map[ratelimit.ID]ratelimit.Window
 	ready   bool
 	address string
+	vouched map[string]string // addresses by the credential that they are vouched for
 	header  string
 	tokens  token.Table
 	keys    auth.Memo
@@ -29,10 +31,16 @@ type edge struct {
 func (e *edge) Record(t keytable.Tag) (keytable.Record, bool) { r, ok := e.records[t]; return r, ok }
 func (e *edge) Ready() bool                                   { return e.ready }
 func (e *edge) ClientAddress() string                         { return e.address }
-func (e *edge) Authorization() string                         { return e.header }
-func (e *edge) Tokens() *token.Table                          { return &e.tokens }
-func (e *edge) Keys() *auth.Memo                              { return &e.keys }
-func (e *edge) Verify(_ jwt.Key, _ string, sum []byte) bool   { return string(sum) == "good" }
+func (e *edge) CallerAddress(c *keytable.Record, token string) string {
+	if a, ok := e.vouched[cmp.Or(token, keytable.FormatID(keytable.KeyPrefix, c.ID))]; ok {
+		return a
+	}
+	return e.address
+}
+func (e *edge) Authorization() string                       { return e.header }
+func (e *edge) Tokens() *token.Table                        { return &e.tokens }
+func (e *edge) Keys() *auth.Memo                            { return &e.keys }
+func (e *edge) Verify(_ jwt.Key, _ string, sum []byte) bool { return string(sum) == "good" }
 func (e *edge) Take(_ ratelimit.Kind, id ratelimit.ID, l ratelimit.Limit, at int64) ratelimit.Result {
 	if e.windows[id] == nil {
 		e.windows[id] = ratelimit.New(id)

@@ -158,6 +158,20 @@ func TestAllowlist(t *testing.T) {
 	if got := events("198.51.100.1:1", free); got != "" {
 		t.Errorf("an account without a list: %q", got)
 	}
+	e.vouched = map[string]string{keytable.FormatID(keytable.KeyPrefix, 1): "192.0.2.9:0", "sess_1": "198.51.100.2:0"}
+	for name, c := range map[string]struct {
+		address, credential string
+		want                decision.Code
+	}{
+		"a service vouches for an address that is listed":       {"198.51.100.1:1", listed, ""},
+		"a service vouches for one that is not, from a listed":  {"192.0.2.9:1", session("sess_1", "*", "good", now+100), decision.AddrRefused},
+		"it vouches for another credential of the same account": {"198.51.100.1:1", session("sess_2", "*", "good", now+100), decision.AddrRefused},
+	} {
+		e.windows = newEdge().windows
+		if got := events(c.address, c.credential); got != c.want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
 }
 
 // A route that a policy opens to tokens stays shut while the edge knows nothing.

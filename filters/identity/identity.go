@@ -23,6 +23,10 @@ import (
 // Header is the name of the identity header, in lower case as on HTTP/2.
 const Header = "x-sluice-identity"
 
+// AddressHeader carries the client's address to products, without a port. What
+// clients send under its name is dropped.
+const AddressHeader = "x-sluice-client-address"
+
 // Lifetime is how long a signed value is accepted, in seconds.
 const Lifetime = 60
 

@@ -5,6 +5,7 @@
 package passthrough
 
 import (
+	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net"
@@ -14,10 +15,11 @@ import (
 	"time"
 
 	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/controlplane/identity"
 	"sluice.dev/sluice/controlplane/respond"
 	"sluice.dev/sluice/controlplane/telemetry/traces"
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/filters/identity"
+	edge "sluice.dev/sluice/filters/identity"
 )
 
 // Paths are the capability routes.
@@ -31,8 +33,12 @@ const DefaultMaxBody = 2 << 30
 // Config says where the bodies go.
 type Config struct {
 	Gateway string // base URL, for instance http://127.0.0.1:8080
-	MaxBody int64  // bytes; 0: DefaultMaxBody
+	// TLS says whom to believe that it is the gateway; nil: whom the system trusts.
+	TLS     *tls.Config
+	MaxBody int64 // bytes; 0: DefaultMaxBody
 	Adapter respond.Adapter
+	// Verifier knows the secrets by which the gateway is told the client's address.
+	Verifier identity.Verifier
 	// Transport makes the calls; nil: one that keeps connections.
 	Transport http.RoundTripper
 	Log       *slog.Logger // nil: slog.Default
@@ -58,6 +64,7 @@ func New(c Config) (*Proxy, error) {
 	}
 	if c.Transport == nil {
 		c.Transport = &http.Transport{
+			TLSClientConfig:       c.TLS,
 			DialContext:           (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
 			DisableCompression:    true, // the body is the caller's as it is
 			MaxIdleConnsPerHost:   256,
@@ -69,7 +76,8 @@ func New(c Config) (*Proxy, error) {
 	p.proxy = &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(target)
-			r.Out.Header.Del(identity.Header) // the gateway asks the key, not us
+			r.Out.Header.Del(edge.Header) // the gateway asks the key, not us
+			c.Verifier.Vouch(r.Out.Header, r.In.Header)
 			traces.Inject(r.Out.Context(), r.Out.Header)
 		},
 		FlushInterval: -1, // at once

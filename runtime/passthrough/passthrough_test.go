@@ -16,7 +16,9 @@ import (
 	"testing"
 	"time"
 
+	"sluice.dev/sluice/controlplane/identity"
 	"sluice.dev/sluice/controlplane/respond"
+	edge "sluice.dev/sluice/filters/identity"
 )
 
 // serve returns a runtime in front of a gateway.
@@ -59,6 +61,36 @@ func post(t *testing.T, url string, body io.Reader, length int64) reply {
 	}
 	t.Cleanup(func() { resp.Body.Close() })
 	return reply{resp.StatusCode, resp.Header, resp.Body}
+}
+
+// The gateway learns from where the caller calls, not from where the runtime does.
+func TestTheCallersAddressGoesAlong(t *testing.T) {
+	t.Parallel()
+	secret := []byte("a secret of the edges")
+	c := Config{Verifier: identity.Verifier{Secrets: func() [][]byte { return [][]byte{secret} }}}
+	s := serve(t, c, func(w http.ResponseWriter, r *http.Request) {
+		addr, ok := edge.VerifyVoucher(secret, r.Header.Get(edge.VoucherHeader), "key_1", time.Now().Unix())
+		if !ok || addr.String() != "192.0.2.7" {
+			w.WriteHeader(http.StatusForbidden)
+		}
+	})
+	for signer, want := range map[string]int{string(secret): 200, "a guess": 403} {
+		req, err := http.NewRequestWithContext(t.Context(), "POST", s.URL+"/v1/voice", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set(edge.AddressHeader, "192.0.2.7")
+		req.Header.Set(edge.Header, edge.Sign([]byte(signer), edge.Caller{Account: "acct_1", Key: "key_1"}, time.Now().Unix()))
+		req.Header.Set(edge.VoucherHeader, edge.SignVoucher(secret, edge.Voucher{Address: "192.0.2.7", Key: "key_1"}, time.Now().Unix())) // the caller's own goes no further
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Errorf("an identity signed by %q: %d", signer, resp.StatusCode)
+		}
+	}
 }
 
 func TestRequestsArriveAsTheyAre(t *testing.T) {

@@ -4,6 +4,7 @@ package server
 
 import (
 	"crypto/rand"
+	"crypto/tls"
 	_ "embed"
 	"log/slog"
 	"net/http"
@@ -43,6 +44,9 @@ type Config struct {
 	Secrets func() [][]byte
 	// Gateway is where binary bodies go, for instance http://127.0.0.1:8080.
 	Gateway string
+	// GatewayTLS says whom to believe that it is the gateway; nil: whom the system
+	// trusts.
+	GatewayTLS *tls.Config
 	// PublicURL is the runtime's address for users; empty: that of the request.
 	PublicURL string
 	// Hosts are further names under which /mcp may be called.
@@ -81,7 +85,7 @@ func New(c Config) (http.Handler, error) {
 	}
 	adapter := respond.Adapter{DocsBase: c.DocsBase, Log: c.Log}
 	guard := access.Guard{Verifier: identity.Verifier{Secrets: c.Secrets}, Adapter: adapter}
-	binary, err := passthrough.New(passthrough.Config{Gateway: c.Gateway, MaxBody: c.MaxUpload, Adapter: adapter, Log: c.Log})
+	binary, err := passthrough.New(passthrough.Config{Gateway: c.Gateway, TLS: c.GatewayTLS, MaxBody: c.MaxUpload, Adapter: adapter, Verifier: guard.Verifier, Log: c.Log})
 	if err != nil {
 		return nil, err
 	}

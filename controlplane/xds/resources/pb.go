@@ -72,6 +72,13 @@ func setHeader(name, value string) *core.HeaderValueOption {
 	}
 }
 
+// defaultHeader sets a header that the message does not have.
+func defaultHeader(name, value string) *core.HeaderValueOption {
+	o := setHeader(name, value)
+	o.AppendAction = core.HeaderValueOption_ADD_IF_ABSENT
+	return o
+}
+
 // replaceHeader sets a header whatever the message has under its name.
 func replaceHeader(name, value string) *core.HeaderValueOption {
 	o := setHeader(name, value)

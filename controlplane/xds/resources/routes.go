@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 	"sluice.dev/sluice/controlplane/config"
-	"sluice.dev/sluice/controlplane/identity"
+	"sluice.dev/sluice/filters/identity"
 	"sluice.dev/sluice/filters/ratelimit"
 )
 
@@ -39,9 +39,11 @@ func (s *Set) routeTable(listener string) (*route.RouteConfiguration, error) {
 		Name:                           listener,
 		VirtualHosts:                   []*route.VirtualHost{vh},
 		MaxDirectResponseBodySizeBytes: u32(maxDirectBodyBytes),
-		// Products learn who calls from here: what a client sends under this name is replaced.
-		RequestHeadersToAdd:  []*core.HeaderValueOption{replaceHeader(identity.AddressHeader, "%DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT%")},
-		ResponseHeadersToAdd: []*core.HeaderValueOption{replaceHeader(ratelimit.WindowHeader, ratelimit.WindowValue)},
+		// Products learn from where a client calls. What clients send under this name has been dropped
+		// (dropForged): it is there only if the edge filter has put the address in that a service vouches for.
+		RequestHeadersToAdd:    []*core.HeaderValueOption{defaultHeader(identity.AddressHeader, "%DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT%")},
+		RequestHeadersToRemove: []string{identity.VoucherHeader},
+		ResponseHeadersToAdd:   []*core.HeaderValueOption{replaceHeader(ratelimit.WindowHeader, ratelimit.WindowValue)},
 		// Edges learn of a cluster before the routes to it; should one be
 		// missing all the same, the others must not suffer.
 		ValidateClusters: wrapperspb.Bool(false),

@@ -1,0 +1,47 @@
+package identity
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	edge "sluice.dev/sluice/filters/identity"
+)
+
+func TestWhomAServiceVouchesFor(t *testing.T) {
+	t.Parallel()
+	before, present := []byte("the one before"), []byte("the present one")
+	v := Verifier{Secrets: func() [][]byte { return [][]byte{present, before} }, Now: func() time.Time { return time.Unix(1000, 0) }}
+	signed := func(secret []byte) []string {
+		return []string{edge.Sign(secret, Caller{Account: "acct_1", Key: "key_1"}, 1000)}
+	}
+	for name, c := range map[string]struct {
+		identity, address []string
+		by                []byte // whose secret the voucher has; nil: there is none
+	}{
+		"a caller":                      {signed(present), []string{"192.0.2.7"}, present},
+		"an edge with the old secret":   {signed(before), []string{"192.0.2.7"}, before},
+		"nobody known":                  {nil, []string{"192.0.2.7"}, nil},
+		"a forged identity":             {signed([]byte("a guess")), []string{"192.0.2.7"}, nil},
+		"two identities":                {append(signed(present), signed(present)...), []string{"192.0.2.7"}, nil},
+		"no address":                    {signed(present), nil, nil},
+		"two addresses, one of a guess": {signed(present), []string{"192.0.2.7", "6.6.6.6"}, nil},
+	} {
+		in := http.Header{"X-Sluice-Identity": c.identity, "X-Sluice-Client-Address": c.address}
+		out := http.Header{}
+		out.Set(edge.VoucherHeader, "of the client's own")
+		v.Vouch(out, in)
+		value := out.Get(edge.VoucherHeader)
+		if c.by == nil {
+			if value != "" {
+				t.Errorf("%s: %q", name, value)
+			}
+			continue
+		}
+		if addr, ok := edge.VerifyVoucher(c.by, value, "key_1", 1000); !ok || addr.String() != "192.0.2.7" {
+			t.Errorf("%s: %v %v", name, addr, ok)
+		}
+	}
+	v.Secrets = nil
+	v.Vouch(http.Header{}, http.Header{"X-Sluice-Identity": signed(present), "X-Sluice-Client-Address": {"192.0.2.7"}})
+}

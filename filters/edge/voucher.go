@@ -1,0 +1,51 @@
+package main
+
+import (
+	"net/netip"
+
+	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
+	"sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/filters/keytable"
+	"sluice.dev/sluice/filters/wasmhost"
+)
+
+// CallerAddress is the address, with a port, of a caller with a good key or
+// token: the one that a service of ours vouches for, else the client's.
+func (e *env) CallerAddress(c *keytable.Record, token string) string {
+	if addr, ok := e.vouched(c, token); ok {
+		return netip.AddrPortFrom(addr, 0).String()
+	}
+	return e.ClientAddress()
+}
+
+// vouched is the address that a service of ours vouches for; ok is false on all
+// requests that no such service makes.
+func (e *env) vouched(c *keytable.Record, token string) (addr netip.Addr, ok bool) {
+	value := wasmhost.Header(identity.VoucherHeader)
+	if value == "" {
+		return netip.Addr{}, false
+	}
+	now := e.millis / 1000
+	if !e.callers.refresh(now) {
+		return netip.Addr{}, false
+	}
+	return identity.VerifyVoucher(e.callers.secret.Secret[:], value, credential(c, token), now)
+}
+
+// credential is what the identity header names: the key, or the session or grant
+// of a token.
+func credential(c *keytable.Record, token string) string {
+	if token != "" {
+		return token
+	}
+	return keytable.FormatID(keytable.KeyPrefix, c.ID)
+}
+
+// nameClient tells the product the address that a service vouches for. Envoy adds
+// the connection's, after the filters, where there is none.
+func (e *env) nameClient(c *keytable.Record, token string) error {
+	if addr, ok := e.vouched(c, token); ok {
+		return proxywasm.ReplaceHttpRequestHeader(identity.AddressHeader, addr.String())
+	}
+	return nil
+}
