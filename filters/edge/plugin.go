@@ -19,11 +19,12 @@ import (
 // one end under it.
 type plugin struct {
 	types.DefaultPluginContext
-	policy *policy.Policy
-	env    env
-	routes []uint32 // numbers for metering, by Index
-	heap   proxywasm.MetricGauge
-	denied proxywasm.MetricCounter
+	policy  *policy.Policy
+	env     env
+	callers signer
+	routes  []uint32 // numbers for metering, by Index
+	heap    proxywasm.MetricGauge
+	denied  proxywasm.MetricCounter
 }
 
 // tickPeriod is how often a worker hands over what it has counted, and says how
@@ -42,6 +43,7 @@ func (p *plugin) OnPluginStart(int) types.OnPluginStartStatus {
 		proxywasm.LogCritical("edge: the policy does not parse")
 		return types.OnPluginStartStatusFailed
 	}
+	p.env.callers = &p.callers
 	p.routes = worker.number(p.policy)
 	p.env.revision = wasmhost.DefineRevision()
 	p.heap = proxywasm.DefineGaugeMetric("sluice_edge_heap_bytes")
@@ -81,7 +83,9 @@ func (p *plugin) NewHttpContext(uint32) types.HttpContext { return &request{plug
 // env is what the gate needs of the host.
 type env struct {
 	wasmhost.Shared
-	callers signer
+	// callers is the plugin's: a signer in here would be copied with each call of a
+	// method of Shared, and the compiler would not come to an end.
+	callers  *signer
 	revision wasmhost.Revision
 	records  keytable.Memo
 	tokens   token.Table

@@ -65,7 +65,7 @@ func (r *request) admit() {
 	// What was paid with is a credential: it goes no further.
 	_ = proxywasm.RemoveHttpRequestHeader("x-payment")
 	_ = proxywasm.RemoveHttpRequestHeader("payment-signature")
-	value := r.plugin.env.callers.sign(c, wasmhost.Now())
+	value := r.plugin.callers.sign(c, wasmhost.Now())
 	if value == "" || proxywasm.ReplaceHttpRequestHeader(identity.Header, value) != nil || proxywasm.ResumeHttpRequest() != nil {
 		r.release()
 		r.refuse(unavailable)
@@ -171,7 +171,7 @@ func hubAnswer() (status string, headers map[string]string) {
 
 // call makes a call of the hub, as an edge; it reports whether it is under way.
 func (p *plugin) call(path string, body []byte, millis uint32, then func(int, int, int)) bool {
-	me := p.env.callers.sign(identity.Caller{Key: identity.EdgeKey}, wasmhost.Now())
+	me := p.callers.sign(identity.Caller{Key: identity.EdgeKey}, wasmhost.Now())
 	if me == "" {
 		return false
 	}
