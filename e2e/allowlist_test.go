@@ -71,7 +71,7 @@ func TestAccountsOwnAllowlist(t *testing.T) {
 	t.Parallel()
 	s := theStack(t)
 	account, _ := s.account(t, "local")
-	key, keyID := s.adminKey(t, account, "users:*", "streams:*")
+	key, keyID := s.adminKey(t, account, "users:*", "streams:*", "transcribe:write")
 	s.accepted(t, key)
 	const home, away = "127.0.0.2", "127.0.0.1"
 	set := func(client *http.Client, query string, addresses ...string) response {

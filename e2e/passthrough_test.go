@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -166,6 +167,36 @@ func TestSilenceEndsAStream(t *testing.T) {
 	case <-e.r.Context().Done():
 	case <-time.After(patience):
 		t.Error("the product works on")
+	}
+}
+
+// A client that asks and does not read ends its stream by that, and holds no more
+// than what lies in buffers on the way.
+func TestClientThatDoesNotRead(t *testing.T) {
+	t.Parallel()
+	s, p := theHarsh(t)
+	finish := s.bystander(t)
+	defer finish()
+	conn, err := net.Dial("tcp", s.front())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, "GET /v1/harsh/idle/deaf HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %s\r\n\r\n", s.dev["SLUICE_API_KEY"])
+	e := p.next(t, "deaf")
+	defer close(e.done)
+	written := make(chan int64, 1)
+	go func() {
+		n, _ := io.Copy(e.w, io.LimitReader(zeros{}, largeBody)) // it ends when the edge has had enough
+		written <- n
+	}()
+	select {
+	case n := <-written:
+		if n > largeBody/4 {
+			t.Errorf("%d bytes were taken for a client that reads none", n)
+		}
+	case <-time.After(patience):
+		t.Error("the product is kept waiting")
 	}
 }
 
