@@ -1,7 +1,9 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -20,6 +22,7 @@ import (
 	"github.com/summerwind/h2spec/hpack"
 	"github.com/summerwind/h2spec/http2"
 	"github.com/summerwind/h2spec/spec"
+	"golang.org/x/sync/errgroup"
 )
 
 // h2cases are the cases of h2spec, the strict ones too, by name.
@@ -41,9 +44,8 @@ func h2cases() map[string]*spec.TestCase {
 }
 
 // h2failures runs cases against the HTTP/2 server at addr, some at once, and
-// returns what failed. A case that fails runs once more, alone: an answer may
-// have come too late on a busy machine.
-func h2failures(t testing.TB, addr string, cases map[string]*spec.TestCase) map[string]error {
+// returns what failed; timeout is how long a case waits for an answer.
+func h2failures(t testing.TB, addr string, timeout time.Duration, cases map[string]*spec.TestCase) map[string]error {
 	t.Helper()
 	host, text, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -53,40 +55,28 @@ func h2failures(t testing.TB, addr string, cases map[string]*spec.TestCase) map[
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &config.Config{Host: host, Port: port, Path: "/v1/harsh/open", Timeout: 5 * time.Second, MaxHeaderLen: 4000, Strict: true}
-	run := func(name string) error {
-		conn, err := spec.Dial(c)
-		if err != nil {
-			return err
-		}
-		defer conn.Close()
-		if err := cases[name].Run(c, conn); err != spec.ErrSkipped { //nolint:errorlint // it is never wrapped
-			return err
-		}
-		return nil
-	}
-	names, failed := make(chan string), make(chan string, len(cases))
-	var g sync.WaitGroup
-	for range 8 {
-		g.Go(func() {
-			for name := range names {
-				if run(name) != nil {
-					failed <- name
-				}
+	c := &config.Config{Host: host, Port: port, Path: "/v1/harsh/open", Timeout: timeout, MaxHeaderLen: 4000, Strict: true}
+	var mu sync.Mutex
+	failures := map[string]error{}
+	var g errgroup.Group
+	g.SetLimit(8)
+	for name, tested := range cases {
+		g.Go(func() error {
+			conn, err := spec.Dial(c)
+			if err != nil {
+				return err
 			}
+			defer conn.Close()
+			if err := tested.Run(c, conn); err != nil && !errors.Is(err, spec.ErrSkipped) {
+				mu.Lock()
+				defer mu.Unlock()
+				failures[name] = err
+			}
+			return nil
 		})
 	}
-	for name := range cases {
-		names <- name
-	}
-	close(names)
-	g.Wait()
-	close(failed)
-	failures := map[string]error{}
-	for name := range failed {
-		if err := run(name); err != nil {
-			failures[name] = err
-		}
+	if err := g.Wait(); err != nil {
+		t.Fatal(err)
 	}
 	return failures
 }
@@ -143,15 +133,15 @@ func TestH2Spec(t *testing.T) {
 	}
 	finish := s.bystander(t)
 	defer finish()
-	ours := h2failures(t, s.front(), cases)
-	plain := h2failures(t, plainEnvoy(t, p.Listener.Addr().String()), cases)
-	both := 0
-	for name, err := range ours {
-		if plain[name] != nil {
-			both++
-			continue
-		}
+	ours := h2failures(t, s.front(), 2*time.Second, cases)
+	plain := h2failures(t, plainEnvoy(t, p.Listener.Addr().String()), 2*time.Second, cases)
+	// Where the plain Envoy did better, answers may have come too late on a busy
+	// machine: those cases run again, with time.
+	suspect := maps.Clone(cases)
+	maps.DeleteFunc(suspect, func(name string, _ *spec.TestCase) bool { return ours[name] == nil || plain[name] != nil })
+	fresh := h2failures(t, s.front(), 20*time.Second, suspect)
+	for name, err := range fresh {
 		t.Errorf("%s: %s", name, strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
-	t.Logf("%d cases: %d fail at the edge, %d of them at the plain Envoy too, where %d fail", len(cases), len(ours), both, len(plain))
+	t.Logf("%d cases: %d fail at the edge, %d at the plain Envoy, %d at the edge alone", len(cases), len(ours), len(plain), len(fresh))
 }
