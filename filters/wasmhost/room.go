@@ -1,6 +1,8 @@
 package wasmhost
 
 import (
+	"unsafe"
+
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
 	"sluice.dev/sluice/filters/ratelimit"
 )
@@ -27,4 +29,17 @@ func sharedData(key string, into []byte) (value []byte, cas uint32, err error) {
 	value, cas, err = proxywasm.GetSharedData(key)
 	room = nil
 	return value, cas, err
+}
+
+// malloc is how the host asks for room for what it returns. Envoy prefers it to
+// proxy_on_memory_allocate of the SDK, which always takes from the heap.
+//
+//export malloc
+func malloc(size uint32) unsafe.Pointer {
+	if int(size) > len(room) {
+		room = make([]byte, size)
+	}
+	at := unsafe.Pointer(unsafe.SliceData(room))
+	room = nil
+	return at
 }

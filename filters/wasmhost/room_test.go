@@ -1,0 +1,31 @@
+package wasmhost
+
+import (
+	"testing"
+	"unsafe"
+)
+
+// TestMalloc: what the host returns goes to the room that stands ready, once; what
+// finds none, or too little, goes to the heap.
+func TestMalloc(t *testing.T) {
+	var place [8]byte
+	own := unsafe.Pointer(&place[0])
+	for _, c := range []struct {
+		name string
+		room []byte
+		size uint32
+		own  bool
+	}{
+		{"fits", place[:], 8, true},
+		{"shorter", place[:], 1, true},
+		{"too long", place[:], 9, false},
+		{"no room", nil, 1, false},
+	} {
+		room = c.room
+		at := malloc(c.size)
+		if (at == own) != c.own || at == nil || room != nil {
+			t.Errorf("%s: in its place %v, room left %v", c.name, at == own, room != nil)
+		}
+		clear(unsafe.Slice((*byte)(at), c.size))
+	}
+}
