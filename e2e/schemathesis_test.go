@@ -20,7 +20,6 @@ const lockedOut = "allowlist|^/v1/auth/sessions/current|^/oauth/sign-out"
 // Both APIs, through the real gateway, answer what their documents say to whatever
 // may be sent, and to what may not.
 func TestSchemathesis(t *testing.T) {
-	s := own(t, nil)
 	dir := installed(t, "schemathesis", "requirements.txt", []string{"sh", "-c", "python3 -m venv venv && venv/bin/pip install -q -r requirements.txt"})
 	examples := os.Getenv("EXAMPLES")
 	if examples == "" {
@@ -30,18 +29,20 @@ func TestSchemathesis(t *testing.T) {
 		name, base, document, credential string
 		extra                            []string
 	}{
-		{"public with a key", s.dev["SLUICE_GATEWAY_URL"], "/openapi.json", s.dev["SLUICE_API_KEY"], nil},
-		{"public with a session", s.dev["SLUICE_GATEWAY_URL"], "/openapi.json", s.dev["SLUICE_SESSION_TOKEN"], []string{"--include-path-regex", "^/v1/(auth|users|billing)|^/oauth"}},
-		{"admin", s.dev["SLUICE_ADMIN_URL"], "/admin/v1/openapi.json", s.dev["SLUICE_ADMIN_KEY"], nil},
+		{"public with a key", "SLUICE_GATEWAY_URL", "/openapi.json", "SLUICE_API_KEY", nil},
+		{"public with a session", "SLUICE_GATEWAY_URL", "/openapi.json", "SLUICE_SESSION_TOKEN", []string{"--include-path-regex", "^/v1/(auth|users|billing)|^/oauth"}},
+		{"admin", "SLUICE_ADMIN_URL", "/admin/v1/openapi.json", "SLUICE_ADMIN_KEY", nil},
 	} {
-		t.Run(run.name, func(t *testing.T) { // one after the other: the last one changes the routes
+		t.Run(run.name, func(t *testing.T) {
+			s := own(t, nil) // each run changes keys or routes that another one needs
+			base, credential := s.dev[run.base], s.dev[run.credential]
 			document := filepath.Join(t.TempDir(), "openapi.json")
-			r := call(t, http.MethodGet, run.base+run.document, run.credential, nil)
+			r := call(t, http.MethodGet, base+run.document, credential, nil)
 			wantStatus(t, r, http.StatusOK)
 			if err := os.WriteFile(document, []byte(r.body), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			args := append([]string{"--config-file", "schemathesis.toml", "run", document, "--url", run.base, "--header", "Authorization: Bearer " + run.credential,
+			args := append([]string{"--config-file", "schemathesis.toml", "run", document, "--url", base, "--header", "Authorization: Bearer " + credential,
 				"--checks", checked, "--phases", "examples,coverage,fuzzing,stateful", "--max-examples", examples, "--continue-on-failure", "--no-shrink", "--no-color",
 				"--exclude-path-regex", lockedOut, "--warnings", "off"}, run.extra...)
 			cmd := exec.Command(filepath.Join(dir, "venv", "bin", "schemathesis"), args...)

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/filters/decision"
 )
@@ -55,6 +56,9 @@ type body struct {
 // controlplane.Error goes to the log only.
 func (a Adapter) Error(w http.ResponseWriter, r *http.Request, err error) {
 	e, ok := errors.AsType[*controlplane.Error](err)
+	if !ok && unstorable(err) {
+		e, ok = &controlplane.Error{Code: decision.InvalidRequest, Message: "The request holds a character that no text may hold, such as U+0000.", Cause: err}, true
+	}
 	if !ok {
 		e = &controlplane.Error{Code: decision.Internal, Cause: err}
 	}
@@ -80,6 +84,13 @@ func (a Adapter) Error(w http.ResponseWriter, r *http.Request, err error) {
 		status = http.StatusInternalServerError
 	}
 	JSON(w, status, envelope{body{info.Code, message, e.Details, id, decision.DocsURL(a.DocsBase, info.Code)}})
+}
+
+// unstorable reports whether the database has refused a text of the caller's for a
+// character in it: one that is no UTF-8, or U+0000, which JSON has and texts have not.
+func unstorable(err error) bool {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && (e.Code == "22021" || e.Code == "22P05")
 }
 
 // challenge says how to authenticate, unless the handler has said it.

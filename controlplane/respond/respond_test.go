@@ -3,6 +3,7 @@ package respond
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5/pgconn"
 	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/filters/decision"
 )
@@ -147,4 +149,16 @@ func FuzzUnmarshal(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// The database refuses what no text may hold: that is the caller's fault.
+func TestCharactersThatCannotBeStored(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[string]int{"22021": 400, "22P05": 400, "23505": 500} {
+		w := httptest.NewRecorder()
+		Adapter{}.Error(w, httptest.NewRequest(http.MethodPost, "/", nil), fmt.Errorf("store: %w", &pgconn.PgError{Code: code}))
+		if w.Code != want {
+			t.Errorf("%s: %d, want %d", code, w.Code, want)
+		}
+	}
 }
