@@ -273,7 +273,7 @@ func TestHotRestartOfAnEdge(t *testing.T) {
 				t.Fatal(err)
 			}
 			eventually(t, "another Envoy serves", func() error {
-				if !strings.Contains(e.out.String(), fmt.Sprintf(`taken over","process":"edge","epoch":%d`, epoch)) {
+				if !strings.Contains(e.out.String(), fmt.Sprintf(`taken over" process=edge epoch=%d`, epoch)) {
 					return errors.New(e.out.tail())
 				}
 				return nil

@@ -167,22 +167,26 @@ func (e *Edge) announce() {
 	e.cfg.Logger.Info("edge is serving", "gateway", e.cfg.Bootstrap.GatewayAddr, "runtime", e.cfg.Bootstrap.RuntimeAddr)
 }
 
-// drain lets requests in flight finish, then stops Envoy.
+// drain announces the end, lets requests in flight finish, then stops Envoy, which
+// accepts connections until then.
 func (e *Edge) drain() error {
+	e.going.Store(true)
 	if err := e.closeDoor(); err != nil {
 		e.cfg.Logger.Warn("doorman did not leave in order", "error", err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), e.cfg.Announce)
+	defer cancel()
+	if _, err := e.admin.call(ctx, http.MethodPost, "/drain_listeners?graceful"); err == nil {
+		<-ctx.Done()
 	}
 	return e.finish()
 }
 
-// finish announces the end, waits for the requests in flight, at most DrainTime,
-// and stops Envoy, which accepts connections until then.
+// finish waits for the requests in flight, at most DrainTime, and stops Envoy.
 func (e *Edge) finish() error {
-	e.going.Store(true)
-	ctx, cancel := context.WithTimeout(context.Background(), e.cfg.Announce+e.cfg.DrainTime)
+	ctx, cancel := context.WithTimeout(context.Background(), e.cfg.DrainTime)
 	defer cancel()
 	if _, err := e.admin.call(ctx, http.MethodPost, "/drain_listeners?graceful"); err == nil {
-		pause.For(ctx, e.cfg.Announce)
 		for e.admin.activeRequests(ctx) > 0 && pause.For(ctx, pollEvery) {
 		}
 	}
