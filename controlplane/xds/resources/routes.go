@@ -8,6 +8,7 @@ import (
 
 	core "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	route "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	previoushosts "github.com/envoyproxy/go-control-plane/envoy/extensions/retry/host/previous_hosts/v3"
 	matcher "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
@@ -253,5 +254,16 @@ func retries(p config.Product, method string) *route.RetryPolicy {
 		RetryBackOff: &route.RetryPolicy_RetryBackOff{
 			BaseInterval: durationpb.New(25 * time.Millisecond), MaxInterval: durationpb.New(250 * time.Millisecond),
 		},
+		// Until health checks know that an address is dead, the next try must not
+		// meet it again.
+		RetryHostPredicate: []*route.RetryPolicy_RetryHostPredicate{{
+			Name:       "previous_hosts",
+			ConfigType: &route.RetryPolicy_RetryHostPredicate_TypedConfig{TypedConfig: pack(&previoushosts.PreviousHostsPredicate{})},
+		}},
+		HostSelectionRetryMaxAttempts: hostSelections,
 	}
 }
+
+// hostSelections is how often another address is looked for that has not been
+// tried yet; where there is but one address, that one is tried again.
+const hostSelections = 5
