@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
@@ -192,7 +191,7 @@ func TestDocsServed(t *testing.T) {
 	}
 	for _, name := range []string{"quickstart", "concepts", "security", "errors", "webhooks"} {
 		if !seen["/docs/"+name] {
-			t.Error(fmt.Sprintf("no link leads to /docs/%s", name))
+			t.Errorf("no link leads to /docs/%s", name)
 		}
 	}
 }
