@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"sluice.dev/sluice/envoy/child/childtest"
 )
 
 // fakeEnvoy writes a program that reports version.
@@ -15,9 +17,7 @@ func fakeEnvoy(t *testing.T, path, version string) {
 		t.Fatal(err)
 	}
 	script := "#!/bin/sh\necho 'envoy  version: abc/" + version + "/Clean/RELEASE/BoringSSL'\n"
-	if err := os.WriteFile(path, []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	childtest.Program(t, path, script)
 }
 
 func TestFindOrder(t *testing.T) {

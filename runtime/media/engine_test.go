@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/controlplane/respond"
+	"sluice.dev/sluice/envoy/child/childtest"
 	"sluice.dev/sluice/runtime/media"
 	"sluice.dev/sluice/runtime/media/engine"
 	"sluice.dev/sluice/runtime/media/streams"
@@ -402,9 +403,7 @@ func TestTheEngineIsConfiguredAndStartedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	script := filepath.Join(dir, "engine.sh")
-	if err := os.WriteFile(script, []byte("#!/bin/sh\necho \"$TZ $1\" > "+starts+"\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	childtest.Program(t, script, "#!/bin/sh\necho \"$TZ $1\" > "+starts+"\n")
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() {

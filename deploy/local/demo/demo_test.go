@@ -16,6 +16,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"sluice.dev/sluice/envoy/child/childtest"
 )
 
 // platform is a gateway that does what the tour asks, in memory.
@@ -85,9 +87,7 @@ func (p *platform) take(t *testing.T) (string, error) {
 	t.Helper()
 	dir := t.TempDir()
 	script, pipe := filepath.Join(dir, "ffmpeg"), filepath.Join(dir, "pipe")
-	if err := os.WriteFile(script, []byte("#!/bin/sh\nmkfifo "+pipe+" 2>/dev/null\nread x < "+pipe+"\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	childtest.Program(t, script, "#!/bin/sh\nmkfifo "+pipe+" 2>/dev/null\nread x < "+pipe+"\n")
 	p.kill = func() { go func() { _ = os.WriteFile(pipe, []byte("go\n"), 0o600) }() }
 	gateway := httptest.NewServer(p)
 	t.Cleanup(gateway.Close)

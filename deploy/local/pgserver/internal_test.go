@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"sluice.dev/sluice/envoy/child/childtest"
 )
 
 // fakeBinaries makes a folder of a server named as Debian names it.
@@ -19,9 +21,7 @@ func fakeBinaries(t *testing.T, root, version string, names ...string) string {
 	}
 	for _, name := range names {
 		script := "#!/bin/sh\necho 'postgres (PostgreSQL) 16.2 (Homemade)'\n"
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(script), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		childtest.Program(t, filepath.Join(dir, name), script)
 	}
 	return dir
 }

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"sluice.dev/sluice/envoy/child/childtest"
 )
 
 // program writes one that reports version.
@@ -14,9 +16,7 @@ func program(t *testing.T, file, version string) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(file, []byte("#!/bin/sh\necho "+version+"\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	childtest.Program(t, file, "#!/bin/sh\necho "+version+"\n")
 }
 
 func TestWhereProgramsAreFound(t *testing.T) {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"sluice.dev/sluice/envoy/child/childtest"
 )
 
 // checkout is a small module with one filter and fake tools.
@@ -41,9 +43,7 @@ func (c *checkout) write(t *testing.T, name, text string) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(file, []byte(text), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	childtest.Program(t, file, text)
 }
 
 // script writes a shell script and returns its path.

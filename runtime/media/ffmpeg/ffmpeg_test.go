@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/envoy/child/childtest"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/runtime/media/ffmpeg"
 	"sluice.dev/sluice/runtime/media/ffmpeg/ffmpegtest"
@@ -106,9 +107,7 @@ func TestTimeOverEndsTheWholeGroup(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	script := filepath.Join(dir, "ffmpeg")
-	if err := os.WriteFile(script, []byte("#!/bin/sh\n/bin/sleep 600 &\nwait\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	childtest.Program(t, script, "#!/bin/sh\n/bin/sleep 600 &\nwait\n")
 	tool := ffmpeg.Tool{Binary: script, Dir: dir}
 	f, err := tool.NewFolder()
 	if err != nil {
