@@ -143,7 +143,7 @@ func send(t testing.TB, c *http.Client, req *http.Request, credential string) re
 	if err != nil {
 		t.Fatal(err)
 	}
-	return response{res, string(b)}
+	return response{Response: res, body: string(b)}
 }
 
 // toolsOfAnAllowlist uses tools from a listed and another address, and looks whom

@@ -184,7 +184,7 @@ func refusalsAtTheEdge(t *testing.T, s *stack, m *model) {
 			}
 			b, _ := io.ReadAll(res.Body)
 			res.Body.Close()
-			wantError(t, response{res, string(b)}, c.status, c.code)
+			wantError(t, response{Response: res, body: string(b)}, c.status, c.code)
 			if res.Header.Get("X-RateLimit-Limit") == "" {
 				t.Errorf("%s, %s: no rate-limit headers", path, name)
 			}

@@ -201,8 +201,10 @@ func rawly(addr, text string, wait time.Duration) (response, error) {
 	}
 	// A peer that refuses early may close while there is more to write; what it
 	// answered can be read all the same.
+	asked := time.Now()
 	_, writeErr := io.WriteString(conn, text)
 	r, err := readRaw(bufio.NewReader(conn), text)
+	r.asked = asked
 	if err != nil {
 		err = errors.Join(err, writeErr)
 	}
@@ -224,7 +226,7 @@ func readRaw(from *bufio.Reader, request string) (response, error) {
 	}
 	defer res.Body.Close()
 	b, err := io.ReadAll(res.Body)
-	return response{res, string(b)}, err
+	return response{Response: res, body: string(b)}, err
 }
 
 // bystander is a client that does what clients should. It runs until the

@@ -32,7 +32,7 @@ func post(t testing.TB, url, credential, kind string, body io.Reader) response {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return response{res, string(b)}
+	return response{Response: res, body: string(b)}
 }
 
 // film is two seconds of a test card, 320 by 240 pixels.

@@ -98,7 +98,7 @@ func (p person) read(res *http.Response, err error) response {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	return response{res, string(body)}
+	return response{Response: res, body: string(body)}
 }
 
 // allows goes from an application's link to its callback, whose query it returns.

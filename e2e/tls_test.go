@@ -276,7 +276,7 @@ func (s *stack) newKeyOver(t testing.TB, rt http.RoundTripper) (text, id string)
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := into[struct{ ID, Key string }](t, response{res, string(b)})
+	k := into[struct{ ID, Key string }](t, response{Response: res, body: string(b)})
 	eventually(t, "the edge knows the key", func() error {
 		req, err := http.NewRequest(http.MethodGet, s.url("/v1/streams"), nil)
 		if err != nil {
