@@ -21,18 +21,8 @@ func post(t testing.TB, url, credential, kind string, body io.Reader) response {
 	if err != nil {
 		t.Fatal(err)
 	}
-	req.Header.Set("Authorization", "Bearer "+credential)
 	req.Header.Set("Content-Type", kind)
-	res, err := client.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	b, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return response{Response: res, body: string(b)}
+	return send(t, client, req, credential)
 }
 
 // film is two seconds of a test card, 320 by 240 pixels.
