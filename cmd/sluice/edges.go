@@ -106,7 +106,7 @@ func limitsOf(r *fleet.Report) string {
 
 // seconds shows a time in seconds, whole ones from ten on.
 func seconds(s float64) string {
-	d := time.Duration(s * float64(time.Second))
+	d := max(0, time.Duration(s*float64(time.Second)))
 	if d < 10*time.Second {
 		return d.Round(time.Millisecond).String()
 	}

@@ -28,6 +28,6 @@ func (s *site) showAudit(w http.ResponseWriter, r *http.Request, v viewer) error
 	if err != nil {
 		return err
 	}
-	p.Entries, p.Pager = list, pagerOf(r, page, len(list), total)
+	p.Entries, p.Pager = list, pagerOf(r, "/audit", page, len(list), total)
 	return s.show(w, r, v, "audit", "Audit", "/audit", p)
 }

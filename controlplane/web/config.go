@@ -18,7 +18,8 @@ import (
 type routesPage struct {
 	Version  int64
 	Query    string
-	Routes   []config.Route // that match the query
+	Routes   []config.Route // of those that match the query, as many as a page has
+	Pager    pager
 	All      int
 	Products []config.Product
 }
@@ -38,6 +39,9 @@ func (s *site) showRoutes(w http.ResponseWriter, r *http.Request, v viewer) erro
 			p.Routes = append(p.Routes, route)
 		}
 	}
+	page, found := pageOf(r), len(p.Routes)
+	p.Routes = p.Routes[min(page.Offset, found):min(page.Offset+page.Limit, found)]
+	p.Pager = pagerOf(r, "/routes", page, len(p.Routes), found)
 	return s.show(w, r, v, "routes", "Routes", "/routes", p)
 }
 
@@ -62,6 +66,7 @@ type historyPage struct {
 	Entries []config.Entry
 	Newest  int64
 	Older   int64 // the page before this number follows; 0: there is none
+	Paged   bool  // the list does not begin with the newest
 }
 
 // perPage is how many rows a list shows at once.
@@ -77,7 +82,7 @@ func (s *site) showHistory(w http.ResponseWriter, r *http.Request, v viewer) err
 	if err != nil && controlplane.ErrorCode(err) != decision.NotFound {
 		return err
 	}
-	p := historyPage{Newest: now.Number}
+	p := historyPage{Newest: now.Number, Paged: before > 0}
 	var more bool
 	if p.Entries, more, err = s.Documents.Store.History(r.Context(), before, perPage); err != nil {
 		return err

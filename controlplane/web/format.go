@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html/template"
 	"math"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -28,9 +29,10 @@ func orNil(t time.Time) *time.Time {
 	return &t
 }
 
-// number writes a count with its thousands apart.
+// number writes a count, or what a pointer to one leads to, with its thousands
+// apart.
 func number(v any) string {
-	text := fmt.Sprint(v)
+	text := fmt.Sprint(reflect.Indirect(reflect.ValueOf(v)))
 	digits := strings.TrimPrefix(text, "-")
 	if strings.Trim(digits, "0123456789") != "" {
 		return text

@@ -48,7 +48,7 @@ func (s *site) keysWith(w http.ResponseWriter, r *http.Request, v viewer, a acco
 	if err != nil {
 		return err
 	}
-	p.Keys, p.Pager = list, pagerOf(r, page, len(list), total)
+	p.Keys, p.Pager = list, pagerOf(r, "/keys", page, len(list), total)
 	known, err := scopes.Load(r.Context(), s.DB)
 	if err != nil {
 		return err

@@ -83,14 +83,15 @@ func TestKeys(t *testing.T) {
 			t.Errorf("%s: %d %s", name, got.Code, got.body)
 		}
 	}
-	revoke := page + "/key_" + text[1] + "/revoke"
-	if list := v.get(page).body; strings.Contains(list, text[0]) || !strings.Contains(list, revoke) {
+	one := page + "/key_" + text[1]
+	revoke := one + "/revoke"
+	if list := v.get(page).body; strings.Contains(list, text[0]) || !strings.Contains(list, one) || !strings.Contains(v.get(one).body, revoke) {
 		t.Error(list)
 	}
 	if got := b.operator(t).send(t, page, revoke); got.Code != 404 {
 		t.Errorf("another account's page revoked the key: %d", got.Code)
 	}
-	if got := v.send(t, page, revoke); got.Code != 303 || strings.Contains(v.get(page).body, revoke) {
+	if got := v.send(t, page, revoke); got.Code != 303 || strings.Contains(v.get(page).body, one) {
 		t.Error(got.Code, got.body)
 	}
 	if got := v.get(page + "?done=revoked").body; !strings.Contains(got, "The key is revoked") {

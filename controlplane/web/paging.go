@@ -24,13 +24,17 @@ func pageOf(r *http.Request) paging.Page {
 	return paging.Page{Limit: perPage, Offset: offset}
 }
 
-// pagerOf leads on from page p, with shown rows of total.
-func pagerOf(r *http.Request, p paging.Page, shown, total int) pager {
+// pagerOf leads on from page p of the list at a path, with shown rows of total.
+// The path is not r's, which may be that of a form.
+func pagerOf(r *http.Request, at string, p paging.Page, shown, total int) pager {
 	link := func(offset int) string {
 		q := r.URL.Query()
 		q.Del("done")
+		if account := r.FormValue("account"); account != "" {
+			q.Set("account", account)
+		}
 		q.Set("offset", strconv.Itoa(offset))
-		return (&url.URL{Path: r.URL.Path, RawQuery: q.Encode()}).String()
+		return (&url.URL{Path: Root + at, RawQuery: q.Encode()}).String()
 	}
 	g := pager{Last: p.Offset + shown, Total: total}
 	if shown > 0 {

@@ -144,19 +144,19 @@ func TestLanes(t *testing.T) {
 func TestPager(t *testing.T) {
 	t.Parallel()
 	for query, want := range map[string]pager{
-		"":               {1, 50, 120, "", "/x?offset=50"},
-		"offset=50&a=b":  {51, 100, 120, "/x?a=b&offset=0", "/x?a=b&offset=100"},
-		"offset=100":     {101, 120, 120, "/x?offset=50", ""},
-		"offset=no&a=%3": {1, 50, 120, "", "/x?offset=50"},
+		"":               {1, 50, 120, "", Root + "/x?offset=50"},
+		"offset=50&a=b":  {51, 100, 120, Root + "/x?a=b&offset=0", Root + "/x?a=b&offset=100"},
+		"offset=100":     {101, 120, 120, Root + "/x?offset=50", ""},
+		"offset=no&a=%3": {1, 50, 120, "", Root + "/x?offset=50"},
 	} {
-		r := httptest.NewRequest("GET", "/x", nil)
+		r := httptest.NewRequest("GET", Root+"/x", nil)
 		r.URL.RawQuery = query
 		p := pageOf(r)
-		if got := pagerOf(r, p, min(50, 120-p.Offset), 120); got != want {
+		if got := pagerOf(r, "/x", p, min(50, 120-p.Offset), 120); got != want {
 			t.Errorf("%q: %+v", query, got)
 		}
 	}
-	if got := pagerOf(httptest.NewRequest("GET", "/x", nil), paging.Page{Limit: 50}, 0, 0); got != (pager{}) {
+	if got := pagerOf(httptest.NewRequest("GET", Root+"/x", nil), "/x", paging.Page{Limit: 50}, 0, 0); got != (pager{}) {
 		t.Errorf("%+v", got)
 	}
 }
@@ -164,7 +164,7 @@ func TestPager(t *testing.T) {
 func TestFormats(t *testing.T) {
 	t.Parallel()
 	for got, want := range map[string]string{
-		number(1234567): "1\u202f234\u202f567", number(-1000): "-1\u202f000", number("0.01"): "0.01", number(int64(7)): "7",
+		number(1234567): "1\u202f234\u202f567", number(-1000): "-1\u202f000", number("0.01"): "0.01", number(int64(7)): "7", number(new(uint32(1200))): "1\u202f200",
 		byteSize(999): "999 B", byteSize(1500): "1.5 kB", byteSize(250_000_000): "250 MB",
 		millis(1.25): "1.2 ms", millis(250): "250 ms", millis(1500): "1.5 s",
 		percent(1, 0): "–", percent(1, 3): "33.3 %", percent(1, 100_000): "< 0.1 %", percent(5, 5): "100 %",

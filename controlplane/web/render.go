@@ -2,14 +2,12 @@ package web
 
 import (
 	"embed"
-	"errors"
 	"html/template"
 	"net/http"
 	"strings"
 
 	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/controlplane/accounts"
-	"sluice.dev/sluice/controlplane/respond"
 	"sluice.dev/sluice/controlplane/webpage"
 	"sluice.dev/sluice/filters/decision"
 )
@@ -64,16 +62,24 @@ type view struct {
 	Done     string    // what a form has just done; empty: nothing
 	Account  accounts.Account
 	Choice   []accounts.Account // for operators, on pages about one account
+	Many     bool               // there are more than Choice has
 	Version  string
 	Page     any // what the page is about
 }
 
 // done are the messages after a form, by what its redirect says.
 var done = map[string]string{
-	"revoked":     "The key is revoked. Edges refuse it from now on.",
-	"resent":      "The delivery is queued again. Reload in a moment to see the attempt.",
-	"run":         "The schedule runs now. Reload in a moment to see the execution.",
-	"rolled-back": "The old version is in force again, under a new number.",
+	"revoked":         "The key is revoked. Edges refuse it from now on.",
+	"resent":          "The delivery is queued again. Reload in a moment to see the attempt.",
+	"run":             "The schedule runs now. Reload in a moment to see the execution.",
+	"webhook-paused":  "The webhook is paused: deliveries wait until it is resumed.",
+	"webhook-resumed": "The webhook is active. What has waited is being sent.",
+	"saved":           "It is saved.",
+	"paused":          "The schedule is paused: it does not run until it is resumed.",
+	"resumed":         "The schedule is active again. What would have run while it was paused is not made up for.",
+	"deleted":         "The schedule is deleted.",
+	"recovering":      "What has failed is being sent again, in the background.",
+	"rolled-back":     "The old version is in force again, under a new number.",
 }
 
 // show answers with the page of a name.
@@ -92,44 +98,11 @@ func (s *site) show(w http.ResponseWriter, r *http.Request, v viewer, name, titl
 
 // showOf is show for a page about one account.
 func (s *site) showOf(w http.ResponseWriter, r *http.Request, v viewer, a accounts.Account, name, title, here string, page any) error {
-	list, err := s.choice(r, v)
+	list, many, err := s.choice(r, v)
 	if err != nil {
 		return err
 	}
-	return s.show(w, r, v, name, title, here, page, func(x *view) { x.Account, x.Choice = a, list })
-}
-
-// problem is the page that says what went wrong.
-type problem struct {
-	Title, Text, RequestID string
-	Details                []decision.Detail
-}
-
-// page turns a handler's error into a page.
-func (s *site) page(h respond.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		err := h(w, r)
-		if err == nil {
-			return
-		}
-		p := problem{Title: "Something went wrong", Text: "Something went wrong on our side.", RequestID: respond.RequestID(r)}
-		status := decision.Lookup(controlplane.ErrorCode(err)).Status
-		e, ok := errors.AsType[*controlplane.Error](err)
-		if ok && status != 0 && status < http.StatusInternalServerError {
-			p.Title, p.Text, p.Details = http.StatusText(status), e.Message, e.Details
-			if p.Text == "" {
-				p.Text = decision.Lookup(e.Code).Message
-			}
-		} else {
-			s.Log.ErrorContext(r.Context(), "dashboard failed", "path", r.URL.Path, "request_id", p.RequestID, "cause", err)
-		}
-		if status == 0 {
-			status = http.StatusInternalServerError
-		}
-		if err := webpage.Write(w, pages["problem"], "problem", p, webpage.Answer{Status: status, Policy: policy}); err != nil {
-			http.Error(w, "the page is broken", http.StatusInternalServerError)
-		}
-	}
+	return s.show(w, r, v, name, title, here, page, func(x *view) { x.Account, x.Choice, x.Many = a, list, many })
 }
 
 // notFound is what stands where nothing is.

@@ -8,6 +8,7 @@ import (
 	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/controlplane/accounts"
 	"sluice.dev/sluice/controlplane/schedules"
+	"sluice.dev/sluice/controlplane/schedules/plan"
 	"sluice.dev/sluice/controlplane/web/chart"
 	"sluice.dev/sluice/filters/decision"
 )
@@ -45,7 +46,7 @@ func (s *site) showSchedules(w http.ResponseWriter, r *http.Request, v viewer) e
 	if err != nil {
 		return err
 	}
-	p := schedulesPage{Now: s.Now().UTC(), Schedules: list, Pager: pagerOf(r, page, len(list), total)}
+	p := schedulesPage{Now: s.Now().UTC(), Schedules: list, Pager: pagerOf(r, "/schedules", page, len(list), total)}
 	for i := range 5 {
 		p.Hours = append(p.Hours, p.Now.Add(time.Duration(i)*ahead/4))
 	}
@@ -62,7 +63,7 @@ func (s *site) showSchedules(w http.ResponseWriter, r *http.Request, v viewer) e
 // cannot be read, has none.
 func laneOf(one schedules.Schedule, now time.Time) lane {
 	l := lane{ID: one.ID, Name: one.Definition.Name}
-	plan, err := one.Definition.Schedule.Plan()
+	timing, err := one.Definition.Schedule.Plan()
 	if err != nil || one.Next == nil {
 		return l
 	}
@@ -72,7 +73,7 @@ func laneOf(one schedules.Schedule, now time.Time) lane {
 		for ok := true; ok && next.Before(now.Add(ahead)); {
 			times = append(times, next)
 			end := now.Add((next.Sub(now)/step + 1) * step) // of its step
-			next, ok = plan.Next(end.Add(-time.Nanosecond))
+			next, ok = timing.Next(end.Add(-time.Nanosecond))
 		}
 	}
 	l.Marks = chart.Marks(times, now, now.Add(ahead))
@@ -85,12 +86,12 @@ func nextRuns(one schedules.Schedule, now, before time.Time, most int) (list []t
 	if one.Next == nil {
 		return nil
 	}
-	plan, err := one.Definition.Schedule.Plan()
+	timing, err := one.Definition.Schedule.Plan()
 	next, ok := *one.Next, err == nil
 	if next.Before(now) { // it is being started right now
-		next, ok = plan.Next(now)
+		next, ok = timing.Next(now)
 	}
-	for ; ok && next.Before(before) && len(list) < most; next, ok = plan.Next(next) {
+	for ; ok && next.Before(before) && len(list) < most; next, ok = timing.Next(next) {
 		list = append(list, next)
 	}
 	return list
@@ -103,7 +104,11 @@ type schedulePage struct {
 	Next       []time.Time
 	Executions []schedules.Record
 	Pager      pager
-	MayRun     bool
+	MayWrite   bool
+	Form       *scheduleForm // what stands in the form
+	Problem    []decision.Detail
+	CatchUps   []string
+	Overlaps   []string
 }
 
 // showSchedule shows one schedule and its executions.
@@ -112,9 +117,19 @@ func (s *site) showSchedule(w http.ResponseWriter, r *http.Request, v viewer) er
 	if err != nil {
 		return err
 	}
-	p := schedulePage{Now: s.Now().UTC(), MayRun: v.Has("schedules:write")}
+	return s.scheduleWith(w, r, v, a, schedulePage{})
+}
+
+// scheduleWith shows it with what a form has done.
+func (s *site) scheduleWith(w http.ResponseWriter, r *http.Request, v viewer, a accounts.Account, p schedulePage) (err error) {
+	p.Now, p.MayWrite = s.Now().UTC(), v.Has("schedules:write")
+	p.CatchUps, p.Overlaps = []string{plan.CatchUpSkip, plan.CatchUpLast, plan.CatchUpAll}, []string{plan.OverlapSkip, plan.OverlapQueue, plan.OverlapAllow}
 	if p.Schedule, err = s.Schedules.Get(r.Context(), a.ID, chi.URLParam(r, "id")); err != nil {
 		return err
+	}
+	if p.Form == nil {
+		f := formOfSchedule(p.Schedule.Definition)
+		p.Form = &f
 	}
 	page := pageOf(r)
 	var total int
@@ -122,7 +137,7 @@ func (s *site) showSchedule(w http.ResponseWriter, r *http.Request, v viewer) er
 	if err != nil {
 		return err
 	}
-	p.Pager = pagerOf(r, page, len(p.Executions), total)
+	p.Pager = pagerOf(r, "/schedules/"+p.Schedule.ID, page, len(p.Executions), total)
 	p.Next = nextRuns(p.Schedule, p.Now, p.Now.AddDate(1, 0, 0), 5)
 	return s.showOf(w, r, v, a, "schedule", p.Schedule.Definition.Name, "/schedules", p)
 }

@@ -62,7 +62,8 @@ func (s *site) seen(sec section, h handler) func(http.ResponseWriter, *http.Requ
 		}
 		// What is changed is noted under the session, as with the API.
 		caller := identity.Caller{Account: v.Account.ID, Key: v.Session, Plan: v.Account.Plan, Scopes: v.Scopes}
-		return h(s, w, r.WithContext(identity.With(r.Context(), caller)), v)
+		*r = *r.WithContext(identity.With(r.Context(), caller)) // in place: what a form says is known to page, too
+		return h(s, w, r, v)
 	}
 }
 
@@ -113,12 +114,13 @@ func (s *site) chosen(r *http.Request, v viewer) (accounts.Account, error) {
 }
 
 // choice are the accounts that an operator may choose from: the newest hundred.
-func (s *site) choice(r *http.Request, v viewer) ([]accounts.Account, error) {
+// many says that there are more, which are chosen by their ids.
+func (s *site) choice(r *http.Request, v viewer) (list []accounts.Account, many bool, err error) {
 	if !v.Operator {
-		return nil, nil
+		return nil, false, nil
 	}
-	list, _, err := s.accounts.List(r.Context(), paging.Page{Limit: paging.MaxLimit})
-	return list, err
+	list, total, err := s.accounts.List(r.Context(), paging.Page{Limit: paging.MaxLimit})
+	return list, total > len(list), err
 }
 
 // detailsOf are the faults of a form that err names; nil: err is something else.

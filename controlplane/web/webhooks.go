@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
+	"sluice.dev/sluice/controlplane/accounts"
 	"sluice.dev/sluice/controlplane/webhooks"
 )
 
@@ -28,7 +29,7 @@ func (s *site) showWebhooks(w http.ResponseWriter, r *http.Request, v viewer) er
 	if err != nil {
 		return err
 	}
-	return s.showOf(w, r, v, a, "webhooks", "Webhooks", "/webhooks", webhooksPage{s.Now(), list, pagerOf(r, page, len(list), total)})
+	return s.showOf(w, r, v, a, "webhooks", "Webhooks", "/webhooks", webhooksPage{s.Now(), list, pagerOf(r, "/webhooks", page, len(list), total)})
 }
 
 // deliveryStates are those by which deliveries can be chosen.
@@ -42,8 +43,19 @@ type webhookPage struct {
 	States       []string
 	Deliveries   []webhooks.Delivery
 	Older        int64 // the list goes on before this delivery; 0: it ends here
-	MayResend    bool
+	Paged        bool  // the list does not begin with the newest
+	MayWrite     bool
+	Recoveries   []webhooks.Recovery // the latest
+	Sinces       []since
+	Overlaps     []overlap
+	// What a form has done: tried the receiver, or made a secret, which is shown
+	// this once.
+	Trial  *webhooks.TrialDelivery
+	Secret string
 }
+
+// mostRecoveries is how many recoveries a page shows.
+const mostRecoveries = 5
 
 // showWebhook shows one subscription and its deliveries, newest first.
 func (s *site) showWebhook(w http.ResponseWriter, r *http.Request, v viewer) error {
@@ -51,7 +63,12 @@ func (s *site) showWebhook(w http.ResponseWriter, r *http.Request, v viewer) err
 	if err != nil {
 		return err
 	}
-	p := webhookPage{Now: s.Now(), States: deliveryStates, MayResend: v.Has("webhooks:write")}
+	return s.webhookWith(w, r, v, a, webhookPage{})
+}
+
+// webhookWith shows them with what a form has done.
+func (s *site) webhookWith(w http.ResponseWriter, r *http.Request, v viewer, a accounts.Account, p webhookPage) error {
+	p.Now, p.States, p.MayWrite, p.Sinces, p.Overlaps = s.Now(), deliveryStates, v.Has("webhooks:write"), sinces, overlaps
 	if status := r.URL.Query().Get("status"); slices.Contains(deliveryStates, status) {
 		p.Status = status
 	}
@@ -59,6 +76,7 @@ func (s *site) showWebhook(w http.ResponseWriter, r *http.Request, v viewer) err
 	if err != nil {
 		return s.notFound(w, r)
 	}
+	p.Paged = before > 0
 	if p.Subscription, err = s.Webhooks.Get(r.Context(), a.ID, chi.URLParam(r, "id")); err != nil {
 		return err
 	}
@@ -66,6 +84,10 @@ func (s *site) showWebhook(w http.ResponseWriter, r *http.Request, v viewer) err
 	if p.Deliveries, err = s.Webhooks.Deliveries(r.Context(), a.ID, p.Subscription.ID, f); err != nil {
 		return err
 	}
+	if p.Recoveries, err = s.Webhooks.Recoveries(r.Context(), a.ID, p.Subscription.ID); err != nil {
+		return err
+	}
+	p.Recoveries = p.Recoveries[:min(len(p.Recoveries), mostRecoveries)]
 	if len(p.Deliveries) > perPage {
 		p.Deliveries = p.Deliveries[:perPage]
 		p.Older = p.Deliveries[perPage-1].Number()

@@ -1,6 +1,7 @@
 package webhooks
 
 import (
+	"context"
 	"net/http"
 
 	"sluice.dev/sluice/controlplane"
@@ -10,40 +11,43 @@ import (
 	"sluice.dev/sluice/controlplane/webhooks/sender"
 )
 
-// trialResult is the answer to a test of a subscription (spec, "Webhook
-// endpoints").
-type trialResult struct {
+// Trial is what a test of a subscription has shown (spec, "Webhook endpoints").
+type Trial struct {
 	WebhookID string        `json:"webhook_id"`
-	TestEvent trialEvent    `json:"test_event"`
-	Delivery  trialDelivery `json:"delivery"`
+	TestEvent TrialEvent    `json:"test_event"`
+	Delivery  TrialDelivery `json:"delivery"`
 }
 
-// trialEvent names what was sent.
-type trialEvent struct {
+// TrialEvent names what was sent.
+type TrialEvent struct {
 	Event     string    `json:"event"`
 	Timestamp Timestamp `json:"timestamp"`
 }
 
-// trialDelivery is what came of it. The receiver's body is not in it.
-type trialDelivery struct {
+// TrialDelivery is what came of it. The receiver's body is not in it.
+type TrialDelivery struct {
 	Status         int   `json:"status"` // of the receiver's answer; 0: none
 	ResponseTimeMS int64 `json:"response_time_ms"`
 	Success        bool  `json:"success"`
 }
 
-// test sends a test event to a subscription's endpoint, signed, and waits for
-// the answer. It is sent once, whatever the state of the subscription, and is
-// not in the log of deliveries.
+// Test sends a test event to the endpoint of a subscription of account, signed,
+// and waits for the answer. It is sent once, whatever the state of the
+// subscription, and is not in the log of deliveries. It fails with not_found.
+func (s *Service) Test(ctx context.Context, account, id string) (Trial, error) {
+	url, secrets, err := s.secrets(ctx, account, id)
+	if err != nil {
+		return Trial{}, err
+	}
+	e, res, err := s.try(ctx, url, secrets, map[string]any{"webhook_id": id, "message": "This is a test delivery."})
+	return Trial{id, TrialEvent{e.Type, Timestamp{e.Time}}, TrialDelivery{res.StatusCode, res.Duration.Milliseconds(), res.OK()}}, err
+}
+
+// test answers what Test has shown.
 func (h handlers) test(w http.ResponseWriter, r *http.Request) error {
 	account, id := who(r)
-	url, secrets, err := h.secrets(r.Context(), account, id)
-	if err != nil {
-		return err
-	}
-	e, res, err := h.try(r, url, secrets, map[string]any{"webhook_id": id, "message": "This is a test delivery."})
-	return answer(w, http.StatusOK, trialResult{
-		id, trialEvent{e.Type, Timestamp{e.Time}}, trialDelivery{res.StatusCode, res.Duration.Milliseconds(), res.OK()},
-	}, err)
+	trial, err := h.Test(r.Context(), account, id)
+	return answer(w, http.StatusOK, trial, err)
 }
 
 // urlResult is the answer to a test of a bare URL. It tells nothing of what
@@ -68,19 +72,19 @@ func (h handlers) testURL(w http.ResponseWriter, r *http.Request) error {
 	if err := h.finishCheck(r.Context(), &c, in.URL); err != nil {
 		return err
 	}
-	_, res, err := h.try(r, in.URL, nil, map[string]any{"message": "This is a test delivery."})
+	_, res, err := h.try(r.Context(), in.URL, nil, map[string]any{"message": "This is a test delivery."})
 	return answer(w, http.StatusOK, urlResult{res.OK(), res.Duration.Milliseconds(), res.StatusCode}, err)
 }
 
 // try sends one test event and waits for the answer.
-func (h handlers) try(r *http.Request, url string, secrets [][]byte, data map[string]any) (controlplane.Event, sender.Response, error) {
-	now := h.Now()
+func (s *Service) try(ctx context.Context, url string, secrets [][]byte, data map[string]any) (controlplane.Event, sender.Response, error) {
+	now := s.Now()
 	e := controlplane.Event{ID: newID("evt_test_", now), Type: catalogue.Test, Time: now, Data: data}
 	body, err := Body(e)
 	if err != nil {
 		return e, sender.Response{}, err
 	}
-	res := sender.Send(r.Context(), h.Client, sender.Request{URL: url, EventID: e.ID, Body: body, Secrets: secrets, At: now}, h.Now)
+	res := sender.Send(ctx, s.Client, sender.Request{URL: url, EventID: e.ID, Body: body, Secrets: secrets, At: now}, s.Now)
 	return e, res, nil
 }
 
