@@ -155,6 +155,7 @@ func (b *tab) hold(t *testing.T, address, name, axe string) {
 			emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: l.scheme}}),
 			chromedp.Navigate(address),
 			chromedp.WaitVisible(`main`, chromedp.ByQuery),
+			chromedp.Evaluate(`document.querySelectorAll("details").forEach(d => d.open = true)`, nil), // what is folded is looked at too
 			chromedp.Evaluate(`document.documentElement.scrollWidth > innerWidth`, &wide))
 		if err != nil {
 			t.Fatal(name, err)

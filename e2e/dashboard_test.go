@@ -60,7 +60,7 @@ var (
 
 // formOf returns the hidden fields of the form with an action.
 func formOf(page, action string) (url.Values, bool) {
-	_, form, ok := strings.Cut(page, `action="`+action+`"`)
+	_, form, ok := strings.Cut(page, `method="post" action="`+action+`"`)
 	form, _, _ = strings.Cut(form, "</form>")
 	v := url.Values{}
 	for _, m := range hiddenField.FindAllStringSubmatch(form, -1) {

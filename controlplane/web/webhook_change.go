@@ -2,6 +2,7 @@ package web
 
 import (
 	"crypto/rand"
+	"encoding/base64"
 	"net/http"
 	"slices"
 	"time"
@@ -55,11 +56,18 @@ func (s *site) rotateWebhook(w http.ResponseWriter, r *http.Request, v viewer) e
 	if err != nil {
 		return err
 	}
-	sub, err := s.Webhooks.Rotate(r.Context(), a.ID, chi.URLParam(r, "id"), "whsec_"+rand.Text(), life)
+	sub, err := s.Webhooks.Rotate(r.Context(), a.ID, chi.URLParam(r, "id"), newSecret(), life)
 	if err != nil {
 		return err
 	}
 	return s.webhookWith(w, r, v, a, webhookPage{Secret: sub.Secret})
+}
+
+// newSecret is one in the form that libraries of Standard Webhooks take.
+func newSecret() string {
+	var raw [32]byte
+	_, _ = rand.Read(raw[:]) // never fails
+	return "whsec_" + base64.StdEncoding.EncodeToString(raw[:])
 }
 
 // since is how far back a recovery looks.
