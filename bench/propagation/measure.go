@@ -57,9 +57,14 @@ func (b *bed) admin(ctx context.Context, method, path string, body, v any) error
 	return json.Unmarshal(raw, v)
 }
 
+// askEvery is how often an edge is asked whether it knows of a change of
+// a route: often enough to tell how long that took, and seldom enough not to take the
+// cores from those who bring the change about.
+const askEvery = 4 * time.Millisecond
+
 // everywhere returns when path has a status that ok likes at every edge, and how
-// long after began that was.
-func (b *bed) everywhere(ctx context.Context, began time.Time, path, key string, ok func(int) bool) (time.Duration, error) {
+// long after began that was. It asks anew after a pause; 0: at once.
+func (b *bed) everywhere(ctx context.Context, began time.Time, pause time.Duration, path, key string, ok func(int) bool) (time.Duration, error) {
 	var wg sync.WaitGroup
 	errs := make([]error, len(b.edges))
 	for i, base := range b.edges {
@@ -70,6 +75,7 @@ func (b *bed) everywhere(ctx context.Context, began time.Time, path, key string,
 					errs[i] = err
 					return
 				}
+				time.Sleep(pause)
 			}
 			errs[i] = errors.New(path + ": it does not reach " + base)
 		})
@@ -91,7 +97,7 @@ func (b *bed) keys(ctx context.Context, rounds int) (made, revoked []time.Durati
 		if err := errors.Join(err, json.Unmarshal(raw, &k)); err != nil || status != http.StatusCreated {
 			return nil, nil, fmt.Errorf("make a key: %d %s: %w", status, raw, err)
 		}
-		d, err := b.everywhere(ctx, began, "/v1/streams", k.Key, is(http.StatusForbidden))
+		d, err := b.everywhere(ctx, began, 0, "/v1/streams", k.Key, is(http.StatusForbidden))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -101,7 +107,7 @@ func (b *bed) keys(ctx context.Context, rounds int) (made, revoked []time.Durati
 		if err != nil || status != http.StatusNoContent {
 			return nil, nil, fmt.Errorf("revoke a key: %d %s: %w", status, raw, err)
 		}
-		if d, err = b.everywhere(ctx, began, "/v1/streams", k.Key, is(http.StatusUnauthorized)); err != nil {
+		if d, err = b.everywhere(ctx, began, 0, "/v1/streams", k.Key, is(http.StatusUnauthorized)); err != nil {
 			return nil, nil, err
 		}
 		revoked = append(revoked, d)
@@ -161,7 +167,7 @@ func (b *bed) routes(ctx context.Context, changes int) error {
 			stop()
 			return err
 		}
-		d, err := b.everywhere(ctx, began, fmt.Sprintf("/v1/bench/variant%d", n), b.Dev["SLUICE_API_KEY"],
+		d, err := b.everywhere(ctx, began, askEvery, fmt.Sprintf("/v1/bench/variant%d", n), b.Dev["SLUICE_API_KEY"],
 			func(status int) bool { return status != http.StatusForbidden })
 		if err != nil {
 			stop()

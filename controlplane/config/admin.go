@@ -24,7 +24,8 @@ type Admin struct {
 
 	// turn lets one change at a time through: others would wait for the same
 	// lock of the database, each with a connection.
-	turn chan struct{}
+	turn    chan struct{}
+	checker *Checker
 }
 
 // Routes mounts, relative to r, which has let only administrators through:
@@ -39,7 +40,7 @@ type Admin struct {
 //	PUT    {kind}/{name}                   one object; If-Match, If-None-Match, ?dry_run=true, ?note=
 //	DELETE {kind}/{name}                   the same
 func (a Admin) Routes(r chi.Router) {
-	a.turn = make(chan struct{}, 1)
+	a.turn, a.checker = make(chan struct{}, 1), &Checker{}
 	h := a.Respond.Handle
 	r.Get("/config", h(a.get))
 	r.Put("/config", h(a.put))
@@ -169,7 +170,7 @@ func (a Admin) store(ctx context.Context, author, note string, edit func(Version
 // objects that d leaves as they are, are warnings: they came with a new release,
 // or with other settings of the control plane, and must not hold up all else.
 func (a Admin) judge(before, d Document) (warnings []decision.Detail, err error) {
-	for _, find := range []func(Document) ([]decision.Detail, error){shown, a.compiled} {
+	for _, find := range []func(Document) ([]decision.Detail, error){a.shown, a.compiled} {
 		faults, err := find(d)
 		if err != nil {
 			return nil, err
@@ -188,7 +189,7 @@ func (a Admin) judge(before, d Document) (warnings []decision.Detail, err error)
 }
 
 // shown are the faults that d shows by itself.
-func shown(d Document) ([]decision.Detail, error) { return d.Faults(), nil }
+func (a Admin) shown(d Document) ([]decision.Detail, error) { return a.checker.Faults(d), nil }
 
 // compiled are those that show when d is compiled. It fails when d does not
 // compile for a reason that is in no field.

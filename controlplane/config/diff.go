@@ -21,6 +21,7 @@ type Change struct {
 // order of elements in a document's lists does not count, but for classes: the
 // first one is that of routes which name none.
 func Diff(a, b Document) []Change {
+	a.Routes, b.Routes = differing(a.Routes, b.Routes)
 	x, y := flatten(a), flatten(b)
 	for path, from := range x { // most of it is as it was: then its fields need not be looked at
 		if to, ok := y[path]; ok && reflect.DeepEqual(from, to) {

@@ -61,6 +61,11 @@ func (d Document) PlanNames() []string {
 // under which this platform issues tokens, for itself. Policy fails when
 // n lacks a number, or the result is more than an edge takes.
 func (d Document) Policy(version uint64, docsBase string, n Numbers) (*policy.Policy, error) {
+	return new(Policies).Policy(d, version, docsBase, n)
+}
+
+// general is the policy without its routes.
+func (d Document) general(version uint64, docsBase string, n Numbers) (*policy.Policy, error) {
 	p := &policy.Policy{Version: version, DocsBase: docsBase, Anonymous: d.AnonymousLimit(), Payment: d.X402.Terms()}
 	for _, c := range d.Classes {
 		p.Classes = append(p.Classes, c.Name)
@@ -76,22 +81,16 @@ func (d Document) Policy(version uint64, docsBase string, n Numbers) (*policy.Po
 		p.Scopes = append(p.Scopes, policy.Scope{Bit: uint8(n.Scopes[name]), Name: name})
 	}
 	var err error
-	if p.Issuers, err = d.issuers(docsBase, n); err != nil {
-		return nil, err
-	}
-	for _, r := range d.Routes {
-		pr, err := d.routePolicy(r, n)
-		if err != nil {
-			return nil, err
-		}
-		p.Routes = append(p.Routes, pr)
-	}
-	p.Routes = append(p.Routes,
-		policy.Route{Name: Unmapped, Deny: decision.RouteNotMapped},
-		policy.Route{Name: Absent, Deny: decision.NotFound},
-		policy.Route{Name: Preflight, Auth: policy.AuthNone},
-		policy.Route{Name: Repeated, Deny: decision.RepeatedHeader})
-	return p, fits(p)
+	p.Issuers, err = d.issuers(docsBase, n)
+	return p, err
+}
+
+// builtin are the policies of the routes that every listener has.
+var builtin = []policy.Route{
+	{Name: Unmapped, Deny: decision.RouteNotMapped},
+	{Name: Absent, Deny: decision.NotFound},
+	{Name: Preflight, Auth: policy.AuthNone},
+	{Name: Repeated, Deny: decision.RepeatedHeader},
 }
 
 // fits checks p as an edge will: with its own reader.

@@ -47,7 +47,12 @@ const maxRounds = 5
 //
 // ok is false when nothing can be made of d.
 func (d Document) Usable() (usable Document, faults []decision.Detail, ok bool) {
-	faults = d.Faults()
+	return new(Checker).Usable(d)
+}
+
+// Usable is d.Usable, with what c remembers.
+func (c *Checker) Usable(d Document) (usable Document, faults []decision.Detail, ok bool) {
+	faults = c.Faults(d)
 	usable = d
 	left := faults
 	for range maxRounds {

@@ -37,8 +37,12 @@ var (
 func (d Document) Validate() error { return controlplane.Invalid(d.Faults()) }
 
 // Faults returns every fault of d, with the path of its field.
-func (d Document) Faults() []decision.Detail {
-	v := &validator{}
+func (d Document) Faults() []decision.Detail { return new(Checker).Faults(d) }
+
+// faults is Faults, but for routes of which was knows that they have none by
+// themselves; now is what is known after it.
+func (d Document) faults(was map[string]checked) (details []decision.Detail, now map[string]checked) {
+	v := &validator{was: was, now: make(map[string]checked, len(d.Routes))}
 	v.oneOf("access_log", d.AccessLog, "", "all", "failures", "off")
 	v.limit("anonymous_per_minute", d.AnonymousPerMinute)
 	if d.TrustedProxies > maxProxies {
@@ -53,7 +57,7 @@ func (d Document) Faults() []decision.Detail {
 	v.x402(d.X402)
 	v.routes(d.Routes, classes, known, products, d.features())
 	v.prices(d)
-	return v.details
+	return v.details, v.now
 }
 
 // features are those that a plan has.
@@ -68,7 +72,10 @@ func (d Document) features() map[string]bool {
 }
 
 // validator gathers faults.
-type validator struct{ details []decision.Detail }
+type validator struct {
+	details  []decision.Detail
+	was, now map[string]checked // routes without a fault of their own, by name
+}
 
 func (v *validator) add(field, issue, expected string) {
 	v.details = append(v.details, decision.Detail{Field: field, Issue: issue, Expected: expected})
@@ -97,13 +104,18 @@ func (v *validator) duration(field string, d Duration) {
 
 // name checks a name and that it was not seen before; it notes it in seen.
 func (v *validator) name(field, name string, seen map[string]bool) {
-	switch {
-	case !nameForm.MatchString(name):
-		v.add(field, "is not a name", "1 to 100 of a-z, 0-9, dot, dash and underscore")
-	case seen[name]:
+	if v.nameForm(field, name) && seen[name] {
 		v.add(field, "is given twice", "")
 	}
 	seen[name] = true
+}
+
+func (v *validator) nameForm(field, name string) bool {
+	ok := nameForm.MatchString(name)
+	if !ok {
+		v.add(field, "is not a name", "1 to 100 of a-z, 0-9, dot, dash and underscore")
+	}
+	return ok
 }
 
 func (v *validator) atMost(field string, n, most int) {
@@ -192,27 +204,26 @@ func (v *validator) scopes(list []string) map[string]bool {
 }
 
 func (v *validator) routes(list []Route, classes, scopes, products, features map[string]bool) {
-	seen := map[string]bool{}
 	v.atMost("routes", len(list), policy.MaxRoutes-len(reserved))
+	seen := make(map[string]bool, len(list))
+	spots := make([][]string, len(list))
 	for i, r := range list {
-		f := fmt.Sprintf("routes[%d]", i)
-		if slices.Contains(reserved, r.Name) {
-			v.add(f+".name", "is reserved", "another name")
+		spots[i] = v.itself(i, r)
+		if seen[r.Name] && nameForm.MatchString(r.Name) {
+			v.add(fmt.Sprintf("routes[%d].name", i), "is given twice", "")
 		}
-		v.name(f+".name", r.Name, seen)
-		v.route(f, r)
-		if r.Class != "" && !classes[r.Class] {
-			v.add(f+".class", "is not a known rate class", "a name from classes")
-		}
-		if r.Scope != "" && !scopes[r.Scope] {
-			v.add(f+".scope", "is not a known scope", "a name from scopes")
-		}
-		if r.Product != "" && !products[r.Product] {
-			v.add(f+".product", "is not a known product", "a name from products")
-		}
-		if r.Feature != "" && !features[r.Feature] {
-			v.add(f+".feature", "is in no plan", "a name from a plan's features")
-		}
+		seen[r.Name] = true
+		v.known(i, "class", r.Class, classes, "is not a known rate class", "a name from classes")
+		v.known(i, "scope", r.Scope, scopes, "is not a known scope", "a name from scopes")
+		v.known(i, "product", r.Product, products, "is not a known product", "a name from products")
+		v.known(i, "feature", r.Feature, features, "is in no plan", "a name from a plan's features")
 	}
-	v.overlaps(list)
+	v.overlaps(list, spots)
+}
+
+// known checks the name of another object in route i.
+func (v *validator) known(i int, field, name string, names map[string]bool, issue, expected string) {
+	if name != "" && !names[name] {
+		v.add(fmt.Sprintf("routes[%d].%s", i, field), issue, expected)
+	}
 }

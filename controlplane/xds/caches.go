@@ -29,19 +29,20 @@ type collection map[string]types.Resource
 // their versions: equal on every replica.
 type versions map[string]string
 
-// table is a linear cache that knows the versions of what it holds.
+// table is a linear cache that knows what it holds, and the versions of that.
 type table struct {
-	cache *cache.LinearCache
-	held  versions
+	cache   *cache.LinearCache
+	content collection // by identity: what is in it is never altered
+	held    versions
 }
 
 func newTable(typeURL string) *table {
-	return &table{cache.NewLinearCache(typeURL), versions{}}
+	return &table{cache.NewLinearCache(typeURL), collection{}, versions{}}
 }
 
 // set makes the table hold exactly c. Edges hear of what differs only.
 func (t *table) set(c collection) error {
-	next, err := hash(c)
+	next, err := t.hash(c)
 	if err != nil {
 		return err
 	}
@@ -56,16 +57,21 @@ func (t *table) set(c collection) error {
 			gone = append(gone, name)
 		}
 	}
-	t.held = next
+	t.content, t.held = c, next
 	if len(changed)+len(gone) == 0 {
 		return nil
 	}
 	return t.cache.UpdateResources(changed, gone)
 }
 
-func hash(c collection) (versions, error) {
+// hash returns the versions of c. What the table holds already is not encoded again.
+func (t *table) hash(c collection) (versions, error) {
 	v := make(versions, len(c))
 	for name, r := range c {
+		if known, ok := t.content[name]; ok && known == r {
+			v[name] = t.held[name]
+			continue
+		}
 		b, err := cache.MarshalResource(r)
 		if err != nil {
 			return nil, fmt.Errorf("encode %s: %w", name, err)

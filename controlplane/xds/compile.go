@@ -23,9 +23,13 @@ type compiled struct {
 	set      *resources.Set
 }
 
-// compiler remembers the last document that it compiled.
+// compiler remembers the last document that it compiled, and what its parts became:
+// of the next one that differs by an object only that is compiled.
 type compiler struct {
-	options resources.Options
+	options  resources.Options
+	checker  config.Checker
+	policies config.Policies
+	builder  *resources.Builder
 
 	mu      sync.Mutex
 	numbers config.Numbers // that the last published version was given
@@ -58,10 +62,10 @@ func (c *compiler) compile(d config.Document, number func(config.Document) (conf
 	last := c.last
 	c.mu.Unlock()
 	now := compiled{document: d, usable: last.usable, faults: last.faults}
-	known := last.set != nil && reflect.DeepEqual(last.document, d)
+	known := last.set != nil && last.document.Equal(d)
 	if !known {
 		var ok bool
-		if now.usable, now.faults, ok = d.Usable(); !ok {
+		if now.usable, now.faults, ok = c.checker.Usable(d); !ok {
 			return now, controlplane.Invalid(now.faults)
 		}
 	}
@@ -74,11 +78,11 @@ func (c *compiler) compile(d config.Document, number func(config.Document) (conf
 	}
 	// The number of the version is not in the policy: edges would read it anew
 	// after changes that it has no part in.
-	p, err := now.usable.Policy(0, c.options.DocsBase, now.numbers)
+	p, err := c.policies.Policy(now.usable, 0, c.options.DocsBase, now.numbers)
 	if err != nil {
 		return now, err
 	}
-	if now.set, err = resources.Build(now.usable, p, c.options); err != nil {
+	if now.set, err = c.builder.Build(now.usable, p); err != nil {
 		return now, err
 	}
 	c.mu.Lock()

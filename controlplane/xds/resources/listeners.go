@@ -56,11 +56,11 @@ func (s *Set) manager(name string, change ...func(*hcm.HttpConnectionManager)) (
 			ConfigSource: viaADS(), RouteConfigName: name,
 		}},
 		HttpFilters: s.chain(),
-		AccessLog:   accessLog(s.doc.AccessLog, s.opts.Traces != nil),
+		AccessLog:   accessLog(s.settings.accessLog, s.opts.Traces != nil),
 
 		// Who calls: the peer itself, or whom trusted proxies name, and nobody counts as internal.
 		UseRemoteAddress:      wrapperspb.Bool(true),
-		XffNumTrustedHops:     s.doc.TrustedProxies,
+		XffNumTrustedHops:     s.settings.proxies,
 		InternalAddressConfig: &hcm.HttpConnectionManager_InternalAddressConfig{},
 
 		// What a path means is settled before a route is chosen by it.

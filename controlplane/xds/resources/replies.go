@@ -70,7 +70,7 @@ func (s *Set) replyMapper(status uint32, code decision.Code) *hcm.ResponseMapper
 // id. The body then shows the id that the header has: the operator for a new
 // one gives another at each use.
 func (s *Set) replyHeaders() []*core.HeaderValueOption {
-	all := ratelimit.Result{Policy: "address", Limit: s.doc.AnonymousLimit(), Remaining: s.doc.AnonymousLimit()}
+	all := ratelimit.Result{Policy: "address", Limit: s.settings.anonymous, Remaining: s.settings.anonymous}
 	limit := strconv.FormatUint(uint64(all.Limit), 10)
 	return []*core.HeaderValueOption{
 		setHeader("x-request-id", `%COALESCE({"operators":["STREAM_ID","UNIQUE_ID"]})%`),

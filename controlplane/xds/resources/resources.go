@@ -35,7 +35,8 @@ type Options struct {
 }
 
 // Set is everything that edges are served, by name of resource. All edges get
-// the same, but for the listeners: those differ by the edge's addresses.
+// the same, but for the listeners: those differ by the edge's addresses. Nobody may
+// alter what is in a Set: sets that follow each other share what has not changed.
 type Set struct {
 	Policy    *policy.Policy
 	Filters   map[string]*core.TypedExtensionConfig
@@ -45,10 +46,14 @@ type Set struct {
 	// Secrets name files of the edges' machines; what is in those no replica knows.
 	Secrets map[string]*tlsv3.Secret
 
-	doc      config.Document
-	opts     Options
-	products map[string]config.Product
-	keys     map[string]string // of routes' policies, by name
+	doc       config.Document
+	opts      Options
+	settings  settings
+	products  map[string]config.Product
+	keys      map[string]string // of routes' policies, by name
+	made      map[string]*made  // of routes, by name
+	lists     lists
+	listeners *listeners
 }
 
 // Addresses are where and how one edge listens.
@@ -66,40 +71,17 @@ type Addresses struct {
 // Addresses that CheckUpstreams has something against are left out: one bad
 // product must not keep the others from edges.
 func Build(d config.Document, p *policy.Policy, o Options) (*Set, error) {
-	s := &Set{
-		Policy: p, doc: d, opts: o,
-		Filters:   map[string]*core.TypedExtensionConfig{EdgeFilter: EdgeFilterConfig(p), ChatCapsFilter: chatCapsFilter(o.DocsBase)},
-		Routes:    map[string]*route.RouteConfiguration{},
-		Clusters:  map[string]*cluster.Cluster{},
-		Endpoints: map[string]*endpoint.ClusterLoadAssignment{},
-		Secrets:   map[string]*tlsv3.Secret{},
-	}
-	s.products, s.keys = make(map[string]config.Product, len(d.Products)), make(map[string]string, len(p.Routes))
-	for i := range p.Routes {
-		s.keys[p.Routes[i].Name] = p.Routes[i].Key()
-	}
-	for _, pr := range d.Products {
-		s.products[pr.Name] = pr
-		if err := s.addProduct(pr); err != nil {
-			return nil, err
-		}
-	}
-	if err := s.addTraces(); err != nil {
-		return nil, err
-	}
-	for _, name := range []string{config.Gateway, config.Runtime} {
-		rc, err := s.routeTable(name)
-		if err != nil {
-			return nil, err
-		}
-		s.Routes[name] = rc
-	}
-	return s, nil
+	return NewBuilder(o).Build(d, p)
 }
 
 // Listeners returns the listeners of an edge with addresses a, by name. An
-// address that is empty leaves its listener out.
+// address that is empty leaves its listener out. Sets of one Builder share them as
+// long as nothing changes that they are made of; nobody may alter them.
 func (s *Set) Listeners(a Addresses) (map[string]*listener.Listener, error) {
+	return s.listeners.at(a, s.newListeners)
+}
+
+func (s *Set) newListeners(a Addresses) (map[string]*listener.Listener, error) {
 	out := map[string]*listener.Listener{}
 	for name, addr := range map[string]string{config.Gateway: a.Gateway, config.Runtime: a.Runtime} {
 		if addr == "" {

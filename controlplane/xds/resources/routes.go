@@ -31,12 +31,9 @@ const (
 )
 
 // routeTable returns the routes of one listener.
-func (s *Set) routeTable(listener string) (*route.RouteConfiguration, error) {
-	routes, err := s.ordered(listener)
-	if err != nil {
-		return nil, err
-	}
-	vh := &route.VirtualHost{Name: "all", Domains: []string{"*"}, RetryPolicy: usualRetries, Matcher: onlySingle(readsFirst(routes))}
+func (s *Set) routeTable(listener string) *route.RouteConfiguration {
+	routes := append(s.ordered(listener), catchAll(listener)...)
+	vh := &route.VirtualHost{Name: "all", Domains: []string{"*"}, RetryPolicy: usualRetries, Matcher: onlySingle(s.lists.readsFirst(listener, routes))}
 	return &route.RouteConfiguration{
 		Name:                           listener,
 		VirtualHosts:                   []*route.VirtualHost{vh},
@@ -49,40 +46,53 @@ func (s *Set) routeTable(listener string) (*route.RouteConfiguration, error) {
 		// Edges learn of a cluster before the routes to it; should one be
 		// missing all the same, the others must not suffer.
 		ValidateClusters: wrapperspb.Bool(false),
-	}, nil
+	}
 }
 
-// ordered returns the routes of one listener, the most specific first, and last
-// what is answered when none matches.
-func (s *Set) ordered(listener string) ([]branched, error) {
+// ordered returns the routes of one listener, the most specific first; among
+// equals the order of the document counts.
+func (s *Set) ordered(listener string) []branched {
 	type entry struct {
-		route   config.Route
-		pattern config.Pattern
+		*made
+		at int
 	}
 	var entries []entry
-	for _, r := range s.doc.Routes {
-		if r.ListenerName() != listener {
-			continue
+	for i, r := range s.doc.Routes {
+		if r.ListenerName() == listener {
+			entries = append(entries, entry{s.made[r.Name], i})
 		}
-		p, err := config.ParsePath(r.Path)
-		if err != nil {
-			return nil, fmt.Errorf("route %s: path %w", r.Name, err)
-		}
-		entries = append(entries, entry{r, p})
 	}
-	slices.SortStableFunc(entries, func(a, b entry) int {
-		return cmp.Or(a.pattern.Compare(b.pattern), a.route.CompareConditions(b.route), methodsRank(a.route)-methodsRank(b.route))
+	slices.SortFunc(entries, func(a, b entry) int {
+		if c := a.pattern.Compare(b.pattern); c != 0 {
+			return c
+		}
+		return cmp.Or(a.from.CompareConditions(b.from), methodsRank(a.from)-methodsRank(b.from), a.at-b.at)
 	})
 	var routes []branched
 	for _, e := range entries {
-		if c := s.corsOf(e.route); c != nil {
-			routes = append(routes, branched{start(e.pattern), "OPTIONS", s.preflight(e.route, e.pattern, *c)})
-		}
-		for _, m := range methods(e.route) {
-			routes = append(routes, branched{start(e.pattern), m, s.route(e.route, e.pattern, m)})
-		}
+		routes = append(routes, e.routes...)
 	}
-	return append(routes, catchAll(listener)...), nil
+	return routes
+}
+
+// makeRoute compiles one route: each of its methods is a route of its own, and so
+// is what browsers ask before they call it.
+func (s *Set) makeRoute(r config.Route) (*made, error) {
+	p, err := config.ParsePath(r.Path)
+	if err != nil {
+		return nil, fmt.Errorf("route %s: path %w", r.Name, err)
+	}
+	m := &made{from: r, key: s.keys[r.Name], pattern: p}
+	add := func(method string, out *route.Route) {
+		m.routes = append(m.routes, branched{start(p), method, out, map[string]*route.Route{}})
+	}
+	if c := s.corsOf(r); c != nil {
+		add("OPTIONS", s.preflight(r, p, *c))
+	}
+	for _, method := range methods(r) {
+		add(method, s.route(r, p, method))
+	}
+	return m, nil
 }
 
 // methodsRank puts a route for all methods behind those that name theirs.
@@ -99,9 +109,9 @@ func methodsRank(r config.Route) int {
 func catchAll(listener string) []branched {
 	tunnel := direct(config.Absent, "/", 404)
 	tunnel.Match = &route.RouteMatch{PathSpecifier: &route.RouteMatch_ConnectMatcher_{ConnectMatcher: &route.RouteMatch_ConnectMatcher{}}}
-	last := []branched{{"/", "", direct(config.Absent, "/", 404)}, {"/", "", tunnel}} // CONNECT has no path to match
+	last := []branched{{"/", "", direct(config.Absent, "/", 404), nil}, {"/", "", tunnel, nil}} // CONNECT has no path to match
 	if listener == config.Gateway {
-		return slices.Insert(last, 0, branched{"/v1/", "", direct(config.Unmapped, "/v1/", 403)})
+		return slices.Insert(last, 0, branched{"/v1/", "", direct(config.Unmapped, "/v1/", 403), nil})
 	}
 	return last
 }

@@ -24,10 +24,7 @@ func compiled(t *testing.T, r config.Route) []*route.Route {
 		Products: []config.Product{{Name: "media", Upstreams: []config.Upstream{{Address: "10.0.0.1:80"}}}},
 		Routes:   []config.Route{r},
 	}
-	sorted, err := build(t, d, Options{}).ordered(r.ListenerName())
-	if err != nil {
-		t.Fatal(err)
-	}
+	sorted := build(t, d, Options{}).ordered(r.ListenerName())
 	var list []*route.Route
 	for _, b := range ofMethods(sorted) {
 		if strings.HasPrefix(b.route.Name, "it@") {

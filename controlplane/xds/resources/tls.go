@@ -66,8 +66,12 @@ func (s *Set) secret(secret *tlsv3.Secret) *tlsv3.SdsSecretConfig {
 	return &tlsv3.SdsSecretConfig{Name: secret.Name, SdsConfig: source}
 }
 
+// authoritiesOf and certificateOf are the names of a product's secrets.
+func authoritiesOf(product string) string { return product + ".authorities" }
+func certificateOf(product string) string { return product + ".certificate" }
+
 func authorities(product string, t config.TLS) *tlsv3.Secret {
-	return &tlsv3.Secret{Name: product + ".authorities", Type: &tlsv3.Secret_ValidationContext{ValidationContext: &tlsv3.CertificateValidationContext{
+	return &tlsv3.Secret{Name: authoritiesOf(product), Type: &tlsv3.Secret_ValidationContext{ValidationContext: &tlsv3.CertificateValidationContext{
 		TrustedCa: file(t.CAFile), WatchedDirectory: folder(t.CAFile),
 	}}}
 }
@@ -77,7 +81,7 @@ func ownCertificate(product string, t config.TLS) *tlsv3.Secret {
 	if path.Dir(t.CertFile) == path.Dir(t.KeyFile) { // else Envoy watches the files one by one
 		c.WatchedDirectory = folder(t.CertFile)
 	}
-	return &tlsv3.Secret{Name: product + ".certificate", Type: &tlsv3.Secret_TlsCertificate{TlsCertificate: c}}
+	return &tlsv3.Secret{Name: certificateOf(product), Type: &tlsv3.Secret_TlsCertificate{TlsCertificate: c}}
 }
 
 // folder is the folder of a file on the edge's machine. Who watches it sees also

@@ -31,6 +31,7 @@ const (
 type branched struct {
 	start, method string
 	route         *route.Route
+	asked         map[string]*route.Route // what asking has made of it; nil: that is not kept
 }
 
 // ofMethods returns the routes, in their order, that ask for their methods.
@@ -51,7 +52,14 @@ func ofMethods(routes []branched) []branched {
 
 // asking returns a copy of r that asks for a method before all else.
 func (r branched) asking(method string) branched {
+	if known := r.asked[method]; known != nil {
+		r.route = known
+		return r
+	}
 	r.route = proto.CloneOf(r.route)
+	if r.asked != nil {
+		r.asked[method] = r.route
+	}
 	r.route.Match.Headers = slices.Insert(r.route.Match.Headers, 0, headerMatch(config.HeaderMatch{Name: ":method", Value: method}))
 	return r
 }
@@ -59,7 +67,7 @@ func (r branched) asking(method string) branched {
 // readsFirst parts a table in two, for requests that read and for all others,
 // where most routes are for one of them. In the first no route asks for GET or
 // HEAD; otherwise each that is for GET would be there twice.
-func readsFirst(routes []branched) *tree.Matcher_OnMatch {
+func (l *lists) readsFirst(table string, routes []branched) *tree.Matcher_OnMatch {
 	var reads, others []branched
 	for _, r := range routes {
 		switch r.method {
@@ -74,13 +82,13 @@ func readsFirst(routes []branched) *tree.Matcher_OnMatch {
 		}
 	}
 	if len(reads)+len(others) > len(routes)+len(routes)/2 {
-		return arrange(ofMethods(routes))
+		return l.arrange(table, ofMethods(routes))
 	}
 	return &tree.Matcher_OnMatch{OnMatch: &tree.Matcher_OnMatch_Matcher{Matcher: &tree.Matcher{
 		MatcherType: &tree.Matcher_MatcherList_{MatcherList: &tree.Matcher_MatcherList{Matchers: []*tree.Matcher_MatcherList_FieldMatcher{
-			{Predicate: anyOf(equals(":method", "GET"), equals(":method", "HEAD")), OnMatch: arrange(reads)},
+			{Predicate: anyOf(equals(":method", "GET"), equals(":method", "HEAD")), OnMatch: l.arrange(table+" reads", reads)},
 		}}},
-		OnNoMatch: arrange(others),
+		OnNoMatch: l.arrange(table+" others", others),
 	}}}
 }
 
@@ -109,7 +117,7 @@ func literal(p config.Pattern) string {
 // The longest branch that the path begins with is taken, and none other. So
 // each branch has, besides its own routes, those with a shorter start: they
 // too could match a path under it. Which one does is decided in the list.
-func arrange(routes []branched) *tree.Matcher_OnMatch {
+func (l *lists) arrange(part string, routes []branched) *tree.Matcher_OnMatch {
 	branches := map[string]*route.RouteList{}
 	for _, r := range routes {
 		if b := branchOf(r.start); b != "/" {
@@ -126,9 +134,9 @@ func arrange(routes []branched) *tree.Matcher_OnMatch {
 		}
 	}
 	if len(routes) < treeFrom || copies > treeCopies*len(routes) {
-		return take(all)
+		return l.take(part, all)
 	}
-	return &tree.Matcher_OnMatch{OnMatch: &tree.Matcher_OnMatch_Matcher{Matcher: byPath(branches, rest(routes))}}
+	return &tree.Matcher_OnMatch{OnMatch: &tree.Matcher_OnMatch_Matcher{Matcher: l.byPath(part, branches, rest(routes))}}
 }
 
 // under returns the branches, of a sorted list, in which a route with the given
@@ -171,18 +179,38 @@ func branchOf(start string) string {
 	return start[:at]
 }
 
-func byPath(branches map[string]*route.RouteList, rest *route.RouteList) *tree.Matcher {
+func (l *lists) byPath(part string, branches map[string]*route.RouteList, rest *route.RouteList) *tree.Matcher {
 	m := &tree.Matcher_MatcherTree_MatchMap{Map: map[string]*tree.Matcher_OnMatch{}}
 	for _, b := range slices.Sorted(maps.Keys(branches)) {
-		m.Map[b] = take(branches[b])
+		m.Map[b] = l.take(part+" "+b, branches[b])
 	}
 	return &tree.Matcher{
 		MatcherType: &tree.Matcher_MatcherTree_{MatcherTree: &tree.Matcher_MatcherTree{
 			Input:    headerInput(":path"),
 			TreeType: &tree.Matcher_MatcherTree_PrefixMatchMap{PrefixMatchMap: m},
 		}},
-		OnNoMatch: take(rest),
+		OnNoMatch: l.take(part, rest),
 	}
+}
+
+// lists are the lists of routes of a set, by their places in it, encoded.
+type lists struct{ was, now map[string]packed }
+
+// packed is a list of routes with what it was encoded as.
+type packed struct {
+	routes []*route.Route
+	on     *tree.Matcher_OnMatch
+}
+
+// take is take for a list at some place. One that has the same routes as before is
+// not encoded again.
+func (l *lists) take(place string, list *route.RouteList) *tree.Matcher_OnMatch {
+	p, ok := l.was[place]
+	if !ok || !slices.Equal(p.routes, list.Routes) {
+		p = packed{list.Routes, take(list)}
+	}
+	l.now[place] = p
+	return p.on
 }
 
 func take(list *route.RouteList) *tree.Matcher_OnMatch {

@@ -113,11 +113,15 @@ func first(list []*route.Route, method, path string) string {
 	return ""
 }
 
-// bare is a set of d before anything is compiled; routes have no revisions.
-func bare(d config.Document) *Set {
-	s := &Set{doc: d, keys: map[string]string{}}
+// bare is a set of d of which the routes alone are compiled; they have no revisions.
+func bare(t *testing.T, d config.Document) *Set {
+	t.Helper()
+	s := &Set{doc: d, keys: map[string]string{}, made: map[string]*made{}, lists: lists{now: map[string]packed{}}}
 	for _, r := range d.Routes {
 		s.keys[r.Name] = r.Name
+	}
+	if err := s.makeRoutes(nil, nil); err != nil {
+		t.Fatal(err)
 	}
 	return s
 }
@@ -145,11 +149,9 @@ func TestTreeChoosesAsAListWould(t *testing.T) {
 			}
 			d.Routes = append(d.Routes, config.Route{Name: fmt.Sprintf("r%d", i), Path: path, Product: "p", Methods: methods[random.IntN(len(methods))]})
 		}
-		sorted, err := bare(d).ordered(config.Gateway)
-		if err != nil {
-			t.Fatal(err)
-		}
-		on, list := readsFirst(sorted), []*route.Route{}
+		s := bare(t, d)
+		sorted := append(s.ordered(config.Gateway), catchAll(config.Gateway)...)
+		on, list := s.lists.readsFirst("table", sorted), []*route.Route{}
 		for _, b := range ofMethods(sorted) {
 			list = append(list, b.route)
 		}
@@ -208,11 +210,7 @@ func TestTableOfVariablesStaysAList(t *testing.T) {
 			config.Route{Name: fmt.Sprintf("v%d", i), Path: fmt.Sprintf("/{x}/v%d", i), Product: "p"},
 			config.Route{Name: fmt.Sprintf("l%d", i), Path: fmt.Sprintf("/l%d", i), Product: "p"})
 	}
-	rc, err := bare(d).routeTable(config.Gateway)
-	if err != nil {
-		t.Fatal(err)
-	}
-	on := rc.VirtualHosts[0].Matcher.OnNoMatch
+	on := bare(t, d).routeTable(config.Gateway).VirtualHosts[0].Matcher.OnNoMatch
 	if on.GetMatcher() != nil || len(routesOf(t, on)) != 83 {
 		t.Errorf("%v", on)
 	}

@@ -1,0 +1,104 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"sluice.dev/sluice/filters/decision"
+)
+
+// Checker finds the faults of documents. It remembers the routes of the last one
+// that had none by themselves: who changes one among thousands has only that one
+// looked at, and how all of them go together. The zero value remembers nothing,
+// and a nil one never does. It finds what Document.Faults finds.
+type Checker struct {
+	mu     sync.Mutex
+	routes map[string]checked // by name; it is never altered, but replaced
+}
+
+// checked is a route that has no fault by itself.
+type checked struct {
+	route Route
+	spots []string // see spots
+}
+
+// Faults returns every fault of d, with the path of its field.
+func (c *Checker) Faults(d Document) []decision.Detail {
+	if c == nil {
+		details, _ := d.faults(nil)
+		return details
+	}
+	c.mu.Lock()
+	was := c.routes
+	c.mu.Unlock()
+	details, now := d.faults(was)
+	c.mu.Lock()
+	c.routes = now
+	c.mu.Unlock()
+	return details
+}
+
+// itself checks what route i says by itself, and returns its spots.
+func (v *validator) itself(i int, r Route) []string {
+	if known, ok := v.was[r.Name]; ok && known.route.Equal(r) {
+		v.now[r.Name] = known
+		return known.spots
+	}
+	before, f := len(v.details), fmt.Sprintf("routes[%d]", i)
+	if slices.Contains(reserved, r.Name) {
+		v.add(f+".name", "is reserved", "another name")
+	}
+	v.nameForm(f+".name", r.Name)
+	v.route(f, r)
+	at := spots(r)
+	if len(v.details) == before {
+		v.now[r.Name] = checked{r, at}
+	}
+	return at
+}
+
+// overlaps finds routes of which one can never be reached, because another
+// matches the same requests. Others of the same path are tried in their order:
+// named hosts before *. before none, more headers before fewer.
+func (v *validator) overlaps(list []Route, spots [][]string) {
+	taken := make(map[string]int, 2*len(list))
+	for i := range list {
+		other := -1
+		for _, spot := range spots[i] {
+			if j, ok := taken[spot]; ok && j != i && other < 0 {
+				other = j
+			}
+			taken[spot] = i
+		}
+		if other >= 0 {
+			v.add(fmt.Sprintf("routes[%d].path", i), "matches the same requests as route "+list[other].Name, "another path, method, host or header")
+		}
+	}
+}
+
+// spots are texts of which two routes have one in common when some request
+// matches both and nothing says which goes first: a pair of host and method with
+// the listener, the shape of the path and the headers. "" stands for hosts and methods that
+// no other route names. A path that is none has no spot.
+func spots(r Route) (all []string) {
+	p, err := ParsePath(r.Path)
+	if err != nil {
+		return nil
+	}
+	hosts, methods := r.Hosts, r.Matches()
+	if len(hosts) == 0 {
+		hosts = []string{""}
+	}
+	if len(methods) == 0 {
+		methods = []string{""}
+	}
+	rest := strings.Join([]string{r.ListenerName(), p.Regexp(), r.headerText()}, "\x00")
+	for _, h := range hosts {
+		for _, m := range methods {
+			all = append(all, strings.Join([]string{strings.ToLower(h), m, rest}, "\x00"))
+		}
+	}
+	return all
+}
