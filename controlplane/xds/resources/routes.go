@@ -32,7 +32,7 @@ const (
 
 // routeTable returns the routes of one listener.
 func (s *Set) routeTable(listener string) *route.RouteConfiguration {
-	routes := append(s.ordered(listener), catchAll(listener)...)
+	routes := append(s.ordered(listener), catchAll[listener]...)
 	vh := &route.VirtualHost{Name: "all", Domains: []string{"*"}, RetryPolicy: usualRetries, Matcher: onlySingle(s.lists.readsFirst(listener, routes))}
 	return &route.RouteConfiguration{
 		Name:                           listener,
@@ -103,17 +103,21 @@ func methodsRank(r config.Route) int {
 	return 0
 }
 
-// catchAll returns the routes for what no other matches. The edge filter
+// catchAll are the routes of each listener for what no other matches. The edge filter
 // answers these by their names; the statuses here are what Envoy would say
-// should it ever get as far.
-func catchAll(listener string) []branched {
-	tunnel := direct(config.Absent, "/", 404)
-	tunnel.Match = &route.RouteMatch{PathSpecifier: &route.RouteMatch_ConnectMatcher_{ConnectMatcher: &route.RouteMatch_ConnectMatcher{}}}
-	last := []branched{{"/", "", direct(config.Absent, "/", 404), nil}, {"/", "", tunnel, nil}} // CONNECT has no path to match
-	if listener == config.Gateway {
-		return slices.Insert(last, 0, branched{"/v1/", "", direct(config.Unmapped, "/v1/", 403), nil})
-	}
-	return last
+// should it ever get as far. They stand in every list, and so are always the same.
+var catchAll = map[string][]branched{
+	config.Gateway: {{start: "/v1/", route: direct(config.Unmapped, "/v1/", 403)}, {start: "/", route: absent}, {start: "/", route: tunnel()}},
+	config.Runtime: {{start: "/", route: absent}, {start: "/", route: tunnel()}},
+}
+
+var absent = direct(config.Absent, "/", 404)
+
+// tunnel is absent for CONNECT, which has no path to match.
+func tunnel() *route.Route {
+	r := direct(config.Absent, "/", 404)
+	r.Match = &route.RouteMatch{PathSpecifier: &route.RouteMatch_ConnectMatcher_{ConnectMatcher: &route.RouteMatch_ConnectMatcher{}}}
+	return r
 }
 
 // direct answers everything below path by itself.

@@ -150,7 +150,7 @@ func TestTreeChoosesAsAListWould(t *testing.T) {
 			d.Routes = append(d.Routes, config.Route{Name: fmt.Sprintf("r%d", i), Path: path, Product: "p", Methods: methods[random.IntN(len(methods))]})
 		}
 		s := bare(t, d)
-		sorted := append(s.ordered(config.Gateway), catchAll(config.Gateway)...)
+		sorted := append(s.ordered(config.Gateway), catchAll[config.Gateway]...)
 		on, list := s.lists.readsFirst("table", sorted), []*route.Route{}
 		for _, b := range ofMethods(sorted) {
 			list = append(list, b.route)
