@@ -59,7 +59,7 @@ func startEnvoy(t testing.TB, addr string) (admin string, pid int) {
 	if err := os.Symlink(wasm, filepath.Join(dir, "wasm")); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(os.Getenv("SLUICE_ENVOY"), "-c", file, "--admin-address-path", adminFile, "--concurrency", "1", "--log-level", "error", "--disable-hot-restart")
+	cmd := exec.Command(os.Getenv("SLUICE_ENVOY"), "-c", file, "--admin-address-path", adminFile, "--concurrency", "1", "--log-level", "error", "--disable-hot-restart", "--ignore-unknown-dynamic-fields")
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, os.Stdout, os.Stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatalf("%v: run `make test`, which sets SLUICE_ENVOY", err)

@@ -4,7 +4,12 @@ import (
 	accesslog "github.com/envoyproxy/go-control-plane/envoy/config/accesslog/v3"
 	core "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	stream "github.com/envoyproxy/go-control-plane/envoy/extensions/access_loggers/stream/v3"
+	cel "github.com/envoyproxy/go-control-plane/envoy/extensions/formatter/cel/v3"
 )
+
+// nameOfRoute is the name of the route without its revision. Metadata of each route
+// would say it too, but those of 2,000 cost an edge 6 ms of each change of one.
+const nameOfRoute = "%CEL(xds.route_name.split('@')[0])%"
 
 // accessLog writes one JSON line a request to standard output: all, none, or
 // the failed ones. A line never has a query, a header of the caller's or a
@@ -22,7 +27,7 @@ func accessLog(which string, traced bool) []*accesslog.AccessLog {
 		"flags":       "%RESPONSE_FLAGS%",
 		"detail":      "%RESPONSE_CODE_DETAILS%",
 		"duration_ms": "%DURATION%",
-		"route":       "%METADATA(ROUTE:sluice:route)%",
+		"route":       nameOfRoute,
 		"product":     "%UPSTREAM_CLUSTER%",
 		"upstream":    "%UPSTREAM_HOST%",
 		"client":      "%DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT%",
@@ -37,6 +42,7 @@ func accessLog(which string, traced bool) []*accesslog.AccessLog {
 		ConfigType: &accesslog.AccessLog_TypedConfig{TypedConfig: pack(&stream.StdoutAccessLog{
 			AccessLogFormat: &stream.StdoutAccessLog_LogFormat{LogFormat: &core.SubstitutionFormatString{
 				OmitEmptyValues: true,
+				Formatters:      []*core.TypedExtensionConfig{extension("envoy.formatter.cel", &cel.Cel{CelConfig: &core.CelExpressionConfig{EnableStringFunctions: true}})},
 				Format:          &core.SubstitutionFormatString_JsonFormat{JsonFormat: object(fields)},
 			}},
 		})},

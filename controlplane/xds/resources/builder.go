@@ -21,6 +21,7 @@ import (
 // result has the same contents as that of Build.
 type Builder struct {
 	opts Options
+	ends map[string][]branched // see catchAll
 
 	mu   sync.Mutex
 	last *Set
@@ -29,7 +30,7 @@ type Builder struct {
 // NewBuilder returns a builder that remembers nothing yet. What o leads to must
 // not be altered afterwards.
 func NewBuilder(o Options) *Builder {
-	return &Builder{opts: o, last: &Set{}}
+	return &Builder{opts: o, ends: o.catchAll(), last: &Set{}}
 }
 
 // Build compiles document d as the function Build does.
@@ -77,6 +78,7 @@ func (b *Builder) begin(d config.Document, p *policy.Policy) *Set {
 		keys:      make(map[string]string, len(p.Routes)),
 		made:      make(map[string]*made, len(d.Routes)),
 		lists:     lists{was: b.last.lists.now, now: map[string]packed{}},
+		ends:      b.ends,
 		listeners: b.last.listeners,
 	}
 	if s.Filters == nil {

@@ -123,7 +123,7 @@ func (s *Set) preflight(r config.Route, p config.Pattern, c config.CORS) *route.
 	policy := corsPolicy(c, r)
 	policy.ForwardNotMatchingPreflights = wrapperspb.Bool(false)
 	return &route.Route{
-		Name: config.Preflight, Match: m, Metadata: named(config.Preflight),
+		Name: config.Preflight, Match: m, Metadata: s.opts.named(config.Preflight),
 		Action: &route.Route_Route{Route: &route.RouteAction{
 			ClusterSpecifier:            &route.RouteAction_Cluster{Cluster: PreflightFilter},
 			ClusterNotFoundResponseCode: route.RouteAction_NOT_FOUND,

@@ -14,7 +14,7 @@ var single = []string{"authorization", "x-payment", ":authority"}
 // that refuses them, and all others on. A credential or a payment never has a
 // comma in it. The list of a route's own header matchers would not do: those
 // look at each value by itself.
-func onlySingle(on *tree.Matcher_OnMatch) *tree.Matcher {
+func (s *Set) onlySingle(on *tree.Matcher_OnMatch) *tree.Matcher {
 	several := make([]*tree.Matcher_MatcherList_Predicate, len(single))
 	for i, name := range single {
 		several[i] = contains(name, ",")
@@ -22,7 +22,7 @@ func onlySingle(on *tree.Matcher_OnMatch) *tree.Matcher {
 	return &tree.Matcher{
 		MatcherType: &tree.Matcher_MatcherList_{MatcherList: &tree.Matcher_MatcherList{Matchers: []*tree.Matcher_MatcherList_FieldMatcher{{
 			Predicate: anyOf(several...),
-			OnMatch:   take(&route.RouteList{Routes: []*route.Route{direct(config.Repeated, "/", 400)}}),
+			OnMatch:   take(&route.RouteList{Routes: []*route.Route{s.opts.direct(config.Repeated, "/", 400)}}),
 		}}}},
 		OnNoMatch: on,
 	}

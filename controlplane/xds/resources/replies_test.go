@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -18,9 +19,16 @@ import (
 // running starts an Envoy on config and returns the address of its gateway.
 func running(t *testing.T, config string, workers ...int) string {
 	t.Helper()
+	addr, _ := started(t, config, os.Stdout, append(workers, 1)[0])
+	return addr
+}
+
+// started is running, with where Envoy writes its access log, and the process.
+func started(t *testing.T, config string, out io.Writer, workers int) (addr string, cmd *exec.Cmd) {
+	t.Helper()
 	admin := filepath.Join(filepath.Dir(config), "admin")
-	cmd := exec.Command(os.Getenv("SLUICE_ENVOY"), "--config-path", config, "--admin-address-path", admin, "--concurrency", fmt.Sprint(append(workers, 1)[0]), "--log-level", "error", "--disable-hot-restart")
-	cmd.Dir, cmd.Stdout, cmd.Stderr = filepath.Dir(config), os.Stdout, os.Stderr
+	cmd = exec.Command(os.Getenv("SLUICE_ENVOY"), "--config-path", config, "--admin-address-path", admin, "--concurrency", fmt.Sprint(workers), "--log-level", "error", "--disable-hot-restart")
+	cmd.Dir, cmd.Stdout, cmd.Stderr = filepath.Dir(config), out, os.Stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatalf("%v: run `make test`, which sets SLUICE_ENVOY", err)
 	}
@@ -29,7 +37,7 @@ func running(t *testing.T, config string, workers ...int) string {
 	defer cancel()
 	for tick := time.NewTicker(20 * time.Millisecond); ; {
 		if addr := gatewayAddress(admin); addr != "" {
-			return addr
+			return addr, cmd
 		}
 		select { // Envoy gives no signal of its own
 		case <-ctx.Done():

@@ -52,6 +52,7 @@ type Set struct {
 	products  map[string]config.Product
 	keys      map[string]string // of routes' policies, by name
 	made      map[string]*made  // of routes, by name
+	ends      map[string][]branched
 	lists     lists
 	listeners *listeners
 }

@@ -32,8 +32,8 @@ const (
 
 // routeTable returns the routes of one listener.
 func (s *Set) routeTable(listener string) *route.RouteConfiguration {
-	routes := append(s.ordered(listener), catchAll[listener]...)
-	vh := &route.VirtualHost{Name: "all", Domains: []string{"*"}, RetryPolicy: usualRetries, Matcher: onlySingle(s.lists.readsFirst(listener, routes))}
+	routes := append(s.ordered(listener), s.ends[listener]...)
+	vh := &route.VirtualHost{Name: "all", Domains: []string{"*"}, RetryPolicy: usualRetries, Matcher: s.onlySingle(s.lists.readsFirst(listener, routes))}
 	return &route.RouteConfiguration{
 		Name:                           listener,
 		VirtualHosts:                   []*route.VirtualHost{vh},
@@ -103,27 +103,21 @@ func methodsRank(r config.Route) int {
 	return 0
 }
 
-// catchAll are the routes of each listener for what no other matches. The edge filter
+// catchAll returns, by listener, the routes for what no other matches. The edge filter
 // answers these by their names; the statuses here are what Envoy would say
-// should it ever get as far. They stand in every list, and so are always the same.
-var catchAll = map[string][]branched{
-	config.Gateway: {{start: "/v1/", route: direct(config.Unmapped, "/v1/", 403)}, {start: "/", route: absent}, {start: "/", route: tunnel()}},
-	config.Runtime: {{start: "/", route: absent}, {start: "/", route: tunnel()}},
-}
-
-var absent = direct(config.Absent, "/", 404)
-
-// tunnel is absent for CONNECT, which has no path to match.
-func tunnel() *route.Route {
-	r := direct(config.Absent, "/", 404)
-	r.Match = &route.RouteMatch{PathSpecifier: &route.RouteMatch_ConnectMatcher_{ConnectMatcher: &route.RouteMatch_ConnectMatcher{}}}
-	return r
+// should it ever get as far. They stand in every list.
+func (o Options) catchAll() map[string][]branched {
+	absent, tunnel := o.direct(config.Absent, "/", 404), o.direct(config.Absent, "/", 404)
+	tunnel.Match = &route.RouteMatch{PathSpecifier: &route.RouteMatch_ConnectMatcher_{ConnectMatcher: &route.RouteMatch_ConnectMatcher{}}}
+	last := []branched{{start: "/", route: absent}, {start: "/", route: tunnel}} // CONNECT has no path to match
+	unmapped := branched{start: "/v1/", route: o.direct(config.Unmapped, "/v1/", 403)}
+	return map[string][]branched{config.Runtime: last, config.Gateway: append([]branched{unmapped}, last...)}
 }
 
 // direct answers everything below path by itself.
-func direct(name, path string, status uint32) *route.Route {
+func (o Options) direct(name, path string, status uint32) *route.Route {
 	return &route.Route{
-		Name: name, Metadata: named(name),
+		Name: name, Metadata: o.named(name),
 		Match:  &route.RouteMatch{PathSpecifier: &route.RouteMatch_Prefix{Prefix: path}},
 		Action: &route.Route_DirectResponse{DirectResponse: &route.DirectResponseAction{Status: status}},
 	}
@@ -147,7 +141,7 @@ func methods(r config.Route) []string {
 var credentials = []string{"authorization", "x-payment", "payment-signature"}
 
 func (s *Set) route(r config.Route, p config.Pattern, method string) *route.Route {
-	out := &route.Route{Name: s.keys[r.Name], Match: match(r, p), Metadata: named(r.Name)}
+	out := &route.Route{Name: s.keys[r.Name], Match: match(r, p), Metadata: s.opts.named(r.Name)}
 	filters := map[string]*anypb.Any{}
 	if r.ChatCaps {
 		out.RequestBodyBufferLimit = wrapperspb.UInt64(cmp.Or(r.BodyLimit, config.DefaultHeld))
@@ -172,8 +166,11 @@ func (s *Set) route(r config.Route, p config.Pattern, method string) *route.Rout
 	return out
 }
 
-// named tells the access log the name of a route, without its revision.
-func named(name string) *core.Metadata {
+// named tells spans the name of a route, without its revision; nil: there are none.
+func (o Options) named(name string) *core.Metadata {
+	if o.Traces == nil {
+		return nil
+	}
 	return &core.Metadata{FilterMetadata: map[string]*structpb.Struct{"sluice": object(map[string]string{"route": name})}}
 }
 

@@ -116,7 +116,7 @@ func first(list []*route.Route, method, path string) string {
 // bare is a set of d of which the routes alone are compiled; they have no revisions.
 func bare(t *testing.T, d config.Document) *Set {
 	t.Helper()
-	s := &Set{doc: d, keys: map[string]string{}, made: map[string]*made{}, lists: lists{now: map[string]packed{}}}
+	s := &Set{doc: d, keys: map[string]string{}, made: map[string]*made{}, lists: lists{now: map[string]packed{}}, ends: Options{}.catchAll()}
 	for _, r := range d.Routes {
 		s.keys[r.Name] = r.Name
 	}
@@ -150,7 +150,7 @@ func TestTreeChoosesAsAListWould(t *testing.T) {
 			d.Routes = append(d.Routes, config.Route{Name: fmt.Sprintf("r%d", i), Path: path, Product: "p", Methods: methods[random.IntN(len(methods))]})
 		}
 		s := bare(t, d)
-		sorted := append(s.ordered(config.Gateway), catchAll[config.Gateway]...)
+		sorted := append(s.ordered(config.Gateway), s.ends[config.Gateway]...)
 		on, list := s.lists.readsFirst("table", sorted), []*route.Route{}
 		for _, b := range ofMethods(sorted) {
 			list = append(list, b.route)
