@@ -44,7 +44,7 @@ outages: filters build ## the faults that last: an edge cut off, and Postgres aw
 	@$(TEST_ENV) SLUICE_TEST_OUTAGE=5m $(BIN)/withpg $(GO) test -count=1 -timeout 30m -v -run 'TestEdgeCutOff|TestPostgresAway|TestEdgeStops' ./e2e
 
 race: filters build
-	@$(TEST_ENV) $(BIN)/withpg $(GO) test -race -timeout 20m ./filters/... ./controlplane/...
+	@$(TEST_ENV) $(BIN)/withpg $(GO) test -race -timeout 40m ./filters/... ./controlplane/... ./envoy/... ./runtime/... ./workers/... ./cmd/...
 
 soak: filters build ## a million random requests through a real Envoy; heap and memory must stay flat
 	@$(TEST_ENV) $(BIN)/withpg $(GO) test -count=1 -timeout 60m -v -run TestHeapStaysFlat ./e2e -soak 1000000

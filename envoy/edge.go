@@ -46,7 +46,8 @@ type EdgeConfig struct {
 	LogLevel string
 	// LogJSON has Envoy log an object a line.
 	LogJSON bool
-	// Output receives Envoy's own log lines. Nil: standard error.
+	// Output receives Envoy's own log lines, some whole ones at a time. It must not
+	// block: Envoy would queue its access log in memory. Nil: standard error.
 	Output io.Writer
 	// Logger receives this package's. Nil: slog.Default().
 	Logger *slog.Logger

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/envoy/child"
+	"sluice.dev/sluice/envoy/logpipe"
 	"sluice.dev/sluice/envoy/pause"
 )
 
@@ -120,7 +121,8 @@ func (e *Edge) launch(epoch int) (*child.Process, error) {
 	cmd := exec.Command(e.cfg.Binary, append(e.args(bootstrap), e.epochArgs(epoch)...)...)
 	cmd.Dir = e.cfg.Dir
 	cmd.Env = append(os.Environ(), "TZ=UTC")
-	cmd.Stdout, cmd.Stderr = e.cfg.Output, e.cfg.Output
+	log := &logpipe.Lines{To: e.cfg.Output}
+	cmd.Stdout, cmd.Stderr = log, log
 	files := e.cfg.stamps()
 	proc, err := child.Start(cmd, syscall.SIGKILL)
 	if err != nil {

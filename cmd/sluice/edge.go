@@ -14,10 +14,12 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 	"sluice.dev/sluice/controlplane/telemetry"
 	"sluice.dev/sluice/deploy/local/programs"
 	"sluice.dev/sluice/envoy"
+	"sluice.dev/sluice/envoy/logpipe"
 	"sluice.dev/sluice/envoy/relay"
 )
 
@@ -55,6 +57,8 @@ func runEdge(ctx context.Context, env environment) error {
 	if err != nil {
 		return err
 	}
+	lines := edgeLog(logs)
+	defer lines.Close(time.Second)
 	end, err := env.stopping()
 	if err != nil {
 		return err
@@ -71,7 +75,7 @@ func runEdge(ctx context.Context, env environment) error {
 		Dir:         dir,
 		StateDir:    state,
 		Concurrency: concurrency,
-		Output:      os.Stderr,
+		Output:      lines,
 		DocsBase:    env.publicURL(),
 		LogJSON:     logs.JSON,
 		Announce:    end.announce,
@@ -88,7 +92,18 @@ func runEdge(ctx context.Context, env environment) error {
 	}
 	running.Store(edge)
 	follow(ctx, append(sources, mutual.sources()...))
-	return env.runBoth(ctx, agent, edge)
+	return env.runBoth(ctx, agent, edge, lines)
+}
+
+// edgeLog has the agent log, as Envoy does, to standard error without ever waiting
+// for whoever reads that.
+func edgeLog(c telemetry.LogConfig) *logpipe.Pipe {
+	lines := logpipe.New(logpipe.Config{Out: os.Stderr, Dropped: func(lines int) {
+		slog.Error("lines of the log were dropped: who reads it is too slow, or hangs", "lines", lines)
+	}})
+	c.Process = "edge"
+	slog.SetDefault(telemetry.NewLogger(lines, c))
+	return lines
 }
 
 // envoyLevel is Envoy's level for one of ours. Its info is as talkative as our
@@ -105,14 +120,16 @@ func envoyLevel(l slog.Level) string {
 
 // runBoth runs the edge until ctx ends, and the agent until the edge has. A
 // SIGHUP lets a new Envoy take over.
-func (e environment) runBoth(ctx context.Context, agent *relay.Relay, edge *envoy.Edge) error {
+func (e environment) runBoth(ctx context.Context, agent *relay.Relay, edge *envoy.Edge, lines *logpipe.Pipe) error {
 	inner, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	g, inner := errgroup.WithContext(inner)
 	g.Go(func() error { return agent.Run(inner) })
 	if addr := e.get("SLUICE_EDGE_METRICS_ADDR"); addr != programs.Off {
 		metrics := telemetry.New("edge", version)
-		metrics.MustRegister(agent)
+		metrics.MustRegister(agent, prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "sluice_agent_log_lines_dropped_total", Help: "Lines of the agent's and Envoy's log that were dropped because nobody took them.",
+		}, func() float64 { return float64(lines.Dropped()) }))
 		g.Go(func() error {
 			return serve(inner, atOnce, endpoint{name: "health", addr: addr, handler: telemetry.Beside(serving(edge), metrics)})
 		})
