@@ -32,7 +32,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	c := config{out: os.Stdout, disk: os.Geteuid() == 0, clock: fleet.FakeTime()}
+	c := config{out: os.Stdout, disk: os.Geteuid() == 0}
 	flag.Uint64Var(&c.seed, "seed", uint64(time.Now().UnixNano())%1_000_000, "of the faults and of what clients do")
 	flag.DurationVar(&c.length, "for", 10*time.Minute, "how long things go wrong")
 	flag.StringVar(&c.keep, "keep", "", "folder for data and logs, made and kept; empty: a temporary one, kept if a promise is broken")
@@ -48,7 +48,6 @@ type config struct {
 	seed   uint64
 	length time.Duration
 	keep   string
-	clock  string       // libfaketime, by which a clock can jump
 	disk   bool         // an edge's disk can be filled
 	slow   bool         // fewer requests
 	faults []plan.Fault // nil: those of the seed
@@ -66,7 +65,7 @@ func run(ctx context.Context, c config) (err error) {
 	receiver := actors.NewReceiver(c.seed)
 	defer receiver.Close()
 	f, err := fleet.Start(ctx, fleet.Config{Binary: os.Getenv("SLUICE_BIN"), Envoy: os.Getenv("SLUICE_ENVOY"), Wasm: os.Getenv("SLUICE_WASM_DIR"),
-		Dir: dir, Receiver: receiver.Addr(), TLS: true, Disk: c.disk, Clock: c.clock})
+		Dir: dir, Receiver: receiver.Addr(), TLS: true, Disk: c.disk})
 	if err != nil {
 		return fmt.Errorf("the platform does not start; logs are in %s: %w", dir, err)
 	}
@@ -119,18 +118,18 @@ func (c config) judge(ctx context.Context, f *fleet.Fleet, r *actors.Receiver) (
 	if faults == nil {
 		faults = plan.Make(c.seed, c.length, f.Targets())
 	}
-	fmt.Fprintf(c.out, "seed %d: %d faults in %v\n", c.seed, len(faults), c.length)
+	fmt.Fprintf(c.out, "seed %d: %d faults in %v, wires: %s\n", c.seed, len(faults), c.length, strings.Join(f.Targets().Wires, ", "))
 	if !c.disk {
 		fmt.Fprintln(c.out, "not root: no disk is filled")
 	}
-	if c.clock == "" {
-		fmt.Fprintln(c.out, "libfaketime is not installed: no clock jumps")
+	if f.Fixed != nil {
+		fmt.Fprintln(c.out, "no clock jumps:", f.Fixed)
 	}
 	during, stop := context.WithTimeout(ctx, c.length)
 	defer stop()
 	acted := make(chan error, 1)
 	go func() { acted <- w.Run(during) }()
-	failures := errors.Join(c.storm(ctx, f, w, faults), <-acted)
+	failures := errors.Join(c.storm(ctx, f, w, faults), bypassed(f), <-acted)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -152,6 +151,9 @@ func (c config) judge(ctx context.Context, f *fleet.Fleet, r *actors.Receiver) (
 		return nil, err
 	}
 	seen.Finals = w.Finals()
+	if err := audit.PrintRun(c.out, seen); err != nil {
+		return nil, err
+	}
 	stored, err := b.stored(ctx)
 	if err != nil {
 		return nil, err
@@ -184,11 +186,23 @@ func (c config) storm(ctx context.Context, f *fleet.Fleet, w *actors.World, faul
 	return errors.Join(failures...)
 }
 
+// bypassed fails if parts have found each other over no wire: nothing that is broken
+// would have broken that.
+func bypassed(f *fleet.Fleet) error {
+	found, err := f.Bypasses()
+	if err == nil && len(found) > 0 {
+		err = fmt.Errorf("connections over no wire: %s", strings.Join(found, ", "))
+	}
+	return err
+}
+
 func strike(ctx context.Context, f *fleet.Fleet, w *actors.World, fault plan.Fault) error {
 	if fault.Kind != plan.FlapConfig {
 		return f.Break(ctx, fault)
 	}
-	for end := time.Now().Add(fault.For); time.Now().Before(end) && ctx.Err() == nil; {
+	began := time.Now()
+	defer func() { f.Note(fault, began, time.Now()) }()
+	for end := began.Add(fault.For); time.Now().Before(end) && ctx.Err() == nil; {
 		w.Flap(ctx)
 	}
 	return nil

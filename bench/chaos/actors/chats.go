@@ -34,7 +34,10 @@ func (w *World) chat(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.edge().Runtime+"/v1/chat/completions", strings.NewReader(string(body)))
+	e := w.edge()
+	try := audit.Try{Edge: e.Name, What: "POST /v1/chat/completions"}
+	defer func() { w.tried(try) }()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.Runtime+"/v1/chat/completions", strings.NewReader(string(body)))
 	if err != nil {
 		return
 	}
@@ -47,9 +50,14 @@ func (w *World) chat(ctx context.Context) {
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
+		try.Status = res.StatusCode
 		return // nothing has begun
 	}
-	w.completed(readChat(res))
+	c, total := readChat(res)
+	if c.Done {
+		try.Status = res.StatusCode
+	}
+	w.completed(c, total)
 }
 
 // readChat reads the events of an answer.

@@ -105,6 +105,7 @@ func (w *World) payEverywhere(ctx context.Context, p *audit.Payment, header stri
 	for _, e := range w.Fleet.Edges {
 		group.Go(func() {
 			a := w.ask(ctx, w.clip(e.Gateway, header))
+			w.judge(w.clip(e.Gateway, ""), a)
 			mu.Lock()
 			defer mu.Unlock()
 			paid(p, a)
@@ -116,7 +117,9 @@ func (w *World) payEverywhere(ctx context.Context, p *audit.Payment, header stri
 // payUntilAnswered repeats the same payment while there is no answer.
 func (w *World) payUntilAnswered(ctx context.Context, p *audit.Payment, header string) {
 	for range payTries {
-		a := w.ask(ctx, w.clip(w.edge().Gateway, header))
+		r := w.clip(w.edge().Gateway, header)
+		a := w.ask(ctx, r)
+		w.judge(r, a)
 		paid(p, a)
 		if !a.tryAgain() {
 			return

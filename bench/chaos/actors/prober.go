@@ -10,18 +10,7 @@ import (
 	"sluice.dev/sluice/bench/chaos/fleet"
 )
 
-// forbidden is a request that must be refused.
-type forbidden struct {
-	what, method, path, key string
-	status                  int
-	code                    string
-	revoked                 time.Time
-}
-
-// noStream is the path of a stream that nobody has.
-const noStream = "/v1/streams/strm_00000000000000000000"
-
-// prepare makes the keys of the prober, and waits until every edge refuses as it
+// prepare makes what the prober needs, and waits until every edge refuses as it
 // should: from then on it has to.
 func (w *World) prepare(ctx context.Context) error {
 	revoked, err := w.newKey(ctx, "streams:read")
@@ -35,22 +24,19 @@ func (w *World) prepare(ctx context.Context) error {
 	if !w.revoke(ctx, revoked) {
 		return fmt.Errorf("%s cannot be revoked", revoked.name)
 	}
-	expired, err := w.shortKey(ctx)
+	other, err := w.stranger(ctx)
 	if err != nil {
 		return err
 	}
-	w.probes = []forbidden{
-		{what: "no credential", method: http.MethodGet, path: "/v1/streams", status: 401, code: "authentication_required"},
-		{what: "revoked key", method: http.MethodGet, path: "/v1/streams", key: revoked.text, status: 401, code: "invalid_api_key"},
-		{what: "expired key", method: http.MethodGet, path: "/v1/streams", key: expired, status: 401, code: "AUTH_001"},
-		{what: "broken key", method: http.MethodGet, path: "/v1/streams", key: w.key + "x", status: 401, code: "invalid_api_key"},
-		{what: "missing scope", method: http.MethodGet, path: "/v1/streams", key: narrow.text, status: 403, code: "AUTH_002"},
-		{what: "missing scope to write", method: http.MethodDelete, path: noStream, key: narrow.text, status: 403, code: "AUTH_002"},
-		{what: "unmapped route", method: http.MethodGet, path: "/v1/nowhere", key: w.key, status: 403, code: "ROUTE_NOT_MAPPED"},
+	ended := time.Now().Add(2 * time.Second)
+	expired, err := w.shortKey(ctx, ended)
+	if err != nil {
+		return err
 	}
-	for _, e := range w.Fleet.Edges {
-		for _, p := range w.probes {
-			if err := w.Fleet.Await(ctx, func() error { return w.refuses(ctx, e, p) }); err != nil {
+	w.probes = w.catalogue(other, revoked.text, expired, narrow.text, ended)
+	for i := range w.probes {
+		for _, e := range w.Fleet.Edges {
+			if err := w.Fleet.Await(ctx, func() error { return w.refuses(ctx, e, &w.probes[i]) }); err != nil {
 				return err
 			}
 		}
@@ -59,27 +45,42 @@ func (w *World) prepare(ctx context.Context) error {
 }
 
 // refuses asks without noting anything.
-func (w *World) refuses(ctx context.Context, e fleet.Edge, p forbidden) error {
-	a := w.ask(ctx, request{method: p.method, url: e.Gateway + p.path, key: p.key})
+func (w *World) refuses(ctx context.Context, e fleet.Edge, p *forbidden) error {
+	a := w.ask(ctx, p.request(e))
+	p.learn(a)
 	if a.status != p.status || a.code != p.code {
 		return fmt.Errorf("%s: %s is answered %d %s, want %d %s", e.Name, p.what, a.status, a.code, p.status, p.code)
 	}
 	return nil
 }
 
+// learn takes the first refusal by the edge itself for the one that has to come
+// always, where there is more than one way to refuse. An answer of a product is
+// none, nor is one that says to try again.
+func (p *forbidden) learn(a answer) {
+	if p.status == 0 && (a.status == http.StatusBadRequest || a.status == http.StatusUnauthorized || a.status == http.StatusForbidden) {
+		p.status, p.code = a.status, a.code
+	}
+}
+
+func (p *forbidden) request(e fleet.Edge) request {
+	return request{method: p.method, url: e.Gateway + p.path, key: p.key, headers: p.headers}
+}
+
 // shortKey makes a key that is about to expire.
-func (w *World) shortKey(ctx context.Context) (string, error) {
+func (w *World) shortKey(ctx context.Context, until time.Time) (string, error) {
 	var made struct{ Key string }
 	_, _, err := w.Fleet.Admin(ctx, w.Client, 0, http.MethodPost, "accounts/"+w.account+"/keys", "",
-		map[string]any{"name": w.name("key"), "scopes": []string{"streams:read"}, "expires_at": time.Now().Add(2 * time.Second).UTC()}, &made)
+		map[string]any{"name": w.name("key"), "scopes": []string{"streams:read"}, "expires_at": until.UTC()}, &made)
 	return made.Key, err
 }
 
 // probe tries what is forbidden.
 func (w *World) probe(ctx context.Context, e fleet.Edge, p forbidden) {
-	a := w.ask(ctx, request{method: p.method, url: e.Gateway + p.path, key: p.key})
+	a := w.ask(ctx, p.request(e))
 	w.note(func(s *audit.Seen) {
-		s.Probes = append(s.Probes, audit.Probe{Edge: e.Name, What: p.what, At: time.Now(), Status: a.status, Code: a.code, Want: p.status, WantCode: p.code, Revoked: p.revoked})
+		s.Probes = append(s.Probes, audit.Probe{Edge: e.Name, What: p.what, At: time.Now(), Status: a.status, Code: a.code, Want: p.status, WantCode: p.code,
+			Revoked: p.revoked, Expired: p.expired})
 	})
 }
 

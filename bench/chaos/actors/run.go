@@ -56,6 +56,8 @@ func (w *World) Run(ctx context.Context) error {
 	for range 2 {
 		act(700*time.Millisecond, w.buy)
 		act(time.Second, w.keyLife)
+		act(time.Second, w.tool)
+		act(2*time.Second, w.passOn)
 	}
 	act(10*time.Second, w.Flap)
 	<-ctx.Done()
@@ -73,6 +75,7 @@ func (w *World) Seen(end time.Time) audit.Seen {
 	s := w.seen
 	s.Hooks, s.Calls = w.receiver.hooks, w.receiver.calls
 	s.Price, s.Funds, s.Outages = w.pay.price, funds, w.Fleet.Outages()
+	s.Skews, s.Faults, s.Busy = w.Fleet.Skews(), w.Fleet.Struck(), w.Slow
 	handOver := handOver
 	if w.Slow {
 		handOver, s.Grace = 5*handOver, 3*audit.Grace

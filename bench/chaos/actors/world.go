@@ -11,6 +11,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -91,7 +92,8 @@ func (w *World) name(kind string) string {
 type request struct {
 	method, url, key string
 	body             any
-	repeat           string // Idempotency-Key
+	headers          []string // further ones: name, value, and so on
+	repeat           string   // Idempotency-Key
 	payment          string
 }
 
@@ -135,7 +137,10 @@ func (w *World) ask(ctx context.Context, r request) answer {
 			req.Header.Set(name, value)
 		}
 	}
-	if body != nil {
+	for i := 0; i+1 < len(r.headers); i += 2 {
+		req.Header.Add(r.headers[i], r.headers[i+1])
+	}
+	if body != nil && req.Header.Get("Content-Type") == "" {
 		req.Header.Set("Content-Type", "application/json")
 	}
 	res, err := w.Client.Do(req)
@@ -184,15 +189,33 @@ func (w *World) insist(ctx context.Context, path string, r request) (a answer, u
 
 // judge notes how a valid request fared.
 func (w *World) judge(r request, a answer) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.seen.Valid.Asked++
-	switch {
-	case a.ok():
-		w.seen.Valid.Served++
-	case !a.tryAgain() && a.status != http.StatusNotFound && a.status != http.StatusPaymentRequired:
-		w.seen.Valid.Refused = append(w.seen.Valid.Refused, fmt.Sprintf("%s %s was answered %d %s", r.method, r.url, a.status, a.code))
+	edge, path := w.split(r.url)
+	w.tried(audit.Try{Edge: edge, What: r.method + " " + path, Status: a.status, Code: a.code})
+}
+
+// tried notes a try that has ended now.
+func (w *World) tried(t audit.Try) {
+	t.At = time.Now()
+	w.note(func(s *audit.Seen) { s.Tries = append(s.Tries, t) })
+}
+
+// split says which edge a URL leads to, and its path with ids and query left out.
+func (w *World) split(url string) (edge, path string) {
+	for _, e := range w.Fleet.Edges {
+		for _, base := range []string{e.Gateway, e.Runtime} {
+			if rest, is := strings.CutPrefix(url, base+"/"); is {
+				edge, path = e.Name, rest
+			}
+		}
 	}
+	path, _, _ = strings.Cut(path, "?")
+	parts := strings.Split(path, "/")
+	for i, p := range parts {
+		if strings.Contains(p, "_") {
+			parts[i] = "{id}"
+		}
+	}
+	return edge, "/" + strings.Join(parts, "/")
 }
 
 // sleep waits; false: the run is over.

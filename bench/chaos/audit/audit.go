@@ -23,10 +23,13 @@ type Seen struct {
 	Chats     []Chat
 	Probes    []Probe
 	Outages   []Outage
+	Skews     []Skew
 	Grace     time.Duration // of revocations; 0: Grace
 	Configs   []Config
 	Finals    []Final
-	Valid     Valid
+	Tries     []Try
+	Faults    []Struck
+	Busy      bool // the machine does other things too: errors in calm are not the platform's
 }
 
 // Stored is what the database holds once all has come to rest.
@@ -72,6 +75,7 @@ func Audit(seen Seen, stored Stored) []Line {
 		revocations(seen),
 		configurations(seen, stored),
 		valid(seen),
+		quiet(seen),
 		finals(seen),
 	}
 }

@@ -30,7 +30,8 @@ func good() (Seen, Stored) {
 		Chats:   []Chat{{Done: true, Whole: true, Usage: true}, {}},
 		Probes:  []Probe{{Edge: "edge-1", What: "revoked key", Status: 401, Code: "invalid_api_key", Want: 401, WantCode: "invalid_api_key"}},
 		Configs: []Config{{2}},
-		Valid:   Valid{Asked: 10, Served: 9},
+		Tries:   []Try{{"edge-1", "GET /v1/streams", after(100), 200, ""}, {"edge-1", "GET /v1/streams", after(201), 503, ""}, {"edge-1", "GET /v1/streams", after(206), 200, ""}},
+		Faults:  []Struck{{"kill -9", "edge-1", Span{after(200), after(200)}}},
 		Finals:  []Final{{"edge-1", "the key", "200", "200"}},
 	}
 	stored := Stored{
@@ -103,8 +104,14 @@ func TestEveryViolationIsFound(t *testing.T) {
 		"a revocation was not heard of": {"a revoked key ends within 5 s where the edge can hear of it", func(s *Seen, _ *Stored) {
 			s.Probes = append(s.Probes, Probe{Edge: "edge-1", At: after(6), Revoked: after(0), Status: 200, Want: 401})
 		}},
-		"a configuration is lost":     {"no accepted configuration is lost", func(s *Seen, _ *Stored) { s.Configs = append(s.Configs, Config{3}) }},
-		"a valid request was refused": {"no valid request is refused", func(s *Seen, _ *Stored) { s.Valid.Refused = []string{"GET /v1/streams: 401"} }},
+		"a configuration is lost":       {"no accepted configuration is lost", func(s *Seen, _ *Stored) { s.Configs = append(s.Configs, Config{3}) }},
+		"a valid request was refused":   {"no valid request is refused", func(s *Seen, _ *Stored) { s.Tries[2].Status = 401 }},
+		"an error out of nothing":       {"no error while nothing is broken", func(s *Seen, _ *Stored) { s.Tries[0].Status = 0 }},
+		"it takes too long to get well": {"no error while nothing is broken", func(s *Seen, _ *Stored) { s.Tries[1].At = after(211) }},
+		"an edge let an old key through while another's clock was wrong": {"no request passes that policy forbids", func(s *Seen, _ *Stored) {
+			s.Skews = []Skew{{"edge-2", -300, Span{after(0), after(60)}}}
+			s.Probes[0] = Probe{Edge: "edge-1", At: after(30), Expired: after(0), Status: 200, Want: 401}
+		}},
 		"an edge holds something old": {"when all is quiet, every edge holds what is stored", func(s *Seen, _ *Stored) { s.Finals[0].Got = "401" }},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -153,6 +160,71 @@ func TestWhoMayBeLate(t *testing.T) {
 	for status, held := range map[int]bool{0: true, 503: true, 429: true, 401: true, 200: false, 404: false, 302: false} {
 		if got := (Probe{Status: status, Code: "x", Want: 401, WantCode: "x"}).held(); got != held {
 			t.Errorf("%d: held %v", status, got)
+		}
+	}
+}
+
+// Who judges by a clock that is wrong is wrong by as much, and no more.
+func TestWrongClocks(t *testing.T) {
+	t.Parallel()
+	behind := []Skew{{"edge-1", -300, Span{after(1000), after(1010)}}}
+	for name, c := range map[string]struct {
+		probe Probe
+		held  bool
+	}{
+		"its time ended a minute before":     {Probe{Edge: "edge-1", At: after(1005), Expired: after(945), Status: 200, Want: 401}, true},
+		"an hour before":                     {Probe{Edge: "edge-1", At: after(1005), Expired: after(-2600), Status: 200, Want: 401}, false},
+		"at another edge":                    {Probe{Edge: "edge-2", At: after(1005), Expired: after(945), Status: 200, Want: 401}, false},
+		"when the clock is right again":      {Probe{Edge: "edge-1", At: after(1030), Expired: after(945), Status: 200, Want: 401}, false},
+		"a credential whose time never ends": {Probe{Edge: "edge-1", At: after(1005), Status: 200, Want: 401}, false},
+	} {
+		if l := policy(Seen{Probes: []Probe{c.probe}, Skews: behind}); (len(l.Broken) == 0) != c.held {
+			t.Errorf("%s: %+v", name, l)
+		}
+	}
+	for name, c := range map[string]struct {
+		skew    Skew
+		excused bool
+	}{
+		"an edge is far behind":        {Skew{"edge-1", -300, Span{after(0), after(20)}}, true},
+		"a worker is far ahead":        {Skew{"worker-1", 300, Span{after(0), after(20)}}, true},
+		"an edge is within bounds":     {Skew{"edge-1", -30, Span{after(0), after(20)}}, false},
+		"the database is a bit off":    {Skew{"postgres", 5, Span{after(0), after(20)}}, true},
+		"it was so a long time ago":    {Skew{"edge-1", -300, Span{after(-100), after(-90)}}, false},
+		"it was so until a moment ago": {Skew{"edge-1", -300, Span{after(-100), after(0)}}, true},
+	} {
+		l := valid(Seen{Tries: []Try{{At: after(10), Status: 401}}, Skews: []Skew{c.skew}})
+		if (len(l.Broken) == 0) != c.excused {
+			t.Errorf("%s: %+v", name, l)
+		}
+	}
+}
+
+func TestHowARunWent(t *testing.T) {
+	t.Parallel()
+	seen := Seen{
+		Tries: []Try{
+			{"edge-1", "GET /a", after(1), 200, ""}, {"edge-1", "GET /a", after(2), 0, ""}, {"edge-1", "GET /a", after(12), 200, ""}, {"edge-2", "GET /a", after(14), 200, ""},
+			{"edge-1", "PUT /b", after(15), 401, ""}, {"edge-1", "PUT /b", after(300), 503, ""}, {"edge-2", "PUT /b", after(16), 404, ""},
+		},
+		Faults: []Struck{{"cut", "a>b", Span{after(8), after(10)}}, {"cut", "a>c", Span{after(13), after(13.5)}}, {"crash", "postgres", Span{after(11), after(11)}}},
+	}
+	if got := ByKind(seen); len(got) != 2 || got[0] != (Requests{"GET /a", 4, 3, 1, 1, 0}) || got[1] != (Requests{"PUT /b", 3, 1, 1, 1, 1}) {
+		t.Errorf("%+v", got)
+	}
+	if got := Recoveries(seen); len(got) != 2 || got[0] != (Recovery{"crash", 1, 3 * time.Second}) || got[1] != (Recovery{"cut", 2, 4 * time.Second}) {
+		t.Errorf("%+v", got)
+	}
+	if got := UnderFire(seen); got != 0.75 {
+		t.Errorf("%v", got)
+	}
+	var b strings.Builder
+	if err := PrintRun(&b, seen); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"cut    2      4.0 s\n", "GET /a   4      3       0        1       1\n", "75.0 % of the tries were served while something was broken\n"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, &b)
 		}
 	}
 }

@@ -72,18 +72,3 @@ func counts(of map[string]int) string {
 	}
 	return strings.Join(parts, ", ")
 }
-
-// Valid counts the requests that nothing forbids, each try by itself.
-type Valid struct {
-	Asked, Served int
-	Refused       []string // one sentence for each that was refused all the same
-}
-
-func valid(seen Seen) Line {
-	v := seen.Valid
-	l := Line{Promise: "no valid request is refused", Checked: v.Asked, Broken: v.Refused}
-	if v.Asked > 0 {
-		l.Note = fmt.Sprintf("%.1f %% of all tries were served", 100*float64(v.Served)/float64(v.Asked))
-	}
-	return l
-}

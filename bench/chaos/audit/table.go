@@ -9,6 +9,25 @@ import (
 // shown is how many violations of one promise are printed.
 const shown = 10
 
+// PrintRun writes what went wrong, how soon all was well again, and how requests
+// fared meanwhile.
+func PrintRun(w io.Writer, seen Seen) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "FAULT\tTIMES\tWORST TIME UNTIL EVERY EDGE SERVED AGAIN")
+	for _, r := range Recoveries(seen) {
+		fmt.Fprintf(t, "%s\t%d\t%.1f s\n", r.Kind, r.Times, r.Worst.Seconds())
+	}
+	fmt.Fprintln(t, "\nREQUEST\tTRIES\tSERVED\tREFUSED\tFAILED\tOF THEM WHILE NOTHING WAS BROKEN")
+	for _, r := range ByKind(seen) {
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\n", r.What, r.Tries, r.Served, r.Refused, r.Failed, r.FailedInCalm)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "%.1f %% of the tries were served while something was broken\n\n", 100*UnderFire(seen))
+	return err
+}
+
 // Print writes the verdicts as one table, and below it what was broken.
 func Print(w io.Writer, lines []Line) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

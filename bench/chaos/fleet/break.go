@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -44,8 +43,7 @@ func (f *Fleet) harm(ctx context.Context, fault plan.Fault) (mend func() error, 
 		}
 		return nil, err
 	case plan.Freeze:
-		frozen := p.current()
-		return func() error { return frozen.Signal(syscall.SIGCONT) }, frozen.Signal(syscall.SIGSTOP)
+		return f.freeze(p)
 	case plan.RestartPostgres, plan.CrashPostgres:
 		return nil, f.database.restart(ctx, fault.Kind == plan.CrashPostgres)
 	case plan.Cut:
@@ -68,7 +66,7 @@ func (f *Fleet) harm(ctx context.Context, fault plan.Fault) (mend func() error, 
 	case plan.FillDisk:
 		return f.fill(fault.Target)
 	case plan.JumpClock:
-		return f.jump(fault.Amount)
+		return f.jump(fault.Target, fault.Amount)
 	}
 	return nil, fmt.Errorf("nobody knows how to do that")
 }
@@ -82,22 +80,29 @@ func (f *Fleet) Certificates() error {
 	return f.run(nil, args...)
 }
 
+// Struck is what was broken so far, each thing once it was mended.
+func (f *Fleet) Struck() []audit.Struck {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.struck)
+}
+
+// Note keeps that something was broken which is the caller's to break.
+func (f *Fleet) Note(fault plan.Fault, from, to time.Time) {
+	f.note(fault, audit.Span{From: from, To: to})
+}
+
 // note keeps what was broken when, for the accountant.
 func (f *Fleet) note(fault plan.Fault, s audit.Span) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.struck = append(f.struck, audit.Struck{Kind: string(fault.Kind), Target: fault.Target, Span: s})
 	if fault.Kind == plan.Kill || fault.Kind == plan.KillEnvoy || fault.Kind == plan.Freeze {
 		f.kills[fault.Target] = append(f.kills[fault.Target], s)
 	}
-	for _, name := range strings.Split(fault.Target, ">") {
-		switch {
-		case strings.HasPrefix(name, "edge-"):
-			f.outages = append(f.outages, audit.Outage{Edge: name, Span: s})
-			return
-		case strings.HasPrefix(name, "controlplane-"), name == "postgres":
-			f.outages = append(f.outages, audit.Outage{Span: s})
-			return
-		}
+	f.skewed(fault, s)
+	if edge, is := deaf(fault); is {
+		f.outages = append(f.outages, audit.Outage{Edge: edge, Span: s})
 	}
 }
 

@@ -19,14 +19,13 @@ type database struct {
 	dir  string
 	port int
 	log  *os.File
-	env  []string
 
 	mu     sync.Mutex // held while it is down
 	server *pgserver.Server
 }
 
 func (d *database) start(ctx context.Context) (err error) {
-	d.server, err = pgserver.Start(ctx, pgserver.Config{Dir: d.dir, Port: d.port, Database: "sluice", Path: os.Getenv("PATH"), Log: d.log, Env: d.env})
+	d.server, err = pgserver.Start(ctx, pgserver.Config{Dir: d.dir, Port: d.port, Database: "sluice", Path: os.Getenv("PATH"), Log: d.log})
 	return err
 }
 
@@ -42,6 +41,16 @@ func (d *database) through(addr string) (string, error) {
 		u.Host = addr
 	}
 	return u.String(), nil
+}
+
+// pid is the server's; 0 while it is down.
+func (d *database) pid() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.server == nil {
+		return 0
+	}
+	return d.server.PID()
 }
 
 func (d *database) addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(d.port)) }

@@ -28,13 +28,11 @@ type Config struct {
 	Receiver            string // address of the receiver of webhooks
 	TLS                 bool   // edges and the control plane show each other certificates, and edges show clients one
 	Disk                bool   // one edge has a disk of its own that can be filled; needs root
-	Clock               string // libfaketime, by which the database's clock can jump; empty: it cannot
 }
 
 // Edge is one edge as clients see it.
 type Edge struct {
-	Name, Gateway, Runtime string // base URLs
-	Health                 string // URL
+	Name, Gateway, Runtime string // name and base URLs
 }
 
 // Fleet is a platform that runs.
@@ -48,6 +46,10 @@ type Fleet struct {
 	// Dev is what `sluice seed` wrote: keys and tokens of the first account.
 	Dev map[string]string
 
+	// Fixed says why clocks cannot be moved; nil: they can.
+	Fixed error
+
+	gateway   string            // "http://" or "https://"
 	shared    map[string]string // settings of every process
 	addrs     map[string]string // by name of what listens
 	database  *database
@@ -55,8 +57,12 @@ type Fleet struct {
 	order     []string // names of processes as they were started
 	wires     *wires
 
+	still sync.Mutex // held while a process is stopped or continued
+
 	mu      sync.Mutex
 	outages []audit.Outage
+	skews   []audit.Skew
+	struck  []audit.Struck
 	kills   map[string][]audit.Span // by name of the process
 }
 
@@ -136,12 +142,12 @@ func (f *Fleet) startDatabase(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	env, err := f.clocked()
-	if err != nil {
+	f.database = &database{dir: filepath.Join(f.Dir, "postgres"), port: n, log: log}
+	if err := f.database.start(ctx); err != nil {
 		return err
 	}
-	f.database = &database{dir: filepath.Join(f.Dir, "postgres"), port: n, log: log, env: env}
-	return f.database.start(ctx)
+	f.Fixed = f.clocked()
+	return nil
 }
 
 func (f *Fleet) logFile(name string) (*os.File, error) {

@@ -217,6 +217,8 @@ func TestOutages(t *testing.T) {
 	for _, fault := range []plan.Fault{
 		{Kind: plan.Kill, Target: "edge-1"}, {Kind: plan.Cut, Target: "edge-2>controlplane-1"}, {Kind: plan.Kill, Target: "controlplane-2"},
 		{Kind: plan.Slow, Target: "controlplane-1>postgres"}, {Kind: plan.CrashPostgres, Target: "postgres"}, {Kind: plan.Kill, Target: "worker-1"}, {Kind: plan.Cut, Target: "edges>media"},
+		{Kind: plan.Cut, Target: "clients>edge-1"}, {Kind: plan.Cut, Target: "operators>controlplane-1"}, {Kind: plan.Cut, Target: "controlplane-1>edge-1"},
+		{Kind: plan.JumpClock, Target: "edge-1", Amount: 300},
 	} {
 		f.note(fault, span)
 	}
@@ -226,6 +228,12 @@ func TestOutages(t *testing.T) {
 	}
 	if strings.Join(got, ",") != "edge-1,edge-2,,," {
 		t.Errorf("%q", got)
+	}
+	if s := f.Skews(); len(s) != 1 || s[0] != (audit.Skew{Part: "edge-1", Seconds: 300, Span: span}) {
+		t.Errorf("%+v", s)
+	}
+	if n := len(f.Struck()); n != 11 {
+		t.Errorf("%d things were broken", n)
 	}
 	if len(f.Kills("edge-1")) != 1 || len(f.Kills("worker-1")) != 1 || len(f.Kills("edge-2")) != 0 {
 		t.Errorf("%v", f.kills)

@@ -39,14 +39,16 @@ func (f *Fleet) settle() error {
 		f.shared["SLUICE_XDS_TLS_DIR"] = f.certs()
 		f.shared["SLUICE_TLS_CERT"], f.shared["SLUICE_TLS_KEY"] = filepath.Join(f.certs(), "gateway.pem"), filepath.Join(f.certs(), "gateway.key")
 	}
-	f.shared["SLUICE_PUBLIC_URL"] = scheme + "://" + f.addrs["gateway-1"]
+	f.gateway = scheme + "://"
 	for i := range edges {
 		n := strconv.Itoa(i + 1)
-		f.Edges = append(f.Edges, Edge{Name: "edge-" + n, Gateway: scheme + "://" + f.addrs["gateway-"+n], Runtime: scheme + "://" + f.addrs["chat-"+n],
-			Health: "http://" + f.addrs["agent-"+n] + "/health"})
+		f.Edges = append(f.Edges, Edge{Name: "edge-" + n, Gateway: f.gateway + f.must("clients", "edge-"+n, f.addrs["gateway-"+n]),
+			Runtime: f.gateway + f.must("chat clients", "edge-"+n, f.addrs["chat-"+n])})
 	}
+	f.shared["SLUICE_PUBLIC_URL"], f.shared["SLUICE_RUNTIME_PUBLIC_URL"] = f.Edges[0].Gateway, f.Edges[0].Runtime
 	for i := range controlPlanes {
-		f.Admins = append(f.Admins, "http://"+f.addrs["admin-"+strconv.Itoa(i+1)])
+		n := strconv.Itoa(i + 1)
+		f.Admins = append(f.Admins, "http://"+f.must("operators", "controlplane-"+n, f.addrs["admin-"+n]))
 	}
 	hooks, err := f.wire("worker", "receiver", f.Receiver)
 	f.Hooks = "http://" + hooks
@@ -61,7 +63,8 @@ func (f *Fleet) parts() (all []*process) {
 	for i := range controlPlanes {
 		n := strconv.Itoa(i + 1)
 		add("controlplane-"+n, "controlplane", f.onDatabase("controlplane-"+n, map[string]string{
-			"SLUICE_ADMIN_ADDR": f.addrs["admin-"+n], "SLUICE_XDS_ADDR": f.addrs["xds-"+n], "SLUICE_API_LISTEN": f.addrs["api-"+n]}))
+			"SLUICE_ADMIN_ADDR": f.addrs["admin-"+n], "SLUICE_XDS_ADDR": f.addrs["xds-"+n], "SLUICE_API_LISTEN": f.addrs["api-"+n],
+			"SLUICE_GATEWAY_INTERNAL_URL": f.viaGateway("controlplane-" + n)}))
 	}
 	for i := range workers {
 		n := strconv.Itoa(i + 1)
@@ -69,7 +72,7 @@ func (f *Fleet) parts() (all []*process) {
 			"SLUICE_WORKER_LISTEN": f.addrs["worker-"+n], "SLUICE_MEDIA_UPSTREAM": f.must("worker-"+n, "media", f.addrs["media"])}))
 	}
 	add("runtime", "runtime", f.onDatabase("runtime", map[string]string{
-		"SLUICE_RUNTIME_LISTEN": f.addrs["runtime"], "SLUICE_GATEWAY_INTERNAL_URL": f.Edges[0].Gateway}))
+		"SLUICE_RUNTIME_LISTEN": f.addrs["runtime"], "SLUICE_GATEWAY_INTERNAL_URL": f.viaGateway("runtime")}))
 	add("media", "media", f.onDatabase("media", map[string]string{"SLUICE_MEDIA_LISTEN": f.addrs["media"]}))
 	for i, e := range f.Edges {
 		n := strconv.Itoa(i + 1)
@@ -83,6 +86,12 @@ func (f *Fleet) parts() (all []*process) {
 			"SLUICE_ENVOY_ADMIN_ADDR": f.addrs["envoy-"+n], "SLUICE_EDGE_METRICS_ADDR": f.addrs["agent-"+n], "SLUICE_STATE_DIR": f.disk(e.Name)})
 	}
 	return all
+}
+
+// viaGateway is where a service calls the gateway for who called it: the first
+// edge, over a wire of its own.
+func (f *Fleet) viaGateway(name string) string {
+	return f.gateway + f.must(name, f.Edges[0].Name, f.addrs["gateway-1"])
 }
 
 // onDatabase adds the address of the database, over a wire of its own.
@@ -110,14 +119,17 @@ func (f *Fleet) Targets() plan.Targets {
 	for _, e := range f.Edges {
 		t.Edges = append(t.Edges, e.Name)
 	}
-	if f.Clock != "" {
-		t.Clocks = []string{"postgres"}
+	if f.Fixed == nil {
+		t.Clocks = append([]string{"postgres"}, f.order...)
 	}
 	if f.Disk {
 		t.Disks = []string{f.Edges[edges-1].Name}
 	}
 	return t
 }
+
+// Secret is what edges sign identity headers with, in hexadecimal digits.
+func (f *Fleet) Secret() string { return f.shared["SLUICE_IDENTITY_SECRETS"] }
 
 // Client is one for the fleet's edges and admin APIs.
 func (f *Fleet) Client() (*http.Client, error) {

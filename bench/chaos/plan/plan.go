@@ -62,7 +62,7 @@ type Targets struct {
 	Edges     []string // of the processes, those with an Envoy
 	Wires     []string // from>to
 	Disks     []string // edges whose disk can be filled; empty: none
-	Clocks    []string // processes whose clock can jump; empty: none
+	Clocks    []string // parts whose clock can jump; empty: none
 	Certs     bool     // certificates can be rotated
 }
 
@@ -72,6 +72,12 @@ const (
 	minFor, maxFor     = time.Second, 10 * time.Second
 )
 
+// calm is how long nothing goes wrong at the start and at the end of a run, so that
+// one sees the difference; at the end the platform has to get well first.
+func calm(length time.Duration) (start, end time.Duration) {
+	return max(minPause, min(8*time.Second, length/8)), max(minPause, min(22*time.Second, length/4))
+}
+
 // Make draws the faults of a run of length. They begin a little after its start
 // and are over before its end. Each kind that is possible comes once before any
 // comes again, so that a short run has most of them.
@@ -79,9 +85,10 @@ func Make(seed uint64, length time.Duration, t Targets) []Fault {
 	r := rand.New(rand.NewPCG(seed, 1))
 	var faults []Fault
 	var deck []Kind
-	for at := minPause; ; at += between(r, minPause, maxPause) {
+	start, end := calm(length)
+	for at := start; ; at += between(r, minPause, maxPause) {
 		lasts := between(r, minFor, maxFor)
-		if at+lasts > length-minPause {
+		if at+lasts > length-end {
 			return faults
 		}
 		if len(deck) == 0 {
@@ -105,7 +112,7 @@ func kinds(t Targets) []Kind {
 		all = append(all, FillDisk)
 	}
 	if len(t.Clocks) > 0 {
-		all = append(all, JumpClock)
+		all = append(all, JumpClock, JumpClock)
 	}
 	if t.Certs {
 		all = append(all, RotateCerts)
@@ -131,7 +138,8 @@ func draw(r *rand.Rand, k Kind, t Targets) Fault {
 	case FillDisk:
 		f.Target = pick(r, t.Disks)
 	case JumpClock:
-		f.Target, f.Amount = pick(r, t.Clocks), pick(r, []int{-30, -5, 5, 30})
+		f.Target = pick(r, t.Clocks)
+		f.Amount = pick(r, jumps(f.Target))
 	}
 	switch k {
 	case Freeze, Cut, Silence, FillDisk, FlapConfig, JumpClock:
@@ -142,6 +150,15 @@ func draw(r *rand.Rand, k Kind, t Targets) Fault {
 		f.For, f.Amount = lasting, 1+r.IntN(15)
 	}
 	return f
+}
+
+// jumps are the seconds by which the clock of a part may be wrong: the database's
+// is the platform's, and less than a minute off; others may be far off.
+func jumps(part string) []int {
+	if part == "postgres" {
+		return []int{-30, -5, 5, 30}
+	}
+	return []int{-300, -30, 30, 300}
 }
 
 func pick[T any](r *rand.Rand, from []T) T { return from[r.IntN(len(from))] }

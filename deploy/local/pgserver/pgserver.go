@@ -42,8 +42,6 @@ type Config struct {
 	// Path lists folders to search for the binaries, as $PATH does, before
 	// /usr/lib/postgresql. Empty: those only.
 	Path string
-	// Env are variables for the server beyond its own few. Nil: none.
-	Env []string
 	// Log receives the server's own log lines. Nil discards them.
 	Log io.Writer
 	// StartTimeout bounds initdb and the wait for readiness. Zero: 60 s.
@@ -128,7 +126,6 @@ func (s *Server) launch(ctx context.Context, bin string, cfg Config) error {
 func (s *Server) launchOnce(ctx context.Context, bin string, cfg Config) error {
 	args := append([]string{"-D", s.home.data()}, settings(s.port, cfg.Ephemeral)...)
 	cmd := s.home.command(exec.Command(filepath.Join(bin, "postgres"), args...))
-	cmd.Env = append(cmd.Env, cfg.Env...)
 	cmd.Stdout, cmd.Stderr = s.log, s.log
 	proc, err := child.Start(cmd, syscall.SIGINT)
 	if err != nil {
