@@ -74,7 +74,7 @@ func (w *World) catalogue(s stranger, revoked, expired, narrow string, ended tim
 		{what: "a stranger's stream", method: get, path: "/v1/streams/" + s.stream, key: w.key, status: 404, code: "not_found"},
 		{what: "to delete a stranger's stream", method: http.MethodDelete, path: "/v1/streams/" + s.stream, key: w.key, status: 404, code: "not_found"},
 		{what: "address that is not allowed", method: get, path: "/v1/streams", key: s.key, status: 403, code: "AUTH_003"},
-		{what: "admin API at the gateway", method: get, path: "/admin/v1/edges", key: w.key},
+		{what: "admin API at the gateway", method: get, path: "/admin/v1/edges", key: w.key, status: 404, code: "not_found"},
 	}
 	list = append(list, w.claims(s)...)
 	list = append(list, w.forgeries(s, narrow)...)
@@ -120,8 +120,11 @@ func (w *World) forgeries(s stranger, narrow string) []forbidden {
 // spellings are ways to write a path that the narrow key may not have.
 func spellings(narrow string) (list []forbidden) {
 	for _, path := range []string{"/v1/%73treams", "/v1/%61dmin", "//v1/streams", "/v1//streams", "/v1/./streams", "/v1/clips/../streams", "/v1/clips/%2e%2e/streams",
-		"/v1/clips%2f..%2fstreams", "/v1/clips/..%5cstreams", "/v1/..;/streams", "/v1/clips;/../streams", "/v1/streams;x=1", "/V1/streams", "/v1/streams%00", "/v1/streams/", "/v1/streams%20"} {
+		"/v1/clips%2f..%2fstreams", "/v1/clips/..%5cstreams", "/v1/clips;/../streams", "/v1/streams;x=1", "/v1/streams%00", "/v1/streams/", "/v1/streams%20"} {
 		list = append(list, forbidden{what: "GET " + path, method: http.MethodGet, path: path, key: narrow})
+	}
+	for _, path := range []string{"/v1/..;/streams", "/V1/streams"} { // which nobody serves
+		list = append(list, forbidden{what: "GET " + path, method: http.MethodGet, path: path, key: narrow, status: 404, code: "not_found"})
 	}
 	return list
 }

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -13,6 +14,9 @@ import (
 // prepare makes what the prober needs, and waits until every edge refuses as it
 // should: from then on it has to.
 func (w *World) prepare(ctx context.Context) error {
+	if err := w.unlimit(ctx); err != nil {
+		return err
+	}
 	revoked, err := w.newKey(ctx, "streams:read")
 	if err != nil {
 		return err
@@ -34,14 +38,13 @@ func (w *World) prepare(ctx context.Context) error {
 		return err
 	}
 	w.probes = w.catalogue(other, revoked.text, expired, narrow.text, ended)
+	var errs []error
 	for i := range w.probes {
 		for _, e := range w.Fleet.Edges {
-			if err := w.Fleet.Await(ctx, func() error { return w.refuses(ctx, e, &w.probes[i]) }); err != nil {
-				return err
-			}
+			errs = append(errs, w.Fleet.Await(ctx, func() error { return w.refuses(ctx, e, &w.probes[i]) }))
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // refuses asks without noting anything.

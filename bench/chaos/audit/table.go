@@ -13,7 +13,7 @@ const shown = 10
 // fared meanwhile.
 func PrintRun(w io.Writer, seen Seen) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "FAULT\tTIMES\tWORST TIME UNTIL EVERY EDGE SERVED AGAIN")
+	fmt.Fprintln(t, "FAULT\tTIMES\tLONGEST UNTIL CLIENTS WHO SAW IT WERE SERVED AGAIN")
 	for _, r := range Recoveries(seen) {
 		fmt.Fprintf(t, "%s\t%d\t%.1f s\n", r.Kind, r.Times, r.Worst.Seconds())
 	}

@@ -130,21 +130,26 @@ func ByKind(seen Seen) (all []Requests) {
 type Recovery struct {
 	Kind  string
 	Times int
-	// Worst is the longest time from the end of such a fault until every edge had
-	// served a request: with it go other faults that came meanwhile.
+	// Worst is the longest time from the end of such a fault until clients who had
+	// seen it were served again: one who asked an edge for something in vain within
+	// soon of it, until the first who got that there. Other faults that came
+	// meanwhile go with it, and the pauses of clients. 0: nobody noticed.
 	Worst time.Duration
 }
 
+// soon is how long after its end a fault may show first.
+const soon = 2 * time.Second
+
 // Recoveries are those of the kinds that there were, by name.
 func Recoveries(seen Seen) (all []Recovery) {
-	served := map[string][]time.Time{}
+	type asked struct{ edge, what string }
+	tries := map[asked][]Try{}
 	for _, t := range seen.Tries {
-		if t.Edge != "" && !t.failed() && !t.refused() {
-			served[t.Edge] = append(served[t.Edge], t.At)
-		}
+		k := asked{t.Edge, t.What}
+		tries[k] = append(tries[k], t)
 	}
-	for _, at := range served {
-		slices.SortFunc(at, time.Time.Compare)
+	for _, list := range tries {
+		slices.SortFunc(list, func(a, b Try) int { return a.At.Compare(b.At) })
 	}
 	kinds := map[string]*Recovery{}
 	for _, f := range seen.Faults {
@@ -154,7 +159,9 @@ func Recoveries(seen Seen) (all []Recovery) {
 			kinds[f.Kind] = k
 		}
 		k.Times++
-		k.Worst = max(k.Worst, recovered(served, f.To))
+		for _, list := range tries {
+			k.Worst = max(k.Worst, recovered(list, f.To))
+		}
 	}
 	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
 		all = append(all, *kinds[kind])
@@ -162,15 +169,21 @@ func Recoveries(seen Seen) (all []Recovery) {
 	return all
 }
 
-// recovered is how long after since the last edge served its first request.
-func recovered(served map[string][]time.Time, since time.Time) (worst time.Duration) {
-	for _, at := range served {
-		i, _ := slices.BinarySearchFunc(at, since, time.Time.Compare)
-		if i < len(at) {
-			worst = max(worst, at[i].Sub(since))
+// recovered is how long after since the first try was served that followed one in
+// vain; 0: none was in vain soon after.
+func recovered(tries []Try, since time.Time) time.Duration {
+	i, _ := slices.BinarySearchFunc(tries, since, func(t Try, at time.Time) int { return t.At.Compare(at) })
+	failed := false
+	for _, t := range tries[i:] {
+		switch {
+		case failed && !t.failed():
+			return t.At.Sub(since)
+		case !failed && t.At.Sub(since) > soon:
+			return 0
 		}
+		failed = failed || t.failed()
 	}
-	return worst
+	return 0
 }
 
 // UnderFire is the part of the tries that were served while something was broken.
