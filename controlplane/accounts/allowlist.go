@@ -97,20 +97,12 @@ func (a API) setAllowlist(w http.ResponseWriter, r *http.Request) error {
 
 func (a API) answerAllowlist(w http.ResponseWriter, r *http.Request, account string) error {
 	list, err := a.Store.Allowlist(r.Context(), account)
-	if err != nil {
-		return err
-	}
-	respond.JSON(w, http.StatusOK, addressList{list})
-	return nil
+	return respond.Result(w, http.StatusOK, addressList{list}, err)
 }
 
 func (a API) replaceAllowlist(w http.ResponseWriter, r *http.Request, account string, texts []string) error {
 	list, err := a.Store.SetAllowlist(r.Context(), account, texts)
-	if err != nil {
-		return err
-	}
-	respond.JSON(w, http.StatusOK, addressList{list})
-	return nil
+	return respond.Result(w, http.StatusOK, addressList{list}, err)
 }
 
 func readAddresses(w http.ResponseWriter, r *http.Request) ([]string, error) {

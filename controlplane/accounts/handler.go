@@ -49,11 +49,7 @@ func (a API) create(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	made, err := a.Store.Create(r.Context(), body.Name, body.Plan)
-	if err != nil {
-		return err
-	}
-	respond.JSON(w, http.StatusCreated, made)
-	return nil
+	return respond.Result(w, http.StatusCreated, made, err)
 }
 
 // list answers GET accounts: newest first.
@@ -63,21 +59,13 @@ func (a API) list(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	list, total, err := a.Store.List(r.Context(), p)
-	if err != nil {
-		return err
-	}
-	respond.JSON(w, http.StatusOK, paging.Of(list, p, total))
-	return nil
+	return respond.Result(w, http.StatusOK, paging.Of(list, p, total), err)
 }
 
 // get answers GET accounts/{account}.
 func (a API) get(w http.ResponseWriter, r *http.Request) error {
 	got, err := a.Store.Get(r.Context(), chi.URLParam(r, "account"))
-	if err != nil {
-		return err
-	}
-	respond.JSON(w, http.StatusOK, got)
-	return nil
+	return respond.Result(w, http.StatusOK, got, err)
 }
 
 // update answers PATCH accounts/{account}: name, plan. The operator flag is
@@ -88,11 +76,7 @@ func (a API) update(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	got, err := a.Store.Update(r.Context(), chi.URLParam(r, "account"), c)
-	if err != nil {
-		return err
-	}
-	respond.JSON(w, http.StatusOK, got)
-	return nil
+	return respond.Result(w, http.StatusOK, got, err)
 }
 
 // limitList is not paged: an account has a limit or two for each rate class.
@@ -103,11 +87,7 @@ type limitList struct {
 // limits answers GET accounts/{account}/limits.
 func (a API) limits(w http.ResponseWriter, r *http.Request) error {
 	list, err := a.Store.Limits(r.Context(), chi.URLParam(r, "account"))
-	if err != nil {
-		return err
-	}
-	respond.JSON(w, http.StatusOK, limitList{list})
-	return nil
+	return respond.Result(w, http.StatusOK, limitList{list}, err)
 }
 
 // setLimit answers PUT accounts/{account}/limits/{class}.
@@ -155,9 +135,5 @@ func (a API) addUser(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	made, err := a.Store.AddUser(r.Context(), chi.URLParam(r, "account"), body.Email, body.Role, hash)
-	if err != nil {
-		return err
-	}
-	respond.JSON(w, http.StatusCreated, made)
-	return nil
+	return respond.Result(w, http.StatusCreated, made, err)
 }

@@ -39,9 +39,5 @@ func (a API) list(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	list, total, err := List(r.Context(), a.DB, f, p)
-	if err != nil {
-		return err
-	}
-	respond.JSON(w, http.StatusOK, paging.Of(list, p, total))
-	return nil
+	return respond.Result(w, http.StatusOK, paging.Of(list, p, total), err)
 }

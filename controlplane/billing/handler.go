@@ -57,11 +57,7 @@ func (a API) usage(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	u, err := a.Store.Usage(r.Context(), identity.Account(r.Context()), p)
-	if err != nil {
-		return err
-	}
-	respond.JSON(w, http.StatusOK, u)
-	return nil
+	return respond.Result(w, http.StatusOK, u, err)
 }
 
 // invoices answers GET /v1/billing/invoices.
@@ -80,21 +76,13 @@ func (a API) invoicesOf(w http.ResponseWriter, r *http.Request, account string) 
 		return err
 	}
 	list, total, err := a.Store.List(r.Context(), account, status, p)
-	if err != nil {
-		return err
-	}
-	respond.JSON(w, http.StatusOK, paging.Of(list, p, total))
-	return nil
+	return respond.Result(w, http.StatusOK, paging.Of(list, p, total), err)
 }
 
 // subscription answers GET /v1/billing/subscription.
 func (a API) subscription(w http.ResponseWriter, r *http.Request) error {
 	s, err := a.Store.Subscription(r.Context(), identity.Account(r.Context()))
-	if err != nil {
-		return err
-	}
-	respond.JSON(w, http.StatusOK, s)
-	return nil
+	return respond.Result(w, http.StatusOK, s, err)
 }
 
 // subscribe answers PATCH /v1/billing/subscription: plan.
@@ -106,11 +94,7 @@ func (a API) subscribe(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s, err := a.Store.Subscribe(r.Context(), identity.Account(r.Context()), body.Plan)
-	if err != nil {
-		return err
-	}
-	respond.JSON(w, http.StatusOK, s)
-	return nil
+	return respond.Result(w, http.StatusOK, s, err)
 }
 
 // importInvoices answers POST accounts/{account}/invoices. It may be sent again:
@@ -140,11 +124,7 @@ func (a API) setStatus(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	i, err := a.Store.SetStatus(r.Context(), chi.URLParam(r, "id"), body.Status)
-	if err != nil {
-		return err
-	}
-	respond.JSON(w, http.StatusOK, i)
-	return nil
+	return respond.Result(w, http.StatusOK, i, err)
 }
 
 // plans answers GET plans.

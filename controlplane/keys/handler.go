@@ -72,21 +72,13 @@ func (a API) listOf(w http.ResponseWriter, r *http.Request, account string) erro
 		return err
 	}
 	list, total, err := a.Store.List(r.Context(), account, p)
-	if err != nil {
-		return err
-	}
-	respond.JSON(w, http.StatusOK, paging.Of(list, p, total))
-	return nil
+	return respond.Result(w, http.StatusOK, paging.Of(list, p, total), err)
 }
 
 // get answers GET /v1/auth/keys/{id}.
 func (a API) get(w http.ResponseWriter, r *http.Request) error {
 	k, err := a.Store.Get(r.Context(), identity.Account(r.Context()), chi.URLParam(r, "id"))
-	if err != nil {
-		return err
-	}
-	respond.JSON(w, http.StatusOK, k)
-	return nil
+	return respond.Result(w, http.StatusOK, k, err)
 }
 
 // change answers PATCH /v1/auth/keys/{id}: name and rate_limit_per_minute, each
@@ -102,11 +94,7 @@ func (a API) change(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	k, err := a.Store.Change(r.Context(), identity.Account(r.Context()), chi.URLParam(r, "id"), c)
-	if err != nil {
-		return err
-	}
-	respond.JSON(w, http.StatusOK, k)
-	return nil
+	return respond.Result(w, http.StatusOK, k, err)
 }
 
 // revoke answers DELETE /v1/auth/keys/{id}: 204.

@@ -57,21 +57,13 @@ func (h handlers) listApps(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	list, total, err := h.service.Apps(r.Context(), account, p)
-	if err != nil {
-		return err
-	}
-	respond.JSON(w, http.StatusOK, paging.Of(list, p, total))
-	return nil
+	return respond.Result(w, http.StatusOK, paging.Of(list, p, total), err)
 }
 
 // getApp answers with an application that is not revoked, or 404.
 func (h handlers) getApp(w http.ResponseWriter, r *http.Request) error {
 	a, err := h.service.App(r.Context(), chi.URLParam(r, "app"))
-	if err != nil {
-		return err
-	}
-	respond.JSON(w, http.StatusOK, a)
-	return nil
+	return respond.Result(w, http.StatusOK, a, err)
 }
 
 // revokeApp answers 204 once the application and its tokens have ended.

@@ -132,6 +132,15 @@ func RequestID(r *http.Request) string {
 	return id
 }
 
+// Result answers with v, or returns err, which is for the Adapter, if there is one.
+func Result(w http.ResponseWriter, status int, v any, err error) error {
+	if err != nil {
+		return err
+	}
+	JSON(w, status, v)
+	return nil
+}
+
 // JSON writes v with status. Values that cannot be encoded are programming
 // errors; they are logged, and the body is cut short.
 func JSON(w http.ResponseWriter, status int, v any) {

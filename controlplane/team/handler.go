@@ -50,21 +50,13 @@ func (a API) list(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	list, total, err := a.Store.List(r.Context(), identity.Account(r.Context()), p)
-	if err != nil {
-		return err
-	}
-	respond.JSON(w, http.StatusOK, paging.Of(list, p, total))
-	return nil
+	return respond.Result(w, http.StatusOK, paging.Of(list, p, total), err)
 }
 
 // get answers GET /v1/users/{id}.
 func (a API) get(w http.ResponseWriter, r *http.Request) error {
 	u, err := a.Store.Get(r.Context(), identity.Account(r.Context()), chi.URLParam(r, "id"))
-	if err != nil {
-		return err
-	}
-	respond.JSON(w, http.StatusOK, u)
-	return nil
+	return respond.Result(w, http.StatusOK, u, err)
 }
 
 // invite answers POST /v1/users: 201 with the invitation, which nothing on the
@@ -97,11 +89,7 @@ func (a API) setRole(w http.ResponseWriter, r *http.Request) error {
 	}
 	caller, _ := identity.From(r.Context())
 	u, err := a.Store.SetRole(r.Context(), caller.Account, chi.URLParam(r, "id"), body.Role, caller.Scopes)
-	if err != nil {
-		return err
-	}
-	respond.JSON(w, http.StatusOK, u)
-	return nil
+	return respond.Result(w, http.StatusOK, u, err)
 }
 
 // remove answers DELETE /v1/users/{id}: 204.
@@ -139,9 +127,5 @@ func (a API) accept(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	u, err := a.Store.Accept(r.Context(), body.Token, hash)
-	if err != nil {
-		return err
-	}
-	respond.JSON(w, http.StatusOK, u)
-	return nil
+	return respond.Result(w, http.StatusOK, u, err)
 }

@@ -82,21 +82,12 @@ func who(r *http.Request) (account, id string) {
 	return identity.Account(r.Context()), chi.URLParam(r, "id")
 }
 
-// answer writes v, or returns err.
-func answer[T any](w http.ResponseWriter, status int, v T, err error) error {
-	if err != nil {
-		return err
-	}
-	respond.JSON(w, status, v)
-	return nil
-}
-
 // answerSecret writes what nothing on the way may keep.
 func answerSecret(w http.ResponseWriter, status int, s Subscription, err error) error {
 	if err == nil {
 		w.Header().Set("Cache-Control", "no-store")
 	}
-	return answer(w, status, s, err)
+	return respond.Result(w, status, s, err)
 }
 
 // create answers 201 with the subscription and, for the only time, its secret.
@@ -116,14 +107,14 @@ func (h handlers) list(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	list, total, err := h.List(r.Context(), identity.Account(r.Context()), p.Limit, p.Offset)
-	return answer(w, http.StatusOK, paging.Of(list, p, total), err)
+	return respond.Result(w, http.StatusOK, paging.Of(list, p, total), err)
 }
 
 // get answers one subscription, without its secret.
 func (h handlers) get(w http.ResponseWriter, r *http.Request) error {
 	account, id := who(r)
 	s, err := h.Get(r.Context(), account, id)
-	return answer(w, http.StatusOK, s, err)
+	return respond.Result(w, http.StatusOK, s, err)
 }
 
 // update changes what the body names and answers the whole subscription.
@@ -134,7 +125,7 @@ func (h handlers) update(w http.ResponseWriter, r *http.Request) error {
 	}
 	account, id := who(r)
 	s, err := h.Update(r.Context(), account, id, in)
-	return answer(w, http.StatusOK, s, err)
+	return respond.Result(w, http.StatusOK, s, err)
 }
 
 // delete answers 204, and 404 when it is asked again.
@@ -149,5 +140,5 @@ func (h handlers) delete(w http.ResponseWriter, r *http.Request) error {
 
 // eventTypes answers the catalogue; it is the same for everyone.
 func (h handlers) eventTypes(w http.ResponseWriter, _ *http.Request) error {
-	return answer(w, http.StatusOK, map[string]any{"data": catalogue.All()}, nil)
+	return respond.Result(w, http.StatusOK, map[string]any{"data": catalogue.All()}, nil)
 }

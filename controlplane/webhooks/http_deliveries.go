@@ -43,7 +43,7 @@ func (h handlers) deliveries(w http.ResponseWriter, r *http.Request) error {
 	if page.Pagination.HasMore {
 		page.Pagination.NextCursor = &page.Data[f.Limit-1].ID
 	}
-	return answer(w, http.StatusOK, page, nil)
+	return respond.Result(w, http.StatusOK, page, nil)
 }
 
 // deliveryFilter reads limit, cursor, status and event, and names every one that
@@ -86,7 +86,7 @@ func (h handlers) delivery(w http.ResponseWriter, r *http.Request) error {
 	}
 	account, id := who(r)
 	d, err := h.Delivery(r.Context(), account, id, n)
-	return answer(w, http.StatusOK, d, err)
+	return respond.Result(w, http.StatusOK, d, err)
 }
 
 // resend answers 202 with the delivery as it is now: pending, due at once.
@@ -100,7 +100,7 @@ func (h handlers) resend(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	d, err := h.Delivery(r.Context(), account, id, n)
-	return answer(w, http.StatusAccepted, d.Delivery, err)
+	return respond.Result(w, http.StatusAccepted, d.Delivery, err)
 }
 
 // recover answers 202 with the recovery that has begun; its progress is read at
@@ -116,19 +116,19 @@ func (h handlers) recover(w http.ResponseWriter, r *http.Request) error {
 	}
 	account, id := who(r)
 	rec, err := h.Recover(r.Context(), account, id, in.Since, in.Until, in.IncludeMissed)
-	return answer(w, http.StatusAccepted, rec, err)
+	return respond.Result(w, http.StatusAccepted, rec, err)
 }
 
 // recoveries answers the latest hundred of a subscription.
 func (h handlers) recoveries(w http.ResponseWriter, r *http.Request) error {
 	account, id := who(r)
 	list, err := h.Recoveries(r.Context(), account, id)
-	return answer(w, http.StatusOK, map[string]any{"data": append([]Recovery{}, list...)}, err)
+	return respond.Result(w, http.StatusOK, map[string]any{"data": append([]Recovery{}, list...)}, err)
 }
 
 // recovery answers how far one is.
 func (h handlers) recovery(w http.ResponseWriter, r *http.Request) error {
 	account, id := who(r)
 	rec, err := h.Recovery(r.Context(), account, id, chi.URLParam(r, "recovery"))
-	return answer(w, http.StatusOK, rec, err)
+	return respond.Result(w, http.StatusOK, rec, err)
 }

@@ -39,7 +39,7 @@ func (h handlers) publish(w http.ResponseWriter, r *http.Request) error {
 	if out.Duplicate {
 		status = http.StatusOK
 	}
-	return answer(w, status, out, err)
+	return respond.Result(w, status, out, err)
 }
 
 // errorCode is that of the payload, which the account's event list shows too.

@@ -50,7 +50,7 @@ func (h handlers) verify(w http.ResponseWriter, r *http.Request) error {
 	}
 	for _, secret := range secrets {
 		if err = signature.VerifyBody(secret, []string{in.Signature}, []byte(in.Payload)); err == nil {
-			return answer(w, http.StatusOK, map[string]bool{"valid": true}, nil)
+			return respond.Result(w, http.StatusOK, map[string]bool{"valid": true}, nil)
 		}
 	}
 	return err

@@ -47,7 +47,7 @@ func (s *Service) Test(ctx context.Context, account, id string) (Trial, error) {
 func (h handlers) test(w http.ResponseWriter, r *http.Request) error {
 	account, id := who(r)
 	trial, err := h.Test(r.Context(), account, id)
-	return answer(w, http.StatusOK, trial, err)
+	return respond.Result(w, http.StatusOK, trial, err)
 }
 
 // urlResult is the answer to a test of a bare URL. It tells nothing of what
@@ -73,7 +73,7 @@ func (h handlers) testURL(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	_, res, err := h.try(r.Context(), in.URL, nil, map[string]any{"message": "This is a test delivery."})
-	return answer(w, http.StatusOK, urlResult{res.OK(), res.Duration.Milliseconds(), res.StatusCode}, err)
+	return respond.Result(w, http.StatusOK, urlResult{res.OK(), res.Duration.Milliseconds(), res.StatusCode}, err)
 }
 
 // try sends one test event and waits for the answer.

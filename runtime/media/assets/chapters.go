@@ -93,11 +93,7 @@ func (s surface) addChapter(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	made, err := s.insertChapter(r.Context(), o, id, in)
-	if err != nil {
-		return err
-	}
-	respond.JSON(w, http.StatusCreated, made)
-	return nil
+	return respond.Result(w, http.StatusCreated, made, err)
 }
 
 // insertChapter stores a chapter. It fails with conflict when another one begins

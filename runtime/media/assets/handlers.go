@@ -141,11 +141,7 @@ func (s surface) list(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	found, err := s.List(r.Context(), o, filter)
-	if err != nil {
-		return err
-	}
-	respond.JSON(w, http.StatusOK, found)
-	return nil
+	return respond.Result(w, http.StatusOK, found, err)
 }
 
 // get answers GET on one asset. Its address is signed anew each time, so that

@@ -120,11 +120,7 @@ func (v Service) status(w http.ResponseWriter, r *http.Request, o owner.Owner) e
 // answerStatus answers with where the import stands.
 func (v Service) answerStatus(w http.ResponseWriter, r *http.Request, o owner.Owner, code int) error {
 	s, err := v.Status(r.Context(), o)
-	if err != nil {
-		return err
-	}
-	respond.JSON(w, code, s)
-	return nil
+	return respond.Result(w, code, s, err)
 }
 
 // SubscriptionView is a webhook of the provider as a body of POST /v1/webhooks,
@@ -158,11 +154,7 @@ func (v Service) webhooks(w http.ResponseWriter, r *http.Request, o owner.Owner)
 // comparison answers GET /comparison.
 func (v Service) comparison(w http.ResponseWriter, r *http.Request, o owner.Owner) error {
 	c, err := v.Compare(r.Context(), o)
-	if err != nil {
-		return err
-	}
-	respond.JSON(w, http.StatusOK, c)
-	return nil
+	return respond.Result(w, http.StatusOK, c, err)
 }
 
 // validate answers POST /validate. It reads what is stored here, and does not

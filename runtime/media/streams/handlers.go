@@ -56,11 +56,7 @@ func (v Service) list(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	found, err := v.List(r.Context(), o, filter)
-	if err != nil {
-		return err
-	}
-	respond.JSON(w, http.StatusOK, found)
-	return nil
+	return respond.Result(w, http.StatusOK, found, err)
 }
 
 // get answers GET /v1/streams/{id}.
@@ -130,11 +126,7 @@ func (v Service) act(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	out, err := v.Act(r.Context(), o, id, c)
-	if err != nil {
-		return err
-	}
-	respond.JSON(w, http.StatusOK, out)
-	return nil
+	return respond.Result(w, http.StatusOK, out, err)
 }
 
 // answer shows a stream, with its ETag. key is empty but where it was made just
