@@ -78,7 +78,7 @@ func (e environment) backup(ctx context.Context, w io.Writer) (rows int64, err e
 		return 0, fmt.Errorf("connect to the database: %w", err)
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	return backup.Write(ctx, conn, w, backup.Header{Build: version, SecretsKey: backup.Fingerprint(local.get("SLUICE_SECRETS_KEY"))})
+	return backup.Write(ctx, conn, w, backup.Header{Build: version, SecretsKey: backup.Fingerprint(local.first("SLUICE_SECRETS_KEY"))})
 }
 
 func restoreCommand(env environment) *cobra.Command {
@@ -98,7 +98,11 @@ func restoreCommand(env environment) *cobra.Command {
 				defer f.Close()
 				in = f
 			}
-			r, err := backup.Restore(c.Context(), url, in, backup.Options{SecretsKey: backup.Fingerprint(env.get("SLUICE_SECRETS_KEY"))})
+			var o backup.Options
+			for _, key := range env.list("SLUICE_SECRETS_KEY") {
+				o.SecretsKeys = append(o.SecretsKeys, backup.Fingerprint(key))
+			}
+			r, err := backup.Restore(c.Context(), url, in, o)
 			if err != nil {
 				return err
 			}

@@ -38,6 +38,7 @@ func uses(env environment) []*cobra.Command {
 		statusCommand(env),
 		backupCommand(env),
 		restoreCommand(env),
+		resealCommand(env),
 		x402Command(env),
 		cronCommand(),
 		demoCommand(env),

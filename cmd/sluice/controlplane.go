@@ -71,7 +71,7 @@ func runControlPlane(ctx context.Context, env environment) error {
 	defer tracer.Close(ctx)
 	metrics := telemetry.New("controlplane", version)
 	adapter := respond.Adapter{DocsBase: env.publicURL()}
-	keys := feed.New(feed.Config{Pool: pool, Token: env.get("SLUICE_FEED_TOKEN"), Respond: adapter, Metrics: metrics})
+	keys := feed.New(feed.Config{Pool: pool, Tokens: env.list("SLUICE_FEED_TOKEN"), Respond: adapter, Metrics: metrics})
 	usage := metering.NewReceiver(metering.Receiver{Store: metering.Store{DB: pool}, Respond: adapter}, metrics)
 	mutual, err := env.mutual()
 	if err != nil {
@@ -171,8 +171,8 @@ func (e environment) api(pool *pgxpool.Pool, edges *xds.Server, versions *config
 		Sessions:     people,
 		Region:       e.get("SLUICE_REGION"),
 		Version:      version,
-		AnswerSecret: s.answers,
-		Open:         []api.Routes{oauth.Routes(apps, adapter), eventdocs.Routes(adapter), documentation, described.Routes, payments.open, machines.openRoutes},
+		AnswerSecret: s.answers, FormerAnswerSecrets: s.former,
+		Open: []api.Routes{oauth.Routes(apps, adapter), eventdocs.Routes(adapter), documentation, described.Routes, payments.open, machines.openRoutes},
 		Keyed: []api.Routes{
 			webhooks.Routes(s.webhooks, adapter),
 			webhooks.InternalRoutes(s.webhooks, adapter),

@@ -175,7 +175,7 @@ func (e environment) agent(name, state string, mutual mutual, outdated func() []
 	return relay.New(relay.Config{
 		Upstreams: strings.Split(e.get("SLUICE_XDS_ADDR"), ","),
 		TLS:       mutual.client(),
-		Token:     e.get("SLUICE_FEED_TOKEN"),
+		Token:     e.first("SLUICE_FEED_TOKEN"),
 		Edge:      name,
 		Build:     version,
 		Outdated:  outdated,

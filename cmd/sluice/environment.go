@@ -54,8 +54,8 @@ var variables = []variable{
 	{"SLUICE_RUNTIME_PUBLIC_URL", "", "public address of the chat runtime, for links; empty: http:// or https:// and SLUICE_RUNTIME_ADDR"},
 	{"SLUICE_REGION", "local", "region that /v1/health names"},
 	{"SLUICE_IDENTITY_SECRETS", "", "64 hexadecimal digits each, joined by commas: the first signs identity headers, all verify"},
-	{"SLUICE_SECRETS_KEY", "", "64 hexadecimal digits: encrypts stored secrets and the keys that sign tokens"},
-	{"SLUICE_FEED_TOKEN", "", "token that edges must show to read the key feed; empty: none"},
+	{"SLUICE_SECRETS_KEY", "", "64 hexadecimal digits each, joined by commas: the first encrypts stored secrets and the keys that sign tokens, all decrypt"},
+	{"SLUICE_FEED_TOKEN", "", "token that edges must show to read the key feed; several, joined by commas: an edge shows the first, a control plane takes each; empty: none"},
 	{"SLUICE_WEBHOOK_ALLOW_CIDRS", "", "private networks that webhooks may call, joined by commas"},
 	{"SLUICE_UPSTREAM_ALLOW_CIDRS", "any", "private networks that products of the configuration may be in, joined by commas; any: all; none: public addresses only"},
 	{"SLUICE_X402_SETTLEMENT", "ledger", "how payments settle: ledger (for tests, no money moves), facilitator or rpc; see docs/x402.md"},
@@ -187,6 +187,24 @@ func (e environment) secrets(name string) ([][32]byte, error) {
 		out = append(out, [32]byte(b))
 	}
 	return out, nil
+}
+
+// list reads a variable of comma-joined texts as they stand; none of them is empty.
+func (e environment) list(name string) (all []string) {
+	for part := range strings.SplitSeq(e.get(name), ",") {
+		if part != "" {
+			all = append(all, part)
+		}
+	}
+	return all
+}
+
+// first reads the first of such a variable; "" for none.
+func (e environment) first(name string) string {
+	if all := e.list(name); len(all) > 0 {
+		return all[0]
+	}
+	return ""
 }
 
 // prefixes reads a variable of comma-joined networks.

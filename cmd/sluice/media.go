@@ -53,7 +53,7 @@ func (e environment) media(ctx context.Context, pool *pgxpool.Pool, s services) 
 	}
 	c := media.Config{
 		DB: pool, Events: s.webhooks, Identity: verifier, Respond: respond.Adapter{DocsBase: e.publicURL()},
-		Allow: allow, Box: s.box, AnswerSecret: s.answers,
+		Allow: allow, Box: s.box, AnswerSecret: s.answers, FormerAnswerSecrets: s.former,
 	}
 	tool, err := e.program(ctx, programs.FFmpeg)
 	if err != nil {

@@ -28,7 +28,8 @@ import (
 type services struct {
 	jobs      *river.Client[pgx.Tx] // inserts only
 	box       *seal.Box
-	answers   [32]byte // protects the answers kept for repeated requests
+	answers   [32]byte   // protects the answers kept for repeated requests
+	former    [][32]byte // protected those of before
 	outbound  *outbound.Client
 	tracer    *traces.Tracer
 	webhooks  *webhooks.Service
@@ -48,13 +49,24 @@ func present(ctx context.Context, pool *pgxpool.Pool, kind string) (leave func()
 	return func() { stop(); _ = g.Wait() }
 }
 
-// box seals the secrets that are stored.
+// box seals the secrets that are stored, by the first key; all of them open.
 func (e environment) box() (*seal.Box, error) {
-	key, err := e.require("SLUICE_SECRETS_KEY")
-	if err != nil {
+	if _, err := e.require("SLUICE_SECRETS_KEY"); err != nil {
 		return nil, err
 	}
-	return seal.New(key)
+	return seal.New(e.list("SLUICE_SECRETS_KEY")...)
+}
+
+// answerSecrets are derived from the keys that seal, in their order.
+func (e environment) answerSecrets() (list [][32]byte, err error) {
+	for _, key := range e.list("SLUICE_SECRETS_KEY") {
+		derived, err := hkdf.Expand(sha256.New, []byte(key), "kept answers", 32)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, [32]byte(derived))
+	}
+	return list, nil
 }
 
 // services builds them over pool; db is what their stores use, which is pool or
@@ -65,11 +77,11 @@ func (e environment) services(pool *pgxpool.Pool, db postgres.DB, metrics promet
 	if s.box, err = e.box(); err != nil {
 		return s, err
 	}
-	answers, err := hkdf.Expand(sha256.New, []byte(e.get("SLUICE_SECRETS_KEY")), "kept answers", len(s.answers))
+	answers, err := e.answerSecrets()
 	if err != nil {
 		return s, err
 	}
-	s.answers = [32]byte(answers)
+	s.answers, s.former = answers[0], answers[1:]
 	allow, err := e.prefixes("SLUICE_WEBHOOK_ALLOW_CIDRS")
 	if err != nil {
 		return s, err

@@ -42,6 +42,8 @@ type Config struct {
 	Pages []Routes
 	// AnswerSecret protects stored answers; see idempotency.Config.
 	AnswerSecret [32]byte
+	// FormerAnswerSecrets opened those of before.
+	FormerAnswerSecrets [][32]byte
 	// Now is the clock; nil: time.Now.
 	Now func() time.Time
 }
@@ -120,7 +122,7 @@ func Admin(c Config) http.Handler {
 // joinAnswers lets everything that c makes work in the transaction in which the
 // answer to a request with an Idempotency-Key is kept.
 func (c *Config) joinAnswers() *idempotency.Middleware {
-	m := idempotency.New(idempotency.Config{DB: c.DB, Respond: c.Respond, Secret: c.AnswerSecret, Now: c.Now})
+	m := idempotency.New(idempotency.Config{DB: c.DB, Respond: c.Respond, Secret: c.AnswerSecret, Former: c.FormerAnswerSecrets, Now: c.Now})
 	c.DB = idempotency.DB{Pool: c.DB}
 	return m
 }

@@ -76,7 +76,7 @@ func TestThereAndBack(t *testing.T) {
 	t.Parallel()
 	from, file, rows := filled(t, "key")
 	url := pgtest.Empty(t)
-	got, err := Restore(t.Context(), url, bytes.NewReader(file), Options{SecretsKey: Fingerprint("key")})
+	got, err := Restore(t.Context(), url, bytes.NewReader(file), Options{SecretsKeys: []string{Fingerprint("key")}})
 	if err != nil || got.Rows != rows || got.Build != "v1" || rows < 3000 {
 		t.Fatal(got, rows, err)
 	}
@@ -107,7 +107,7 @@ func TestRestoreWantsTheWholeBackupAndTheRightKey(t *testing.T) {
 	t.Parallel()
 	_, file, _ := filled(t, "key")
 	url := pgtest.Empty(t)
-	if _, err := Restore(t.Context(), url, bytes.NewReader(file), Options{SecretsKey: Fingerprint("other")}); err == nil || !strings.Contains(err.Error(), "SLUICE_SECRETS_KEY") {
+	if _, err := Restore(t.Context(), url, bytes.NewReader(file), Options{SecretsKeys: []string{Fingerprint("other")}}); err == nil || !strings.Contains(err.Error(), "SLUICE_SECRETS_KEY") {
 		t.Error(err)
 	}
 	if err := mustBeEmpty(t.Context(), connect(t, url)); err != nil {

@@ -17,9 +17,9 @@ var ErrNotEmpty = errors.New("the database is not empty: restore into a fresh on
 
 // Options say how to restore.
 type Options struct {
-	// SecretsKey is the fingerprint of the key that the processes will have; empty:
-	// not checked.
-	SecretsKey string
+	// SecretsKeys are the fingerprints of the keys that the processes will have;
+	// empty: not checked.
+	SecretsKeys []string
 }
 
 // Restored is what Restore has done.
@@ -45,7 +45,7 @@ func Restore(ctx context.Context, databaseURL string, r io.Reader, o Options) (o
 	if err != nil {
 		return out, err
 	}
-	if h := b.Header; h.SecretsKey != "" && o.SecretsKey != "" && h.SecretsKey != o.SecretsKey {
+	if h := b.Header; h.SecretsKey != "" && len(o.SecretsKeys) > 0 && !slices.Contains(o.SecretsKeys, h.SecretsKey) {
 		return out, errors.New("SLUICE_SECRETS_KEY is not the one of the backup: what is sealed with that could not be opened")
 	}
 	if err := migrations.UpTo(ctx, databaseURL, b.Header.Schema); err != nil {

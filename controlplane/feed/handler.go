@@ -23,9 +23,9 @@ const Path = "/feed/v1/records"
 // Config says how a Feed works.
 type Config struct {
 	Pool *pgxpool.Pool
-	// Token is what edges must send as Bearer token; empty: none is asked for,
+	// Tokens are what edges may send as Bearer token; empty: none is asked for,
 	// and the listener alone decides who reads.
-	Token string
+	Tokens []string
 	// Respond writes errors; its zero value will do.
 	Respond respond.Adapter
 	// Metrics is where the feed's metrics are registered; nil: nowhere.
@@ -107,13 +107,17 @@ func (f *Feed) Guard(h http.Handler) http.Handler {
 	})
 }
 
-// authorize wants the token of Config, compared in constant time.
+// authorize wants one of the tokens of Config, compared in constant time.
 func (f *Feed) authorize(r *http.Request) error {
-	if f.config.Token == "" {
+	if len(f.config.Tokens) == 0 {
 		return nil
 	}
 	token, d := auth.Bearer(r.Header.Get("Authorization"))
-	if !d.OK() || subtle.ConstantTimeCompare([]byte(token), []byte(f.config.Token)) != 1 {
+	known := 0
+	for _, t := range f.config.Tokens {
+		known |= subtle.ConstantTimeCompare([]byte(token), []byte(t))
+	}
+	if !d.OK() || known != 1 {
 		return &controlplane.Error{Code: decision.AuthRequired}
 	}
 	return nil

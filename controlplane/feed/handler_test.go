@@ -32,7 +32,7 @@ func setup(t *testing.T) bundle {
 	t.Helper()
 	db := pgtest.Pool(t)
 	counts := prometheus.NewRegistry()
-	f := New(Config{Pool: db, Token: "secret", Metrics: counts,
+	f := New(Config{Pool: db, Tokens: []string{"secret", "next"}, Metrics: counts,
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)), pageRecords: 100})
 	ctx, stop := context.WithCancel(t.Context())
 	listening := f.hub.next()
@@ -168,6 +168,9 @@ func TestFeedRefuses(t *testing.T) {
 	}{
 		"no token":    {"", "", 401},
 		"wrong token": {"", "secreT", 401},
+		"half of one": {"", "sec", 401},
+		"both":        {"", "secret,next", 401},
+		"the next":    {"epoch=x&position=-1&cursor=zz&wait=31", "next", 400},
 		"bad query":   {"epoch=x&position=-1&cursor=zz&wait=31", "secret", 400},
 	} {
 		status, body := b.get(t, c.query, c.token)

@@ -298,6 +298,16 @@ func TestOnlyTheRightKeyOpensAnAnswer(t *testing.T) {
 			t.Errorf("%s opened it", name)
 		}
 	}
+	later := New(Config{Secret: [32]byte{3}, Former: [][32]byte{{2}, {1}}})
+	newest, err := cipherFor(later.Secret, "k", scope)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for secret, want := range map[byte]bool{1: true, 2: true, 3: true, 4: false} {
+		if a, err := later.open(newest, request{key: "k", scope: scope}, aead(secret, "k")); (err == nil) != want || want && string(a.Body) != "x" {
+			t.Errorf("an answer of secret %d after two changes: %+v %v", secret, a, err)
+		}
+	}
 	if _, err := open(right, digest("B"), aead(1, "k")); err == nil {
 		t.Error("the answer was moved to another request")
 	}

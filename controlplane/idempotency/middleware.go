@@ -41,6 +41,9 @@ type Config struct {
 	// Secret goes into the keys that encrypt answers; zero: the client's key
 	// alone protects them.
 	Secret [32]byte
+	// Former are secrets of before, by which answers are opened that were kept
+	// then.
+	Former [][32]byte
 	// Concurrent bounds how many run at once, each on a connection of its own; the
 	// pool should be larger. 0: DefaultConcurrent.
 	Concurrent int
@@ -231,8 +234,23 @@ func (m *Middleware) load(ctx context.Context, tx pgx.Tx, aead cipher.AEAD, q re
 	if !bytes.Equal(content, q.content) {
 		return a, false, errMismatch
 	}
-	a, err = open(aead, q.scope, sealed)
+	a, err = m.open(aead, q, sealed)
 	return a, true, err
+}
+
+// open decrypts a kept answer, which may have been sealed before Secret changed.
+func (m *Middleware) open(aead cipher.AEAD, q request, sealed []byte) (answer, error) {
+	a, err := open(aead, q.scope, sealed)
+	for i := 0; err != nil && i < len(m.Former); i++ {
+		former, bad := cipherFor(m.Former[i], q.key, q.scope)
+		if bad != nil {
+			return a, bad
+		}
+		if older, bad := open(former, q.scope, sealed); bad == nil {
+			return older, nil
+		}
+	}
+	return a, err
 }
 
 // keep stores a, in place of an answer that is too old to count.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/controlplane/postgres"
+	"sluice.dev/sluice/controlplane/reseal"
 )
 
 // derSequence is the first byte of a private key in DER (SEC 1: a SEQUENCE).
@@ -36,6 +37,11 @@ func (k *Keyring) Private(kid string, stored []byte) (*ecdsa.PrivateKey, error) 
 
 // isPlain reports whether what is stored of a key is not sealed.
 func isPlain(stored []byte) bool { return len(stored) > 0 && stored[0] == derSequence }
+
+// Sealed is where signing keys are stored, for reseal.
+func Sealed() reseal.Column {
+	return reseal.Column{Table: "signing_keys", ID: "kid", Value: "private_der", Row: sealRow, Plain: isPlain}
+}
 
 // sealRow is what a sealed signing key is bound to.
 func sealRow(kid string) string { return "signing key " + kid }

@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/controlplane/postgres"
+	"sluice.dev/sluice/controlplane/reseal"
 )
 
 // Update changes a subscription of account and returns it. Setting status to
@@ -92,6 +93,15 @@ func (s *Service) Rotate(ctx context.Context, account, id, secret string, overla
 	out, err := pgx.CollectExactlyOneRow(rows, scanSubscription)
 	out.Secret = secret
 	return out, postgres.NotFound(err, "rotate secret")
+}
+
+// Sealed is where the secrets of subscriptions are stored, for reseal.
+func Sealed() []reseal.Column {
+	itself := func(id string) string { return id }
+	return []reseal.Column{
+		{Table: "webhook_subscriptions", ID: "id", Value: "secret", Row: itself},
+		{Table: "webhook_subscriptions", ID: "id", Value: "old_secret", Row: itself},
+	}
 }
 
 // secrets returns those that sign at now: one, or two during a rotation.

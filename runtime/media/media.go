@@ -62,7 +62,9 @@ type Config struct {
 	// AnswerSecret protects the answers that are kept for repeated requests; see
 	// idempotency.Config.
 	AnswerSecret [32]byte
-	Now          func() time.Time // nil: time.Now
+	// FormerAnswerSecrets opened those of before.
+	FormerAnswerSecrets [][32]byte
+	Now                 func() time.Time // nil: time.Now
 }
 
 // New returns the product's handler: /health for anyone, /v1/playback for viewers,
@@ -91,7 +93,7 @@ func New(c Config) http.Handler {
 // a request does and the answer that is kept of it commit together. Uploads are
 // left out: their bodies are too large to be compared.
 func (c *Config) joinAnswers() func(http.Handler) http.Handler {
-	m := idempotency.New(idempotency.Config{DB: c.DB, Respond: c.Respond, Secret: c.AnswerSecret, Now: c.Now})
+	m := idempotency.New(idempotency.Config{DB: c.DB, Respond: c.Respond, Secret: c.AnswerSecret, Former: c.FormerAnswerSecrets, Now: c.Now})
 	c.DB = idempotency.DB{Pool: c.DB}
 	return func(next http.Handler) http.Handler {
 		wrapped := m.Wrap(next)

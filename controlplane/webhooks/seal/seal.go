@@ -80,5 +80,12 @@ func (b *Box) Open(sealed []byte, row string) ([]byte, error) {
 	return nil, ErrOpen
 }
 
+// Current reports whether a value was sealed with the first key.
+func (b *Box) Current(sealed []byte, row string) bool {
+	first := Box{b.aeads[:1]}
+	_, err := first.Open(sealed, row)
+	return err == nil
+}
+
 // NewKey returns a random key text, for a first start.
 func NewKey() string { return rand.Text() + rand.Text() }

@@ -59,6 +59,9 @@ func TestOldKeyStillOpensWhileTheNewOneSeals(t *testing.T) {
 	if plain, err := both.Open(old, "wh_1"); err != nil || string(plain) != "hush" {
 		t.Fatalf("%q %v", plain, err)
 	}
+	if both.Current(old, "wh_1") || !both.Current(both.Seal([]byte("x"), "wh_1"), "wh_1") || !box(t, keyA, keyB).Current(old, "wh_1") {
+		t.Error("it is not told by which key a value was sealed")
+	}
 	if _, err := box(t, keyB).Open(both.Seal([]byte("x"), "wh_1"), "wh_1"); err != nil {
 		t.Fatalf("the first key does not seal: %v", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/controlplane/outbound"
 	"sluice.dev/sluice/controlplane/postgres"
+	"sluice.dev/sluice/controlplane/reseal"
 	"sluice.dev/sluice/controlplane/webhooks/seal"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/runtime/media/assets"
@@ -76,6 +77,11 @@ func (v Service) check(ctx context.Context, in ConnectInput) error {
 		f.Fail(d.Field, d.Issue, d.Expected)
 	}
 	return f.Err()
+}
+
+// Sealed is where tokens of providers are stored, for reseal.
+func Sealed() reseal.Column {
+	return reseal.Column{Table: "media_migrations", ID: "owner", Value: "token", Row: row}
 }
 
 // row binds a sealed token to its place.
