@@ -3,6 +3,7 @@ package e2e
 import (
 	"io"
 	"net/http"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -52,12 +53,22 @@ func TestMetricsAreNotPublic(t *testing.T) {
 }
 
 // TestEnvoysMetrics checks the names of the filters' metrics as Prometheus reads
-// them.
+// them, and that Envoy shows those of its own which alert rules and panels may use:
+// what its statistics matcher leaves out would never fire.
 func TestEnvoysMetrics(t *testing.T) {
 	s := theStack(t)
 	url, _, _ := strings.Cut(s.dev["SLUICE_ENVOY_ADMIN_URLS"], ",")
 	text := scrape(t, url+"/stats/prometheus")
 	if !regexp.MustCompile(`(?m)^[a-z_]*sluice_edge_heap_bytes\{.*\} [1-9]`).MatchString(text) {
 		t.Errorf("no heap of the filter in %d lines", strings.Count(text, "\n"))
+	}
+	known, err := os.ReadFile("../deploy/observability/testdata/envoy_metrics.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range strings.FieldsSeq(string(known)) {
+		if !strings.Contains(text, "\n"+name+"{") {
+			t.Errorf("a rule may use %s, which Envoy does not show", name)
+		}
 	}
 }

@@ -6,9 +6,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -71,7 +73,8 @@ func panels(t *testing.T) map[string][]string {
 }
 
 var (
-	metric  = regexp.MustCompile(`\bsluice_[a-z_]+\b`)
+	metric  = regexp.MustCompile(`\b(?:sluice|envoy)_[a-z0-9_]+\b`)
+	matched = regexp.MustCompile(`__name__=~"([^"]+)"`)
 	literal = regexp.MustCompile(`"(sluice_[a-z_]+)"`)
 	series  = regexp.MustCompile(`_(bucket|sum|count)$`)
 	joined  = regexp.MustCompile(`"(sluice_[a-z_]+_)"\s*\+`) // a prefix that names are put behind
@@ -101,7 +104,21 @@ func defined(t *testing.T) (names map[string]bool, prefixes []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, name := range envoys(t) {
+		names[name] = true
+	}
 	return names, prefixes
+}
+
+// envoys are the metrics of Envoy's own that a real one shows: an end-to-end test
+// holds the list against it.
+func envoys(t *testing.T) []string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("testdata", "envoy_metrics.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Fields(string(b))
 }
 
 func check(t *testing.T, where, expr string, names map[string]bool, prefixes []string) {
@@ -109,7 +126,13 @@ func check(t *testing.T, where, expr string, names map[string]bool, prefixes []s
 	if _, err := metricsql.Parse(expr); err != nil {
 		t.Errorf("%s: %v in %s", where, err, expr)
 	}
-	for _, m := range metric.FindAllString(expr, -1) {
+	for _, m := range matched.FindAllStringSubmatch(expr, -1) {
+		all := regexp.MustCompile("^(?:" + m[1] + ")$")
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(names)), all.MatchString) {
+			t.Errorf("%s: nothing shows what %s matches", where, m[1])
+		}
+	}
+	for _, m := range metric.FindAllString(matched.ReplaceAllString(expr, ""), -1) {
 		known := names[m] || names[series.ReplaceAllString(m, "")]
 		for _, p := range prefixes {
 			known = known || strings.HasPrefix(m, p)
@@ -147,6 +170,9 @@ func TestRulesAndPanels(t *testing.T) {
 func TestAnUnknownMetricIsFound(t *testing.T) {
 	t.Parallel()
 	names, prefixes := defined(t)
+	if names["envoy_no_such_total"] || !names["envoy_wasm_edge_vm_reload_success"] {
+		t.Error("Envoy's metrics are not known")
+	}
 	if names["sluice_no_such_total"] || !names["sluice_http_requests_total"] || len(prefixes) == 0 {
 		t.Errorf("%d names, prefixes %v", len(names), prefixes)
 	}

@@ -22,6 +22,7 @@ import (
 // victim is the product behind an Envoy whose filter crashes.
 type victim struct {
 	addr string // of the Envoy
+	home string // its folder, where the address of its admin interface is
 	// hits counts the requests that reached the product.
 	hits atomic.Int64
 	// arrived tells of each request under /held/; it is answered when release is
@@ -81,7 +82,7 @@ func crashing(t *testing.T, program string, more ...config.Route) *victim {
 	if err := os.WriteFile(file, []byte(swapped), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	v.addr = running(t, file, 2)
+	v.addr, v.home = running(t, file, 2), filepath.Dir(file)
 	return v
 }
 
@@ -124,6 +125,31 @@ func TestCrashCostsOneRequest(t *testing.T) {
 		}
 	}
 	recovered(t, v.addr, "/v1/health")
+	// A VM is replaced when the next request reaches its worker: not all have been.
+	if n := v.stat(t, "wasm.edge.vm_reload_success"); n < 1 || n > 3 {
+		t.Errorf("%d new VMs after three crashes", n)
+	}
+	if n := v.stat(t, "wasm.chatcaps.vm_reload_success"); n != 0 {
+		t.Errorf("%d new VMs of a filter that did not crash", n)
+	}
+}
+
+// stat is a number that Envoy counts.
+func (v *victim) stat(t *testing.T, name string) (n int) {
+	t.Helper()
+	admin, err := os.ReadFile(filepath.Join(v.home, "admin"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.Get("http://" + string(admin) + "/stats?filter=^" + name + "$")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if _, err := fmt.Fscanf(res.Body, name+": %d", &n); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return n
 }
 
 // held is a request that the product has begun to answer, and waits.
