@@ -81,8 +81,8 @@ bench: filters build ## measure side by side with plain Envoy, in one run
 	  $(TEST_ENV) $(BIN)/withpg $(GO) run "./$$(dirname "$$main")" || exit; \
 	done
 
-chaos: filters build ## ten minutes of the platform under fire: processes killed, networks cut; SEED=N repeats a run, FOR=2m shortens it
-	@$(TEST_ENV) $(GO) run ./bench/chaos $(if $(SEED),-seed $(SEED)) $(if $(FOR),-for $(FOR))
+chaos: filters build ## ten minutes of the platform under fire: processes killed, networks cut; SEED=N repeats a run, FOR=2m shortens it, ONLY='kill -9' breaks one thing
+	@$(TEST_ENV) $(GO) run ./bench/chaos $(if $(SEED),-seed $(SEED)) $(if $(FOR),-for $(FOR)) $(if $(ONLY),-only "$(ONLY)")
 
 docker: filters ## build the images of deploy/docker (BASE=, POSTGRES= name images of a registry in place of local ones)
 	@$(GO) run ./deploy/docker/bake -envoy "$$($(BIN)/provision envoy)" -wasm .sluice/wasm -base "$(BASE)" -postgres "$(POSTGRES)"

@@ -36,7 +36,9 @@ func main() {
 	flag.Uint64Var(&c.seed, "seed", uint64(time.Now().UnixNano())%1_000_000, "of the faults and of what clients do")
 	flag.DurationVar(&c.length, "for", 10*time.Minute, "how long things go wrong")
 	flag.StringVar(&c.keep, "keep", "", "folder for data and logs, made and kept; empty: a temporary one, kept if a promise is broken")
+	only := flag.String("only", "", "the one kind of fault, as the plan writes it, such as 'kill -9'; empty: every kind")
 	flag.Parse()
+	c.only = plan.Kind(*only)
 	if err := run(ctx, c); err != nil {
 		fmt.Fprintln(os.Stderr, "chaos:", err)
 		os.Exit(1)
@@ -48,6 +50,7 @@ type config struct {
 	seed   uint64
 	length time.Duration
 	keep   string
+	only   plan.Kind    // empty: every kind
 	disk   bool         // an edge's disk can be filled
 	slow   bool         // fewer requests
 	faults []plan.Fault // nil: those of the seed
@@ -116,7 +119,11 @@ func (c config) judge(ctx context.Context, f *fleet.Fleet, r *actors.Receiver) (
 	}
 	faults := c.faults
 	if faults == nil {
-		faults = plan.Make(c.seed, c.length, f.Targets())
+		targets := f.Targets()
+		targets.Only = c.only
+		if faults = plan.Make(c.seed, c.length, targets); len(faults) == 0 {
+			return nil, errors.New("nothing goes wrong: the run is too short, or there is no such fault")
+		}
 	}
 	fmt.Fprintf(c.out, "seed %d: %d faults in %v, wires: %s\n", c.seed, len(faults), c.length, strings.Join(f.Targets().Wires, ", "))
 	if !c.disk {

@@ -56,6 +56,7 @@ func runControlPlane(ctx context.Context, env environment) error {
 		return err
 	}
 	defer pool.Close()
+	env = env.timed(ctx, pool)
 	defer present(ctx, pool, "controlplane")()
 	secrets, err := env.secrets("SLUICE_IDENTITY_SECRETS")
 	if err != nil {
@@ -185,7 +186,7 @@ func (e environment) api(pool *pgxpool.Pool, edges *xds.Server, versions *config
 
 // oauth is how every process makes and checks grants to applications.
 func (e environment) oauth(db postgres.DB, people *sessions.Service) *oauth.Service {
-	return oauth.New(oauth.Config{DB: db, Sessions: people, Issuer: e.publicURL(), Audience: e.publicURL()})
+	return oauth.New(oauth.Config{DB: db, Sessions: people, Issuer: e.publicURL(), Audience: e.publicURL(), Now: e.now})
 }
 
 // edgeMux serves gRPC streams, the key feed, reports and usage of edges, the
@@ -330,5 +331,5 @@ func (e environment) verifier() (identity.Verifier, error) {
 	for i := range secrets {
 		list[i] = secrets[i][:]
 	}
-	return identity.Verifier{Secrets: func() [][]byte { return list }}, nil
+	return identity.Verifier{Secrets: func() [][]byte { return list }, Now: e.now}, nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -8,6 +9,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"sluice.dev/sluice/controlplane/postgres"
 )
 
 // variable is one environment variable that sluice reads.
@@ -83,6 +87,16 @@ var variables = []variable{
 // environment reads variables; nothing else in the program does.
 type environment struct {
 	lookup func(string) (string, bool)
+	now    func() time.Time // the database's time, in processes that have one; nil: the machine's
+}
+
+// timed returns e with the clock of the database behind pool, which is followed
+// until ctx ends.
+func (e environment) timed(ctx context.Context, pool *pgxpool.Pool) environment {
+	c := postgres.NewClock(ctx, pool)
+	go c.Run(ctx)
+	e.now = c.Now
+	return e
 }
 
 // get returns the value of a variable, or its fallback when it is unset or empty.
@@ -108,7 +122,7 @@ func (e environment) require(name string) (string, error) {
 
 // with returns e with some variables set.
 func (e environment) with(set map[string]string) environment {
-	return environment{lookup: func(name string) (string, bool) {
+	return environment{now: e.now, lookup: func(name string) (string, bool) {
 		if v, ok := set[name]; ok {
 			return v, true
 		}

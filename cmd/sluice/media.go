@@ -17,6 +17,7 @@ func runMedia(ctx context.Context, env environment) error {
 		return err
 	}
 	defer pool.Close()
+	env = env.timed(ctx, pool)
 	defer present(ctx, pool, "media")()
 	metrics := telemetry.New("media", version)
 	metrics.MustRegister(telemetry.Pool(pool))

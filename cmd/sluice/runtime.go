@@ -19,10 +19,6 @@ import (
 
 // runRuntime serves the chat runtime.
 func runRuntime(ctx context.Context, env environment) error {
-	verifier, err := env.verifier()
-	if err != nil {
-		return err
-	}
 	targets, err := env.providers()
 	if err != nil {
 		return err
@@ -36,6 +32,11 @@ func runRuntime(ctx context.Context, env environment) error {
 		return err
 	}
 	defer pool.Close()
+	env = env.timed(ctx, pool)
+	verifier, err := env.verifier()
+	if err != nil {
+		return err
+	}
 	defer present(ctx, pool, "runtime")()
 	tracer, err := env.tracer(ctx, "runtime")
 	if err != nil {
@@ -46,7 +47,7 @@ func runRuntime(ctx context.Context, env environment) error {
 	metrics.MustRegister(telemetry.Pool(pool))
 	c.Metrics = metrics
 	ledger := budget.New(budget.Config{DB: pool, Metrics: metrics})
-	c.Targets, c.Ledger, c.Secrets = targets, ledger, verifier.Secrets
+	c.Targets, c.Ledger, c.Secrets, c.Now = targets, ledger, verifier.Secrets, env.now
 	c.Gateway, c.GatewayTLS = env.gatewayURL(), env.gatewayTLS()
 	c.PublicURL, c.DocsBase, c.Hosts = env.runtimeURL(), env.publicURL(), env.mcpHosts()
 	handler, err := server.New(c)

@@ -149,7 +149,7 @@ func (e environment) sessions(db postgres.DB) (*sessions.Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sessions.New(sessions.Config{DB: db, Issuer: e.publicURL(), Audience: e.publicURL(), Box: box}), nil
+	return sessions.New(sessions.Config{DB: db, Issuer: e.publicURL(), Audience: e.publicURL(), Box: box, Now: e.now}), nil
 }
 
 // serves returns nil once the edge answers keyed requests: its listeners, its

@@ -46,6 +46,7 @@ func runWorker(ctx context.Context, env environment) error {
 		return err
 	}
 	defer pool.Close()
+	env = env.timed(ctx, pool)
 	defer present(ctx, pool, "worker")()
 	metrics := telemetry.New("worker", version)
 	metrics.MustRegister(telemetry.Pool(pool), telemetry.NewBacklog(pool))
@@ -97,10 +98,10 @@ func (e environment) jobs(ctx context.Context, pool *pgxpool.Pool, s services, m
 	if err != nil {
 		return nil, err
 	}
-	streams := schedproduct.Client{BaseURL: "http://" + products[0], Secret: secrets[0][:], HTTP: schedproduct.FirstOf(products)}
+	streams := schedproduct.Client{BaseURL: "http://" + products[0], Secret: secrets[0][:], HTTP: schedproduct.FirstOf(products), Now: e.now}
 	w := river.NewWorkers()
 	workers.AddWebhooks(w, workers.Webhooks{Service: s.webhooks, Deliverer: s.deliverer})
-	workers.AddSchedules(w, run.Runner{Store: s.schedules, Streams: streams, Webhook: s.outbound})
+	workers.AddSchedules(w, run.Runner{Store: s.schedules, Streams: streams, Webhook: s.outbound, Now: e.now})
 	payments, err := e.hub(pool, s)
 	if err != nil {
 		return nil, err

@@ -28,7 +28,7 @@ func (e environment) hub(pool *pgxpool.Pool, s services) (*hub.Hub, error) {
 	if err != nil {
 		return nil, err
 	}
-	return hub.New(hub.Config{DB: pool, Jobs: s.jobs, Settler: settler}), nil
+	return hub.New(hub.Config{DB: pool, Jobs: s.jobs, Settler: settler, Now: e.now}), nil
 }
 
 // payments is what the control plane serves about payments.

@@ -4,6 +4,7 @@ package identity
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
@@ -42,13 +43,18 @@ func (v Verifier) Require(a respond.Adapter) func(http.Handler) http.Handler {
 
 // Caller returns who makes request r. It fails with authentication_required
 // when the request has no identity header, or more than one, or one that is not
-// valid: the request then did not come through an edge.
+// valid: the request then did not come through an edge. It fails with
+// service_unavailable when an edge did sign it, too long ago: the clocks of that
+// edge and of this service differ.
 func (v Verifier) Caller(r *http.Request) (Caller, error) {
 	values := r.Header.Values(edge.Header)
 	if len(values) != 1 {
 		return Caller{}, &controlplane.Error{Code: decision.AuthRequired}
 	}
 	c, err := edge.Verify(v.Secrets(), values[0], v.now())
+	if errors.Is(err, edge.ErrExpired) { // the caller is not at fault: an edge whose clock is right would have signed anew
+		return Caller{}, &controlplane.Error{Code: decision.Unavailable, Cause: err, RetryAfter: 1}
+	}
 	if err != nil {
 		return Caller{}, &controlplane.Error{Code: decision.AuthRequired, Cause: err}
 	}

@@ -24,7 +24,7 @@ func TestOnlySignedIdentityReachesTheHandler(t *testing.T) {
 		"none":      {nil, 401},
 		"two":       {[]string{good, good}, 401},
 		"forged":    {[]string{edge.Sign([]byte("other"), Caller{Account: "acct_1"}, 1000)}, 401},
-		"stale":     {[]string{edge.Sign(secret, Caller{Account: "acct_1"}, 1000-edge.Lifetime)}, 401},
+		"stale":     {[]string{edge.Sign(secret, Caller{Account: "acct_1"}, 1000-edge.Lifetime-edge.Leeway)}, 503},
 		"plain one": {[]string{"acct_1"}, 401},
 	}
 	h := v.Require(respond.Adapter{})(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

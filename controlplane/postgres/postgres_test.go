@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/controlplane"
@@ -97,5 +98,20 @@ func TestCutConnections(t *testing.T) {
 	}
 	if got := controlplane.ErrorCode(postgres.Unreachable(context.DeadlineExceeded)); got != decision.Internal {
 		t.Errorf("a query that takes too long: %s", got)
+	}
+}
+
+// Its answer is read; how the clock follows it is shown without one.
+func TestClockOfARealDatabase(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Pool(t)
+	c := postgres.NewClock(t.Context(), pool)
+	var there time.Time
+	before := c.Now()
+	if err := pool.QueryRow(t.Context(), `SELECT clock_timestamp()`).Scan(&there); err != nil {
+		t.Fatal(err)
+	}
+	if after := c.Now(); there.Before(before.Add(-time.Second)) || there.After(after.Add(time.Second)) {
+		t.Errorf("the database says %v, between %v and %v", there, before, after)
 	}
 }

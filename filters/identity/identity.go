@@ -30,6 +30,10 @@ const AddressHeader = "x-sluice-client-address"
 // Lifetime is how long a signed value is accepted, in seconds.
 const Lifetime = 60
 
+// Leeway is how long after its end a value is still accepted, in seconds: the clock
+// of an edge may be that much behind that of the product.
+const Leeway = 30
+
 // maxLen bounds a value before it is looked at: 128 scopes of 40 bytes fit.
 const maxLen = 8192
 
@@ -82,7 +86,7 @@ func Sign(secret []byte, c Caller, now int64) string {
 }
 
 // Verify returns the caller that value names if one of secrets signed it and
-// it has not expired. Several secrets let them be rotated without a gap.
+// it has not expired, Leeway included. Several secrets let them be rotated without a gap.
 func Verify(secrets [][]byte, value string, now int64) (Caller, error) {
 	if len(value) > maxLen {
 		return Caller{}, ErrMalformed
@@ -127,7 +131,7 @@ func parse(signed string, now int64) (Caller, error) {
 	if err != nil {
 		return Caller{}, ErrMalformed
 	}
-	if now >= until {
+	if now >= until+Leeway {
 		return Caller{}, ErrExpired
 	}
 	c := Caller{Account: fields[0], Key: fields[1], Plan: fields[2]}

@@ -15,14 +15,14 @@ var (
 func TestSignedValueIsAcceptedUntilItEnds(t *testing.T) {
 	t.Parallel()
 	v := Sign(secret, caller, 1000)
-	got, err := Verify([][]byte{[]byte("another secret"), secret}, v, 1000+Lifetime-1)
+	got, err := Verify([][]byte{[]byte("another secret"), secret}, v, 1000+Lifetime+Leeway-1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got.Account != caller.Account || got.Key != caller.Key || got.Plan != caller.Plan || !slices.Equal(got.Scopes, caller.Scopes) {
 		t.Fatalf("got %+v, want %+v", got, caller)
 	}
-	if _, err := Verify([][]byte{secret}, v, 1000+Lifetime); !errors.Is(err, ErrExpired) {
+	if _, err := Verify([][]byte{secret}, v, 1000+Lifetime+Leeway); !errors.Is(err, ErrExpired) {
 		t.Fatalf("at its end: %v, want ErrExpired", err)
 	}
 }

@@ -42,6 +42,8 @@ type Config struct {
 	// Secrets are the keys that edges sign identities with; nil: none is
 	// accepted.
 	Secrets func() [][]byte
+	// Now is the clock by which identities end; nil: time.Now.
+	Now func() time.Time
 	// Gateway is where binary bodies go, for instance http://127.0.0.1:8080.
 	Gateway string
 	// GatewayTLS says whom to believe that it is the gateway; nil: whom the system
@@ -84,7 +86,7 @@ func New(c Config) (http.Handler, error) {
 		c.Secrets = func() [][]byte { return nil }
 	}
 	adapter := respond.Adapter{DocsBase: c.DocsBase, Log: c.Log}
-	guard := access.Guard{Verifier: identity.Verifier{Secrets: c.Secrets}, Adapter: adapter}
+	guard := access.Guard{Verifier: identity.Verifier{Secrets: c.Secrets, Now: c.Now}, Adapter: adapter}
 	binary, err := passthrough.New(passthrough.Config{Gateway: c.Gateway, TLS: c.GatewayTLS, MaxBody: c.MaxUpload, Adapter: adapter, Verifier: guard.Verifier, Log: c.Log})
 	if err != nil {
 		return nil, err

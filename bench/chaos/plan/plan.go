@@ -5,6 +5,7 @@ package plan
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 )
 
@@ -64,6 +65,7 @@ type Targets struct {
 	Disks     []string // edges whose disk can be filled; empty: none
 	Clocks    []string // parts whose clock can jump; empty: none
 	Certs     bool     // certificates can be rotated
+	Only      Kind     // nothing else; empty: everything
 }
 
 // Bounds of the pauses between faults and of how long one lasts.
@@ -84,6 +86,9 @@ func calm(length time.Duration) (start, end time.Duration) {
 func Make(seed uint64, length time.Duration, t Targets) []Fault {
 	r := rand.New(rand.NewPCG(seed, 1))
 	var faults []Fault
+	if len(kinds(t)) == 0 {
+		return nil
+	}
 	var deck []Kind
 	start, end := calm(length)
 	for at := start; ; at += between(r, minPause, maxPause) {
@@ -116,6 +121,9 @@ func kinds(t Targets) []Kind {
 	}
 	if t.Certs {
 		all = append(all, RotateCerts)
+	}
+	if t.Only != "" {
+		return slices.DeleteFunc(all, func(k Kind) bool { return k != t.Only })
 	}
 	return all
 }

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -56,6 +57,25 @@ func TestALongRunHasEveryKind(t *testing.T) {
 		if f.Kind == FillDisk || f.Kind == JumpClock || f.Kind == RotateCerts {
 			t.Errorf("%v is not possible", f)
 		}
+	}
+}
+
+func TestOneKindAlone(t *testing.T) {
+	t.Parallel()
+	alone := targets
+	alone.Only = JumpClock
+	faults := Make(1, time.Minute, alone)
+	if len(faults) < 5 {
+		t.Errorf("%v", faults)
+	}
+	for _, f := range faults {
+		if f.Kind != JumpClock || !slices.Contains(jumps(f.Target), f.Amount) || f.Target == "postgres" && (f.Amount > 30 || f.Amount < -30) {
+			t.Error(f)
+		}
+	}
+	alone.Only = "earthquake"
+	if got := Make(1, time.Minute, alone); len(got) != 0 {
+		t.Errorf("%v", got)
 	}
 }
 
