@@ -160,13 +160,15 @@ func (b *bed) routes(ctx context.Context, changes int) error {
 			}
 		})
 	}
-	var took []time.Duration
+	var answered, took []time.Duration
+	before := spent()
 	for n := 1; n <= changes; n++ {
 		began := time.Now()
 		if err := b.admin(ctx, "PUT", "/routes/bench.0", route(n), nil); err != nil {
 			stop()
 			return err
 		}
+		answered = append(answered, time.Since(began))
 		d, err := b.everywhere(ctx, began, askEvery, fmt.Sprintf("/v1/bench/variant%d", n), b.Dev["SLUICE_API_KEY"],
 			func(status int) bool { return status != http.StatusForbidden })
 		if err != nil {
@@ -177,6 +179,8 @@ func (b *bed) routes(ctx context.Context, changes int) error {
 	}
 	stop()
 	wg.Wait()
+	defer shares(before, changes)
+	row("the call that changes a route is answered", answered)
 	row("a changed route answers at all edges, from the call on", took)
 	fmt.Printf("\n%d requests meanwhile, %d failed\n", calls.Load(), failed.Load())
 	return nil

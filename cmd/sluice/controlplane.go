@@ -141,7 +141,7 @@ func (e environment) api(pool *pgxpool.Pool, edges *xds.Server, versions *config
 	if err != nil {
 		return api.Config{}, err
 	}
-	current := &config.Current{Store: config.Store{DB: pool}}
+	current := &config.Current{Store: config.Store{DB: pool, Memory: versions}}
 	described, err := e.publicDescription(current, adapter)
 	if err != nil {
 		return api.Config{}, err

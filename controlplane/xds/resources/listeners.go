@@ -71,7 +71,7 @@ func (s *Set) manager(name string, change ...func(*hcm.HttpConnectionManager)) (
 		// Slow and idle peers.
 		RequestHeadersTimeout: seconds(10),
 		RequestTimeout:        durationpb.New(requestTimes[name]),
-		StreamIdleTimeout:     seconds(300),
+		StreamIdleTimeout:     durationpb.New(defaultIdle), // of routes that say nothing else
 		DelayedCloseTimeout:   seconds(1),
 		DrainTimeout:          seconds(5),
 

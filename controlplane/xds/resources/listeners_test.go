@@ -45,7 +45,7 @@ func TestListenersFollowTheEdgeChecklist(t *testing.T) {
 			"escaped slashes are refused":    m.PathWithEscapedSlashesAction == hcm.HttpConnectionManager_REJECT_REQUEST,
 			"headers come soon":              within(m.RequestHeadersTimeout.AsDuration(), 30*time.Second),
 			"requests end":                   within(m.RequestTimeout.AsDuration(), 2*time.Hour),
-			"streams do not idle":            within(m.StreamIdleTimeout.AsDuration(), 5*time.Minute),
+			"streams do not idle":            m.StreamIdleTimeout.AsDuration() == defaultIdle,
 			"connections do not idle":        within(m.CommonHttpProtocolOptions.IdleTimeout.AsDuration(), time.Hour),
 			"headers are small":              m.MaxRequestHeadersKb.GetValue() <= 60 && m.CommonHttpProtocolOptions.MaxHeadersCount.GetValue() <= 100,
 			"few streams on a connection":    m.Http2ProtocolOptions.MaxConcurrentStreams.GetValue() <= 100,

@@ -27,6 +27,9 @@ const (
 	// stalled is how long a request may arrive without a byte. On routes that take
 	// longer to answer it is a little more than that.
 	stalled            = 15 * time.Second
+	// defaultIdle is that of routes with the default timeout. Listeners have it, so
+	// that it does not stand in thousands of routes.
+	defaultIdle        = defaultTimeout + time.Second
 	maxDirectBodyBytes = 4096
 )
 
@@ -215,8 +218,10 @@ func (s *Set) action(r config.Route, method string) *route.RouteAction {
 		ClusterSpecifier:            &route.RouteAction_Cluster{Cluster: r.Product},
 		ClusterNotFoundResponseCode: route.RouteAction_SERVICE_UNAVAILABLE,
 		Timeout:                     durationpb.New(timeout),
-		IdleTimeout:                 durationpb.New(max(stalled, timeout+time.Second)),
 		RetryPolicy:                 unusual(retries(s.products[r.Product], method)),
+	}
+	if idle := max(stalled, timeout+time.Second); idle != defaultIdle {
+		a.IdleTimeout = durationpb.New(idle)
 	}
 	if r.Streaming {
 		a.Timeout = durationpb.New(0)

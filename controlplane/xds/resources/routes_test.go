@@ -58,8 +58,12 @@ func TestTimeouts(t *testing.T) {
 	} {
 		c.route.Path = "/a"
 		a := compiled(t, c.route)[0].GetRoute()
-		if a.Timeout.AsDuration() != c.total || a.IdleTimeout.AsDuration() != c.idle {
-			t.Errorf("%s: %v in all, %v of silence", what, a.Timeout.AsDuration(), a.IdleTimeout.AsDuration())
+		idle := defaultIdle // the listener's
+		if a.IdleTimeout != nil {
+			idle = a.IdleTimeout.AsDuration()
+		}
+		if a.Timeout.AsDuration() != c.total || idle != c.idle {
+			t.Errorf("%s: %v in all, %v of silence", what, a.Timeout.AsDuration(), idle)
 		}
 	}
 }
