@@ -24,19 +24,26 @@ func processes() map[int]process {
 	all := map[int]process{}
 	files, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		open, end := bytes.IndexByte(text, '('), bytes.LastIndexByte(text, ')')
-		if err != nil || open < 0 || end < open {
-			continue // it has ended
+		if p, ok := read(file); ok {
+			all[p.pid] = p
 		}
-		fields := strings.Fields(string(text[end+1:]))
-		number := func(i int) int { n, _ := strconv.Atoi(fields[i]); return n }
-		p := process{parent: number(1), name: string(text[open+1 : end])}
-		p.pid, _ = strconv.Atoi(filepath.Base(filepath.Dir(file)))
-		p.cpu = time.Duration(number(11)+number(12)+number(13)+number(14)) * 10 * time.Millisecond
-		all[p.pid] = p
 	}
 	return all
+}
+
+// read reads the stat file of a process or thread; false: it has ended.
+func read(file string) (p process, ok bool) {
+	text, err := os.ReadFile(file)
+	open, end := bytes.IndexByte(text, '('), bytes.LastIndexByte(text, ')')
+	if err != nil || open < 0 || end < open {
+		return p, false
+	}
+	fields := strings.Fields(string(text[end+1:]))
+	number := func(i int) int { n, _ := strconv.Atoi(fields[i]); return n }
+	p = process{parent: number(1), name: string(text[open+1 : end])}
+	p.pid, _ = strconv.Atoi(filepath.Base(filepath.Dir(file)))
+	p.cpu = time.Duration(number(11)+number(12)+number(13)+number(14)) * 10 * time.Millisecond
+	return p, true
 }
 
 // spent returns the CPU time of all that this run has started, and of the database
@@ -54,6 +61,9 @@ func spent() map[string]time.Duration {
 		for at := p; at.pid > 1; at = all[at.parent] {
 			if at.pid == root {
 				sum[p.part()] += p.cpu
+				if main, ok := read(fmt.Sprintf("/proc/%[1]d/task/%[1]d/stat", p.pid)); ok && p.part() == envoys {
+					sum[envoys+", their main threads alone"] += main.cpu
+				}
 				break
 			}
 		}
@@ -61,13 +71,15 @@ func spent() map[string]time.Duration {
 	return sum
 }
 
+const envoys = "Envoys"
+
 // part says what a process is.
 func (p process) part() string {
 	switch {
 	case p.pid == os.Getpid():
 		return "this program"
 	case strings.HasPrefix(p.name, "envoy"):
-		return "Envoys"
+		return envoys
 	case p.name == "sluice":
 		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.pid))
 		if args := strings.Split(string(line), "\x00"); len(args) > 1 {

@@ -57,31 +57,42 @@ func (b *bed) admin(ctx context.Context, method, path string, body, v any) error
 	return json.Unmarshal(raw, v)
 }
 
-// askEvery is how often an edge is asked whether it knows of a change of
-// a route: often enough to tell how long that took, and seldom enough not to take the
-// cores from those who bring the change about.
-const askEvery = 4 * time.Millisecond
-
 // everywhere returns when path has a status that ok likes at every edge, and how
-// long after began that was. It asks anew after a pause; 0: at once.
-func (b *bed) everywhere(ctx context.Context, began time.Time, pause time.Duration, path, key string, ok func(int) bool) (time.Duration, error) {
+// long after began that was. It asks all at once, again and again.
+func (b *bed) everywhere(ctx context.Context, began time.Time, path, key string, ok func(int) bool) (time.Duration, error) {
 	var wg sync.WaitGroup
 	errs := make([]error, len(b.edges))
 	for i, base := range b.edges {
-		wg.Go(func() {
-			for time.Since(began) < time.Minute {
-				status, _, err := ask(ctx, http.MethodGet, base+path, key, nil)
-				if err != nil || ok(status) {
-					errs[i] = err
-					return
-				}
-				time.Sleep(pause)
-			}
-			errs[i] = errors.New(path + ": it does not reach " + base)
-		})
+		wg.Go(func() { errs[i] = reaches(ctx, 0, base+path, key, ok) })
 	}
 	wg.Wait()
 	return time.Since(began), errors.Join(errs...)
+}
+
+// askEvery is the pause between two questions whether a change of a route is there.
+const askEvery = 4 * time.Millisecond
+
+// inTurn is everywhere for what takes longer: it asks the next edge when the one
+// before knows, with pauses, so as not to take the cores from those who bring the
+// change about.
+func (b *bed) inTurn(ctx context.Context, began time.Time, path, key string, ok func(int) bool) (time.Duration, error) {
+	for _, base := range b.edges {
+		if err := reaches(ctx, askEvery, base+path, key, ok); err != nil {
+			return 0, err
+		}
+	}
+	return time.Since(began), nil
+}
+
+// reaches returns when url has a status that ok likes.
+func reaches(ctx context.Context, pause time.Duration, url, key string, ok func(int) bool) error {
+	for began := time.Now(); time.Since(began) < time.Minute; time.Sleep(pause) {
+		status, _, err := ask(ctx, http.MethodGet, url, key, nil)
+		if err != nil || ok(status) {
+			return err
+		}
+	}
+	return errors.New("it does not reach " + url)
 }
 
 func is(want int) func(int) bool { return func(status int) bool { return status == want } }
@@ -97,7 +108,7 @@ func (b *bed) keys(ctx context.Context, rounds int) (made, revoked []time.Durati
 		if err := errors.Join(err, json.Unmarshal(raw, &k)); err != nil || status != http.StatusCreated {
 			return nil, nil, fmt.Errorf("make a key: %d %s: %w", status, raw, err)
 		}
-		d, err := b.everywhere(ctx, began, 0, "/v1/streams", k.Key, is(http.StatusForbidden))
+		d, err := b.everywhere(ctx, began, "/v1/streams", k.Key, is(http.StatusForbidden))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -107,7 +118,7 @@ func (b *bed) keys(ctx context.Context, rounds int) (made, revoked []time.Durati
 		if err != nil || status != http.StatusNoContent {
 			return nil, nil, fmt.Errorf("revoke a key: %d %s: %w", status, raw, err)
 		}
-		if d, err = b.everywhere(ctx, began, 0, "/v1/streams", k.Key, is(http.StatusUnauthorized)); err != nil {
+		if d, err = b.everywhere(ctx, began, "/v1/streams", k.Key, is(http.StatusUnauthorized)); err != nil {
 			return nil, nil, err
 		}
 		revoked = append(revoked, d)
@@ -169,7 +180,7 @@ func (b *bed) routes(ctx context.Context, changes int) error {
 			return err
 		}
 		answered = append(answered, time.Since(began))
-		d, err := b.everywhere(ctx, began, askEvery, fmt.Sprintf("/v1/bench/variant%d", n), b.Dev["SLUICE_API_KEY"],
+		d, err := b.inTurn(ctx, began, fmt.Sprintf("/v1/bench/variant%d", n), b.Dev["SLUICE_API_KEY"],
 			func(status int) bool { return status != http.StatusForbidden })
 		if err != nil {
 			stop()

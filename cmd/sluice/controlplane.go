@@ -164,7 +164,7 @@ func (e environment) api(pool *pgxpool.Pool, edges *xds.Server, versions *config
 		return api.Config{}, err
 	}
 	apps := e.oauth(idempotency.DB{Pool: pool}, people)
-	documents := config.Admin{Store: config.Store{DB: pool, Memory: versions}, Check: edges.Check, Respond: adapter}
+	documents := config.Admin{Store: config.Store{DB: pool, Memory: versions}, Check: edges.Check, Checker: edges.Checker(), Respond: adapter}
 	return api.Config{
 		DB:           pool,
 		Respond:      adapter,

@@ -24,7 +24,7 @@ func (e environment) addDashboard(ctx context.Context, surfaces *api.Config, poo
 	surfaces.Pages = append(surfaces.Pages, web.Routes(web.Config{
 		DB:        pool,
 		Sessions:  surfaces.Sessions,
-		Documents: config.Admin{Store: config.Store{DB: pool}, Check: edges.Check},
+		Documents: config.Admin{Store: config.Store{DB: pool}, Check: edges.Check, Checker: edges.Checker()},
 		Webhooks:  s.webhooks,
 		Schedules: s.schedules,
 		Payments:  hub.Admin{DB: pool, Document: document(pool)},

@@ -21,11 +21,13 @@ type Admin struct {
 	// document is compiled for edges.
 	Check   func(Document) error
 	Respond respond.Adapter
+	// Checker finds the faults of documents; nil: one that remembers nothing. One that
+	// Check uses too looks once for both.
+	Checker *Checker
 
 	// turn lets one change at a time through: others would wait for the same
 	// lock of the database, each with a connection.
-	turn    chan struct{}
-	checker *Checker
+	turn chan struct{}
 }
 
 // Routes mounts, relative to r, which has let only administrators through:
@@ -40,7 +42,7 @@ type Admin struct {
 //	PUT    {kind}/{name}                   one object; If-Match, If-None-Match, ?dry_run=true, ?note=
 //	DELETE {kind}/{name}                   the same
 func (a Admin) Routes(r chi.Router) {
-	a.turn, a.checker = make(chan struct{}, 1), &Checker{}
+	a.turn = make(chan struct{}, 1)
 	h := a.Respond.Handle
 	r.Get("/config", h(a.get))
 	r.Put("/config", h(a.put))
@@ -189,7 +191,7 @@ func (a Admin) judge(before, d Document) (warnings []decision.Detail, err error)
 }
 
 // shown are the faults that d shows by itself.
-func (a Admin) shown(d Document) ([]decision.Detail, error) { return a.checker.Faults(d), nil }
+func (a Admin) shown(d Document) ([]decision.Detail, error) { return a.Checker.Faults(d), nil }
 
 // compiled are those that show when d is compiled. It fails when d does not
 // compile for a reason that is in no field.

@@ -14,8 +14,15 @@ import (
 // looked at, and how all of them go together. The zero value remembers nothing,
 // and a nil one never does. It finds what Document.Faults finds.
 type Checker struct {
-	mu     sync.Mutex
-	routes map[string]checked // by name; it is never altered, but replaced
+	mu   sync.Mutex
+	last verdict
+}
+
+// verdict is a document with its faults. It is never altered, but replaced.
+type verdict struct {
+	document Document
+	details  []decision.Detail
+	routes   map[string]checked // those without a fault of their own, by name; nil: there was no document
 }
 
 // checked is a route that has no fault by itself.
@@ -31,13 +38,17 @@ func (c *Checker) Faults(d Document) []decision.Detail {
 		return details
 	}
 	c.mu.Lock()
-	was := c.routes
+	last := c.last
 	c.mu.Unlock()
-	details, now := d.faults(was)
+	if last.routes != nil && last.document.Equal(d) {
+		return slices.Clone(last.details)
+	}
+	now := verdict{document: d}
+	now.details, now.routes = d.faults(last.routes)
 	c.mu.Lock()
-	c.routes = now
+	c.last = now
 	c.mu.Unlock()
-	return details
+	return slices.Clone(now.details)
 }
 
 // itself checks what route i says by itself, and returns its spots.

@@ -30,7 +30,8 @@ func equalAt[T comparable](a, b *T) bool {
 
 // Equal reports whether two documents say the same, in the same order.
 func (d Document) Equal(o Document) bool {
-	if !slices.EqualFunc(d.Routes, o.Routes, Route.Equal) {
+	shared := len(d.Routes) == len(o.Routes) && len(d.Routes) > 0 && &d.Routes[0] == &o.Routes[0]
+	if !shared && !slices.EqualFunc(d.Routes, o.Routes, Route.Equal) {
 		return false
 	}
 	d.Routes, o.Routes = nil, nil

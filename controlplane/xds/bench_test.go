@@ -130,7 +130,7 @@ func BenchmarkOneRouteOverREST(b *testing.B) {
 	}
 	l := Loader{Pool: pool, Memory: store.Memory, Server: s, Log: slog.New(slog.DiscardHandler)}
 	r := chi.NewRouter()
-	config.Admin{Store: store, Check: s.Check}.Routes(r)
+	config.Admin{Store: store, Check: s.Check, Checker: s.Checker()}.Routes(r)
 	n := 0
 	for b.Loop() {
 		n++

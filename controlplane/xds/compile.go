@@ -27,7 +27,7 @@ type compiled struct {
 // of the next one that differs by an object only that is compiled.
 type compiler struct {
 	options  resources.Options
-	checker  config.Checker
+	checker  *config.Checker
 	policies config.Policies
 	builder  *resources.Builder
 
@@ -44,6 +44,9 @@ func (s *Server) Check(d config.Document) error {
 	}
 	return s.compiler.options.CheckUpstreams(d)
 }
+
+// Checker is what the server finds the faults of documents with.
+func (s *Server) Checker() *config.Checker { return s.compiler.checker }
 
 // guess returns the numbers of d's scopes and plans if they are known, else some.
 func (c *compiler) guess(d config.Document) (config.Numbers, error) {

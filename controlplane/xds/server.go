@@ -83,7 +83,7 @@ func New(c Config) *Server {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	m := newMetrics(c.Metrics)
-	s := &Server{config: c, compiler: compiler{options: c.Resources, builder: resources.NewBuilder(c.Resources)}, caches: newCaches(), fleet: newFleet(c.Now, c.Log, m), metrics: m, stop: stop}
+	s := &Server{config: c, compiler: compiler{options: c.Resources, checker: &config.Checker{}, builder: resources.NewBuilder(c.Resources)}, caches: newCaches(), fleet: newFleet(c.Now, c.Log, m), metrics: m, stop: stop}
 	s.streams = delta.NewServer(ctx, s.caches, callbacks{s.fleet})
 	return s
 }

@@ -26,7 +26,7 @@ const (
 	defaultRetries    = 2
 	// stalled is how long a request may arrive without a byte. On routes that take
 	// longer to answer it is a little more than that.
-	stalled            = 15 * time.Second
+	stalled = 15 * time.Second
 	// defaultIdle is that of routes with the default timeout. Listeners have it, so
 	// that it does not stand in thousands of routes.
 	defaultIdle        = defaultTimeout + time.Second
