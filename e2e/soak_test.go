@@ -42,7 +42,7 @@ func TestHeapStaysFlat(t *testing.T) {
 	if heapAfter > heap+1<<20 {
 		t.Errorf("the heap grew from %d to %d bytes", heap, heapAfter)
 	}
-	if memoryAfter > memory+16<<20 {
+	if memoryAfter > memory+6<<20 {
 		t.Errorf("Envoy grew from %d to %d bytes", memory, memoryAfter)
 	}
 	s.soakUnread(t)

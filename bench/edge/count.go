@@ -25,22 +25,36 @@ type counted struct {
 	dumps   int
 }
 
-// count prints how many instructions a request takes in the plain Envoy, in one
-// with the edge's configuration and no filters, and in the whole edge. It takes
+// toCount is an Envoy whose instructions are counted.
+type toCount struct {
+	name        string
+	plain, bare bool // without our configuration; without filters
+	part        part // that is left out
+}
+
+// wholes are the plain Envoy, one with the edge's configuration and no filters, and
+// the whole edge.
+var wholes = []toCount{
+	{"plain Envoy", true, true, part{}},
+	{"the edge's configuration without its filters", false, true, parts[0]},
+	{"the edge", false, false, filterParts[0]},
+}
+
+// withoutParts are the edge's configuration without filters and without each part.
+func withoutParts() (list []toCount) {
+	for _, p := range parts {
+		list = append(list, toCount{p.name, false, true, p})
+	}
+	return list
+}
+
+// count prints how many instructions a request takes in each of list. It takes
 // some minutes, most of them for the compilation of WASM.
-func count(b *bed.Bed, requests int) error {
+func count(b *bed.Bed, requests int, list []toCount) error {
 	fmt.Println("| instructions a request, in user space | |\n|---|---|")
-	for _, s := range []struct {
-		name  string
-		plain bool
-		part  part
-	}{
-		{"plain Envoy", true, part{}},
-		{"the edge's configuration without its filters", false, filterParts[len(filterParts)-1]},
-		{"the edge", false, filterParts[0]},
-	} {
+	for _, s := range list {
 		c := &counted{name: s.name, request: b.Edge.Request, out: filepath.Join(b.Dir, "callgrind")}
-		if err := c.start(b, s.plain, s.part); err != nil {
+		if err := c.start(b, s); err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 		n, err := c.perRequest(requests)
@@ -52,19 +66,22 @@ func count(b *bed.Bed, requests int) error {
 	return nil
 }
 
-func (c *counted) start(b *bed.Bed, plain bool, p part) error {
+func (c *counted) start(b *bed.Bed, s toCount) error {
 	addrs, err := load.FreeAddrs(1)
 	if err != nil {
 		return err
 	}
 	c.request.Addr = addrs[0]
 	text, err := bed.PlainConfig(addrs[0], b.Upstream), nil
-	if !plain {
+	if !s.plain {
 		config, err := b.Config()
 		if err != nil {
 			return err
 		}
-		p.drop(config)
+		if s.bare {
+			filterParts[len(filterParts)-1].drop(config)
+		}
+		s.part.drop(config)
 		if text, err = config.Text(addrs[0], b.Upstream, bed.Programs()); err != nil {
 			return err
 		}
@@ -73,9 +90,9 @@ func (c *counted) start(b *bed.Bed, plain bool, p part) error {
 	if err != nil {
 		return errors.Join(err, errors.New("-count needs valgrind"))
 	}
-	s := bed.Subject{Name: c.name, Request: c.request, PID: c.pid}
+	subject := bed.Subject{Name: c.name, Request: c.request, PID: c.pid}
 	for range 10 { // minutes
-		if err = s.Ready(); err == nil {
+		if err = subject.Ready(); err == nil {
 			return nil
 		}
 	}

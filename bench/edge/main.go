@@ -26,7 +26,7 @@ var (
 	conns    = flag.Int("connections", 16, "connections of the closed loop")
 	parted   = flag.Bool("parts", false, "measure what each part of the edge costs, in place of the rest")
 	others   = flag.String("filters", "", "folders with other builds of the filters, separated by commas, to compare the edge's with, in place of the rest")
-	counting = flag.Int("count", 0, "count instructions under Valgrind over so many requests, in place of the rest")
+	counting = flag.Int("count", 0, "count instructions under Valgrind over so many requests, in place of the rest; with -parts, without each part of the configuration")
 	turn     = flag.Duration("turn", 300*time.Millisecond, "length of a measurement for -parts and -filters")
 	openRate = flag.Int("rate", 4000, "requests a second of the open loop")
 )
@@ -46,8 +46,10 @@ func run() error {
 	}
 	defer b.Stop()
 	switch {
+	case *counting > 0 && *parted:
+		return count(b, *counting, withoutParts())
 	case *counting > 0:
-		return count(b, *counting)
+		return count(b, *counting, wholes)
 	case *parted:
 		return explain(b)
 	case *others != "":
