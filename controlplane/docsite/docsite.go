@@ -84,7 +84,7 @@ func Routes(docs fs.FS, a respond.Adapter) (func(chi.Router), error) {
 		r.Get(Root, a.Handle(s.show))
 		r.Get(Root+"/", a.Handle(s.show))
 		r.Get(Root+"/{name}", a.Handle(s.show))
-		r.Get(Root+"/assets/{name}", s.files.ServeHTTP)
+		r.Get(Root+"/assets/{name}", a.Handle(s.files.Serve))
 	}, nil
 }
 

@@ -97,7 +97,7 @@ func Routes(c Config) func(chi.Router) {
 func (s *site) mount(r chi.Router) {
 	r.Get("/", http.RedirectHandler(Root, http.StatusSeeOther).ServeHTTP)
 	r.Get("/favicon.ico", http.RedirectHandler(files.Path("icon.svg"), http.StatusMovedPermanently).ServeHTTP)
-	r.Get(Root+"/assets/{name}", files.ServeHTTP)
+	r.Get(Root+"/assets/{name}", s.page(files.Serve))
 	r.Route(Root, func(r chi.Router) {
 		r.NotFound(s.page(s.notFound))
 		r.MethodNotAllowed(s.page(s.notFound))

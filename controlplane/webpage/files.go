@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/go-chi/chi/v5"
+	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/filters/decision"
 )
 
 // shared are the style and the icon of every page with files of its own.
@@ -78,13 +80,13 @@ func (f *Files) Path(name string) string { return f.prefix + f.names[name] }
 // kinds are the types of the files, by the ends of their names.
 var kinds = map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 
-// ServeHTTP answers with the file that chi's parameter name asks for.
-func (f *Files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// Serve answers with the file that chi's parameter name asks for. It returns
+// not_found if there is none.
+func (f *Files) Serve(w http.ResponseWriter, r *http.Request) error {
 	name := chi.URLParam(r, "name")
 	b, ok := f.byName[name]
 	if !ok {
-		http.NotFound(w, r)
-		return
+		return &controlplane.Error{Code: decision.NotFound}
 	}
 	h := w.Header()
 	h.Set("Content-Type", kinds[path.Ext(name)])
@@ -92,4 +94,5 @@ func (f *Files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "public, max-age=31536000, immutable")
 	_, _ = w.Write(b) // the browser is gone otherwise
+	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"testing/fstest"
 
 	"github.com/go-chi/chi/v5"
+	"sluice.dev/sluice/controlplane/respond"
 )
 
 // Files are named by their content: kept forever, and never stale.
@@ -21,7 +22,7 @@ func TestFiles(t *testing.T) {
 	}
 	f := files("a")
 	r := chi.NewRouter()
-	r.Get("/x/{name}", f.ServeHTTP)
+	r.Get("/x/{name}", respond.Adapter{}.Handle(f.Serve))
 	for name, kind := range map[string]string{"live.js": "text/javascript; charset=utf-8", "app.css": "text/css; charset=utf-8", "icon.svg": "image/svg+xml"} {
 		w := httptest.NewRecorder()
 		r.ServeHTTP(w, httptest.NewRequest("GET", f.Path(name), nil))
@@ -29,10 +30,13 @@ func TestFiles(t *testing.T) {
 			t.Errorf("%s: %d %v", f.Path(name), w.Code, w.Header())
 		}
 	}
-	for _, path := range []string{"/x/live.js", "/x/app.css", f.Path("secret.txt"), "/x/..%2fsecret.txt"} {
+	if got := f.Path("secret.txt"); got != "/x/" {
+		t.Errorf("a file that no pattern matches is served as %s", got)
+	}
+	for _, path := range []string{"/x/live.js", "/x/app.css", "/x/secret.txt", "/x/..%2fsecret.txt"} {
 		w := httptest.NewRecorder()
-		if r.ServeHTTP(w, httptest.NewRequest("GET", path, nil)); w.Code != 404 {
-			t.Errorf("%s: %d", path, w.Code)
+		if r.ServeHTTP(w, httptest.NewRequest("GET", path, nil)); w.Code != 404 || w.Header().Get("Content-Type") == "text/plain; charset=utf-8" {
+			t.Errorf("%s: %d %v", path, w.Code, w.Header())
 		}
 	}
 	if f.Path("live.js") == files("b").Path("live.js") || f.Path("live.js") != files("a").Path("live.js") {
