@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"net/http"
 
 	"github.com/spf13/cobra"
@@ -8,8 +9,8 @@ import (
 
 // sessionCommand is `sluice session`.
 func sessionCommand(env environment) *cobra.Command {
-	c := &cobra.Command{Use: "session", Short: "create session tokens"}
-	c.AddCommand(sessionCreate(env))
+	c := &cobra.Command{Use: "session", Short: "create session tokens, and replace the key that signs them"}
+	c.AddCommand(sessionCreate(env), sessionReplaceKey(env))
 	return c
 }
 
@@ -31,4 +32,28 @@ func sessionCreate(env environment) *cobra.Command {
 	c.Flags().StringVar(&email, "email", "", "e-mail address of the user")
 	cobra.CheckErr(c.MarkFlagRequired("email"))
 	return c
+}
+
+// sessionReplaceKey is `sluice session replace-key`. It works on the database, so
+// that it needs no token that the leaked key may have signed.
+func sessionReplaceKey(env environment) *cobra.Command {
+	return &cobra.Command{
+		Use: "replace-key", Short: "replace a leaked signing key: every session and OAuth token ends in two minutes", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			pool, err := env.database(c.Context(), "sluice replace-key", 2)
+			if err != nil {
+				return err
+			}
+			defer pool.Close()
+			people, err := env.sessions(pool)
+			if err != nil {
+				return err
+			}
+			if err := people.Keyring.Replace(c.Context()); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(c.OutOrStdout(), "A new key signs in two minutes. What others have signed ends then: sign in again.")
+			return err
+		},
+	}
 }

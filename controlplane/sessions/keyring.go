@@ -156,6 +156,22 @@ func (k *Keyring) Rotate(ctx context.Context, age, tokenLife time.Duration) (boo
 	return true, err
 }
 
+// Replace adds a key whatever the age of the newest, for when one has leaked. Every
+// other key ends when the new one signs, two minutes later, and each token of
+// theirs with it: people sign in again.
+func (k *Keyring) Replace(ctx context.Context) error {
+	if _, err := k.create(ctx, k.now()); err != nil {
+		return err
+	}
+	_, err := k.DB.Exec(ctx, `UPDATE signing_keys SET retired_at = $1
+		WHERE (retired_at IS NULL OR retired_at > $1) AND created_at < (SELECT max(created_at) FROM signing_keys)`, k.now().Add(publishLead))
+	if err != nil {
+		return fmt.Errorf("retire signing keys: %w", postgres.Unreachable(err))
+	}
+	_, err = k.all(ctx, true)
+	return err
+}
+
 // create stores a new key, unless there is one that was made after the given
 // time: several replicas may want one at once. It reports whether it did.
 func (k *Keyring) create(ctx context.Context, after time.Time) (added bool, err error) {

@@ -242,6 +242,39 @@ func TestKeyRotationFailsNoLiveToken(t *testing.T) {
 	}
 }
 
+// After a leak nothing verifies that an old key has signed, as soon as the new one
+// signs: also with a key that was on its way out already.
+func TestALeakedKeyIsReplaced(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	first := b.signIn(t)
+	b.clock.t = b.clock.t.Add(10 * time.Minute)
+	if _, err := b.service.Keyring.Rotate(t.Context(), time.Minute, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	b.clock.t = b.clock.t.Add(publishLead)
+	second := b.signIn(t)
+	if err := b.service.Keyring.Replace(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	replica := New(config(b.db, b.clock))
+	verifies := func(want bool, tokens ...Session) {
+		t.Helper()
+		for i, s := range tokens {
+			if _, err := replica.Verify(t.Context(), s.Token); (err == nil) != want {
+				t.Errorf("token %d: %v", i, err)
+			}
+		}
+	}
+	verifies(true, first, second) // until edges know the new one
+	b.clock.t = b.clock.t.Add(publishLead + keyringTTL)
+	verifies(false, first, second)
+	verifies(true, b.signIn(t))
+	if set, err := replica.Keyring.Public(t.Context()); err != nil || len(set.Keys) != 1 {
+		t.Errorf("%+v %v", set, err)
+	}
+}
+
 func TestReplicasThatRotateTogetherAddOneKey(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -40,7 +40,7 @@ func database(r Report, wrong func(action, what string, args ...any)) {
 		wrong("Run `sluice migrate`.", "the schema is at %d, and processes know %d", d.Schema, d.SchemaNewest)
 	}
 	if float64(d.Connections) >= connectionsOf*float64(d.ConnectionsMax) {
-		wrong("Raise max_connections, or put a pooler in between.", "%d of %d connections are taken", d.Connections, d.ConnectionsMax)
+		wrong("Raise max_connections, or put a pooler of sessions in between.", "%d of %d connections are taken", d.Connections, d.ConnectionsMax)
 	}
 }
 
