@@ -21,7 +21,8 @@ type usagePage struct {
 	In     int64
 	Out    int64
 	Chart  chart.Chart
-	Routes []routeUsage
+	Routes []routeUsage // as many as a page has, the busiest first
+	Pager  pager
 	Limits []limitUsage
 	Month  metering.Month
 	Quota  float64 // of it used, in hundredths
@@ -78,6 +79,9 @@ func (s *site) showUsage(w http.ResponseWriter, r *http.Request, v viewer) error
 	if err := s.fillUsage(r, &p, a); err != nil {
 		return err
 	}
+	page, all := pageOf(r), len(p.Routes)
+	p.Routes = p.Routes[min(page.Offset, all):min(page.Offset+page.Limit, all)]
+	p.Pager = pagerOf(r, "/usage", page, len(p.Routes), all)
 	if err := s.fillLimits(r, &p, a); err != nil {
 		return err
 	}

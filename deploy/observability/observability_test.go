@@ -167,6 +167,30 @@ func TestRulesAndPanels(t *testing.T) {
 	}
 }
 
+// Every alert is in the operators' table of what may go wrong, and every alert of
+// that table is there.
+func TestTheManualNamesEveryAlert(t *testing.T) {
+	t.Parallel()
+	b, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told, known []string
+	for _, m := range regexp.MustCompile("`(Sluice[A-Za-z]+)`").FindAllStringSubmatch(string(b), -1) {
+		told = append(told, m[1])
+	}
+	for _, g := range readRules(t).Groups {
+		for _, r := range g.Rules {
+			known = append(known, r.Alert)
+		}
+	}
+	slices.Sort(told)
+	slices.Sort(known)
+	if told = slices.Compact(told); len(known) < 20 || !slices.Equal(told, known) {
+		t.Errorf("the manual tells of %v, there are %v", told, known)
+	}
+}
+
 func TestAnUnknownMetricIsFound(t *testing.T) {
 	t.Parallel()
 	names, prefixes := defined(t)
