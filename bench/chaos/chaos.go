@@ -158,6 +158,7 @@ func (c config) judge(ctx context.Context, f *fleet.Fleet, r *actors.Receiver) (
 		return nil, err
 	}
 	seen.Finals = w.Finals()
+	fmt.Fprintf(c.out, "\nseed %d, %v, %d faults\n", c.seed, c.length, len(seen.Faults))
 	if err := audit.PrintRun(c.out, seen); err != nil {
 		return nil, err
 	}

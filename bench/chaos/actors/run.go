@@ -24,6 +24,9 @@ func (w *World) Prepare(ctx context.Context) error {
 	if err := w.quote(ctx); err != nil {
 		return err
 	}
+	if err := w.limit(ctx); err != nil {
+		return err
+	}
 	if !w.subscribe(ctx) {
 		return errors.New("the receiver's subscription was refused")
 	}
@@ -58,6 +61,7 @@ func (w *World) Run(ctx context.Context) error {
 		act(time.Second, w.keyLife)
 		act(time.Second, w.tool)
 		act(2*time.Second, w.passOn)
+		act(500*time.Millisecond, w.tooOften)
 	}
 	act(10*time.Second, w.Flap)
 	<-ctx.Done()
@@ -112,6 +116,9 @@ func (w *World) Look(ctx context.Context) error {
 	}
 	routes, _ := d["routes"].([]any)
 	mapped := len(without(routes)) != len(routes)
+	if err := w.again(ctx); err != nil {
+		return err
+	}
 	for _, e := range w.Fleet.Edges {
 		for _, k := range w.keys {
 			if k.id == "" || k.unsure {

@@ -28,6 +28,7 @@ type World struct {
 	Slow bool
 
 	key, session, account string
+	limited               string // a key that may ask less than it does
 	receiver              *Receiver
 	probes                []forbidden
 	pay                   till

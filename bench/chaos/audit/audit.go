@@ -29,6 +29,7 @@ type Seen struct {
 	Finals    []Final
 	Tries     []Try
 	Faults    []Struck
+	Limits    []Limited
 	Busy      bool // the machine does other things too: errors in calm are not the platform's
 }
 
@@ -76,6 +77,7 @@ func Audit(seen Seen, stored Stored) []Line {
 		configurations(seen, stored),
 		valid(seen),
 		quiet(seen),
+		limits(seen),
 		finals(seen),
 	}
 }

@@ -31,6 +31,7 @@ func good() (Seen, Stored) {
 		Probes:  []Probe{{Edge: "edge-1", What: "revoked key", Status: 401, Code: "invalid_api_key", Want: 401, WantCode: "invalid_api_key"}},
 		Configs: []Config{{2}},
 		Tries:   []Try{{"edge-1", "GET /v1/streams", after(100), 200, ""}, {"edge-1", "GET /v1/streams", after(201), 503, ""}, {"edge-1", "GET /v1/streams", after(206), 200, ""}},
+		Limits:  []Limited{{"edge-1", 200, ""}, {"edge-1", 429, "60"}, {"edge-1", 503, ""}},
 		Faults:  []Struck{{"kill -9", "edge-1", Span{after(200), after(200)}}},
 		Finals:  []Final{{"edge-1", "the key", "200", "200"}},
 	}
@@ -106,6 +107,8 @@ func TestEveryViolationIsFound(t *testing.T) {
 		}},
 		"a configuration is lost":       {"no accepted configuration is lost", func(s *Seen, _ *Stored) { s.Configs = append(s.Configs, Config{3}) }},
 		"a valid request was refused":   {"no valid request is refused", func(s *Seen, _ *Stored) { s.Tries[2].Status = 401 }},
+		"nobody says when to come back": {"who asks too often hears when to come back, within a minute", func(s *Seen, _ *Stored) { s.Limits[1].RetryAfter = "" }},
+		"a limit for ever":              {"who asks too often hears when to come back, within a minute", func(s *Seen, _ *Stored) { s.Limits[1].RetryAfter = "301" }},
 		"an error out of nothing":       {"no error while nothing is broken", func(s *Seen, _ *Stored) { s.Tries[0].Status = 0 }},
 		"it takes too long to get well": {"no error while nothing is broken", func(s *Seen, _ *Stored) { s.Tries[1].At = after(211) }},
 		"an edge let an old key through while another's clock was wrong": {"no request passes that policy forbids", func(s *Seen, _ *Stored) {

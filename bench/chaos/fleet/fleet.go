@@ -224,17 +224,32 @@ func (f *Fleet) launch(p *process) error {
 // DatabaseURL leads to the database over no wire.
 func (f *Fleet) DatabaseURL() (string, error) { return f.database.through("") }
 
-// Stop ends everything, the last one first. An error says what did not end in order.
+// Stop ends everything: edges first, then what is behind them, then what they all
+// report to. An error says what did not end in order.
 func (f *Fleet) Stop() error {
 	var errs []error
-	for _, name := range slices.Backward(f.order) {
-		errs = append(errs, f.processes[name].stop())
+	for _, group := range []string{"edge", "worker runtime media", "controlplane"} {
+		errs = append(errs, f.stop(group))
 	}
 	f.wires.close()
 	if f.database != nil {
 		errs = append(errs, f.database.stop())
 	}
 	return errors.Join(append(errs, f.freeDisk())...)
+}
+
+// stop ends the processes of some kinds, all at once: each takes its time.
+func (f *Fleet) stop(kinds string) error {
+	errs := make([]error, len(f.order))
+	var group sync.WaitGroup
+	for i, name := range f.order {
+		kind, _, _ := strings.Cut(name, "-")
+		if slices.Contains(strings.Fields(kinds), kind) {
+			group.Go(func() { errs[i] = f.processes[name].stop() })
+		}
+	}
+	group.Wait()
+	return errors.Join(errs...)
 }
 
 // Starts says how often a process was started beyond the first time.

@@ -239,3 +239,37 @@ func TestOutages(t *testing.T) {
 		t.Errorf("%v", f.kills)
 	}
 }
+
+// Edges end before what they report to, and every process is asked to end in order.
+func TestStop(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	log, err := os.Create(filepath.Join(dir, "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := filepath.Join(dir, "ended")
+	f := &Fleet{processes: map[string]*process{}, wires: newWires()}
+	for _, name := range []string{"controlplane-1", "worker-1", "edge-1"} {
+		script := "trap 'echo " + name + " >> " + ended + "; exit 0' TERM; echo " + name + "; while :; do sleep 1000 & wait; done"
+		p := &process{name: name, argv: []string{"/bin/sh", "-c", script}, log: log}
+		f.processes[name], f.order = p, append(f.order, name)
+		if err := p.start(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		if text, err := os.ReadFile(log.Name()); err == nil && strings.Count(string(text), "\n") == 3 {
+			break // each has set its trap
+		}
+		if time.Now().After(end) {
+			t.Fatal("they do not start")
+		}
+	}
+	if err := f.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(ended); err != nil || string(text) != "edge-1\nworker-1\ncontrolplane-1\n" {
+		t.Errorf("%q %v", text, err)
+	}
+}
