@@ -191,7 +191,8 @@ func TestEditingSchedules(t *testing.T) {
 			t.Errorf("%s: what was typed is lost", c.name)
 		}
 	}
-	if body := v.get(recurring).body; !strings.Contains(body, "two\nlines</textarea>") || !strings.Contains(body, `value="a, b"`) || !strings.Contains(body, "<dd>skip; overlapping ones: queue") {
+	if body := v.get(recurring).body; !strings.Contains(body, "two\nlines</textarea>") || !strings.Contains(body, `value="a, b"`) || !strings.Contains(body, "<dd>skip; overlapping ones: queue") ||
+		!strings.Contains(body, `<option value="skip" selected>left out`) || !strings.Contains(body, `<option value="queue" selected>waits for the other`) {
 		t.Error(body)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/controlplane/schedules"
 	"sluice.dev/sluice/controlplane/schedules/definition"
+	"sluice.dev/sluice/controlplane/schedules/plan"
 	"sluice.dev/sluice/filters/decision"
 )
 
@@ -20,6 +21,15 @@ type scheduleForm struct {
 	Cron, StartDate, EndDate, ExecuteAt string
 	Timezone, CatchUp, Overlap          string
 }
+
+// runPolicy is what a schedule may do about runs that are late or meet another.
+type runPolicy struct{ Name, Label string }
+
+// The policies, with what they mean.
+var (
+	catchUps    = []runPolicy{{plan.CatchUpSkip, "left out"}, {plan.CatchUpLast, "the last of them is made up for"}, {plan.CatchUpAll, "all of them are made up for"}}
+	overlapping = []runPolicy{{plan.OverlapSkip, "is left out"}, {plan.OverlapQueue, "waits for the other"}, {plan.OverlapAllow, "runs beside the other"}}
+)
 
 // formOfSchedule says what a schedule is.
 func formOfSchedule(d definition.Definition) scheduleForm {

@@ -8,7 +8,6 @@ import (
 	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/controlplane/accounts"
 	"sluice.dev/sluice/controlplane/schedules"
-	"sluice.dev/sluice/controlplane/schedules/plan"
 	"sluice.dev/sluice/controlplane/web/chart"
 	"sluice.dev/sluice/filters/decision"
 )
@@ -107,8 +106,8 @@ type schedulePage struct {
 	MayWrite   bool
 	Form       *scheduleForm // what stands in the form
 	Problem    []decision.Detail
-	CatchUps   []string
-	Overlaps   []string
+	CatchUps   []runPolicy
+	Overlaps   []runPolicy
 }
 
 // showSchedule shows one schedule and its executions.
@@ -123,7 +122,7 @@ func (s *site) showSchedule(w http.ResponseWriter, r *http.Request, v viewer) er
 // scheduleWith shows it with what a form has done.
 func (s *site) scheduleWith(w http.ResponseWriter, r *http.Request, v viewer, a accounts.Account, p schedulePage) (err error) {
 	p.Now, p.MayWrite = s.Now().UTC(), v.Has("schedules:write")
-	p.CatchUps, p.Overlaps = []string{plan.CatchUpSkip, plan.CatchUpLast, plan.CatchUpAll}, []string{plan.OverlapSkip, plan.OverlapQueue, plan.OverlapAllow}
+	p.CatchUps, p.Overlaps = catchUps, overlapping
 	if p.Schedule, err = s.Schedules.Get(r.Context(), a.ID, chi.URLParam(r, "id")); err != nil {
 		return err
 	}
