@@ -135,6 +135,9 @@ func overlap(old, next *resources.Set) *resources.Set {
 // old has; next itself when there are none. A rate class that only old has
 // lives as long as they do, with the limits that old's plans have in it.
 func overlapPolicy(old, next *policy.Policy) *policy.Policy {
+	if old == next {
+		return next
+	}
 	known := make(map[string]bool, len(next.Routes))
 	for i := range next.Routes {
 		known[next.Routes[i].Key()] = true
