@@ -50,7 +50,6 @@ func TestEdgeIsTurnedAwayBeforeAnythingIsPublished(t *testing.T) {
 	t.Parallel()
 	_, addr := newServer(t, Config{})
 	c := dial(t, addr, "edge-1", "127.0.0.1:8080")
-	c.ask(resource.ClusterType)
 	if _, err := c.next(); status.Code(err) != codes.Unavailable {
 		t.Fatalf("%v", err)
 	}
