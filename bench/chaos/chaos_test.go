@@ -24,7 +24,7 @@ func TestPlatformUnderFire(t *testing.T) {
 		{At: 3 * time.Second, Kind: plan.Silence, Target: "edges>api-2", For: 2 * time.Second},
 		{At: 5 * time.Second, Kind: plan.Kill, Target: "worker-2"},
 		{At: 7 * time.Second, Kind: plan.CrashPostgres, Target: "postgres"},
-		{At: 9 * time.Second, Kind: plan.JumpClock, Target: "media", Amount: -300, For: 3 * time.Second},
+		{At: 9 * time.Second, Kind: plan.JumpClock, Target: "worker-1", Amount: 300, For: 3 * time.Second},
 		{At: 11 * time.Second, Kind: plan.KillEnvoy, Target: "edge-1"},
 		{At: 12 * time.Second, Kind: plan.RotateCerts},
 		{At: 13 * time.Second, Kind: plan.Cut, Target: "edge-2>controlplane-1", For: 3 * time.Second},

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"sync"
+	"time"
 
 	"sluice.dev/sluice/bench/chaos/audit"
 )
@@ -65,7 +66,9 @@ func (r *Receiver) call(w http.ResponseWriter, req *http.Request) {
 	if _, err := io.ReadAll(req.Body); err != nil {
 		return
 	}
-	r.answer(w, func() { r.calls = append(r.calls, audit.Call{Execution: req.Header.Get("X-Service-Execution-Id")}) })
+	r.answer(w, func() {
+		r.calls = append(r.calls, audit.Call{Execution: req.Header.Get("X-Service-Execution-Id"), At: time.Now()})
+	})
 }
 
 func (r *Receiver) answer(w http.ResponseWriter, note func()) {

@@ -66,6 +66,7 @@ func Audit(seen Seen, stored Stored) []Line {
 		webhooks(seen, stored),
 		bodies(seen, stored),
 		dueRuns(seen, stored),
+		punctual(seen, stored),
 		endedRuns(seen, stored),
 		grants(seen),
 		money(seen, stored),

@@ -22,7 +22,7 @@ func good() (Seen, Stored) {
 		},
 		Hooks:     []Hook{{"evt_1", body, true}, {"evt_1", body, true}},
 		Schedules: []Schedule{{ID: "schedule_1", Due: []time.Time{after(10)}}},
-		Calls:     []Call{{"exec_1"}, {"exec_1"}},
+		Calls:     []Call{{"exec_1", after(10.2)}, {"exec_1", after(11)}},
 		Payments:  []Payment{{Payer: "0xa", Served: 1, Receipts: 1, Funded: true}, {Payer: "0xb", Funded: true}, {Payer: "0xc"}},
 		Price:     10, Funds: 100,
 		Meters:  []Meter{{Name: "edge-1", Key: "key_1", Answered: 10, Unanswered: 2, AtRisk: 3}},
@@ -82,9 +82,13 @@ func TestEveryViolationIsFound(t *testing.T) {
 		"a run was doubled": {"no schedule is missed or doubled", func(_ *Seen, s *Stored) {
 			s.Executions = append(s.Executions, Execution{ID: "exec_2", Schedule: "schedule_1", For: after(10), Status: "failed"})
 		}},
+		"a run came too early": {"no schedule runs before it is due", func(s *Seen, _ *Stored) { s.Calls[1].At = after(5) }},
+		"a run came early while a worker's clock was wrong": {"no schedule runs before it is due", func(s *Seen, _ *Stored) {
+			s.Calls[1].At, s.Skews = after(5), []Skew{{"worker-1", 300, Span{after(0), after(9)}}}
+		}},
 		"a success did nothing":               {"a run ends once, and success means that it was done", func(s *Seen, st *Stored) { s.Calls = nil }},
 		"a run does not end":                  {"a run ends once, and success means that it was done", func(_ *Seen, s *Stored) { s.Executions[0].Status = "executing" }},
-		"a run that nobody stored":            {"a run ends once, and success means that it was done", func(s *Seen, _ *Stored) { s.Calls = append(s.Calls, Call{"exec_9"}) }},
+		"a run that nobody stored":            {"a run ends once, and success means that it was done", func(s *Seen, _ *Stored) { s.Calls = append(s.Calls, Call{Execution: "exec_9"}) }},
 		"a payment was served twice":          {"no payment is granted twice", func(s *Seen, _ *Stored) { s.Payments[0].Served = 2 }},
 		"a payment has two grants":            {"who is served is charged once, and nobody else is", func(_ *Seen, s *Stored) { s.Payments[0].Grants = 2 }},
 		"a payment made two clips":            {"who is served is charged once, and nobody else is", func(_ *Seen, s *Stored) { s.Payments[0].Goods = 2 }},
@@ -184,6 +188,11 @@ func TestWrongClocks(t *testing.T) {
 		if l := policy(Seen{Probes: []Probe{c.probe}, Skews: behind}); (len(l.Broken) == 0) != c.held {
 			t.Errorf("%s: %+v", name, l)
 		}
+	}
+	seen, stored := good()
+	seen.Calls[0].At, seen.Skews = after(5), []Skew{{"postgres", 5, Span{after(1), after(4)}}}
+	if l := punctual(seen, stored); len(l.Broken) != 0 || l.Note != "1 call came early while the database's clock was ahead" {
+		t.Errorf("%+v", l)
 	}
 	for name, c := range map[string]struct {
 		skew    Skew

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -28,7 +29,10 @@ func (s Schedule) Until(end time.Time) Schedule {
 }
 
 // Call is a schedule's call of its webhook, as the receiver got it.
-type Call struct{ Execution string }
+type Call struct {
+	Execution string
+	At        time.Time // by the receiver's clock, which is right
+}
 
 // Execution is a run as it is stored.
 type Execution struct {
@@ -64,6 +68,39 @@ func dueRuns(seen Seen, stored Stored) Line {
 				l.breaks("%s did not run for %s", s.ID, at.UTC().Format(time.RFC3339))
 			}
 		}
+	}
+	return l
+}
+
+// early bounds how much before its time a run may be called for: what two clocks
+// that are well kept differ by.
+const early = time.Second
+
+// punctual holds calls to the time at which their runs were due. Only the
+// database's clock may bring them forward: those of workers must not matter.
+func punctual(seen Seen, stored Stored) Line {
+	l := Line{Promise: "no schedule runs before it is due"}
+	due := map[string]time.Time{}
+	for _, e := range stored.Executions {
+		due[e.ID] = e.For
+	}
+	ahead := 0
+	for _, c := range seen.Calls {
+		at, known := due[c.Execution]
+		if !known {
+			continue
+		}
+		l.Checked++
+		switch before := at.Sub(c.At); {
+		case before <= early:
+		case slices.ContainsFunc(seen.Skews, func(s Skew) bool { return s.Part == "postgres" && s.Seconds > 0 && s.at(c.At) }):
+			ahead++
+		default:
+			l.breaks("%s was called for %v before it was due", c.Execution, before.Round(time.Millisecond))
+		}
+	}
+	if ahead > 0 {
+		l.Note = plural(ahead, "call", "calls") + " came early while the database's clock was ahead"
 	}
 	return l
 }
