@@ -116,9 +116,7 @@ func (w *World) Look(ctx context.Context) error {
 	}
 	routes, _ := d["routes"].([]any)
 	mapped := len(without(routes)) != len(routes)
-	if err := w.again(ctx); err != nil {
-		return err
-	}
+	w.again(ctx)
 	for _, e := range w.Fleet.Edges {
 		for _, k := range w.keys {
 			if k.id == "" || k.unsure {
