@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,8 +26,9 @@ func (a *away) read(context.Context) (time.Time, error) {
 func TestClockFollowsTheDatabase(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		db := &away{err: errors.New("it is away")}
-		c := &Clock{read: db.read, every: time.Second}
+		var db atomic.Pointer[away]
+		db.Store(&away{err: errors.New("it is away")})
+		c := &Clock{read: func(ctx context.Context) (time.Time, error) { return db.Load().read(ctx) }, every: time.Second}
 		ctx, stop := context.WithCancel(t.Context())
 		go c.Run(ctx)
 		defer func() { stop(); synctest.Wait() }()
@@ -44,7 +46,7 @@ func TestClockFollowsTheDatabase(t *testing.T) {
 			{"one that takes too long says nothing", away{off: time.Hour, takes: 5 * time.Second}, -time.Minute},
 			{"it is right", away{}, 0},
 		} {
-			*db = step.db
+			db.Store(&step.db)
 			time.Sleep(20 * time.Second) // of the bubble's: nobody waits
 			if got := time.Until(c.Now()).Round(time.Millisecond); got != step.want {
 				t.Errorf("%s: %v off, want %v", step.what, got, step.want)
