@@ -14,6 +14,12 @@ type log struct {
 }
 
 func (o *log) take(l Limit, now int64) Result {
+	if o.last-now >= Seconds { // set back: all that counts is as new
+		o.last = now
+		for i := range o.seconds {
+			o.seconds[i] = now
+		}
+	}
 	if now > o.last {
 		if d := now - o.last; len(o.seconds) < int(l.PerMinute) || d >= Seconds {
 			o.used = max(0, o.used-d*int64(l.Burst))
@@ -83,6 +89,32 @@ func TestWaitingForRetryAfterGetsThrough(t *testing.T) {
 			if !w.Take(l, now).OK {
 				t.Fatalf("waited %d s in vain", r.RetryAfter)
 			}
+		}
+	}
+}
+
+// A clock that was ahead and is set back forgets nothing, and holds a limit up for
+// no longer than a window.
+func TestClockSetBack(t *testing.T) {
+	t.Parallel()
+	l, right := Limit{PerMinute: 5}, int64(1_700_000_000)
+	for _, ahead := range []int64{1, 30, 59, 60, 61, 300, 86_400} {
+		w := New(AccountID(1, 2))
+		for range 4 {
+			w.Take(l, right+ahead)
+		}
+		if r := w.Take(l, right); !r.OK || r.Remaining != 0 {
+			t.Errorf("%d s ahead: the fifth request: %+v", ahead, r)
+		}
+		r := w.Take(l, right+1)
+		if r.OK || r.RetryAfter > Seconds || r.Reset > right+Seconds+min(ahead, Seconds) {
+			t.Errorf("%d s ahead: the sixth request: %+v", ahead, r)
+		}
+		if w.Take(l, right+Seconds-1).OK {
+			t.Errorf("%d s ahead: the limit is forgotten within a window", ahead)
+		}
+		if r := w.Take(l, right+Seconds+min(ahead, Seconds)); !r.OK || r.Remaining != 4 {
+			t.Errorf("%d s ahead: a window later: %+v", ahead, r)
 		}
 	}
 }

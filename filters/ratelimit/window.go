@@ -87,7 +87,8 @@ func (w Window) Free(now int64) bool {
 func (w Window) Total() uint32 { return w.u32(atTotal) }
 
 // Take counts one request at now, in unix seconds, unless the window is full.
-// A clock that goes backwards counts into the newest second.
+// A clock that goes backwards counts into the newest second; one that is set back
+// by a window or more takes what has been counted along, as if it were new.
 func (w Window) Take(l Limit, now int64) Result { return w.TakeAmong(l, Fleet{}, now) }
 
 // TakeAmong is Take with the requests that other edges have let through.
@@ -148,6 +149,10 @@ func (w Window) freeAt(l Limit, e elsewhere, now int64) int64 {
 // advance moves the newest slot to now and drops what has left the window.
 func (w Window) advance(l Limit, f Fleet, now int64) int64 {
 	newest := int64(w.u32(atNewest))
+	if newest-now >= Seconds {
+		w.setBack(now)
+		return now
+	}
 	if now <= newest {
 		return newest
 	}
@@ -160,6 +165,17 @@ func (w Window) advance(l Limit, f Fleet, now int64) int64 {
 	}
 	w.put(atNewest, uint32(now))
 	return now
+}
+
+// setBack has everything that is counted count at now. When it was counted nobody
+// knows, as the clock was wrong: so nothing is let through too early, and nothing
+// is held up for longer than a window.
+func (w Window) setBack(now int64) {
+	total := w.u32(atTotal)
+	clear(w[atSlots:Size])
+	w.put(w.slot(now), total)
+	w.put(atOldest, uint32(now))
+	w.put(atNewest, uint32(now))
 }
 
 func (w Window) drop(newest, now int64) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
 
 	"sluice.dev/sluice/bench/chaos/audit"
 )
@@ -37,13 +36,9 @@ func (w *World) underLimit(gateway string) request {
 }
 
 // again sees that the limited key is served at every edge when it has asked nothing
-// for a minute. An edge whose clock was more than a minute ahead counts from there,
-// until its clock has come there again: it is left out.
+// for a minute.
 func (w *World) again(ctx context.Context) {
 	for _, e := range w.Fleet.Edges {
-		if slices.ContainsFunc(w.Fleet.Skews(), func(s audit.Skew) bool { return s.Part == e.Name && s.Seconds > 60 }) {
-			continue
-		}
 		got := 0
 		_ = w.Fleet.Await(ctx, func() error { // what came of it is in got
 			if got = w.ask(ctx, w.underLimit(e.Gateway)).status; got != http.StatusOK {
