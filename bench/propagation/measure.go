@@ -142,7 +142,11 @@ func (b *bed) document(ctx context.Context, routes int) error {
 	d := v.Document
 	products, list := d["products"].([]any), d["routes"].([]any)
 	for i := range max(1, routes/40) {
-		products = append(products, map[string]any{"name": fmt.Sprintf("bench%d", i), "upstreams": []any{map[string]any{"address": fmt.Sprintf("127.0.0.1:%d", 1+i)}}})
+		p := map[string]any{"name": fmt.Sprintf("bench%d", i), "upstreams": []any{map[string]any{"address": fmt.Sprintf("127.0.0.1:%d", 1+i)}}}
+		if i == 0 {
+			p["retries"] = 0 // nobody is there: the route that is changed shall say so at once
+		}
+		products = append(products, p)
 	}
 	list = append(list, route(0))
 	for i := 1; i < routes; i++ {
