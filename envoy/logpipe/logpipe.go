@@ -25,7 +25,8 @@ type Config struct {
 	// Room is how many bytes may wait; as many again are being written. 0: 2 MiB.
 	Room int
 	// Dropped is told, as soon as there is room again, how many lines were dropped
-	// since it was last told. It may write to the pipe. Nil: nobody is told.
+	// since it was last told. It may write to the pipe. Nil: nobody is told, as
+	// after Close.
 	Dropped func(lines int)
 }
 
@@ -97,27 +98,23 @@ func (p *Pipe) nudge() {
 	}
 }
 
+// run writes until the pipe is closed: whoever adds a line, or has one dropped, sets
+// wake anew, so that one look for each is enough.
 func (p *Pipe) run() {
 	defer close(p.done)
 	var spare []byte
 	for range p.wake {
-		for {
-			lines, dropped, closed := p.take(spare)
-			if len(lines) > 0 {
-				_, _ = p.cfg.Out.Write(lines) // there is nobody to tell
-			}
-			spare = lines[:0]
-			if dropped > 0 && p.cfg.Dropped != nil {
-				p.cfg.Dropped(dropped)
-				continue
-			}
-			if len(lines) == 0 && closed {
-				return
-			}
-			if len(lines) == 0 {
-				break
-			}
+		lines, dropped, closed := p.take(spare)
+		if len(lines) > 0 {
+			_, _ = p.cfg.Out.Write(lines) // there is nobody to tell
 		}
+		if closed {
+			return // nothing has come since, and what Dropped wrote would be dropped too
+		}
+		if dropped > 0 && p.cfg.Dropped != nil {
+			p.cfg.Dropped(dropped)
+		}
+		spare = lines[:0]
 	}
 }
 

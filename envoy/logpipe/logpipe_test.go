@@ -101,6 +101,25 @@ func TestCloseWaitsOnlySoLong(t *testing.T) {
 	close(out.goOn)
 }
 
+// A pipe that is closed while lines are missing comes to its end: that they are
+// would itself be a line too late.
+func TestCloseAfterLinesWereDropped(t *testing.T) {
+	t.Parallel()
+	out := newStalled()
+	var p *Pipe
+	p = New(Config{Out: out, Room: 10, Dropped: func(n int) { fmt.Fprintf(p, "%d dropped\n", n) }})
+	fmt.Fprintln(p, "taken")
+	<-out.met
+	fmt.Fprintln(p, "no room for this")
+	p.Close(time.Millisecond)
+	close(out.goOn)
+	select {
+	case <-p.done:
+	case <-time.After(patience):
+		t.Fatal("it writes for ever")
+	}
+}
+
 // What two processes write piece by piece stays whole line by line.
 func TestLinesStayWhole(t *testing.T) {
 	t.Parallel()
