@@ -137,6 +137,7 @@ func (e *Edge) args(bootstrap string) []string {
 		"-c", bootstrap,
 		"--concurrency", strconv.Itoa(e.cfg.Concurrency),
 		"--log-level", e.cfg.LogLevel,
+		"--component-log-level", "wasm:" + wasmLevel(e.cfg.LogLevel),
 		"--log-format", e.logFormat(),
 		"--drain-time-s", strconv.Itoa(max(1, int((e.cfg.Announce+e.cfg.DrainTime)/time.Second))),
 		"--drain-strategy", "immediate",
@@ -144,6 +145,16 @@ func (e *Edge) args(bootstrap string) []string {
 		"--skip-hot-restart-parent-stats", // else an Envoy does not survive the end of its parent
 		"--parent-shutdown-time-s", strconv.Itoa(max(2, int(e.cfg.HandOver/time.Second))),
 	}
+}
+
+// wasmLevel is the level for what filters print. Why one has panicked is printed as
+// information, and little else is.
+func wasmLevel(level string) string {
+	switch level {
+	case "trace", "debug":
+		return level
+	}
+	return "info"
 }
 
 // logFormat is a line of Envoy's log, in the fields of our own lines where it is JSON.

@@ -7,6 +7,7 @@ import (
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
 	"sluice.dev/sluice/filters/caps"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/filters/guard"
 	"sluice.dev/sluice/filters/wasmhost"
 )
 
@@ -65,6 +66,7 @@ func (r *request) decide() types.Action {
 	// The header goes on: the runtime does the same again, to no effect.
 	strip := wasmhost.Header(caps.StripHeader) == "1"
 	capped, report, bad := caps.Apply(nil, body, caps.Options{StripTools: strip})
+	guard.Well()
 	if bad != nil {
 		return r.answer(bad)
 	}

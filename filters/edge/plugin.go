@@ -8,6 +8,7 @@ import (
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
 	"sluice.dev/sluice/filters/auth"
 	"sluice.dev/sluice/filters/fleet"
+	"sluice.dev/sluice/filters/guard"
 	"sluice.dev/sluice/filters/keytable"
 	"sluice.dev/sluice/filters/policy"
 	"sluice.dev/sluice/filters/ratelimit"
@@ -48,6 +49,7 @@ func (p *plugin) OnPluginStart(int) types.OnPluginStartStatus {
 	p.env.revision = wasmhost.DefineRevision()
 	p.heap = proxywasm.DefineGaugeMetric("sluice_edge_heap_bytes")
 	p.denied = proxywasm.DefineCounterMetric("sluice_edge_denied_total")
+	guard.Define("sluice_edge_crashes_total")
 	if err := proxywasm.SetTickPeriodMilliSeconds(tickPeriod); err != nil {
 		proxywasm.LogCritical("edge: no ticks: " + err.Error())
 		return types.OnPluginStartStatusFailed

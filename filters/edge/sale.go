@@ -5,6 +5,7 @@ import (
 
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
+	"sluice.dev/sluice/filters/guard"
 	"sluice.dev/sluice/filters/identity"
 	"sluice.dev/sluice/filters/ratelimit"
 	"sluice.dev/sluice/filters/wasmhost"
@@ -143,10 +144,18 @@ func (r *request) owe(how string) {
 
 // OnHttpStreamDone counts the request, and settles with a payer who went away
 // while the product was at work: else leaving in time would make everything free.
+// Nobody pays for the 503 that a crash of ours has cost.
 func (r *request) OnHttpStreamDone() {
 	r.usage.done()
 	if r.sale != nil && r.sale.stage == granted {
-		r.owe("/settle")
+		if r.crashed {
+			r.release()
+		} else {
+			r.owe("/settle")
+		}
+	}
+	if !r.crashed {
+		guard.Well()
 	}
 }
 

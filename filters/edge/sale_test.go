@@ -2,12 +2,14 @@ package main
 
 import (
 	"encoding/base64"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/proxytest"
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
 	"sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/filters/x402"
 )
 
 const payerAddress = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"
@@ -190,4 +192,20 @@ func TestPaymentHeadersThatAreRefused(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Nobody pays for an answer that a crash of the filter has cost; who leaves does.
+func TestACrashIsNotPaidFor(t *testing.T) {
+	for _, c := range []struct {
+		crashed bool
+		want    string
+	}{{true, "/release"}, {false, "/settle"}} {
+		owed = debts{}
+		t.Cleanup(func() { owed = debts{} })
+		r := request{sale: &sale{stage: granted, claim: "clm_1"}, crashed: c.crashed}
+		r.OnHttpStreamDone()
+		if want := x402.ClaimsPath + "/clm_1" + c.want; !slices.Equal(owed.paths, []string{want}) {
+			t.Errorf("crashed %v: owed %q, want %q", c.crashed, owed.paths, want)
+		}
+	}
 }

@@ -1,5 +1,6 @@
 // Package wasmtest runs one test body against a filter twice: compiled by Go,
-// and as the WASM module that ships.
+// and as the WASM module that ships, but for the guards of package guard, which
+// the SDK's host does not know.
 package wasmtest
 
 import (
@@ -36,9 +37,20 @@ func run(t *testing.T, vm types.VMContext, config []byte, body func(*testing.T, 
 	body(t, host)
 }
 
-// Module returns the built module, from SLUICE_WASM_DIR or the checkout's
-// .sluice/wasm.
+// Module returns a built module without its guards, from SLUICE_WASM_DIR or the
+// checkout's .sluice/wasm.
 func Module(t testing.TB, name string) []byte {
+	t.Helper()
+	return built(t, filepath.Join("unguarded", name))
+}
+
+// Guarded returns a built module as it ships.
+func Guarded(t testing.TB, name string) []byte {
+	t.Helper()
+	return built(t, name)
+}
+
+func built(t testing.TB, name string) []byte {
 	t.Helper()
 	dir := os.Getenv("SLUICE_WASM_DIR")
 	if dir == "" {

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -28,7 +29,11 @@ type victim struct {
 	// arrived tells of each request under /held/; it is answered when release is
 	// closed.
 	arrived, release chan struct{}
+	once             sync.Once
 }
+
+// letGo has the product answer what it holds.
+func (v *victim) letGo() { v.once.Do(func() { close(v.release) }) }
 
 func (v *victim) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	v.hits.Add(1)
@@ -55,34 +60,42 @@ func (v *victim) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // crashing is an Envoy whose program of a filter traps on a request with 40
-// headers, configured in all else as ours is.
+// headers.
 func crashing(t *testing.T, program string, more ...config.Route) *victim {
+	t.Helper()
+	trap := filepath.Join(t.TempDir(), "trap.wasm")
+	if err := os.WriteFile(trap, trapProgram(t), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return replaced(t, program, trap, 2, more...)
+}
+
+// replaced is an Envoy with another file as a program of a filter, configured in
+// all else as ours is.
+func replaced(t *testing.T, program, by string, workers int, more ...config.Route) *victim {
 	t.Helper()
 	v := &victim{arrived: make(chan struct{}, 100), release: make(chan struct{})}
 	product := httptest.NewServer(v)
 	t.Cleanup(product.Close)
+	t.Cleanup(v.letGo) // else that waits for ever
 	d := defaults(t)
 	d.Routes = append(d.Routes, more...)
 	s := build(t, d, Options{Addresses: map[string][]string{
 		"api": {product.Listener.Addr().String()}, "media": {product.Listener.Addr().String()}, "runtime": {product.Listener.Addr().String()},
 	}})
 	file := static(t, s, Addresses{Gateway: "127.0.0.1:0"})
-	trap := filepath.Join(t.TempDir(), "trap.wasm")
-	if err := os.WriteFile(trap, trapProgram(t), 0o644); err != nil {
-		t.Fatal(err)
-	}
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	swapped := strings.ReplaceAll(string(text), `wasm/`+program+`.wasm`, trap)
+	swapped := strings.ReplaceAll(string(text), `wasm/`+program+`.wasm`, by)
 	if swapped == string(text) {
 		t.Fatalf("the configuration does not name %s", program)
 	}
 	if err := os.WriteFile(file, []byte(swapped), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	v.addr, v.home = running(t, file, 2), filepath.Dir(file)
+	v.addr, v.home = running(t, file, workers), filepath.Dir(file)
 	return v
 }
 
@@ -227,7 +240,7 @@ func TestCrashAmongRequestsUnderWay(t *testing.T) {
 	if res, _ := exchange(t, v.addr, get("/v1/health", 60)); res.StatusCode != 503 || v.hits.Load() != before {
 		t.Errorf("the crash: %d, %d requests passed", res.StatusCode, v.hits.Load()-before)
 	}
-	close(v.release)
+	v.letGo()
 	unharmed, ended := 0, 0
 	for _, h := range all {
 		switch res, body, whole := h.finish(t); {

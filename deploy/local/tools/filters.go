@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 )
@@ -22,8 +23,10 @@ func WasmDir(root string) string { return filepath.Join(root, ".sluice", "wasm")
 // calls proc_exit at the end of main, which Envoy refuses.
 var buildFlags = []string{"-buildmode=wasi-legacy", "-scheduler=none", "-opt=2", "-no-debug", "-tags=custommalloc"}
 
-// optFlags are for wasm-opt: the features are those of the target file.
-var optFlags = []string{"-O4", "--enable-bulk-memory", "--enable-mutable-globals", "--enable-nontrapping-float-to-int", "--enable-sign-ext"}
+// wasmFeatures are for wasm-opt: those of the target file, and what guards need.
+var wasmFeatures = []string{
+	"--enable-bulk-memory", "--enable-mutable-globals", "--enable-nontrapping-float-to-int", "--enable-sign-ext", "--enable-exception-handling",
+}
 
 // BuildFilters compiles each main package right below filters/ to
 // .sluice/wasm/<program>.wasm, unless nothing it is made of has changed since.
@@ -75,7 +78,7 @@ func Programs(root string) ([]string, error) {
 func buildFilter(ctx context.Context, cfg Config, tc Toolchain, name string) error {
 	// The target without its folder, so that checkouts agree: what the file says is
 	// an input of its own.
-	recipe := strings.Join(append(append([]string{tc.TinyGo.Version, filepath.Base(tc.TinyGo.Target)}, buildFlags...), optFlags...), " ")
+	recipe := strings.Join(slices.Concat([]string{tc.TinyGo.Version, filepath.Base(tc.TinyGo.Target)}, buildFlags, wasmFeatures), " ")
 	sum, err := inputSum(cfg.Root, "filters/"+name, recipe)
 	if err != nil {
 		return err
@@ -86,35 +89,82 @@ func buildFilter(ctx context.Context, cfg Config, tc Toolchain, name string) err
 		return nil
 	}
 	cfg.say("building filters/%s", name)
-	tmp, err := os.MkdirTemp(WasmDir(cfg.Root), "tmp-")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.RemoveAll(tmp) }()
-	if err := compile(ctx, cfg, tc, name, filepath.Join(tmp, "out.wasm")); err != nil {
-		return err
-	}
-	if err := os.Rename(filepath.Join(tmp, "out.wasm"), out); err != nil {
+	if err := compile(ctx, cfg, tc, "filters/"+name, out, unguarded(cfg.Root, name)); err != nil {
 		return err
 	}
 	return os.WriteFile(stamp, []byte(sum), 0o644)
 }
 
-// compile builds, optimises and checks one filter.
-func compile(ctx context.Context, cfg Config, tc Toolchain, name, out string) error {
-	raw := out + ".raw"
-	argv := append([]string{tc.TinyGo.Binary, "build", "-o", raw, "-target=" + tc.TinyGo.Target}, buildFlags...)
-	build := command{argv: append(argv, "./filters/"+name), dir: cfg.Root, env: tc.TinyGo.Env}
-	if _, err := run(ctx, build); err != nil {
-		return err
-	}
-	opt := command{argv: append(append([]string{tc.WasmOpt}, optFlags...), raw, "-o", out)}
-	if _, err := run(ctx, opt); err != nil {
-		return err
-	}
-	text, err := os.ReadFile(out)
+// unguarded is where a filter without its guards is put.
+func unguarded(root, name string) string {
+	return filepath.Join(WasmDir(root), "unguarded", name+".wasm")
+}
+
+// Compile makes a filter of the main package in folder pkg of the checkout, as
+// BuildFilters does.
+func Compile(ctx context.Context, cfg Config, tc Toolchain, pkg, out string) error {
+	return compile(ctx, cfg, tc, pkg, out, out+".unguarded")
+}
+
+// compile builds, optimises, guards and checks one filter. What it is without
+// guards is for hosts that know no exceptions.
+func compile(ctx context.Context, cfg Config, tc Toolchain, pkg, out, unguarded string) error {
+	tmp, err := os.MkdirTemp(filepath.Dir(out), "tmp-")
 	if err != nil {
 		return err
 	}
-	return CheckExports(text)
+	defer func() { _ = os.RemoveAll(tmp) }()
+	raw, text := filepath.Join(tmp, "raw.wasm"), filepath.Join(tmp, "guarded.wat")
+	argv := append([]string{tc.TinyGo.Binary, "build", "-o", raw, "-target=" + tc.TinyGo.Target}, buildFlags...)
+	if _, err := run(ctx, command{argv: append(argv, "./"+pkg), dir: cfg.Root, env: tc.TinyGo.Env}); err != nil {
+		return err
+	}
+	if err := guard(ctx, tc, raw, text); err != nil {
+		return err
+	}
+	ready := []struct{ from, made, to string }{
+		{raw, filepath.Join(tmp, "unguarded.wasm"), unguarded}, {text, filepath.Join(tmp, "guarded.wasm"), out},
+	}
+	for _, p := range ready {
+		if err := optimise(ctx, tc, p.from, p.made); err != nil {
+			return err
+		}
+	}
+	for _, p := range ready {
+		if err := os.MkdirAll(filepath.Dir(p.to), 0o755); err != nil {
+			return err
+		}
+		if err := os.Rename(p.made, p.to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// guard writes the text of a program with its guards.
+func guard(ctx context.Context, tc Toolchain, program, text string) error {
+	if _, err := run(ctx, command{argv: slices.Concat([]string{tc.WasmOpt}, wasmFeatures, []string{"-S", program, "-o", text})}); err != nil {
+		return err
+	}
+	plain, err := os.ReadFile(text)
+	if err != nil {
+		return err
+	}
+	guarded, err := Guard(string(plain))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(text, []byte(guarded), 0o644)
+}
+
+// optimise runs wasm-opt, and checks what it made.
+func optimise(ctx context.Context, tc Toolchain, from, to string) error {
+	if _, err := run(ctx, command{argv: slices.Concat([]string{tc.WasmOpt, "-O4"}, wasmFeatures, []string{from, "-o", to})}); err != nil {
+		return err
+	}
+	module, err := os.ReadFile(to)
+	if err != nil {
+		return err
+	}
+	return CheckExports(module)
 }

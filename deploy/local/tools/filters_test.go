@@ -28,6 +28,7 @@ func newCheckout(t *testing.T, built []byte) *checkout {
 	c.write(t, "go.mod", "module "+module+"\n")
 	c.write(t, "go.sum", "")
 	c.write(t, "deploy/local/tools/tinygo-wasip1.json", "{}")
+	c.write(t, "deploy/local/tools/guard.go", "package tools\n")
 	c.write(t, "filters/edge/main.go", "package main\n\nimport _ \"sluice.dev/sluice/filters/scopes\"\n\nfunc main() {}\n")
 	c.write(t, "filters/scopes/scopes.go", "package scopes\n\nimport _ \"x.test/host/call\"\n")
 	c.write(t, "filters/caps/caps.go", "package caps\n")
@@ -83,6 +84,7 @@ func TestAFilterIsBuiltWhenWhatItIsMadeOfHasChanged(t *testing.T) {
 		{"Go's version", "go.mod", "module " + module + "\n\ngo 1.26\n", 1},
 		{"the version of a module it imports", "go.mod", "module " + module + "\n\ngo 1.26\n\nrequire x.test/host v1.0.0\n", 1},
 		{"the version of another module", "go.mod", "module " + module + "\n\ngo 1.26\n\nrequire x.test/host v1.0.0\n\nrequire x.test/ho v1.0.0\n", 0},
+		{"what guards it", "deploy/local/tools/guard.go", "package tools\n\nvar X int\n", 1},
 		{"the target", "deploy/local/tools/tinygo-wasip1.json", "{ }", 1},
 	} {
 		c.write(t, step.file, step.text)

@@ -14,11 +14,11 @@ import (
 )
 
 // inputSum is a hash of all that a filter is made of: the recipe, the target
-// file, the sources of its package and of every package of this module that it
+// file, what guards it, the sources of its package and of every package of this module that it
 // imports, and the pinned versions of the modules they import. Tests do not
 // count, nor do modules that only other programs use.
 func inputSum(root, pkg, recipe string) (string, error) {
-	files := []string{"deploy/local/tools/tinygo-wasip1.json"}
+	files := []string{"deploy/local/tools/guard.go", "deploy/local/tools/tinygo-wasip1.json"}
 	seen := map[string]bool{}
 	if err := collect(root, pkg, seen, &files); err != nil {
 		return "", err

@@ -1,0 +1,73 @@
+// Package guard keeps a crash in a filter to the request that caused it.
+//
+// A panic in TinyGo's WebAssembly is a trap, and Envoy ends every request that a
+// trapped VM has seen. So the build turns each trap of a filter that uses this
+// package into an exception, and puts a frame around Envoy's callbacks that
+// catches it and asks here what becomes of the request (deploy/local/tools/guard.go).
+//
+// What no frame can catch still ends the VM, and with it the requests of its
+// worker: a stack that is used up, or no memory for what the host returns.
+package guard
+
+import "github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
+
+// phase says which callback has crashed.
+type phase int32
+
+const (
+	outside  phase = iota // none of a request: a tick, or the end of one
+	request               // the request has not reached its product, or not as a whole
+	response              // the same with its answer, and the client
+)
+
+// verdict is what the frame does, in place of what the callback did not return.
+type verdict int32
+
+const (
+	giveUp verdict = iota - 1 // trap after all: Envoy replaces the VM
+	goOn                      // let pass
+	stop                      // hold: it was answered in another way. Also: done
+)
+
+// patience is how many crashes the VM may have with no request in between that
+// went well. After more it is its state that is broken, not a request: a new VM
+// has none.
+const patience = 8
+
+// inRow counts the crashes since a request went well.
+var inRow int
+
+var counter struct {
+	proxywasm.MetricCounter
+	defined bool
+}
+
+// Define gives the counter of crashes its name.
+func Define(metric string) {
+	counter.MetricCounter, counter.defined = proxywasm.DefineCounterMetric(metric), true
+}
+
+// Well says that a request was judged without a crash.
+func Well() { inRow = 0 }
+
+// crashed ends the request whose callback has crashed. It never passes: it gets
+// 503, to which Envoy adds the envelope and the headers as it does to answers of
+// its own, or is cut off where its answer has begun.
+func crashed(in phase) verdict {
+	if inRow++; inRow > patience {
+		return giveUp
+	}
+	if counter.defined {
+		counter.Increment(1)
+	}
+	if in == outside {
+		proxywasm.LogCritical("crashed outside of a request")
+		return stop
+	}
+	id, _ := proxywasm.GetHttpRequestHeader("x-request-id")
+	proxywasm.LogCritical("crashed in request " + id)
+	if proxywasm.SendHttpResponse(503, nil, nil, -1) != nil && in == response {
+		return goOn // the host takes one answer: this is the filter's own, on its way
+	}
+	return stop
+}

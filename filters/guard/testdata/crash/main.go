@@ -1,0 +1,151 @@
+// A filter that crashes where the request's X-Crash says, in one of the ways that
+// a mistake in Go can: "where how". It uses the stack and the heap as real ones do.
+package main
+
+import (
+	"strings"
+
+	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
+	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
+	"sluice.dev/sluice/filters/guard"
+)
+
+func main() {}
+
+func init() { proxywasm.SetVMContext(&vm{}) }
+
+type vm struct{ types.DefaultVMContext }
+
+func (*vm) NewPluginContext(uint32) types.PluginContext { return &plugin{} }
+
+type plugin struct {
+	types.DefaultPluginContext
+	ticks []string // how the next ones crash
+}
+
+func (*plugin) OnPluginStart(int) types.OnPluginStartStatus {
+	guard.Define("sluice_crashes_total")
+	if proxywasm.SetTickPeriodMilliSeconds(20) != nil {
+		return types.OnPluginStartStatusFailed
+	}
+	return types.OnPluginStartStatusOK
+}
+
+func (p *plugin) OnTick() {
+	if len(p.ticks) > 0 {
+		how := p.ticks[0]
+		p.ticks = p.ticks[1:]
+		crash(how)
+	}
+}
+
+func (p *plugin) NewHttpContext(uint32) types.HttpContext { return &request{plugin: p} }
+
+type request struct {
+	types.DefaultHttpContext
+	plugin     *plugin
+	where, how string
+	kept       [][]byte // what the collector must not take
+	crashed    bool     // in a callback that has not ended
+}
+
+// in crashes if this is where, with frames on the stack that hold pointers.
+func (r *request) in(where string) {
+	before := r.crashed
+	r.crashed = true
+	mine := make([]byte, 64)
+	for i := range mine {
+		mine[i] = byte(len(where))
+	}
+	r.kept = append(r.kept, mine)
+	if r.where == where {
+		r.how = deeper(r.how, 20)
+	}
+	for _, b := range r.kept[len(r.kept)-1] {
+		if b != byte(len(where)) {
+			_ = proxywasm.SendHttpResponse(500, nil, nil, -1) // memory was taken that is in use
+		}
+	}
+	r.crashed = before
+}
+
+//go:noinline
+func deeper(how string, n int) string {
+	local := make([]byte, 128+n)
+	if n > 0 {
+		how = deeper(how, n-1)
+	} else {
+		crash(how)
+	}
+	return how + string(local[:0])
+}
+
+var (
+	nowhere *request
+	none    map[string]int
+	zero    int
+	some    = []int{1}
+)
+
+func crash(how string) {
+	switch how {
+	case "panic":
+		panic("as it was told")
+	case "nil":
+		nowhere.where = "x"
+	case "map":
+		none[how] = 1
+	case "index":
+		some[len(how)] = 1
+	case "divide":
+		some[0] = len(how) / zero
+	case "type":
+		_ = any(how).(types.HttpContext).OnHttpRequestHeaders(0, true)
+	}
+}
+
+func (r *request) OnHttpRequestHeaders(int, bool) types.Action {
+	if v, err := proxywasm.GetHttpRequestHeader("x-crash"); err == nil {
+		r.where, r.how, _ = strings.Cut(v, " ")
+	}
+	if r.where == "tick" {
+		r.plugin.ticks = append(r.plugin.ticks, r.how)
+	}
+	if strings.HasPrefix(r.where, "own-") {
+		_ = proxywasm.SendHttpResponse(401, [][2]string{{"content-type", "application/json"}}, []byte("{}"), -1)
+		return types.ActionPause
+	}
+	garbage() // so that the collector runs while frames are there
+	r.in("request")
+	return types.ActionContinue
+}
+
+// garbage leaves 64 KiB behind.
+func garbage() {
+	for range 64 {
+		_ = append([]byte(nil), make([]byte, 1024)...)
+	}
+}
+
+func (r *request) OnHttpRequestBody(int, bool) types.Action {
+	r.in("upload")
+	return types.ActionContinue
+}
+
+func (r *request) OnHttpResponseHeaders(int, bool) types.Action {
+	r.in("answer")
+	r.in("own-answer")
+	return types.ActionContinue
+}
+
+func (r *request) OnHttpResponseBody(int, bool) types.Action {
+	r.in("download")
+	return types.ActionContinue
+}
+
+func (r *request) OnHttpStreamDone() {
+	r.in("done")
+	if !r.crashed {
+		guard.Well()
+	}
+}
