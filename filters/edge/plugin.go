@@ -7,6 +7,7 @@ import (
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
 	"sluice.dev/sluice/filters/auth"
+	"sluice.dev/sluice/filters/counter"
 	"sluice.dev/sluice/filters/fleet"
 	"sluice.dev/sluice/filters/guard"
 	"sluice.dev/sluice/filters/keytable"
@@ -44,7 +45,7 @@ func (p *plugin) OnPluginStart(int) types.OnPluginStartStatus {
 		proxywasm.LogCritical("edge: the policy does not parse")
 		return types.OnPluginStartStatusFailed
 	}
-	p.env.callers = &p.callers
+	p.env.callers, p.env.requests = &p.callers, new(counter.Counter)
 	p.routes = worker.number(p.policy)
 	p.env.revision = wasmhost.DefineRevision()
 	p.heap = proxywasm.DefineGaugeMetric("sluice_edge_heap_bytes")
@@ -88,6 +89,7 @@ type env struct {
 	// callers is the plugin's: a signer in here would be copied with each call of a
 	// method of Shared, and the compiler would not come to an end.
 	callers  *signer
+	requests *counter.Counter // as large as the signer
 	revision wasmhost.Revision
 	records  keytable.Memo
 	tokens   token.Table
@@ -109,7 +111,12 @@ func (e *env) Record(t keytable.Tag) (keytable.Record, bool) {
 
 // Take counts a request in the window of id, as one of the fleet's edges.
 func (e *env) Take(k ratelimit.Kind, id ratelimit.ID, l ratelimit.Limit, now int64) ratelimit.Result {
-	return e.TakeAmong(k, id, l, e.fleet.Fleet(e.millis), now)
+	return wasmhost.Take(e.requests, k, id, l, e.fleet.Fleet(e.millis), now)
+}
+
+// GiveBack takes back what has just been counted in the window of id.
+func (e *env) GiveBack(k ratelimit.Kind, id ratelimit.ID, now int64) {
+	wasmhost.GiveBack(e.requests, k, id, now)
 }
 
 // Tokens remembers tokens for as long as this configuration is in force.

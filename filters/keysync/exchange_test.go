@@ -3,6 +3,7 @@ package main
 import (
 	"testing"
 
+	windows "sluice.dev/sluice/filters/counter"
 	"sluice.dev/sluice/filters/fleet"
 	"sluice.dev/sluice/filters/ratelimit"
 	"sluice.dev/sluice/filters/wasmhost"
@@ -21,7 +22,7 @@ func reports(t *testing.T, h *host, n int) (id uint32, last fleet.Report) {
 
 func TestCountsAreExchanged(t *testing.T) {
 	both(t, func(t *testing.T, h *host) {
-		shared, id := wasmhost.Shared{}, ratelimit.AccountID(7, 1)
+		shared, worker, id := wasmhost.Shared{}, new(windows.Counter), ratelimit.AccountID(7, 1)
 		h.Tick()
 		call, r := reports(t, h, 1)
 		if len(r.Entries) != 0 || r.Told == 0 {
@@ -37,7 +38,7 @@ func TestCountsAreExchanged(t *testing.T) {
 		now := int64(r.Told / 1000)
 		f := ratelimit.Fleet{Edges: 2}
 		for range 3 { // past half of a fair share
-			shared.TakeAmong(ratelimit.Accounts, id, ratelimit.Limit{PerMinute: 10}, f, now)
+			wasmhost.Take(worker, ratelimit.Accounts, id, ratelimit.Limit{PerMinute: 10}, f, now)
 		}
 		h.Tick()
 		call, r = reports(t, h, 2)
@@ -48,10 +49,10 @@ func TestCountsAreExchanged(t *testing.T) {
 		others.Slots[now%60] = 6
 		h.answer(call, fleet.Answer{Edges: 2, Entries: []fleet.Entry{{ID: id, Others: others}}}.Append(nil))
 		f.Millis = uint32(r.Told)
-		if got := shared.TakeAmong(ratelimit.Accounts, id, ratelimit.Limit{PerMinute: 10}, f, now); !got.OK || got.Remaining != 0 {
+		if got := wasmhost.Take(worker, ratelimit.Accounts, id, ratelimit.Limit{PerMinute: 10}, f, now); !got.OK || got.Remaining != 0 {
 			t.Fatalf("3 here and 6 elsewhere: %+v", got)
 		}
-		if got := shared.TakeAmong(ratelimit.Accounts, id, ratelimit.Limit{PerMinute: 10}, f, now); got.OK || got.RetryAfter < 1 {
+		if got := wasmhost.Take(worker, ratelimit.Accounts, id, ratelimit.Limit{PerMinute: 10}, f, now); got.OK || got.RetryAfter < 1 {
 			t.Fatalf("one more: %+v", got)
 		}
 	})
@@ -85,7 +86,7 @@ func TestReportsUnderWay(t *testing.T) {
 			h.Tick()
 		}
 		_, r := reports(t, h, 1)
-		wasmhost.Shared{}.TakeAmong(ratelimit.Accounts, ratelimit.AccountID(1, 0), ratelimit.Limit{PerMinute: 1}, ratelimit.Fleet{Edges: 2}, int64(r.Told/1000))
+		wasmhost.Take(new(windows.Counter), ratelimit.Accounts, ratelimit.AccountID(1, 0), ratelimit.Limit{PerMinute: 1}, ratelimit.Fleet{Edges: 2}, int64(r.Told/1000))
 		for range 3 {
 			h.Tick()
 		}

@@ -4,85 +4,54 @@ import (
 	"encoding/binary"
 
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
+	"sluice.dev/sluice/filters/counter"
 	"sluice.dev/sluice/filters/fleet"
 	"sluice.dev/sluice/filters/ratelimit"
 )
 
-// maxTries bounds how often one of several workers competes for one value.
+// maxTries bounds how often the list of hot windows is competed for.
 const maxTries = 16
 
-// TakeAmong counts one request in the window of id; see
-// ratelimit.Window.TakeAmong. A window that becomes hot is put on the list that
-// Hot returns. When other workers win each time it writes over their count: one
-// request too few is counted, where waiting on would hold up this worker.
-func (s Shared) TakeAmong(k ratelimit.Kind, id ratelimit.ID, l ratelimit.Limit, f ratelimit.Fleet, now int64) ratelimit.Result {
-	var r ratelimit.Result
-	for try := range maxTries {
-		key, w, cas := window(k, id, now)
-		r = w.TakeAmong(l, f, now)
-		if !r.OK {
-			return r // nothing changed that matters
-		}
-		hot := w.Hot(l, f, now)
-		if try == maxTries-1 {
-			cas = 0
-		}
-		if set(key, w, cas) != nil {
-			continue
-		}
-		if hot {
-			addHot(key)
-		}
-		break
-	}
-	return r
-}
-
-// GiveBack takes back what has just been counted in the window of id.
-func (Shared) GiveBack(k ratelimit.Kind, id ratelimit.ID, now int64) {
-	for range maxTries {
-		key, w, cas := window(k, id, now)
-		if w.Total() == 0 { // it lost its place meanwhile
-			return
-		}
-		w.GiveBack()
-		if set(key, w, cas) == nil {
-			return
-		}
-	}
-}
+// windows are the windows in shared data; it implements counter.Store.
+type windows struct{}
 
 // windowKey is the key of the window that is asked for or set; one for the VM,
 // since it would go to the heap.
 var windowKey fleet.Place
 
-// set replaces the window in a place, if it is as it was at cas; 0: in any case.
-func set(p fleet.Place, w ratelimit.Window, cas uint32) error {
+// Get reads a window into the one room for it.
+func (windows) Get(p fleet.Place) (ratelimit.Window, uint32) {
 	windowKey = p
-	return proxywasm.SetSharedData(text(windowKey[:]), w, cas)
+	b, version, err := sharedData(text(windowKey[:]), windowRoom[:])
+	if err != nil {
+		return nil, 0
+	}
+	return b, version
 }
 
-// window finds the window of id, or the best place for a new one. The window
-// stays until the next call.
-func window(k ratelimit.Kind, id ratelimit.ID, now int64) (key fleet.Place, w ratelimit.Window, cas uint32) {
-	least := ^uint32(0)
-	for n := range ratelimit.Probes {
-		place := ratelimit.Place(k, id, n)
-		windowKey = place
-		b, c, err := sharedData(text(windowKey[:]), windowRoom[:])
-		got := ratelimit.Window(b)
-		if err == nil && got.Is(id) {
-			return place, got, c
-		}
-		if err != nil || got.Free(now) {
-			return place, ratelimit.New(id), c
-		}
-		if got.Total() < least {
-			key, cas, least = place, c, got.Total()
-		}
-	}
-	return key, ratelimit.New(id), cas
+// Set writes a window.
+func (windows) Set(p fleet.Place, w ratelimit.Window, version uint32) bool {
+	windowKey = p
+	return proxywasm.SetSharedData(text(windowKey[:]), w, version) == nil
 }
+
+// Take counts one request in the window of id; see counter.Counter.Take. A window
+// that becomes hot is put on the list that Hot returns.
+func Take(c *counter.Counter, k ratelimit.Kind, id ratelimit.ID, l ratelimit.Limit, f ratelimit.Fleet, now int64) ratelimit.Result {
+	r, at, hot := c.Take(windows{}, k, id, l, f, now)
+	if hot {
+		addHot(at)
+	}
+	return r
+}
+
+// GiveBack takes back what has just been counted in the window of id.
+func GiveBack(c *counter.Counter, k ratelimit.Kind, id ratelimit.ID, now int64) {
+	c.GiveBack(windows{}, k, id, now)
+}
+
+// SetOthers puts what other edges have counted behind the window of id.
+func (Shared) SetOthers(id ratelimit.ID, o ratelimit.Others) { counter.SetOthers(windows{}, id, o) }
 
 // The hot windows and how it stands with the fleet are in shared data too: the
 // workers and keysync tell each other by them.
@@ -134,16 +103,6 @@ func (Shared) Window(p fleet.Place) ratelimit.Window {
 		return w
 	}
 	return nil
-}
-
-// SetOthers puts what other edges have counted behind the window of id.
-func (Shared) SetOthers(id ratelimit.ID, o ratelimit.Others) {
-	for range maxTries {
-		key, w, cas := window(ratelimit.KindOf(id), id, o.Newest)
-		if set(key, w.WithOthers(o), cas) == nil {
-			return
-		}
-	}
 }
 
 // SetFleet says how it stands with the fleet.
