@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -52,21 +53,29 @@ func TestKeyCommands(t *testing.T) {
 	}
 }
 
-// An account's own limit fills, answers 429 and names the time to wait.
-func TestFullWindow(t *testing.T) {
-	t.Parallel()
-	s := theStack(t)
-	status, out, errs := sluice(t, s.cli(), "account", "create", "--name", "small", "--plan", "local", "--output", "json")
+// limited makes an account with a limit of its own, and returns a key of it that
+// the edge accepts.
+func (s *stack) limited(t *testing.T, name string, perMinute int) (key string) {
+	t.Helper()
+	status, out, errs := sluice(t, s.cli(), "account", "create", "--name", name, "--plan", "local", "--output", "json")
 	if status != 0 {
 		t.Fatal(status, errs)
 	}
 	account := intoText[struct{ ID string }](t, out).ID
-	if status, _, errs = sluice(t, s.cli(), "limit", "set", "--account", account, "--class", "default", "--per-minute", "20"); status != 0 {
+	if status, _, errs = sluice(t, s.cli(), "limit", "set", "--account", account, "--class", "default", "--per-minute", strconv.Itoa(perMinute)); status != 0 {
 		t.Fatal(status, errs)
 	}
 	_, out, _ = sluice(t, s.cli(), "key", "create", "--account", account, "--name", "k", "--scope", "streams:read", "--output", "json")
-	key := intoText[struct{ Key string }](t, out).Key
+	key = intoText[struct{ Key string }](t, out).Key
 	s.accepted(t, key)
+	return key
+}
+
+// An account's own limit fills, answers 429 and names the time to wait.
+func TestFullWindow(t *testing.T) {
+	t.Parallel()
+	s := theStack(t)
+	key := s.limited(t, "small", 20)
 	last := int64(20)
 	for {
 		r := call(t, http.MethodGet, s.url("/v1/streams"), key, nil)
