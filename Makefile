@@ -21,6 +21,9 @@ GOLANGCI         := .sluice/tools/golangci-lint-$(GOLANGCI_VERSION)
 VULN_VERSION     := v1.3.0
 GOVULNCHECK      := .sluice/tools/govulncheck-$(VULN_VERSION)
 
+# What is compiled in one checkout is good for another.
+export GOFLAGS := $(strip -trimpath $(GOFLAGS))
+
 # What tests of the whole need to know; they start everything themselves.
 TEST_ENV = SLUICE_BIN=$(OUT)/bin/sluice SLUICE_WASM_DIR=$(OUT)/wasm SLUICE_ENVOY="$$($(BIN)/provision envoy)" \
            SLUICE_MEDIA_ENGINE="$$($(BIN)/provision engine)" SLUICE_FFMPEG="$$($(BIN)/provision ffmpeg)"
@@ -35,7 +38,7 @@ up: filters build ## set up and run everything in the foreground; Ctrl-C stops i
 	@exec $(BIN)/attend $(BIN)/sluice up
 
 test: filters build ## run all tests: unit, filters, Postgres, real-Envoy end to end
-	@$(TEST_ENV) $(BIN)/withpg $(GO) test -timeout 15m $(PKG)
+	@$(TEST_ENV) $(BIN)/withpg $(GO) test -parallel 3 -timeout 15m $(PKG)
 
 check: lint generate test race vuln ## format, lint, generate, test, race, known vulnerabilities; fail on a dirty tree
 	@test -z "$$(git status --porcelain)" || { echo "check: the tree is dirty:" >&2; git status --short >&2; exit 1; }

@@ -9,7 +9,7 @@ func settings(port int, ephemeral bool) []string {
 		"port=" + strconv.Itoa(port),
 		"listen_addresses=127.0.0.1",
 		"unix_socket_directories=", // loopback TCP only: no path that could be too long or shared
-		"max_connections=200",
+		"max_connections=400",
 		"shared_buffers=256MB",
 		"max_wal_size=2GB",
 		"checkpoint_completion_target=0.9",

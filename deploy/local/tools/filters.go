@@ -7,9 +7,12 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sort"
 	"strings"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // module is the import path of the checkout.
@@ -42,12 +45,17 @@ func BuildFilters(ctx context.Context, cfg Config, tc Toolchain) error {
 	if err != nil {
 		return err
 	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(runtime.NumCPU()) // each takes one for most of its time
 	for _, name := range programs {
-		if err := buildFilter(ctx, cfg, tc, name); err != nil {
-			return fmt.Errorf("filter %s: %w", name, err)
-		}
+		g.Go(func() error {
+			if err := buildFilter(ctx, cfg, tc, name); err != nil {
+				return fmt.Errorf("filter %s: %w", name, err)
+			}
+			return nil
+		})
 	}
-	return nil
+	return g.Wait()
 }
 
 // Programs lists the filters: the folders right below filters/ that hold a
@@ -85,7 +93,7 @@ func buildFilter(ctx context.Context, cfg Config, tc Toolchain, name string) err
 	}
 	out := filepath.Join(WasmDir(cfg.Root), name+".wasm")
 	stamp := filepath.Join(WasmDir(cfg.Root), name+".inputs")
-	if have, err := os.ReadFile(stamp); err == nil && string(have) == sum && exists(out) {
+	if have, err := os.ReadFile(stamp); err == nil && string(have) == sum && exists(out) && exists(unguarded(cfg.Root, name)) {
 		return nil
 	}
 	cfg.say("building filters/%s", name)
