@@ -6,10 +6,15 @@
 // catches it and asks here what becomes of the request (deploy/local/tools/guard.go).
 //
 // What no frame can catch still ends the VM, and with it the requests of its
-// worker: a stack that is used up, or no memory for what the host returns.
+// worker: a stack that is used up, or no memory for what the host returns. So does
+// a crash after which the VM is not worth keeping.
 package guard
 
-import "github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
+import (
+	"runtime"
+
+	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
+)
 
 // phase says which callback has crashed.
 type phase int32
@@ -34,6 +39,10 @@ const (
 // has none.
 const patience = 8
 
+// maxHeap is the heap, in bytes, from which on a crash ends the VM: memory that
+// it took is never given back. The build bounds it at twice that.
+const maxHeap = 128 << 20
+
 // inRow counts the crashes since a request went well.
 var inRow int
 
@@ -54,7 +63,9 @@ func Well() { inRow = 0 }
 // 503, to which Envoy adds the envelope and the headers as it does to answers of
 // its own, or is cut off where its answer has begun.
 func crashed(in phase) verdict {
-	if inRow++; inRow > patience {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	if inRow++; inRow > patience || m.HeapSys > maxHeap {
 		return giveUp
 	}
 	if counter.defined {

@@ -164,3 +164,19 @@ func TestPanicsInARowReplaceTheVM(t *testing.T) {
 		t.Errorf("%d VMs were replaced, want 1", n)
 	}
 }
+
+// A stack that is used up is no panic, and memory is never given back: both end
+// the VM.
+func TestWhatEndsTheVM(t *testing.T) {
+	t.Parallel()
+	for _, how := range []string{"stack", "memory"} {
+		v := panicking(t)
+		before := v.hits.Load()
+		if res, _, _ := v.crash(t, "request "+how); res == nil || res.StatusCode != 503 || v.hits.Load() != before {
+			t.Errorf("%s: %v, %d requests passed", how, res, v.hits.Load()-before)
+		}
+		if n := v.reloads(t, "edge"); n != 1 {
+			t.Errorf("%s: %d VMs were replaced, want 1", how, n)
+		}
+	}
+}

@@ -122,16 +122,17 @@ func compile(ctx context.Context, cfg Config, tc Toolchain, pkg, out, unguarded 
 		return err
 	}
 	defer func() { _ = os.RemoveAll(tmp) }()
-	raw, text := filepath.Join(tmp, "raw.wasm"), filepath.Join(tmp, "guarded.wat")
+	raw := filepath.Join(tmp, "raw.wasm")
 	argv := append([]string{tc.TinyGo.Binary, "build", "-o", raw, "-target=" + tc.TinyGo.Target}, buildFlags...)
 	if _, err := run(ctx, command{argv: append(argv, "./"+pkg), dir: cfg.Root, env: tc.TinyGo.Env}); err != nil {
 		return err
 	}
-	if err := guard(ctx, tc, raw, text); err != nil {
+	bounded, text, err := rewrite(ctx, tc, raw)
+	if err != nil {
 		return err
 	}
 	ready := []struct{ from, made, to string }{
-		{raw, filepath.Join(tmp, "unguarded.wasm"), unguarded}, {text, filepath.Join(tmp, "guarded.wasm"), out},
+		{bounded, filepath.Join(tmp, "unguarded.wasm"), unguarded}, {text, filepath.Join(tmp, "guarded.wasm"), out},
 	}
 	for _, p := range ready {
 		if err := optimise(ctx, tc, p.from, p.made); err != nil {
@@ -149,20 +150,28 @@ func compile(ctx context.Context, cfg Config, tc Toolchain, pkg, out, unguarded 
 	return nil
 }
 
-// guard writes the text of a program with its guards.
-func guard(ctx context.Context, tc Toolchain, program, text string) error {
-	if _, err := run(ctx, command{argv: slices.Concat([]string{tc.WasmOpt}, wasmFeatures, []string{"-S", program, "-o", text})}); err != nil {
-		return err
+// rewrite writes the text of a program with a bound for its memory, and with its
+// guards as well, and returns both files.
+func rewrite(ctx context.Context, tc Toolchain, program string) (bounded, guarded string, err error) {
+	bounded, guarded = program+".wat", program+".guarded.wat"
+	if _, err := run(ctx, command{argv: slices.Concat([]string{tc.WasmOpt}, wasmFeatures, []string{"-S", program, "-o", bounded})}); err != nil {
+		return "", "", err
 	}
-	plain, err := os.ReadFile(text)
+	raw, err := os.ReadFile(bounded)
 	if err != nil {
-		return err
+		return "", "", err
 	}
-	guarded, err := Guard(string(plain))
-	if err != nil {
-		return err
+	text, err := Bound(string(raw))
+	if err == nil {
+		err = os.WriteFile(bounded, []byte(text), 0o644)
 	}
-	return os.WriteFile(text, []byte(guarded), 0o644)
+	if err == nil {
+		text, err = Guard(text)
+	}
+	if err == nil {
+		err = os.WriteFile(guarded, []byte(text), 0o644)
+	}
+	return bounded, guarded, err
 }
 
 // optimise runs wasm-opt, and checks what it made.

@@ -40,11 +40,24 @@ var guarded = []callback{
 }
 
 var (
-	errGuard = errors.New("guard: the program is not as expected")
+	errGuard = errors.New("the text of the program is not as expected")
 	// stackPointer is the first global of what wasm-ld links with --stack-first.
 	stackPointer = regexp.MustCompile(`(?m)^ \(global (\$\S+) \(mut i32\) \(i32\.const \d+\)\)$`)
 	trap         = regexp.MustCompile(`(?m)^( *)\(unreachable\)`)
+	memory       = regexp.MustCompile(`(?m)^ \(memory (\$\S+) (\d+)\)$`)
 )
+
+// maxPages is how much memory a filter may have, in pages of 64 KiB: 256 MiB. By
+// itself V8 would give it 4 GiB, in each worker.
+const maxPages = 4096
+
+// Bound gives a program, as the text that wasm-opt prints, a bound for its memory.
+func Bound(program string) (string, error) {
+	if len(memory.FindAllString(program, -1)) != 1 {
+		return "", errGuard
+	}
+	return memory.ReplaceAllString(program, fmt.Sprintf(" (memory $1 $2 %d)", maxPages)), nil
+}
 
 // Guard rewrites a program, as the text that wasm-opt prints, so that a panic
 // costs one request (filters/guard): each trap becomes an exception, and each

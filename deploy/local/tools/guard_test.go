@@ -9,7 +9,7 @@ import (
 // program is the text of a module as wasm-opt prints it, with these exports.
 func program(global string, exports ...string) string {
 	var b strings.Builder
-	b.WriteString("(module\n (type $a (func (param i32)))\n " + global + "\n (data $d (i32.const 0) \" (unreachable)\")\n (export \"memory\" (memory $0))\n")
+	b.WriteString("(module\n (type $a (func (param i32)))\n " + global + "\n (memory $memory 9)\n (data $d (i32.const 0) \" (unreachable)\")\n (export \"memory\" (memory $0))\n")
 	for _, name := range exports {
 		b.WriteString(" (export \"" + name + "\" (func $" + name + "))\n")
 	}
@@ -73,6 +73,18 @@ func TestGuardRefusesWhatItDoesNotKnow(t *testing.T) {
 	} {
 		if _, err := Guard(text); !errors.Is(err, errGuard) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestBound(t *testing.T) {
+	got, err := Bound(program(stackGlobal))
+	if err != nil || !strings.Contains(got, "\n (memory $memory 9 4096)\n") {
+		t.Errorf("%v\n%s", err, got)
+	}
+	for _, memories := range []string{"", " (memory $memory 9)\n (memory $other 9)\n", " (memory $memory 9 10)\n"} {
+		if _, err := Bound("(module\n" + memories + ")\n"); !errors.Is(err, errGuard) {
+			t.Errorf("%q: %v", memories, err)
 		}
 	}
 }

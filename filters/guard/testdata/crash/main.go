@@ -99,9 +99,24 @@ func crash(how string) {
 		some[len(how)] = 1
 	case "divide":
 		some[0] = len(how) / zero
+	case "stack":
+		some[0] = endless(len(how))
+	case "memory":
+		for n := 1 << 20; ; n *= 2 {
+			hoard = append(hoard, make([]byte, n))
+		}
 	case "type":
 		_ = any(how).(types.HttpContext).OnHttpRequestHeaders(0, true)
 	}
+}
+
+// hoard is what is never let go.
+var hoard [][]byte
+
+//go:noinline
+func endless(n int) int {
+	local := [64]int{n}
+	return endless(n+1) + local[n%64]
 }
 
 func (r *request) OnHttpRequestHeaders(int, bool) types.Action {
