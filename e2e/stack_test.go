@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/url"
 	"os"
 	"os/exec"
@@ -23,6 +22,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"sluice.dev/sluice/e2e/freeport"
 )
 
 // patience bounds every wait for something that must happen.
@@ -220,17 +220,12 @@ func database(t testing.TB) string {
 	return u.String()
 }
 
-// freeAddrs holds n ports at once, so that they differ, and gives them up.
+// freeAddrs are n addresses for processes to be started.
 func freeAddrs(t testing.TB, n int) []string {
 	t.Helper()
-	var addrs []string
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		addrs = append(addrs, l.Addr().String())
+	addrs, err := freeport.Addrs(n)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return addrs
 }

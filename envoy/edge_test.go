@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"sluice.dev/sluice/e2e/freeport"
 )
 
 // patience bounds waits on a foreign process; nothing depends on its length.
@@ -208,11 +209,11 @@ func TestNewEdgeNamesWhatIsMissing(t *testing.T) {
 
 func mustFreeAddr(t *testing.T) string {
 	t.Helper()
-	addr, err := freeAddr()
+	addrs, err := freeport.Addrs(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return addr
+	return addrs[0]
 }
 
 // testWriter sends log lines to the test's log.

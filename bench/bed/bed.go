@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"sluice.dev/sluice/bench/load"
+	"sluice.dev/sluice/e2e/freeport"
 )
 
 // Bed is everything that runs during a measurement.
@@ -45,7 +46,7 @@ func Start(ctx context.Context) (*Bed, error) {
 }
 
 func (b *Bed) up(ctx context.Context) error {
-	addrs, err := load.FreeAddrs(2)
+	addrs, err := freeport.Addrs(2)
 	if err != nil {
 		return err
 	}

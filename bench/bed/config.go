@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"strings"
 
-	"sluice.dev/sluice/bench/load"
+	"sluice.dev/sluice/e2e/freeport"
 )
 
 // Object is a JSON Object of Envoy's configuration.
@@ -165,7 +165,7 @@ func Redirect(cluster Object, addr string) (was string) {
 // Static starts an Envoy of its own with the configuration c, whose filters' programs
 // are in dir. It may not be ready.
 func (b *Bed) Static(name string, c *Config, dir string) (*Subject, error) {
-	addrs, err := load.FreeAddrs(1)
+	addrs, err := freeport.Addrs(1)
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"syscall"
 
-	"sluice.dev/sluice/bench/load"
+	"sluice.dev/sluice/e2e/freeport"
 )
 
 // pins is the folder with the pinned versions of other gateways.
@@ -62,7 +62,7 @@ func (o other) begin(model string) (s *subject, stop func(), err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	addrs, err := load.FreeAddrs(1)
+	addrs, err := freeport.Addrs(1)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"sluice.dev/sluice/bench/bed"
 	"sluice.dev/sluice/bench/load"
+	"sluice.dev/sluice/e2e/freeport"
 )
 
 // counted is an Envoy under Valgrind's callgrind. Instructions do not depend on
@@ -67,7 +68,7 @@ func count(b *bed.Bed, requests int, list []toCount) error {
 }
 
 func (c *counted) start(b *bed.Bed, s toCount) error {
-	addrs, err := load.FreeAddrs(1)
+	addrs, err := freeport.Addrs(1)
 	if err != nil {
 		return err
 	}

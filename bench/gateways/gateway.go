@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"sluice.dev/sluice/bench/bed"
-	"sluice.dev/sluice/bench/load"
+	"sluice.dev/sluice/e2e/freeport"
 )
 
 // gateway is a public gateway, and how to make it check what it can of a request.
@@ -32,7 +32,7 @@ func (g gateway) start(b *bed.Bed) (*bed.Subject, error) {
 	if err != nil {
 		return nil, err
 	}
-	addrs, err := load.FreeAddrs(1)
+	addrs, err := freeport.Addrs(1)
 	if err != nil {
 		return nil, err
 	}

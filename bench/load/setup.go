@@ -1,7 +1,6 @@
 package load
 
 import (
-	"net"
 	"time"
 )
 
@@ -16,18 +15,4 @@ func Until(f func() error) error {
 		}
 	}
 	return err
-}
-
-// FreeAddrs holds n loopback ports at once, so that they differ, and gives them up.
-func FreeAddrs(n int) ([]string, error) {
-	var addrs []string
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		defer l.Close()
-		addrs = append(addrs, l.Addr().String())
-	}
-	return addrs, nil
 }

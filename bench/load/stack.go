@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"sluice.dev/sluice/e2e/freeport"
 )
 
 // addresses are the variables of the addresses that a stack listens on.
@@ -32,7 +34,7 @@ func NewStack(extra map[string]string) (*Stack, error) {
 			return nil, fmt.Errorf("%s is not set: run `make bench`", name)
 		}
 	}
-	addrs, err := FreeAddrs(len(addresses))
+	addrs, err := freeport.Addrs(len(addresses))
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/bench/load"
+	"sluice.dev/sluice/e2e/freeport"
 )
 
 var web = &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
@@ -203,7 +204,7 @@ func (b *bed) routes(ctx context.Context, changes int) error {
 
 // starts measures an edge that starts with nothing, and again with what it saved.
 func (b *bed) starts() error {
-	addrs, err := load.FreeAddrs(4)
+	addrs, err := freeport.Addrs(4)
 	if err != nil {
 		return err
 	}

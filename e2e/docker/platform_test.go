@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -17,6 +16,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sluice.dev/sluice/e2e/freeport"
 )
 
 // project names the containers of a run.
@@ -60,24 +61,13 @@ func compose(t testing.TB, env []string, args ...string) error {
 	return nil
 }
 
-// freePorts gives the balancer three ports of this machine.
-func freePorts(t testing.TB) (addrs []string) {
-	t.Helper()
-	for range 3 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		addrs = append(addrs, l.Addr().String())
-	}
-	return addrs
-}
-
 // start brings everything up, and down at the end of the test.
 func start(t *testing.T) platform {
 	t.Helper()
-	addrs := freePorts(t)
+	addrs, err := freeport.Addrs(3) // for the balancer
+	if err != nil {
+		t.Fatal(err)
+	}
 	env := []string{"SLUICE_GATEWAY_PORT=" + addrs[0], "SLUICE_RUNTIME_PORT=" + addrs[1], "SLUICE_ADMIN_PORT=" + addrs[2],
 		"SLUICE_PUBLIC_URL=http://" + addrs[0], "SLUICE_EDGE_CONCURRENCY=1"}
 	down := func() error { return compose(t, env, "down", "--volumes", "--timeout", "20") }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sluice.dev/sluice/e2e/freeport"
 	"sluice.dev/sluice/envoy/doorman"
 )
 
@@ -34,12 +35,11 @@ func open(t *testing.T) (*doorman.Doorman, string) {
 
 func freeAddr(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	addrs, err := freeport.Addrs(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().String()
+	return addrs[0]
 }
 
 func TestEveryRequestIsRefusedInTheEnvelope(t *testing.T) {

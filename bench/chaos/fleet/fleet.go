@@ -19,6 +19,7 @@ import (
 	"sync"
 
 	"sluice.dev/sluice/bench/chaos/audit"
+	"sluice.dev/sluice/e2e/freeport"
 )
 
 // Config says what is run.
@@ -90,7 +91,7 @@ func listens() []string {
 func Start(ctx context.Context, c Config) (*Fleet, error) {
 	f := &Fleet{Config: c, addrs: map[string]string{}, processes: map[string]*process{}, wires: newWires(), kills: map[string][]audit.Span{}}
 	names := listens()
-	addrs, err := freeAddrs(len(names))
+	addrs, err := freeport.Addrs(len(names))
 	if err != nil {
 		return nil, err
 	}

@@ -191,24 +191,6 @@ func TestKin(t *testing.T) {
 	_ = cmd.Wait() // its status says only that there was no line
 }
 
-func TestFreeAddresses(t *testing.T) {
-	t.Parallel()
-	addrs, err := freeAddrs(20)
-	if err != nil || len(addrs) != 20 {
-		t.Fatal(addrs, err)
-	}
-	seen := map[string]bool{}
-	for _, a := range addrs {
-		if seen[a] || !strings.HasPrefix(a, "127.0.0.1:") {
-			t.Error(a)
-		}
-		seen[a] = true
-	}
-	if names := listens(); len(names) < 80 {
-		t.Errorf("%d addresses", len(names))
-	}
-}
-
 // What an edge could not hear of is known from what was broken.
 func TestOutages(t *testing.T) {
 	t.Parallel()

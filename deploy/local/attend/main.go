@@ -42,15 +42,15 @@ func run(argv []string) (int, error) {
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
-	go watch(os.Getppid(), ticker.C, signals)
+	parent := os.Getppid()
+	go watch(parent, catchesInterrupt(parentStatus(parent)), ticker.C, signals)
 	return foreground.Run(argv, os.Environ(), signals)
 }
 
 // watch sends one SIGINT when the parent has died, or has been interrupted: make
-// catches SIGINT until it receives it. A parent that never caught it is only
-// watched for its death.
-func watch(parent int, ticks <-chan time.Time, signals chan<- os.Signal) {
-	caught := catchesInterrupt(parentStatus(parent))
+// catches SIGINT until it receives it. A parent that did not catch it at first,
+// before the command was started, is only watched for its death.
+func watch(parent int, caught bool, ticks <-chan time.Time, signals chan<- os.Signal) {
 	for range ticks {
 		status := parentStatus(parent)
 		if os.Getppid() != parent || (caught && !catchesInterrupt(status)) {

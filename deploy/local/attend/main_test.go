@@ -89,7 +89,7 @@ func TestWatchSendsOneInterrupt(t *testing.T) {
 	t.Parallel()
 	ticks, signals := make(chan time.Time, 1), make(chan os.Signal, 2)
 	ticks <- time.Time{}
-	watch(os.Getppid()+1, ticks, signals) // not our parent: as if it had died
+	watch(os.Getppid()+1, false, ticks, signals) // not our parent: as if it had died
 	if sig := <-signals; sig != syscall.SIGINT || len(signals) != 0 {
 		t.Fatalf("sent %v and %d more", sig, len(signals))
 	}

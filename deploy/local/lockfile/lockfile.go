@@ -78,5 +78,12 @@ func holder(f *os.File) int {
 	return pid
 }
 
-// Release gives the lock up. Releasing twice is harmless.
-func (l *Lock) Release() { _ = l.file.Close() }
+// Release gives the lock up. Releasing twice is harmless. Closing the file alone
+// would leave the lock with a child that has been forked and has not begun its
+// program yet.
+func (l *Lock) Release() {
+	if c, err := l.file.SyscallConn(); err == nil {
+		_ = c.Control(func(fd uintptr) { _ = syscall.Flock(int(fd), syscall.LOCK_UN) })
+	}
+	_ = l.file.Close()
+}
