@@ -45,8 +45,8 @@ func (c *Counter) Take(s Store, k ratelimit.Kind, id ratelimit.ID, l ratelimit.L
 			continue
 		}
 		isHot = w.Hot(l, f, now)
-		if put(s, at, w, version, try == maxTries-1) {
-			c.recent.wrote(id, at, w, now)
+		if put(s, at, w, version) || try == maxTries-1 && s.Set(at, w, 0) {
+			c.recent.wrote(id, at, w, now, read)
 			return r, at, isHot
 		}
 		if !read {
@@ -65,7 +65,7 @@ func (c *Counter) GiveBack(s Store, k ratelimit.Kind, id ratelimit.ID, now int64
 			return
 		}
 		w.GiveBack()
-		if put(s, at, w, version, false) {
+		if put(s, at, w, version) {
 			return
 		}
 	}
@@ -75,7 +75,7 @@ func (c *Counter) GiveBack(s Store, k ratelimit.Kind, id ratelimit.ID, now int64
 func SetOthers(s Store, id ratelimit.ID, o ratelimit.Others) {
 	for range maxTries {
 		at, w, version := probe(s, ratelimit.KindOf(id), id, o.Newest)
-		if put(s, at, w.WithOthers(o), version, false) {
+		if put(s, at, w.WithOthers(o), version) {
 			return
 		}
 	}
@@ -110,13 +110,10 @@ func probe(s Store, k ratelimit.Kind, id ratelimit.ID, now int64) (at fleet.Plac
 	return at, ratelimit.New(id), version
 }
 
-// put writes a window to the place where version was; anyway: whatever is there.
-func put(s Store, at fleet.Place, w ratelimit.Window, version uint32, anyway bool) bool {
+// put writes a window to the place where version was.
+func put(s Store, at fleet.Place, w ratelimit.Window, version uint32) bool {
 	if version == 0 {
 		version = nobody
-	}
-	if anyway {
-		version = 0
 	}
 	return s.Set(at, w, version)
 }

@@ -57,13 +57,14 @@ func (m *memory) recall(id ratelimit.ID, now int64) *entry {
 	return e
 }
 
-// wrote remembers a window that was written.
-func (m *memory) wrote(id ratelimit.ID, at fleet.Place, w ratelimit.Window, now int64) {
+// wrote remembers a window that was written. One that had not been read is the
+// entry's own, and was guessed right.
+func (m *memory) wrote(id ratelimit.ID, at fleet.Place, w ratelimit.Window, now int64, read bool) {
 	e := m.entry(id)
-	if e.id == id && e.version != 0 && &e.value[0] == &w[0] { // the guess was right
-		m.lucky(1)
-	} else {
+	if read {
 		e.id, e.at, e.size = id, at, copy(e.value[:], w)
+	} else {
+		m.lucky(1)
 	}
 	e.version, e.second = m.next, now
 	if m.next != 0 {

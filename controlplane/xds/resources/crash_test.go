@@ -63,17 +63,17 @@ func (v *victim) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // headers.
 func crashing(t *testing.T, program string, more ...config.Route) *victim {
 	t.Helper()
-	trap := filepath.Join(t.TempDir(), "trap.wasm")
-	if err := os.WriteFile(trap, trapProgram(t), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return replaced(t, program, trap, 2, more...)
+	return replaced(t, program, trapProgram(t), 2, more...)
 }
 
-// replaced is an Envoy with another file as a program of a filter, configured in
+// replaced is an Envoy with another module as a program of a filter, configured in
 // all else as ours is.
-func replaced(t *testing.T, program, by string, workers int, more ...config.Route) *victim {
+func replaced(t *testing.T, program string, module []byte, workers int, more ...config.Route) *victim {
 	t.Helper()
+	by := filepath.Join(t.TempDir(), "other.wasm")
+	if err := os.WriteFile(by, module, 0o644); err != nil {
+		t.Fatal(err)
+	}
 	v := &victim{arrived: make(chan struct{}, 100), release: make(chan struct{})}
 	product := httptest.NewServer(v)
 	t.Cleanup(product.Close)

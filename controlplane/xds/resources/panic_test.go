@@ -18,23 +18,27 @@ import (
 )
 
 // panicProgram is filters/guard/testdata/crash, built as the filters are.
-var panicProgram = sync.OnceValues(func() (string, error) {
+var panicProgram = sync.OnceValues(func() ([]byte, error) {
 	root, err := filepath.Abs("../../..")
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	cfg := tools.Config{Root: root, Envoy: os.Getenv("SLUICE_ENVOY"), Path: os.Getenv("PATH"), Progress: os.Stderr}
 	ctx := context.Background() // shared by the tests
 	tc, err := tools.Provision(ctx, cfg)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	dir, err := os.MkdirTemp("", "sluice-crash-")
 	if err != nil {
-		return "", err
+		return nil, err
 	}
+	defer os.RemoveAll(dir)
 	out := filepath.Join(dir, "crash.wasm")
-	return out, tools.Compile(ctx, cfg, tc, "filters/guard/testdata/crash", out)
+	if err := tools.Compile(ctx, cfg, tc, "filters/guard/testdata/crash", out, ""); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(out)
 })
 
 // panicking is an Envoy with one worker whose edge filter panics where a request's X-Crash says.

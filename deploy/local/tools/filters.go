@@ -97,7 +97,7 @@ func buildFilter(ctx context.Context, cfg Config, tc Toolchain, name string) err
 		return nil
 	}
 	cfg.say("building filters/%s", name)
-	if err := compile(ctx, cfg, tc, "filters/"+name, out, unguarded(cfg.Root, name)); err != nil {
+	if err := Compile(ctx, cfg, tc, "filters/"+name, out, unguarded(cfg.Root, name)); err != nil {
 		return err
 	}
 	return os.WriteFile(stamp, []byte(sum), 0o644)
@@ -108,15 +108,10 @@ func unguarded(root, name string) string {
 	return filepath.Join(WasmDir(root), "unguarded", name+".wasm")
 }
 
-// Compile makes a filter of the main package in folder pkg of the checkout, as
-// BuildFilters does.
-func Compile(ctx context.Context, cfg Config, tc Toolchain, pkg, out string) error {
-	return compile(ctx, cfg, tc, pkg, out, out+".unguarded")
-}
-
-// compile builds, optimises, guards and checks one filter. What it is without
-// guards is for hosts that know no exceptions.
-func compile(ctx context.Context, cfg Config, tc Toolchain, pkg, out, unguarded string) error {
+// Compile makes a filter of the main package in folder pkg of the checkout: it
+// builds, guards, optimises and checks it. What it is without its guards, for
+// hosts that know no exceptions, goes to unguarded; empty: nowhere.
+func Compile(ctx context.Context, cfg Config, tc Toolchain, pkg, out, unguarded string) error {
 	tmp, err := os.MkdirTemp(filepath.Dir(out), "tmp-")
 	if err != nil {
 		return err
@@ -131,8 +126,10 @@ func compile(ctx context.Context, cfg Config, tc Toolchain, pkg, out, unguarded 
 	if err != nil {
 		return err
 	}
-	ready := []struct{ from, made, to string }{
-		{bounded, filepath.Join(tmp, "unguarded.wasm"), unguarded}, {text, filepath.Join(tmp, "guarded.wasm"), out},
+	type step struct{ from, made, to string }
+	ready := []step{{text, filepath.Join(tmp, "guarded.wasm"), out}}
+	if unguarded != "" {
+		ready = append(ready, step{bounded, filepath.Join(tmp, "unguarded.wasm"), unguarded})
 	}
 	for _, p := range ready {
 		if err := optimise(ctx, tc, p.from, p.made); err != nil {
