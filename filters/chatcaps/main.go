@@ -48,4 +48,6 @@ func (p *plugin) OnPluginStart(size int) types.OnPluginStartStatus {
 }
 
 // NewHttpContext is called for each request on the chat route.
-func (p *plugin) NewHttpContext(uint32) types.HttpContext { return &request{plugin: p} }
+func (p *plugin) NewHttpContext(context uint32) types.HttpContext {
+	return &request{plugin: p, context: context}
+}

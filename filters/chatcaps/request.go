@@ -15,10 +15,14 @@ import (
 // wrong ends it: a body that was not checked never goes on.
 type request struct {
 	types.DefaultHttpContext
-	plugin *plugin
-	size   int  // bytes of the body that Envoy holds
-	over   bool // decided
+	plugin  *plugin
+	context uint32 // Envoy's number of it
+	size    int    // bytes of the body that Envoy holds
+	over    bool   // decided
 }
+
+// OnHttpStreamDone is where the request ends.
+func (r *request) OnHttpStreamDone() { guard.Ended(r.context) }
 
 // OnHttpRequestHeaders holds the headers until the body is there. What the
 // headers alone condemn is answered without waiting for it.
@@ -66,7 +70,6 @@ func (r *request) decide() types.Action {
 	// The header goes on: the runtime does the same again, to no effect.
 	strip := wasmhost.Header(caps.StripHeader) == "1"
 	capped, report, bad := caps.Apply(nil, body, caps.Options{StripTools: strip})
-	guard.Well()
 	if bad != nil {
 		return r.answer(bad)
 	}

@@ -81,7 +81,9 @@ func (g *gauge) add(m proxywasm.MetricGauge, now int64) {
 }
 
 // NewHttpContext is called for each request.
-func (p *plugin) NewHttpContext(uint32) types.HttpContext { return &request{plugin: p} }
+func (p *plugin) NewHttpContext(context uint32) types.HttpContext {
+	return &request{plugin: p, context: context}
+}
 
 // env is what the gate needs of the host.
 type env struct {

@@ -16,28 +16,20 @@ import (
 // request is one request on its way through the filter.
 type request struct {
 	types.DefaultHttpContext
-	plugin *plugin
-	rate   ratelimit.Result
-	body   body
-	sale   *sale // nil: not paid for
-	began  int64 // unix seconds
+	plugin  *plugin
+	context uint32 // Envoy's number of it
+	rate    ratelimit.Result
+	body    body
+	sale    *sale // nil: not paid for
+	began   int64 // unix seconds
 	// answered: by the filter itself, in place of the route.
 	answered bool
-	// crashed: a callback has begun and has not ended. One that crashes never does.
-	crashed bool
-	usage   usage
+	usage    usage
 }
 
 // OnHttpRequestHeaders lets the request pass, with our identity header in place
 // of any that the client sent, or answers it.
 func (r *request) OnHttpRequestHeaders(_ int, end bool) types.Action {
-	r.crashed = true
-	action := r.judge(end)
-	r.crashed = false
-	return action
-}
-
-func (r *request) judge(end bool) types.Action {
 	at := time.Now()
 	now := r.plugin.env.begin(at)
 	v := gate.Check(r.plugin.policy, wasmhost.RouteName(), &r.plugin.env, now)
@@ -113,8 +105,6 @@ func (r *request) send(status uint32, headers [][2]string, body []byte) {
 // OnHttpResponseHeaders puts the rate headers on every response, Envoy's own
 // included. A response to a request that the filter never saw has none to put.
 func (r *request) OnHttpResponseHeaders(int, bool) types.Action {
-	before := r.crashed // then this is the answer to that
-	r.crashed = true
 	if r.rate.Limit > 0 || r.rate.Reset > 0 {
 		wasmhost.SetRateHeaders(r.rate, r.began)
 	}
@@ -122,7 +112,5 @@ func (r *request) OnHttpResponseHeaders(int, bool) types.Action {
 		wasmhost.SetWindowHeader()
 	}
 	r.usage.answered()
-	action := r.settle()
-	r.crashed = before
-	return action
+	return r.settle()
 }

@@ -142,20 +142,22 @@ func (r *request) owe(how string) {
 	owed.add(x402.ClaimsPath + "/" + r.sale.claim + how)
 }
 
-// OnHttpStreamDone counts the request, and settles with a payer who went away
-// while the product was at work: else leaving in time would make everything free.
-// Nobody pays for the 503 that a crash of ours has cost.
+// OnHttpStreamDone counts the request, and ends its sale.
 func (r *request) OnHttpStreamDone() {
 	r.usage.done()
-	if r.sale != nil && r.sale.stage == granted {
-		if r.crashed {
-			r.release()
-		} else {
-			r.owe("/settle")
-		}
-	}
-	if !r.crashed {
-		guard.Well()
+	r.leave(guard.Ended(r.context))
+}
+
+// leave settles with a payer who went away while the product was at work: else
+// leaving in time would make everything free. Nobody pays for the 503 that a crash
+// of ours has cost.
+func (r *request) leave(crashed bool) {
+	switch {
+	case r.sale == nil || r.sale.stage != granted:
+	case crashed:
+		r.release()
+	default:
+		r.owe("/settle")
 	}
 }
 

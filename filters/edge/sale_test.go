@@ -202,8 +202,8 @@ func TestACrashIsNotPaidFor(t *testing.T) {
 	}{{true, "/release"}, {false, "/settle"}} {
 		owed = debts{}
 		t.Cleanup(func() { owed = debts{} })
-		r := request{sale: &sale{stage: granted, claim: "clm_1"}, crashed: c.crashed}
-		r.OnHttpStreamDone()
+		r := request{sale: &sale{stage: granted, claim: "clm_1"}}
+		r.leave(c.crashed)
 		if want := x402.ClaimsPath + "/clm_1" + c.want; !slices.Equal(owed.paths, []string{want}) {
 			t.Errorf("crashed %v: owed %q, want %q", c.crashed, owed.paths, want)
 		}

@@ -12,6 +12,7 @@ package guard
 
 import (
 	"runtime"
+	"slices"
 
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
 )
@@ -23,6 +24,7 @@ const (
 	outside  phase = iota // none of a request: a tick, or the end of one
 	request               // the request has not reached its product, or not as a whole
 	response              // the same with its answer, and the client
+	call                  // a request waits for the answer to a call, which comes to the plugin
 )
 
 // verdict is what the frame does, in place of what the callback did not return.
@@ -35,7 +37,7 @@ const (
 )
 
 // patience is how many crashes the VM may have with no request in between that
-// went well. After more it is its state that is broken, not a request: a new VM
+// ended well. After more it is its state that is broken, not a request: a new VM
 // has none.
 const patience = 8
 
@@ -43,8 +45,14 @@ const patience = 8
 // it took is never given back. The build bounds it at twice that.
 const maxHeap = 128 << 20
 
-// inRow counts the crashes since a request went well.
+// inRow counts the crashes since a request ended well.
 var inRow int
+
+// broken are the requests that have crashed and not ended.
+var broken []uint32
+
+// maxBroken bounds them: none is left out by a VM that is well.
+const maxBroken = 256
 
 var counter struct {
 	proxywasm.MetricCounter
@@ -56,16 +64,24 @@ func Define(metric string) {
 	counter.MetricCounter, counter.defined = proxywasm.DefineCounterMetric(metric), true
 }
 
-// Well says that a request was judged without a crash.
-func Well() { inRow = 0 }
+// Ended is called by a filter when the request of a context has ended, and reports
+// whether one of its callbacks has crashed.
+func Ended(context uint32) (hasCrashed bool) {
+	if i := slices.Index(broken, context); i >= 0 {
+		broken = slices.Delete(broken, i, i+1)
+		return true
+	}
+	inRow = 0
+	return false
+}
 
-// crashed ends the request whose callback has crashed. It never passes: it gets
+// crashed ends the request whose callback, in a context, has crashed. It never passes: it gets
 // 503, to which Envoy adds the envelope and the headers as it does to answers of
 // its own, or is cut off where its answer has begun.
-func crashed(in phase) verdict {
+func crashed(in phase, context uint32) verdict {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	if inRow++; inRow > patience || m.HeapSys > maxHeap {
+	if inRow++; inRow > patience || m.HeapSys > maxHeap || len(broken) == maxBroken {
 		return giveUp
 	}
 	if counter.defined {
@@ -74,6 +90,9 @@ func crashed(in phase) verdict {
 	if in == outside {
 		proxywasm.LogCritical("crashed outside of a request")
 		return stop
+	}
+	if in != call && !slices.Contains(broken, context) {
+		broken = append(broken, context)
 	}
 	id, _ := proxywasm.GetHttpRequestHeader("x-request-id")
 	proxywasm.LogCritical("crashed in request " + id)

@@ -17,6 +17,7 @@ type crashing struct {
 	types.DefaultPluginContext
 	types.DefaultHttpContext
 	phase    phase
+	context  uint32
 	verdicts []verdict
 }
 
@@ -31,14 +32,14 @@ func (c *crashing) NewHttpContext(uint32) types.HttpContext      { return c }
 func (c *crashing) OnHttpRequestHeaders(int, bool) types.Action  { return c.crash() }
 func (c *crashing) OnHttpResponseHeaders(int, bool) types.Action { return types.ActionContinue }
 func (c *crashing) crash() types.Action {
-	v := crashed(c.phase)
+	v := crashed(c.phase, c.context)
 	c.verdicts = append(c.verdicts, v)
 	return types.Action(max(v, 0))
 }
 
 func host(t *testing.T, c *crashing) proxytest.HostEmulator {
 	t.Helper()
-	inRow = 0
+	inRow, broken = 0, nil
 	h, reset := proxytest.NewHostEmulator(proxytest.NewEmulatorOption().WithVMContext(c))
 	t.Cleanup(reset)
 	if h.StartVM() != types.OnVMStartStatusOK || h.StartPlugin() != types.OnPluginStartStatusOK {
@@ -54,7 +55,7 @@ func TestCrashed(t *testing.T) {
 		name   string
 		phase  phase
 		status uint32 // 0: no answer
-	}{{"request", request, 503}, {"answer", response, 503}, {"tick", outside, 0}} {
+	}{{"request", request, 503}, {"answer", response, 503}, {"answer to a call", call, 503}, {"tick", outside, 0}} {
 		t.Run(c.name, func(t *testing.T) {
 			f := &crashing{phase: c.phase}
 			h := host(t, f)
@@ -98,13 +99,44 @@ func TestPatience(t *testing.T) {
 				t.Fatalf("crash %d in a row: %v", n+1, v)
 			}
 		}
-		Well()
+		Ended(7)
 	}
 	for range patience {
 		crash()
 	}
 	if v := crash(); v != giveUp {
 		t.Errorf("crash %d in a row: %v, want giveUp", patience+1, v)
+	}
+}
+
+// A request that has crashed, once or more, does not end well, nor does it begin the
+// count anew; the next one of its number does.
+func TestEnded(t *testing.T) {
+	f := &crashing{phase: request, context: 7}
+	h := host(t, f)
+	for range 2 {
+		h.CallOnRequestHeaders(h.InitializeHttpContext(), nil, true)
+	}
+	if !Ended(7) || inRow != 2 {
+		t.Errorf("ended well, %d crashes in a row", inRow)
+	}
+	if Ended(7) || inRow != 0 || len(broken) != 0 {
+		t.Errorf("still said to have crashed, %d in a row, broken %v", inRow, broken)
+	}
+}
+
+// A VM whose requests crash and never end is given up too: what it remembers of
+// them has a bound.
+func TestBrokenRequestsAreBounded(t *testing.T) {
+	f := &crashing{phase: request}
+	h := host(t, f)
+	for n := range maxBroken + 1 {
+		f.context = uint32(n)
+		h.CallOnRequestHeaders(h.InitializeHttpContext(), nil, true)
+		Ended(1 << 30) // another goes well
+	}
+	if v := f.verdicts; v[maxBroken-1] != stop || v[maxBroken] != giveUp || len(broken) != maxBroken {
+		t.Errorf("%v, %v, %d remembered", v[maxBroken-1], v[maxBroken], len(broken))
 	}
 }
 

@@ -226,10 +226,12 @@ func TestOutages(t *testing.T) {
 func TestStop(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	log, err := os.Create(filepath.Join(dir, "log"))
+	out, log, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer out.Close()
+	defer log.Close()
 	ended := filepath.Join(dir, "ended")
 	f := &Fleet{processes: map[string]*process{}, wires: newWires()}
 	for _, name := range []string{"controlplane-1", "worker-1", "edge-1"} {
@@ -240,12 +242,12 @@ func TestStop(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		if text, err := os.ReadFile(log.Name()); err == nil && strings.Count(string(text), "\n") == 3 {
-			break // each has set its trap
-		}
-		if time.Now().After(end) {
-			t.Fatal("they do not start")
+	if err := out.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	for lines, n := bufio.NewReader(out), 0; n < 3; n++ { // each has set its trap
+		if _, err := lines.ReadString('\n'); err != nil {
+			t.Fatalf("%d have started: %v", n, err)
 		}
 	}
 	if err := f.Stop(); err != nil {

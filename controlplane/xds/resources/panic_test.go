@@ -33,7 +33,7 @@ var panicProgram = sync.OnceValues(func() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	out := filepath.Join(dir, "crash.wasm")
 	if err := tools.Compile(ctx, cfg, tc, "filters/guard/testdata/crash", out, ""); err != nil {
 		return nil, err
@@ -155,17 +155,19 @@ func TestPanicsLeaveNothingBehind(t *testing.T) {
 	}
 }
 
-// A VM in which nothing goes well any more is replaced.
+// A VM in which no request ends well any more is replaced, wherever they crash.
 func TestPanicsInARowReplaceTheVM(t *testing.T) {
 	t.Parallel()
-	v := panicking(t)
-	for n := range 9 {
-		if res, _, _ := v.crash(t, "request nil"); res == nil || res.StatusCode != 503 {
-			t.Fatalf("crash %d: %v", n, res)
+	for _, where := range []string{"request", "upload", "answer"} {
+		v := panicking(t)
+		for n := range 9 {
+			if res, _, _ := v.crash(t, where+" nil"); res == nil || res.StatusCode != 503 {
+				t.Fatalf("%s, crash %d: %v", where, n, res)
+			}
 		}
-	}
-	if n := v.reloads(t, "edge"); n != 1 {
-		t.Errorf("%d VMs were replaced, want 1", n)
+		if n := v.reloads(t, "edge"); n != 1 {
+			t.Errorf("%s: %d VMs were replaced, want 1", where, n)
+		}
 	}
 }
 

@@ -13,7 +13,8 @@ const (
 	guardCrashed = "sluice_guard_crashed"
 )
 
-// callback is one of those by which Envoy calls a filter (proxy-wasm 0.2).
+// callback is one of those by which Envoy calls a filter (proxy-wasm 0.2). Their
+// first parameter is the context.
 type callback struct {
 	name   string
 	params int  // words
@@ -31,7 +32,7 @@ var guarded = []callback{
 	{"proxy_on_response_headers", 3, true, 2},
 	{"proxy_on_response_body", 3, true, 2},
 	{"proxy_on_response_trailers", 2, true, 2},
-	{"proxy_on_http_call_response", 5, false, 1},
+	{"proxy_on_http_call_response", 5, false, 3},
 	{"proxy_on_queue_ready", 2, false, 0},
 	{"proxy_on_tick", 1, false, 0},
 	{"proxy_on_log", 1, false, 0},
@@ -115,7 +116,7 @@ const frameText = ` (func $guarded_NAMEPARAMSRESULT
    (catch_all
     (global.set STACK (local.get $stack))
     (i32.store (call FRAMES) (local.get $frames))
-    (local.set $verdict (call CRASHED (i32.const PHASE)))
+    (local.set $verdict (call CRASHED (i32.const PHASE) (local.get $0)))
     (if (i32.lt_s (local.get $verdict) (i32.const 0)) (then (unreachable)))
     VALUE)))
 `

@@ -39,20 +39,20 @@ func (p *plugin) OnTick() {
 	}
 }
 
-func (p *plugin) NewHttpContext(uint32) types.HttpContext { return &request{plugin: p} }
+func (p *plugin) NewHttpContext(context uint32) types.HttpContext {
+	return &request{plugin: p, context: context}
+}
 
 type request struct {
 	types.DefaultHttpContext
 	plugin     *plugin
+	context    uint32
 	where, how string
 	kept       [][]byte // what the collector must not take
-	crashed    bool     // in a callback that has not ended
 }
 
 // in crashes if this is where, with frames on the stack that hold pointers.
 func (r *request) in(where string) {
-	before := r.crashed
-	r.crashed = true
 	mine := make([]byte, 64)
 	for i := range mine {
 		mine[i] = byte(len(where))
@@ -66,7 +66,6 @@ func (r *request) in(where string) {
 			_ = proxywasm.SendHttpResponse(500, nil, nil, -1) // memory was taken that is in use
 		}
 	}
-	r.crashed = before
 }
 
 //go:noinline
@@ -160,7 +159,5 @@ func (r *request) OnHttpResponseBody(int, bool) types.Action {
 
 func (r *request) OnHttpStreamDone() {
 	r.in("done")
-	if !r.crashed {
-		guard.Well()
-	}
+	guard.Ended(r.context)
 }
