@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -222,4 +223,15 @@ type testWriter struct{ t *testing.T }
 func (w testWriter) Write(p []byte) (int, error) {
 	w.t.Logf("%s", strings.TrimRight(string(p), "\n"))
 	return len(p), nil
+}
+
+// Why a filter has panicked is printed as information: it is in the log at any level.
+func TestWhatFiltersPrintIsLogged(t *testing.T) {
+	t.Parallel()
+	for level, want := range map[string]string{"error": "wasm:info", "warning": "wasm:info", "info": "wasm:info", "debug": "wasm:debug", "trace": "wasm:trace"} {
+		args := (&Edge{cfg: EdgeConfig{LogLevel: level}}).args("bootstrap.yaml")
+		if i := slices.Index(args, "--component-log-level"); i < 0 || args[i+1] != want {
+			t.Errorf("%s: %v, want %s", level, args, want)
+		}
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -93,9 +94,11 @@ func TestPanicCostsOneRequest(t *testing.T) {
 		if v.hits.Load() != before {
 			t.Errorf("%s: the request passed", how)
 		}
+		v.logged(t, "crashed in request "+body.Error.RequestID)
 		recovered(t, v.addr, "/v1/health")
 		crashes++
 	}
+	v.logged(t, "panic: as it was told")
 	for _, c := range []struct {
 		where  string
 		status int // 0: broken off
@@ -120,6 +123,22 @@ func TestPanicCostsOneRequest(t *testing.T) {
 	}
 	if n := v.stat(t, "wasm.edge.vm_reload_success"); n != 0 {
 		t.Errorf("%d VMs were replaced", n)
+	}
+}
+
+// logged waits until Envoy's log has a line with text.
+func (v *victim) logged(t *testing.T, text string) {
+	t.Helper()
+	tick := time.NewTicker(10 * time.Millisecond) // a file gives no signal
+	defer tick.Stop()
+	for end := time.Now().Add(20 * time.Second); ; <-tick.C {
+		log, err := os.ReadFile(filepath.Join(v.home, "log"))
+		if err != nil || time.Now().After(end) {
+			t.Fatalf("the log has no %q: %v", text, err)
+		}
+		if strings.Contains(string(log), text) {
+			return
+		}
 	}
 }
 

@@ -23,12 +23,18 @@ func running(t *testing.T, config string, workers ...int) string {
 	return addr
 }
 
-// started is running, with where Envoy writes its access log, and the process.
+// started is running, with where Envoy writes its access log, and the process. Its
+// other log, with what filters print, is in the file log beside its configuration.
 func started(t *testing.T, config string, out io.Writer, workers int) (addr string, cmd *exec.Cmd) {
 	t.Helper()
 	admin := filepath.Join(filepath.Dir(config), "admin")
-	cmd = exec.Command(os.Getenv("SLUICE_ENVOY"), "--config-path", config, "--admin-address-path", admin, "--concurrency", fmt.Sprint(workers), "--log-level", "error", "--disable-hot-restart")
-	cmd.Dir, cmd.Stdout, cmd.Stderr = filepath.Dir(config), out, os.Stderr
+	cmd = exec.Command(os.Getenv("SLUICE_ENVOY"), "--config-path", config, "--admin-address-path", admin, "--concurrency", fmt.Sprint(workers), "--log-level", "error",
+		"--component-log-level", "wasm:info", "--disable-hot-restart")
+	log, err := os.Create(filepath.Join(filepath.Dir(config), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Dir, cmd.Stdout, cmd.Stderr = filepath.Dir(config), out, io.MultiWriter(os.Stderr, log)
 	if err := cmd.Start(); err != nil {
 		t.Fatalf("%v: run `make test`, which sets SLUICE_ENVOY", err)
 	}
