@@ -15,10 +15,11 @@ const module = "sluice.dev/sluice/"
 var arrows = map[string][]string{
 	"filters":      {"filters"},
 	"migrations":   {"migrations"},
-	"envoy":        {"envoy", "filters"},                                // the doorman answers with the envelope
-	"controlplane": {"controlplane", "filters", "migrations", "deploy"}, // the default document is deploy's
-	"workers":      {"workers", "controlplane", "filters"},
-	"runtime":      {"runtime", "controlplane", "filters"},
+	"platform":     {"platform", "filters", "migrations"},
+	"envoy":        {"envoy", "platform", "filters"},                                // the doorman answers with the envelope
+	"controlplane": {"controlplane", "platform", "filters", "migrations", "deploy"}, // the default document is deploy's
+	"workers":      {"workers", "controlplane", "platform", "filters"},
+	"runtime":      {"runtime", "controlplane", "platform", "filters"},
 	"deploy":       {"deploy", "envoy"},
 	"e2e":          {"e2e"},
 	"docs":         {"docs"},
