@@ -43,13 +43,13 @@ func Errorf(c decision.Code, format string, args ...any) *Error {
 	return &Error{Code: c, Message: fmt.Sprintf(format, args...)}
 }
 
-// Invalid returns an invalid_request error that lists details, or nil when
-// there are none, so that a validator can end with it.
+// Invalid returns an invalid_request error that lists details, bounded, or nil
+// when there are none, so that a validator can end with it.
 func Invalid(details []decision.Detail) error {
 	if len(details) == 0 {
 		return nil
 	}
-	return &Error{Code: decision.InvalidRequest, Details: details}
+	return &Error{Code: decision.InvalidRequest, Details: decision.Bounded(details)}
 }
 
 // ErrorCode returns the code of err: empty for nil, decision.Internal for an

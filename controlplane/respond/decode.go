@@ -1,7 +1,6 @@
 package respond
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,22 +11,21 @@ import (
 	"strings"
 
 	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/filters/caps/jsonscan"
 	"sluice.dev/sluice/filters/decision"
 )
 
 // DefaultBodyLimit bounds a JSON body of ours, in bytes.
 const DefaultBodyLimit = 1 << 20
 
-// maxDepth bounds the nesting of a JSON body.
-const maxDepth = 64
-
 // Decode reads r's body as one JSON object into the struct that v points to.
 //
 // It fails with unsupported_media_type when the content type is given and is
 // not JSON, with request_too_large above limit bytes (0: DefaultBodyLimit), and
-// with invalid_request when the body is not one JSON object, holds a name twice,
-// is nested too deeply, has fields that v does not have, or values of the wrong
-// type: every such field at once.
+// with invalid_request when the body is not one JSON object, holds a name twice or
+// text that is no UTF-8, is nested too deeply, has fields that v does not have, or
+// values of the wrong type: every such field at once, decision.MaxDetails at most.
+// It costs what Unmarshal does, and twice the body for reading it.
 func Decode(w http.ResponseWriter, r *http.Request, limit int64, v any) error {
 	raw, err := ReadJSON(w, r, limit)
 	if err != nil {
@@ -63,55 +61,37 @@ func ReadBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 	return raw, nil
 }
 
-// Unmarshal is Decode for bytes already read.
+// Unmarshal is Decode for bytes already read. It takes time linear in raw, as
+// CheckJSON does, and the memory of CheckJSON and of encoding/json for v.
 func Unmarshal(raw []byte, v any) error {
-	details := checkNames(raw)
-	if len(details) > 0 {
-		return controlplane.Invalid(details)
+	into := reflect.ValueOf(v).Elem()
+	details, valid := check(raw, into.Type())
+	if !valid {
+		return controlplane.Invalid(bounded(details))
 	}
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &fields); err != nil || fields == nil {
+	root := jsonscan.Root(raw)
+	if root.Kind(raw) != jsonscan.Object {
 		return &controlplane.Error{Code: decision.InvalidRequest, Message: "The request body is not a JSON object.",
 			Details: []decision.Detail{{Field: "body", Issue: "is not a JSON object", Expected: "object"}}}
 	}
-	return controlplane.Invalid(assign(fields, reflect.ValueOf(v).Elem()))
+	return controlplane.Invalid(bounded(assign(raw, root, into, details)))
 }
 
 // assign sets each field by itself, so that one bad value does not hide the next.
-func assign(fields map[string]json.RawMessage, dst reflect.Value) []decision.Detail {
-	var details []decision.Detail
-	targets := fieldsByName(dst)
-	for _, name := range sortedKeys(fields) {
-		f, ok := targets[name]
+// It adds to details.
+func assign(raw []byte, root jsonscan.Value, into reflect.Value, details []decision.Detail) []decision.Detail {
+	fields := shapeOf(into.Type()).fields
+	for m := jsonscan.Members(raw, root); m.Step() && len(details) <= decision.MaxDetails; {
+		name := jsonscan.Append(nil, m.Name)
+		f, ok := fields[string(name)]
 		if !ok {
-			details = append(details, decision.Detail{Field: name, Issue: "is not a known field"})
-			continue
+			continue // check has said so
 		}
-		dec := json.NewDecoder(bytes.NewReader(fields[name]))
-		dec.DisallowUnknownFields()
-		if err := dec.Decode(f.Addr().Interface()); err != nil {
-			details = append(details, valueDetail(name, f.Type(), err))
+		if err := json.Unmarshal(raw[m.From:m.To], into.FieldByIndex(f.index).Addr().Interface()); err != nil {
+			details = append(details, valueDetail(string(name), f.typ, err))
 		}
 	}
 	return details
-}
-
-func fieldsByName(dst reflect.Value) map[string]reflect.Value {
-	m := map[string]reflect.Value{}
-	for i := range dst.NumField() {
-		f := dst.Type().Field(i)
-		if f.Anonymous {
-			for k, v := range fieldsByName(dst.Field(i)) {
-				m[k] = v
-			}
-			continue
-		}
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if name != "-" && name != "" {
-			m[name] = dst.Field(i)
-		}
-	}
-	return m
 }
 
 func valueDetail(name string, t reflect.Type, err error) decision.Detail {
@@ -120,9 +100,6 @@ func valueDetail(name string, t reflect.Type, err error) decision.Detail {
 			name += "." + e.Field
 		}
 		return decision.Detail{Field: name, Issue: "has the wrong type: " + e.Value, Expected: typeName(e.Type)}
-	}
-	if s, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-		return decision.Detail{Field: name + "." + strings.Trim(s, `"`), Issue: "is not a known field"}
 	}
 	return decision.Detail{Field: name, Issue: "is not valid", Expected: typeName(t)}
 }

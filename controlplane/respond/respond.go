@@ -4,6 +4,7 @@
 package respond
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"log/slog"
@@ -52,7 +53,7 @@ type body struct {
 	Docs    string            `json:"documentation_url"`
 }
 
-// Error writes err as the envelope. The text of an error that is not a
+// Error writes err as the envelope, in MaxError bytes at most. The text of an error that is not a
 // controlplane.Error goes to the log only.
 func (a Adapter) Error(w http.ResponseWriter, r *http.Request, err error) {
 	e, ok := errors.AsType[*controlplane.Error](err)
@@ -83,7 +84,33 @@ func (a Adapter) Error(w http.ResponseWriter, r *http.Request, err error) {
 	if status == 0 {
 		status = http.StatusInternalServerError
 	}
-	JSON(w, status, envelope{body{info.Code, message, e.Details, id, decision.DocsURL(a.DocsBase, info.Code)}})
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(encoded(body{info.Code, message, decision.Bounded(e.Details), id, decision.DocsURL(a.DocsBase, info.Code)})) // the client is gone otherwise
+}
+
+// MaxError bounds the answer of an error, in bytes.
+const MaxError = 16 << 10
+
+// maxMessage bounds the message of an answer, in bytes.
+const maxMessage = 1000
+
+// encoded is b in its envelope, in MaxError bytes at most: what JSON must escape
+// can be six times as long, and then the last details are left out.
+func encoded(b body) []byte {
+	b.Message = decision.Cut(b.Message, maxMessage)
+	for {
+		var out bytes.Buffer
+		enc := json.NewEncoder(&out)
+		enc.SetEscapeHTML(false)
+		if err := enc.Encode(envelope{b}); err != nil {
+			slog.Error("write response", "cause", err)
+		}
+		if out.Len() <= MaxError || len(b.Details) < 2 {
+			return out.Bytes()
+		}
+		b.Details = append(b.Details[:(len(b.Details)-1)/2], decision.More)
+	}
 }
 
 // unstorable reports whether the database has refused a text of the caller's for a

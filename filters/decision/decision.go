@@ -1,12 +1,5 @@
 package decision
 
-// Detail names one bad field (spec, "Errors": details[]).
-type Detail struct {
-	Field    string `json:"field"`
-	Issue    string `json:"issue"`
-	Expected string `json:"expected,omitempty"`
-}
-
 // Decision is the outcome of a check. The zero value lets the request pass.
 type Decision struct {
 	Code       Code // empty: pass
