@@ -134,11 +134,11 @@ func mount(r chi.Router, list []Routes) {
 	}
 }
 
-// router answers what no route matches with the envelope, and survives a
-// handler that panics.
+// router answers what no route matches with the envelope, survives a handler that
+// panics, and refuses addresses that are no text.
 func (c Config) router() *chi.Mux {
 	r := chi.NewRouter()
-	r.Use(c.recoverer, audit.Middleware(identity.ClientAddress))
+	r.Use(c.recoverer, c.Respond.Text, audit.Middleware(identity.ClientAddress))
 	r.NotFound(c.Respond.NotFound)
 	r.MethodNotAllowed(func(w http.ResponseWriter, q *http.Request) {
 		for _, m := range []string{"DELETE", "GET", "PATCH", "POST", "PUT"} {

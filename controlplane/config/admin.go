@@ -71,7 +71,7 @@ func (a Admin) get(w http.ResponseWriter, r *http.Request) error {
 	respond.JSON(w, http.StatusOK, struct {
 		Version
 		Warnings []decision.Detail `json:"warnings,omitempty"`
-	}{v, append(v.Document.Faults(), more...)})
+	}{v, decision.Bounded(append(v.Document.Faults(), more...))})
 	return nil
 }
 
@@ -165,7 +165,7 @@ func (a Admin) store(ctx context.Context, author, note string, edit func(Version
 	if err != nil {
 		return PutResult{}, err
 	}
-	return PutResult{Version: v.Number, Changes: append([]Change{}, changes...), Warnings: warnings}, nil
+	return PutResult{Version: v.Number, Changes: append([]Change{}, changes...), Warnings: decision.Bounded(warnings)}, nil
 }
 
 // judge fails with every fault that d brings with it. Faults that before had, in

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"slices"
 	"strings"
@@ -63,11 +64,24 @@ func (v *validator) itself(i int, r Route) []string {
 	}
 	v.nameForm(f+".name", r.Name)
 	v.route(f, r)
-	at := spots(r)
+	at := v.spotsOf(r)
 	if len(v.details) == before {
 		v.now[r.Name] = checked{r, at}
 	}
 	return at
+}
+
+// spotsOf returns the spots of r, unless there are too many of them.
+func (v *validator) spotsOf(r Route) []string {
+	before := v.spots
+	v.spots += max(1, len(r.Hosts)) * max(1, len(r.Matches()))
+	if v.spots <= maxSpots {
+		return spots(r)
+	}
+	if before <= maxSpots {
+		v.add("routes", "have too many hosts and methods", fmt.Sprintf("at most %d pairs in all", maxSpots))
+	}
+	return nil
 }
 
 // overlaps finds routes of which one can never be reached, because another
@@ -91,7 +105,7 @@ func (v *validator) overlaps(list []Route, spots [][]string) {
 
 // spots are texts of which two routes have one in common when some request
 // matches both and nothing says which goes first: a pair of host and method with
-// the listener, the shape of the path and the headers. "" stands for hosts and methods that
+// the sum of the listener, the shape of the path and the headers. "" stands for hosts and methods that
 // no other route names. A path that is none has no spot.
 func spots(r Route) (all []string) {
 	p, err := ParsePath(r.Path)
@@ -105,7 +119,8 @@ func spots(r Route) (all []string) {
 	if len(methods) == 0 {
 		methods = []string{""}
 	}
-	rest := strings.Join([]string{r.ListenerName(), p.Regexp(), r.headerText()}, "\x00")
+	sum := sha256.Sum256([]byte(strings.Join([]string{r.ListenerName(), p.Regexp(), r.headerText()}, "\x00")))
+	rest := string(sum[:])
 	for _, h := range hosts {
 		for _, m := range methods {
 			all = append(all, strings.Join([]string{strings.ToLower(h), m, rest}, "\x00"))

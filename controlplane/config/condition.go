@@ -22,13 +22,14 @@ var (
 
 // condition checks what a route asks of hosts and headers.
 func (v *validator) condition(f string, r Route) {
-	v.atMost(f+".hosts", len(r.Hosts), maxHosts)
-	for i, h := range r.Hosts {
+	for i, h := range v.within(f+".hosts", r.Hosts, maxHosts) {
 		if !hostPattern.MatchString(h) || slices.Contains(r.Hosts[:i], h) {
 			v.add(fmt.Sprintf("%s.hosts[%d]", f, i), "is not a host, or is given twice", "such as api.example.com or *.example.com, in small letters and without a port")
 		}
 	}
-	v.atMost(f+".headers", len(r.Headers), maxHeaders)
+	if !v.atMost(f+".headers", len(r.Headers), maxHeaders) {
+		return
+	}
 	for i, h := range r.Headers {
 		v.headerMatch(fmt.Sprintf("%s.headers[%d]", f, i), h)
 	}
@@ -53,6 +54,9 @@ func (v *validator) headerMatch(f string, h HeaderMatch) {
 	}
 	if said > 1 {
 		v.add(f+".value", "does not stand alone", "one of value, prefix, regex and absent")
+	}
+	if len(h.Regex) > maxValueBytes {
+		return
 	}
 	if _, err := regexp.Compile(h.Regex); err != nil {
 		v.add(f+".regex", "is not a regular expression", "RE2")

@@ -69,7 +69,9 @@ func (d Document) issuers(own string, n Numbers) ([]policy.Issuer, error) {
 }
 
 func (v *validator) issuers(list []Issuer, known map[string]bool) {
-	v.atMost("issuers", len(list), policy.MaxIssuers-1)
+	if !v.atMost("issuers", len(list), policy.MaxIssuers-1) {
+		return
+	}
 	seen := map[string]bool{}
 	for i, is := range list {
 		f := fmt.Sprintf("issuers[%d]", i)
@@ -112,7 +114,9 @@ func (v *validator) word(field, s string) {
 }
 
 func (v *validator) scopeMap(f string, m map[string][]string, known map[string]bool) {
-	v.atMost(f, len(m), policy.MaxGrants)
+	if !v.atMost(f, len(m), policy.MaxGrants) {
+		return
+	}
 	wildcards := map[string]bool{}
 	for s := range known {
 		for _, g := range scopes.Grantors(s) {
@@ -120,7 +124,7 @@ func (v *validator) scopeMap(f string, m map[string][]string, known map[string]b
 		}
 	}
 	for _, value := range sorted(m) {
-		for i, s := range m[value] {
+		for i, s := range v.within(f+"."+value, m[value], maxScopes) {
 			if s == scopes.Admin || !wildcards[s] || slices.Contains(m[value][:i], s) {
 				v.add(fmt.Sprintf("%s.%s[%d]", f, value, i), "is not a scope that another issuer can grant, or is given twice", "a name from scopes, or resource:*")
 			}

@@ -11,6 +11,7 @@ import (
 	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/controlplane/respond"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/filters/policy"
 )
 
 // MaxBytes bounds the text of a document.
@@ -32,8 +33,11 @@ type raw struct {
 }
 
 // ParseJSON reads a document from JSON. It fails with invalid_request and names
-// every field that is unknown, given twice or of the wrong type. It does not
-// judge the values: Validate does.
+// the fields that are unknown, given twice or of the wrong type, MaxDetails of
+// them at most. It does not judge the values: Validate does.
+//
+// It takes time linear in b, which it reads twice, and memory of at most 64 bytes
+// for each of b's, besides 1 MiB.
 func ParseJSON(b []byte) (Document, error) {
 	if len(b) > MaxBytes {
 		return Document{}, controlplane.Errorf(decision.TooLarge, "The document is larger than %d bytes.", MaxBytes)
@@ -41,17 +45,25 @@ func ParseJSON(b []byte) (Document, error) {
 	var r raw
 	details := faults(respond.Unmarshal(b, &r))
 	d := Document{AccessLog: r.AccessLog, AnonymousPerMinute: r.AnonymousPerMinute, TrustedProxies: r.TrustedProxies, Scopes: r.Scopes, X402: r.X402}
-	d.Issuers = elements[Issuer](r.Issuers, "issuers", &details)
-	d.Classes = elements[Class](r.Classes, "classes", &details)
-	d.Plans = elements[Plan](r.Plans, "plans", &details)
-	d.Products = elements[Product](r.Products, "products", &details)
-	d.Routes = elements[Route](r.Routes, "routes", &details)
+	d.Issuers = elements[Issuer](r.Issuers, "issuers", policy.MaxIssuers-1, &details)
+	d.Classes = elements[Class](r.Classes, "classes", maxClasses, &details)
+	d.Plans = elements[Plan](r.Plans, "plans", maxPlans, &details)
+	d.Products = elements[Product](r.Products, "products", maxProducts, &details)
+	d.Routes = elements[Route](r.Routes, "routes", policy.MaxRoutes-len(reserved), &details)
 	return d, controlplane.Invalid(details)
 }
 
-func elements[T any](list []json.RawMessage, name string, details *[]decision.Detail) []T {
+// elements reads a list of most elements at most.
+func elements[T any](list []json.RawMessage, name string, most int, details *[]decision.Detail) []T {
+	if len(list) > most {
+		*details = append(*details, decision.Detail{Field: name, Issue: "has too many elements", Expected: fmt.Sprintf("at most %d", most)})
+		return nil
+	}
 	out := make([]T, len(list))
 	for i, b := range list {
+		if len(*details) > decision.MaxDetails {
+			return nil
+		}
 		for _, f := range faults(respond.Unmarshal(b, &out[i])) {
 			f.Field = fmt.Sprintf("%s[%d].%s", name, i, f.Field)
 			*details = append(*details, f)
@@ -71,6 +83,9 @@ func faults(err error) []decision.Detail {
 // maxYAMLBytes bounds a YAML text, whose reader takes more memory than JSON's.
 const maxYAMLBytes = 2 << 20
 
+// maxExcerpt bounds what an error shows of a YAML text, in bytes.
+const maxExcerpt = 800
+
 // Source is the text of a document, for finding the line of a fault.
 type Source struct{ file *ast.File }
 
@@ -78,7 +93,9 @@ type Source struct{ file *ast.File }
 // aliases are refused: a few lines of them can stand for gigabytes. Faults are
 // reported as by ParseJSON; src is usable when only values are at fault.
 //
-// The text comes from a file that the caller chose, not from the network.
+// The text comes from a file that the caller chose, not from the network. It
+// takes what ParseJSON does, and for the YAML time linear in b and memory of at
+// most 4 KiB for each of its bytes.
 func ParseYAML(b []byte) (d Document, src Source, err error) {
 	if len(b) > maxYAMLBytes {
 		return d, src, controlplane.Errorf(decision.TooLarge, "The document is larger than %d bytes.", maxYAMLBytes)
@@ -88,7 +105,7 @@ func ParseYAML(b []byte) (d Document, src Source, err error) {
 	}
 	file, err := parser.ParseBytes(b, 0)
 	if err != nil {
-		return d, src, controlplane.Errorf(decision.InvalidRequest, "The document is not valid YAML: %s", yaml.FormatError(err, false, true))
+		return d, src, controlplane.Errorf(decision.InvalidRequest, "The document is not valid YAML: %s", decision.Cut(yaml.FormatError(err, false, true), maxExcerpt))
 	}
 	if len(file.Docs) != 1 || file.Docs[0].Body == nil {
 		return d, src, controlplane.Errorf(decision.InvalidRequest, "The file must hold one YAML document.")
@@ -98,7 +115,7 @@ func ParseYAML(b []byte) (d Document, src Source, err error) {
 	}
 	js, err := yaml.YAMLToJSON(b)
 	if err != nil {
-		return d, src, controlplane.Errorf(decision.InvalidRequest, "The document is not valid YAML: %s", yaml.FormatError(err, false, true))
+		return d, src, controlplane.Errorf(decision.InvalidRequest, "The document is not valid YAML: %s", decision.Cut(yaml.FormatError(err, false, true), maxExcerpt))
 	}
 	d, err = ParseJSON(js)
 	return d, Source{file}, err

@@ -22,6 +22,8 @@ const (
 	maxScopes   = 128 // with their wildcards: a key's record has that many bits
 	maxPerMin   = 1 << 30
 	maxProxies  = 16
+	maxMethods  = 32     // of a route
+	maxSpots    = 200000 // pairs of host and method, of all routes
 )
 
 var (
@@ -74,6 +76,7 @@ func (d Document) features() map[string]bool {
 // validator gathers faults.
 type validator struct {
 	details  []decision.Detail
+	spots    int                // how many there are by now
 	was, now map[string]checked // routes without a fault of their own, by name
 }
 
@@ -118,10 +121,21 @@ func (v *validator) nameForm(field, name string) bool {
 	return ok
 }
 
-func (v *validator) atMost(field string, n, most int) {
+// atMost reports whether a list is no longer than it may be. The elements of one
+// that is are not looked at: what a fault costs must not grow with the list.
+func (v *validator) atMost(field string, n, most int) bool {
 	if n > most {
 		v.add(field, "has too many elements", fmt.Sprintf("at most %d", most))
 	}
+	return n <= most
+}
+
+// within returns list, or nothing when it is longer than it may be.
+func (v *validator) within(field string, list []string, most int) []string {
+	if !v.atMost(field, len(list), most) {
+		return nil
+	}
+	return list
 }
 
 func (v *validator) classes(list []Class) map[string]bool {
@@ -163,7 +177,7 @@ func (v *validator) plans(list []Plan, classes, products map[string]bool) {
 			v.limit(at+".burst", l.Burst)
 		}
 		v.words(f+".features", p.Features)
-		for j, product := range p.Products {
+		for j, product := range v.within(f+".products", p.Products, maxProducts) {
 			if !products[product] || slices.Contains(p.Products[:j], product) {
 				v.add(fmt.Sprintf("%s.products[%d]", f, j), "is not a known product, or is given twice", "a name from products")
 			}

@@ -24,7 +24,9 @@ func (v *validator) products(list []Product) map[string]bool {
 		if len(p.Upstreams) == 0 {
 			v.add(f+".upstreams", "is empty", "at least one address")
 		}
-		v.atMost(f+".upstreams", len(p.Upstreams), maxUpstreams)
+		if !v.atMost(f+".upstreams", len(p.Upstreams), maxUpstreams) {
+			continue
+		}
 		for j, u := range p.Upstreams {
 			v.upstream(fmt.Sprintf("%s.upstreams[%d]", f, j), u)
 		}
@@ -143,8 +145,7 @@ func (v *validator) cors(f string, c *CORS) {
 	if c == nil {
 		return
 	}
-	v.atMost(f+".origins", len(c.Origins), 100)
-	for i, o := range c.Origins {
+	for i, o := range v.within(f+".origins", c.Origins, 100) {
 		if o != "*" && !originForm.MatchString(o) {
 			v.add(fmt.Sprintf("%s.origins[%d]", f, i), "is not an origin", "such as https://app.example.com, https://*.example.com or *")
 		}
@@ -153,8 +154,7 @@ func (v *validator) cors(f string, c *CORS) {
 		v.add(f+".credentials", "stands beside the origin *", "named origins: any page could act for its visitors")
 	}
 	for name, list := range map[string][]string{"headers": c.Headers, "expose": c.Expose} {
-		v.atMost(f+"."+name, len(list), 100)
-		for i, h := range list {
+		for i, h := range v.within(f+"."+name, list, 100) {
 			if !headerForm.MatchString(h) {
 				v.add(fmt.Sprintf("%s.%s[%d]", f, name, i), "is not the name of a header", "letters, digits and dashes")
 			}
@@ -165,8 +165,7 @@ func (v *validator) cors(f string, c *CORS) {
 
 // words checks names that nothing else defines.
 func (v *validator) words(f string, list []string) {
-	v.atMost(f, len(list), 100)
-	for i, s := range list {
+	for i, s := range v.within(f, list, 100) {
 		if !nameForm.MatchString(s) || slices.Contains(list[:i], s) {
 			v.add(fmt.Sprintf("%s[%d]", f, i), "is not a name, or is given twice", "1 to 100 of a-z, 0-9, dot, dash and underscore")
 		}

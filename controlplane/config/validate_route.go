@@ -23,7 +23,7 @@ func (v *validator) route(f string, r Route) {
 	if _, err := ParsePath(r.Path); err != nil {
 		v.add(f+".path", err.Error(), "such as /v1/streams, /v1/streams/{id} or /v1/streams/*")
 	}
-	for i, m := range r.Methods {
+	for i, m := range v.within(f+".methods", r.Methods, maxMethods) {
 		if !methodForm.MatchString(m) || m == "CONNECT" || slices.Contains(r.Methods[:i], m) {
 			v.add(fmt.Sprintf("%s.methods[%d]", f, i), "is not a method, or is given twice", "such as GET, in capitals")
 		}

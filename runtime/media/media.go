@@ -74,6 +74,7 @@ func New(c Config) http.Handler {
 	repeatable := c.joinAnswers()
 	p := newParts(c)
 	r := chi.NewRouter()
+	r.Use(c.Respond.Text)
 	r.NotFound(c.Respond.NotFound)
 	r.MethodNotAllowed(c.Respond.MethodNotAllowed)
 	r.Get("/health", c.Respond.Handle(c.health))

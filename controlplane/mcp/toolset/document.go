@@ -4,6 +4,7 @@
 package toolset
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -19,10 +20,20 @@ type object = map[string]any
 // document is an OpenAPI document of version 3.0 or 3.1.
 type document struct{ root object }
 
+// MaxDocument bounds the text of a document, in bytes.
+const MaxDocument = 8 << 20
+
 // parse reads a document from JSON or YAML.
 func parse(text []byte) (document, error) {
 	var root object
-	if err := yaml.Unmarshal(text, &root); err != nil {
+	if len(text) > MaxDocument {
+		return document{}, fmt.Errorf("read the OpenAPI document: it has more than %d bytes", MaxDocument)
+	}
+	read := yaml.Unmarshal
+	if json.Valid(text) {
+		read = json.Unmarshal
+	}
+	if err := read(text, &root); err != nil {
 		return document{}, fmt.Errorf("read the OpenAPI document: %w", err)
 	}
 	if _, ok := root["paths"].(object); !ok {
@@ -58,16 +69,21 @@ func (d document) operations() []operation {
 
 // params joins the parameters of a path with those of an operation, which win.
 func (d document) params(lists ...any) []object {
+	last := map[[2]string]int{} // by name and place
 	var all []object
 	for _, l := range lists {
 		items, _ := l.([]any)
 		for _, item := range items {
 			p := d.resolve(item)
-			all = slices.DeleteFunc(all, func(q object) bool { return q["name"] == p["name"] && q["in"] == p["in"] })
+			key := [2]string{text(p, "name"), text(p, "in")}
+			if i, ok := last[key]; ok {
+				all[i] = nil
+			}
+			last[key] = len(all)
 			all = append(all, p)
 		}
 	}
-	return all
+	return slices.DeleteFunc(all, func(p object) bool { return p == nil })
 }
 
 // maxHops bounds a chain of references, which might be a circle.

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"sluice.dev/sluice/controlplane/respond"
 	"sluice.dev/sluice/filters/decision"
 )
 
@@ -23,9 +24,19 @@ type Request struct {
 }
 
 // Request builds the request for arguments, which are a JSON object, or nothing.
-// It reports every argument that is unknown, missing from the path, or cannot be
-// written where it belongs, at once; all else is for the operation to judge.
+// It reports the arguments that are unknown, missing from the path, or cannot be
+// written where they belong, decision.MaxDetails at most; all else is for the
+// operation to judge. It takes time linear in arguments, but for sorting their
+// names, and memory of at most 128 bytes for each of theirs.
 func (t Tool) Request(arguments []byte) (Request, []decision.Detail) {
+	if len(bytes.TrimSpace(arguments)) > 0 {
+		if bad := respond.CheckJSON(arguments); len(bad) > 0 {
+			if bad[0].Field == "body" {
+				bad[0].Field = "arguments"
+			}
+			return Request{}, bad
+		}
+	}
 	given, err := decode(arguments)
 	if err != nil {
 		return Request{}, []decision.Detail{{Field: "arguments", Issue: "is not a JSON object", Expected: "an object as in inputSchema"}}
@@ -39,7 +50,12 @@ func (t Tool) Request(arguments []byte) (Request, []decision.Detail) {
 		}
 	}
 	for _, name := range sorted(given) {
-		b.refuse(name, "is not an argument of this tool", "one of inputSchema")
+		if b.refuse(name, "is not an argument of this tool", "one of inputSchema"); len(b.faults) > decision.MaxDetails {
+			break
+		}
+	}
+	if len(b.faults) > 0 {
+		return Request{}, decision.Bounded(b.faults)
 	}
 	return b.request(t)
 }

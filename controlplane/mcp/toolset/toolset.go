@@ -61,21 +61,26 @@ var nameForm = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 // From returns the tools of an OpenAPI document, in JSON or YAML, by path and
 // method. Only operations that take and give JSON, or nothing, that have an
 // operationId, and that ask for a credential become tools. It fails when text is
-// no such document, or two tools would have one name.
+// no such document, is longer than MaxDocument, or two tools would have one name.
+//
+// It takes time and memory linear in text and in the tools: a schema that all
+// operations share is written once for each of them, as agents are given it.
 func From(text []byte) ([]Tool, error) {
 	doc, err := parse(text)
 	if err != nil {
 		return nil, err
 	}
 	var tools []Tool
+	taken := map[string]bool{}
 	for _, op := range doc.operations() {
 		t, ok := doc.tool(op)
 		if !ok {
 			continue
 		}
-		if slices.ContainsFunc(tools, func(other Tool) bool { return other.Name == t.Name }) {
+		if taken[t.Name] {
 			return nil, fmt.Errorf("two operations are called %s", t.Name)
 		}
+		taken[t.Name] = true
 		tools = append(tools, t)
 	}
 	return tools, nil

@@ -82,22 +82,28 @@ func TestTheWebhooksOwnRetryPolicyWins(t *testing.T) {
 
 func TestEveryBadFieldIsNamedAtOnce(t *testing.T) {
 	t.Parallel()
-	d := parse(t, `{"name":"","type":"other","description":"`+strings.Repeat("x", 2001)+`","tags":["a","","a"],
+	for body, want := range map[string][]string{
+		`{"name":"","type":"other","description":"` + strings.Repeat("x", 2001) + `","tags":["a","","a"],
 		"schedule":{"type":"recurring","cron":"61 * * * *","timezone":"Mars","startDate":"x","endDate":"2026-13-01","executeAt":"2030-01-01T00:00:00Z"},
 		"action":{"streamId":"a b","action":"explode","settings":{"volume":"11","quality":""}},
+		"catchUpPolicy":"some","maxCatchUp":101,"overlapPolicy":"x"}`: {
+			"action.action", "action.settings.quality", "action.settings.volume", "action.streamId", "catchUpPolicy", "description",
+			"maxCatchUp", "name", "overlapPolicy", "schedule.cron", "schedule.endDate", "schedule.executeAt", "schedule.startDate",
+			"schedule.timezone", "tags[1]", "tags[2]", "type",
+		},
+		`{"name":"n","type":"custom","schedule":{"type":"recurring","cron":"@daily"},
 		"webhook":{"url":"http://10.0.0.1","headers":{"Host":"x","A":"\n"},"payload":{"eventName":1,"customData":[]},"retryPolicy":{"maxRetries":-1}},
-		"retryPolicy":{"maxRetries":11,"backoffMultiplier":0.5,"initialDelaySeconds":0},
-		"catchUpPolicy":"some","maxCatchUp":101,"overlapPolicy":"x"}`)
-	_, err := d.Complete(onlyExample)
-	want := []string{
-		"action.action", "action.settings.quality", "action.settings.volume", "action.streamId", "catchUpPolicy", "description",
-		"maxCatchUp", "name", "overlapPolicy", "retryPolicy.backoffMultiplier", "retryPolicy.initialDelaySeconds", "retryPolicy.maxRetries",
-		"schedule.cron", "schedule.endDate", "schedule.executeAt", "schedule.startDate", "schedule.timezone", "tags[1]", "tags[2]", "type",
-		"webhook.headers.A", "webhook.headers.Host", "webhook.payload.customData", "webhook.payload.eventName",
-		"webhook.retryPolicy.maxRetries", "webhook.url",
-	}
-	if got := badFields(t, err); !slices.Equal(got, want) {
-		t.Errorf("named\n%v, want\n%v", got, want)
+		"retryPolicy":{"maxRetries":11,"backoffMultiplier":0.5,"initialDelaySeconds":0}}`: {
+			"retryPolicy.backoffMultiplier", "retryPolicy.initialDelaySeconds", "retryPolicy.maxRetries",
+			"webhook.headers.A", "webhook.headers.Host", "webhook.payload.customData", "webhook.payload.eventName",
+			"webhook.retryPolicy.maxRetries", "webhook.url",
+		},
+	} {
+		d := parse(t, body)
+		_, err := d.Complete(onlyExample)
+		if got := badFields(t, err); !slices.Equal(got, want) {
+			t.Errorf("named\n%v, want\n%v", got, want)
+		}
 	}
 }
 
