@@ -95,14 +95,14 @@ func scan(row pgx.CollectableRow) (i Invoice, err error) {
 
 // Import adds invoices to an account, or replaces those with the same numbers,
 // all or none, and tells the edges if the account is blocked now or no longer.
-// It fails with invalid_request that names every bad field.
+// It fails with invalid_request that names the bad fields.
 func (s Store) Import(ctx context.Context, account string, list []Invoice) error {
 	var details []decision.Detail
 	if len(list) == 0 || len(list) > MaxImport {
 		details = append(details, decision.Detail{Field: "invoices", Issue: "has the wrong length", Expected: fmt.Sprintf("1 to %d invoices", MaxImport)})
 	}
-	for n, i := range list[:min(len(list), MaxImport)] {
-		details = append(details, i.check(fmt.Sprintf("invoices[%d]", n))...)
+	for n := 0; len(list) <= MaxImport && n < len(list) && len(details) <= decision.MaxDetails; n++ {
+		details = append(details, list[n].check(fmt.Sprintf("invoices[%d]", n))...)
 	}
 	if err := controlplane.Invalid(details); err != nil {
 		return err

@@ -73,6 +73,9 @@ func (v *validator) itself(i int, r Route) []string {
 
 // spotsOf returns the spots of r, unless there are too many of them.
 func (v *validator) spotsOf(r Route) []string {
+	if len(r.Hosts) > maxHosts || len(r.Methods) > maxMethods {
+		return nil
+	}
 	before := v.spots
 	v.spots += max(1, len(r.Hosts)) * max(1, len(r.Matches()))
 	if v.spots <= maxSpots {

@@ -36,8 +36,9 @@ type raw struct {
 // the fields that are unknown, given twice or of the wrong type, MaxDetails of
 // them at most. It does not judge the values: Validate does.
 //
-// It takes time linear in b, which it reads twice, and memory of at most 64 bytes
-// for each of b's, besides 1 MiB.
+// It takes time linear in b, which it reads twice, and, with Faults, memory of at
+// most 1 KiB for each of b's bytes: an object of few bytes is a large struct. Lists
+// are bounded, so that it is less the larger b is.
 func ParseJSON(b []byte) (Document, error) {
 	if len(b) > MaxBytes {
 		return Document{}, controlplane.Errorf(decision.TooLarge, "The document is larger than %d bytes.", MaxBytes)
@@ -93,9 +94,9 @@ type Source struct{ file *ast.File }
 // aliases are refused: a few lines of them can stand for gigabytes. Faults are
 // reported as by ParseJSON; src is usable when only values are at fault.
 //
-// The text comes from a file that the caller chose, not from the network. It
-// takes what ParseJSON does, and for the YAML time linear in b and memory of at
-// most 4 KiB for each of its bytes.
+// The text comes from a file that the caller chose, not from the network: the
+// time of the YAML library grows with the square of a line in some forms, such as
+// thousands of %, which hurts only who wrote them.
 func ParseYAML(b []byte) (d Document, src Source, err error) {
 	if len(b) > maxYAMLBytes {
 		return d, src, controlplane.Errorf(decision.TooLarge, "The document is larger than %d bytes.", maxYAMLBytes)

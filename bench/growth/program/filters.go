@@ -1,0 +1,92 @@
+package main
+
+import (
+	"encoding/base64"
+	"net/netip"
+
+	"sluice.dev/sluice/filters/allowlist"
+	"sluice.dev/sluice/filters/auth"
+	"sluice.dev/sluice/filters/caps"
+	"sluice.dev/sluice/filters/caps/jsonscan"
+	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/filters/fleet"
+	"sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/filters/jwt"
+	"sluice.dev/sluice/filters/keytable"
+	"sluice.dev/sluice/filters/meter"
+	"sluice.dev/sluice/filters/policy"
+	"sluice.dev/sluice/filters/scopes"
+	"sluice.dev/sluice/filters/wire"
+	"sluice.dev/sluice/filters/x402"
+)
+
+var secret = []byte("secret")
+
+// asked are bodies of chat requests.
+var asked = in(`{"model":"m","messages":[{"role":"user","content":"hi"}],"tools":%s}`, `{"model":"m","messages":[{"role":"user","content":%s}]}`,
+	`{"model":"m","messages":%s}`, `{"model":"m","messages":[],"stream_options":%s}`, `{"model":%s}`)
+
+// filters are the rows of what runs in Envoy.
+func filters() []parser {
+	fields := texts("v1;a=acct_1;k=%s;m=00", "c1;a=192.0.2.7;k=%s")
+	packed := texts("SLC1%s", "\x01\x00\x00\x00%s")
+	header, raw := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"ES256","kid":"k","typ":"JWT"}`)), base64.RawURLEncoding
+	tokens := append(texts("a.%s", "a.b.%s", header+".%s.sss"), append(encoded("%s.e30.sss", raw, in(`{"alg":%s}`)), encoded(header+".%s.sss", raw, in(`{"iss":"i","exp":9,"x":%s}`))...)...)
+	payment := in(`{"x402Version":1,"scheme":"exact","network":"base","payload":%s}`, `{"x402Version":1,"x":%s}`)
+	return []parser{
+		{name: "filters/caps/jsonscan: Validate, Root, Members", read: quietly(scan), forms: in("[%s,%s]", " %s "), multiple: 1, constant: 4 << 10},
+		{name: "filters/caps: Apply", read: quietly(func(in []byte) { caps.Apply(nil, in, caps.Options{}) }), forms: asked},
+		{name: "filters/caps: Apply, tools stripped", read: quietly(func(in []byte) { caps.Apply(nil, in, caps.Options{StripTools: true}) }), forms: asked},
+		{name: "filters/jwt: Parse", read: quietly(func(in []byte) { jwt.Parse(string(in)) }), forms: tokens, n: 1500},
+		{name: "filters/jwt: ParseKey", read: quietly(func(in []byte) { jwt.ParseKey(in) }), forms: packed},
+		{name: "filters/x402: Parse", read: quietly(func(in []byte) { x402.Parse(in) }), forms: payment, n: 1500},
+		{name: "filters/x402: Decode", read: quietly(func(in []byte) {
+			if text, issue := x402.Decode(string(in)); issue == "" {
+				x402.Parse(text)
+			}
+		}), forms: append(encoded("%s", base64.StdEncoding, payment), texts()...), n: 1500},
+		{name: "filters/auth: Bearer, WellFormed", read: quietly(func(in []byte) { auth.Bearer(string(in)); auth.WellFormed(string(in)) }), forms: texts("Bearer %s", "slk_%s")},
+		{name: "filters/identity: Verify", read: quietly(func(in []byte) { _, _ = identity.Verify([][]byte{secret}, string(in), 1000) }), forms: fields},
+		{name: "filters/identity: VerifyVoucher", read: quietly(func(in []byte) { identity.VerifyVoucher(secret, string(in), "key_1", 1000) }), forms: fields},
+		{name: "filters/allowlist: Parse, Decide", read: quietly(func(in []byte) {
+			allowlist.Parse(string(in))
+			allowlist.Decide(string(in), allowlist.Encode([]netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}))
+			allowlist.Decide("192.0.2.1:1", in)
+		}), forms: texts("192.0.2.%s", "2001:db8::%s")},
+		{name: "filters/scopes: Valid, Covers", read: quietly(func(in []byte) { scopes.Valid(string(in)); scopes.Covers([]string{"a:*"}, string(in)) }), forms: texts("a:%s")},
+		{name: "filters/policy: Parse", read: quietly(func(in []byte) { policy.Parse(in) }), forms: packed},
+		{name: "filters/meter: ParseParcel", read: quietly(func(in []byte) { meter.ParseParcel(in) }), forms: packed},
+		{name: "filters/keytable: ParsePage", read: quietly(func(in []byte) { keytable.ParsePage(in) }), forms: packed},
+		{name: "filters/fleet: ParseReport, ParseAnswer", read: quietly(func(in []byte) { fleet.ParseReport(in); fleet.ParseAnswer(in) }), forms: packed},
+		{name: "filters/wire: Reader", read: quietly(func(in []byte) {
+			r := wire.NewReader(in)
+			for range r.Count(1 << 30) {
+				r.Text(1 << 20)
+			}
+		}), forms: packed},
+		{name: "filters/decision: AppendEnvelope", read: quietly(func(in []byte) {
+			d := decision.Decision{Code: decision.ScopeMissing, Detail: decision.Detail{Field: string(in), Issue: string(in), Expected: string(in)}}
+			if n := len(decision.AppendEnvelope(nil, d, "req-1", "http://gw")); n > 16<<10 {
+				panic(errAnswer)
+			}
+		}), forms: texts()},
+	}
+}
+
+// scan walks everything that is in b, level by level.
+func scan(b []byte) {
+	if jsonscan.Validate(b, jsonscan.MaxDepth) != nil {
+		return
+	}
+	v := jsonscan.Root(b)
+	switch v.Kind(b) {
+	case jsonscan.Object, jsonscan.Array:
+		for w := jsonscan.Members(b, v); w.Step(); {
+			jsonscan.Equal(w.Name, "name")
+		}
+	case jsonscan.Number:
+		jsonscan.Integer(b[v.From:v.To])
+	case jsonscan.String:
+		jsonscan.Find(v.Text(b), 0, "word")
+	}
+}
