@@ -37,7 +37,7 @@ func (v Value) Text(b []byte) []byte { return b[v.From+1 : v.To-1] }
 // Root returns the place of the document's value.
 func Root(b []byte) Value {
 	to := len(b)
-	for Space(b, to-1) == len(b) {
+	for to > 0 && (b[to-1] == ' ' || b[to-1] == '\n' || b[to-1] == '\t' || b[to-1] == '\r') {
 		to--
 	}
 	return Value{Space(b, 0), to}
