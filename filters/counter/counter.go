@@ -56,6 +56,13 @@ func (c *Counter) Take(s Store, k ratelimit.Kind, id ratelimit.ID, l ratelimit.L
 	return r, hot, false
 }
 
+// Look is what Take would return for a request in the window of id. It counts
+// none.
+func Look(s Store, k ratelimit.Kind, id ratelimit.ID, l ratelimit.Limit, f ratelimit.Fleet, now int64) ratelimit.Result {
+	_, w, _ := probe(s, k, id, now)
+	return w.TakeAmong(l, f, now) // in a copy, which is not put back
+}
+
 // GiveBack takes back what has just been counted in the window of id.
 func (c *Counter) GiveBack(s Store, k ratelimit.Kind, id ratelimit.ID, now int64) {
 	c.recent.forget(id)
