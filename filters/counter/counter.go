@@ -5,6 +5,8 @@
 package counter
 
 import (
+	"slices"
+
 	"sluice.dev/sluice/filters/fleet"
 	"sluice.dev/sluice/filters/ratelimit"
 )
@@ -60,7 +62,7 @@ func (c *Counter) Take(s Store, k ratelimit.Kind, id ratelimit.ID, l ratelimit.L
 // none.
 func Look(s Store, k ratelimit.Kind, id ratelimit.ID, l ratelimit.Limit, f ratelimit.Fleet, now int64) ratelimit.Result {
 	_, w, _ := probe(s, k, id, now)
-	return w.TakeAmong(l, f, now) // in a copy, which is not put back
+	return slices.Clone(w).TakeAmong(l, f, now)
 }
 
 // GiveBack takes back what has just been counted in the window of id.

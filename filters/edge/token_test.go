@@ -191,7 +191,7 @@ func TestTokensOfBlanks(t *testing.T) {
 	both(t, func(t *testing.T, h proxytest.HostEmulator) {
 		checked := 0
 		h.RegisterForeignFunction("verify_signature", func(b []byte) []byte { checked++; return verifySignature(b) })
-		load(append(s.records(t), accountRecord(0), secretRecord())...)
+		load(append(s.records(t), accountRecord(0), secretRecord(), keyRecord())...)
 		good := s.token(t, jwt.ES256, "sess_1", time.Now().Add(time.Hour))
 		if r := send(t, h, "streams.get", bearer(good)); r.status != 0 {
 			t.Fatal(r.status, r.body)
