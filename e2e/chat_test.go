@@ -115,7 +115,7 @@ func (u *unexpected) Error() string { return u.Status + " " + u.body }
 func TestChat(t *testing.T) {
 	s, m := chatStack(t)
 	for name, test := range map[string]func(*testing.T, *stack, *model){
-		"caps at the edge": capsAtTheEdge, "refusals at the edge": refusalsAtTheEdge, "a whole stream": wholeStream,
+		"caps at the edge": capsAtTheEdge, "bodies of hostile shapes": hostileShapes, "refusals at the edge": refusalsAtTheEdge, "a whole stream": wholeStream,
 		"chunks as they come": chunksAsTheyCome, "a client that leaves": clientThatLeaves, "errors of the provider": providerErrors,
 		"the other routes": otherRoutes, "a token budget": budgetHolds, "agents": agents, "binary bodies": binaryBodies,
 	} {
@@ -146,6 +146,46 @@ func capsAtTheEdge(t *testing.T, s *stack, m *model) {
 	wantStatus(t, r, 200)
 	if got := <-m.asked; strings.Contains(got, "tools") {
 		t.Errorf("tools are left: %s", got)
+	}
+}
+
+// hostileShapes are bodies that a parser which goes over them again and again
+// would take hours for: each is answered, at the edge and by the runtime.
+func hostileShapes(t *testing.T, s *stack, m *model) {
+	const hello = `"model":"m","messages":[{"role":"user","content":"hi"}]`
+	for _, path := range []string{"/v1/bare", "/v1/chat/completions"} {
+		for name, c := range map[string]struct {
+			body   string
+			status int
+			field  string
+		}{
+			"blanks behind":       {`{` + hello + `}` + strings.Repeat(" ", 4<<20), 200, ""},
+			"blanks before":       {strings.Repeat("\n", 4<<20) + `{` + hello + `}`, 200, ""},
+			"blanks inside":       {`{` + strings.Repeat(" ", 4<<20) + hello + `}`, 200, ""},
+			"1,000 tools":         {`{` + hello + `,"tools":[` + strings.Repeat(`{},`, 999) + `{}]}`, 400, "tools"},
+			"a message too many":  {`{"model":"m","messages":[` + strings.Repeat(`{"role":"user","content":"hi"},`, 2048) + `{"role":"user","content":"hi"}]}`, 400, "messages"},
+			"bad messages":        {`{"model":"m","messages":[` + strings.Repeat("0,", 1<<20) + `0]}`, 400, "messages[19]"},
+			"bytes that are none": {`{"model":"m","messages":[{"role":"user","content":"` + strings.Repeat("\xff", 4<<20) + `"}]}`, 400, "body"},
+		} {
+			req, err := http.NewRequest(http.MethodPost, s.dev["SLUICE_RUNTIME_URL"]+path, strings.NewReader(c.body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Header.Set("Authorization", "Bearer "+s.dev["SLUICE_API_KEY"])
+			req.Header.Set("Content-Type", "application/json")
+			res, err := client.Do(req)
+			if err != nil {
+				t.Fatal(path, name, err)
+			}
+			b, _ := io.ReadAll(res.Body)
+			res.Body.Close()
+			if res.StatusCode != c.status || c.field != "" && !strings.Contains(string(b), `"field":"`+c.field+`"`) || len(b) > 16<<10 {
+				t.Errorf("%s, %s: %d, %d bytes: %.300s", path, name, res.StatusCode, len(b), b)
+			}
+		}
+	}
+	for len(m.asked) > 0 {
+		<-m.asked
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -91,6 +92,22 @@ func (i *issuer) token(t testing.TB, alg string, c jwt.MapClaims, header ...stri
 		t.Fatal(err)
 	}
 	return text
+}
+
+// blanks returns a token that is good but for n blanks behind its claims.
+func (i *issuer) blanks(t testing.TB, n int) string {
+	t.Helper()
+	claims, err := json.Marshal(i.claims())
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw := base64.RawURLEncoding.EncodeToString
+	signed := raw([]byte(`{"alg":"ES256","kid":"ES256"}`)) + "." + raw(append(claims, strings.Repeat(" ", n)...))
+	sum, err := jwt.SigningMethodES256.Sign(signed, i.keys["ES256"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return signed + "." + raw(sum)
 }
 
 // account makes an account and a key of it with every scope for streams.
@@ -197,6 +214,8 @@ func TestTokensOfAnotherIssuer(t *testing.T) {
 		"with alg none":              {raw([]byte(`{"alg":"none","kid":"ES256"}`)) + "." + forged[1] + ".", 401, "invalid_token"},
 		"with a fourth part":         {strings.Join(forged, ".") + ".AAAA", 401, "invalid_token"},
 		"with padding":               {strings.Join(forged, ".") + "=", 401, "invalid_token"},
+		"with 8 KB of blanks":        {is.blanks(t, 5300), 401, "invalid_token"},
+		"with one blank":             {is.blanks(t, 1), 401, "invalid_token"},
 		"where only keys are taken":  {"", 401, "invalid_api_key"},
 		"of a claim that is changed": {forged[0] + "." + raw([]byte(`{"iss":"`+is.URL+`","aud":"sluice","exp":9999999999,"roles":"editor"}`)) + "." + forged[2], 401, "invalid_token"},
 	} {
@@ -206,8 +225,54 @@ func TestTokensOfAnotherIssuer(t *testing.T) {
 		}
 		t.Run(what, func(t *testing.T) { wantError(t, call(t, http.MethodGet, s.url(path), c.text, nil), c.status, c.code) })
 	}
+	s.wantLists(t, "the token that has none", is.blanks(t, 0), "", 200, "")
 	s.configure(t, "")
+	s.wantLists(t, "a token without blanks", is.blanks(t, 0), "", 401, "invalid_token")
 	s.wantLists(t, "the issuer is trusted no more", is.token(t, "ES256", good), "", 401, "invalid_token")
+}
+
+// An address that has guessed at tokens as often as it may is heard no more, for
+// that matter: no other token from there is taken apart. Who was in stays in,
+// keys work, and other addresses notice nothing. A /64 of IPv6 is one address.
+func TestGuessesAtTokens(t *testing.T) {
+	t.Parallel()
+	const guesses = 30
+	s := own(t, map[string]string{"SLUICE_EDGE_CONCURRENCY": "1"})
+	s.configure(t, "trusted_proxies: 1", "anonymous_per_minute: 6000", fmt.Sprintf("anonymous_per_minute: %d", guesses))
+	eventually(t, "the limit is in force", func() error {
+		r, err := s.lists("", "192.0.2.99")
+		if err == nil && r.Header.Get("X-RateLimit-Limit") != strconv.Itoa(guesses) {
+			err = fmt.Errorf("limit %s", r.Header.Get("X-RateLimit-Limit"))
+		}
+		return err
+	})
+	signIn := func() string {
+		r := call(t, http.MethodPost, s.url("/v1/auth/sessions"), "", map[string]string{"email": s.dev["SLUICE_USER_EMAIL"], "password": s.dev["SLUICE_USER_PASSWORD"]},
+			"X-Forwarded-For", "192.0.2.98")
+		wantStatus(t, r, http.StatusCreated)
+		return into[struct{ Token string }](t, r).Token
+	}
+	proven, other := signIn(), signIn()
+	want := func(what, credential, address string, status int) {
+		t.Helper()
+		r, err := s.lists(credential, address)
+		if err != nil || r.StatusCode != status {
+			t.Errorf("%s: %v %d %s, want %d", what, err, r.StatusCode, r.body, status)
+		}
+	}
+	want("a session", proven, "192.0.2.1", 200)
+	for i := range guesses {
+		want("a guess", fmt.Sprintf("%s.%04d", other, i), "192.0.2.1", 401)
+		want("a guess from a network", fmt.Sprintf("%s.%04d", other, i), fmt.Sprintf("2001:db8::%x", i), 401)
+	}
+	want("one guess more", other+".x", "192.0.2.1", 429)
+	want("one more, mapped into IPv6", other+".x", "::ffff:192.0.2.1", 429)
+	want("one more from the network", other+".x", "2001:db8::ffff:1", 429)
+	want("a session that is new here", other, "192.0.2.1", 429)
+	want("the session that was in", proven, "192.0.2.1", 200)
+	want("a key", s.dev["SLUICE_API_KEY"], "192.0.2.1", 200)
+	want("the session from elsewhere", other, "192.0.2.2", 200)
+	want("a guess from another network", other+".x", "2001:db8:0:1::1", 401)
 }
 
 func TestSessionsAtTheEdge(t *testing.T) {

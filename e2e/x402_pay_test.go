@@ -127,6 +127,8 @@ func TestPaymentsThatAreRefused(t *testing.T) {
 		"not base64":             {[]string{"{}"}, 400, "base64"},
 		"without its padding":    {[]string{strings.TrimRight(base64.StdEncoding.EncodeToString(append(text, ' ')), "=") + "!"}, 400, "base64"},
 		"not JSON":               {[]string{"AAAA"}, 400, "JSON"},
+		"blanks before":          {[]string{base64.StdEncoding.EncodeToString(append([]byte(" "), text...))}, 400, "too much white space"},
+		"6 KB of blanks":         {[]string{base64.StdEncoding.EncodeToString([]byte("{}" + strings.Repeat(" ", 6000)))}, 400, "too much white space"},
 		"a field twice":          {[]string{replaced(`"value"`, `"value":"1","value"`)}, 400, "value is given twice"},
 		"a number for a string":  {[]string{replaced(`"10000"`, `10000`)}, 400, "value is not a string"},
 		"two headers":            {[]string{good, good}, 400, "repeated_header"},
@@ -214,7 +216,7 @@ func spellings(t testing.TB, header string) []string {
 	from, nonce := a.Payload.Authorization.From, a.Payload.Authorization.Nonce
 	out := []string{header}
 	for _, s := range []string{
-		string(text) + "\n",
+		"{ " + string(text[1:]),
 		strings.ReplaceAll(string(text), `,"`, ` , "`),
 		strings.Replace(string(text), from, "0x"+strings.ToUpper(from[2:]), 1),
 		strings.Replace(string(text), nonce, "0x"+strings.ToUpper(nonce[2:]), 1),

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/platform/growth"
 )
 
 func list(t testing.TB, texts ...string) []byte {
@@ -88,6 +89,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
+		growth.Linear(t, len(s), 0, 1<<10, func() { Parse(s) })
 		p, ok := Parse(s)
 		if !ok {
 			return
@@ -104,6 +106,7 @@ func FuzzParse(f *testing.F) {
 func FuzzDecide(f *testing.F) {
 	f.Add("192.0.2.1:1", []byte{4, 24, 192, 0, 2, 0})
 	f.Fuzz(func(t *testing.T, addr string, b []byte) {
+		growth.Linear(t, len(addr)+len(b), 16, 1<<10, func() { Decide(addr, b) })
 		if d := Decide(addr, b); d.OK() && len(b) < 6 {
 			t.Fatal("a list without a block let somebody pass")
 		}

@@ -11,7 +11,9 @@ const maxHeader = 8192
 
 // Bearer returns the credential in an Authorization header (RFC 6750 section
 // 2.1). The decision is authentication_required when there is none, and
-// invalid_api_key when the header holds something else, or two values.
+// invalid_api_key when the header holds something else, or two values. It takes
+// time linear in the header, of which it looks at no more than 8 KiB, and
+// allocates nothing.
 func Bearer(header string) (credential string, d decision.Decision) {
 	if header == "" {
 		return "", decision.Deny(decision.AuthRequired)

@@ -6,6 +6,7 @@ import (
 
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/filters/keytable"
+	"sluice.dev/sluice/platform/growth"
 )
 
 func random(fill byte) (r [SecretBytes]byte) {
@@ -124,6 +125,7 @@ func FuzzWellFormed(f *testing.F) {
 	f.Add(FormatKey(1, random(1)))
 	f.Add("slk_")
 	f.Fuzz(func(t *testing.T, s string) {
+		growth.Linear(t, len(s), 0, 1<<10, func() { WellFormed(s) })
 		if WellFormed(s) && string(appendSum([]byte(s[:sumAt]))) != s {
 			t.Fatalf("%q", s)
 		}
@@ -133,6 +135,7 @@ func FuzzWellFormed(f *testing.F) {
 func FuzzBearer(f *testing.F) {
 	f.Add("Bearer abc")
 	f.Fuzz(func(t *testing.T, s string) {
+		growth.Linear(t, len(s), 0, 1<<10, func() { Bearer(s) })
 		c, d := Bearer(s)
 		if d.OK() != (c != "") || strings.ContainsAny(c, " ,\t\r\n") {
 			t.Fatalf("%q: %q %v", s, c, d)

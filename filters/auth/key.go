@@ -46,7 +46,8 @@ func FormatKey(id uint64, random [SecretBytes]byte) string {
 }
 
 // WellFormed reports whether text has the form and checksum of a key. It says
-// nothing about whether such a key exists.
+// nothing about whether such a key exists. A text of another length than a key's
+// costs nothing.
 func WellFormed(text string) bool {
 	if len(text) != KeyLen || text[:len(keyPrefix)] != keyPrefix || text[secretAt-1] != '_' {
 		return false

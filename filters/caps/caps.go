@@ -5,7 +5,7 @@
 //
 // The filter in Envoy and the runtime both call Apply, which is idempotent. It
 // works on places in the text and holds no copy of any value but the model's
-// name, so that what it costs is bounded by the size of the body.
+// name, so that what it costs is bounded by the size of the body: see Apply.
 //
 // What is checked is what the provider reads. Parsers differ on names that
 // occur twice and on names in another case, so at the top level only the last
@@ -23,7 +23,11 @@ const (
 	DefaultCompletion = 4096     // the most that max_completion_tokens may be
 	DescriptionLimit  = 200      // characters of a tool's description
 	maxChoices        = 128      // of n
+	maxMessages       = 2048     // of a request
+	maxParts          = 4096     // of the content of all messages
+	maxTools          = 128      // of a request, and functions as many
 	maxRemoved        = 64       // members taken out at the top level
+	maxEdits          = 4096     // changes of a body
 	maxDetails        = 20       // of bad fields in one answer
 )
 
@@ -73,6 +77,9 @@ func (p *Problem) Error() string {
 
 // Apply appends to dst the capped form of body, which must be a JSON object
 // with a model and messages. On a Problem dst is returned as it was.
+//
+// It takes time linear in the body, and allocates at most 8 bytes for each byte
+// of it, and 16 KiB: the result, and up to maxEdits notes of what changes.
 func Apply(dst, body []byte, opts Options) ([]byte, Report, *Problem) {
 	opts = opts.withDefaults()
 	if len(body) > opts.MaxBytes {

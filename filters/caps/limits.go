@@ -56,7 +56,7 @@ func (r *request) includeUsage(v jsonscan.Value) {
 		}
 	}
 	if !found {
-		r.edits.Add(v.From+1, v.From+1, `"`+word+`":true`+comma)
+		r.edit(v.From+1, v.From+1, `"`+word+`":true`+comma)
 	}
 }
 

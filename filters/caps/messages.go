@@ -10,7 +10,18 @@ import (
 // developer, the newer name of system, and function, the older one of tool.
 var roles = [...]string{"system", "user", "assistant", "tool", "developer", "function"}
 
-const issueContent = "is not text"
+const (
+	issueContent = "is not text"
+	issueLong    = "has too many elements"
+)
+
+// message is the field of message i; empty when no detail has room any more.
+func (r *request) message(i int) string {
+	if len(r.bad) == maxDetails {
+		return ""
+	}
+	return "messages[" + strconv.Itoa(i) + "]"
+}
 
 // readMessages checks every message, and goes on behind a bad one: the caller
 // learns of all of them at once.
@@ -26,12 +37,18 @@ func (r *request) readMessages() {
 	}
 	i := 0
 	for w := jsonscan.Members(r.body, v); w.Step(); i++ {
-		field := "messages[" + strconv.Itoa(i) + "]"
+		if i == maxMessages {
+			r.refuse("messages", issueLong, "at most "+strconv.Itoa(maxMessages)+" messages")
+			break
+		}
 		if w.Kind(r.body) != jsonscan.Object {
-			r.refuse(field, "is not an object", "a message")
+			r.refuse(r.message(i), "is not an object", "a message")
 			continue
 		}
-		r.readMessage(field, w.Value)
+		r.readMessage(i, w.Value)
+	}
+	if r.parts > maxParts {
+		r.refuse("messages", "have too many content parts", "at most "+strconv.Itoa(maxParts)+" parts in all messages")
 	}
 	if i == 0 {
 		r.refuse("messages", "is empty", "at least one message")
@@ -40,30 +57,30 @@ func (r *request) readMessages() {
 
 // readMessage checks role and content. An assistant's message may lack content
 // or have null there, as it does when it calls tools.
-func (r *request) readMessage(field string, message jsonscan.Value) {
+func (r *request) readMessage(i int, m jsonscan.Value) {
 	// A name that occurs twice is read twice: each role must be right, and no
 	// content escapes the rule on reminders.
 	role, content, silent := false, false, false
-	for w := jsonscan.Members(r.body, message); w.Step(); {
+	for w := jsonscan.Members(r.body, m); w.Step(); {
 		switch {
 		case jsonscan.Equal(w.Name, "role"):
 			role = true
-			silent = r.readRole(field, w.Value)
+			silent = r.readRole(i, w.Value)
 		case jsonscan.Fold(w.Name, "content"):
 			content = content || w.Kind(r.body) != jsonscan.Null
-			r.readContent(field, w.Value)
+			r.readContent(i, w.Value)
 		}
 	}
 	if !role {
-		r.refuse(field+".role", issueMissing, "one of system, user, assistant, tool")
+		r.refuse(r.message(i)+".role", issueMissing, "one of system, user, assistant, tool")
 	}
 	if !content && !silent {
-		r.refuse(field+".content", issueMissing, "a string")
+		r.refuse(r.message(i)+".content", issueMissing, "a string")
 	}
 }
 
 // readRole reports whether the role is one that may have no content.
-func (r *request) readRole(field string, v jsonscan.Value) (silent bool) {
+func (r *request) readRole(i int, v jsonscan.Value) (silent bool) {
 	// The name is compared decoded: an escape must not make another role of it.
 	if v.Kind(r.body) == jsonscan.String {
 		for _, name := range roles {
@@ -72,27 +89,28 @@ func (r *request) readRole(field string, v jsonscan.Value) (silent bool) {
 			}
 		}
 	}
-	r.refuse(field+".role", "is not a role", "one of system, user, assistant, tool")
+	r.refuse(r.message(i)+".role", "is not a role", "one of system, user, assistant, tool")
 	return true
 }
 
 // readContent replaces reminders in a text, or in the texts of a list of parts.
-func (r *request) readContent(field string, v jsonscan.Value) {
+func (r *request) readContent(i int, v jsonscan.Value) {
 	switch v.Kind(r.body) {
 	case jsonscan.Null:
 	case jsonscan.String:
 		r.remind(v)
 	case jsonscan.Array:
-		i := 0
-		for w := jsonscan.Members(r.body, v); w.Step(); i++ {
+		n := 0
+		for w := jsonscan.Members(r.body, v); w.Step() && r.parts <= maxParts; n++ {
+			r.parts++
 			if w.Kind(r.body) != jsonscan.Object {
-				r.refuse(field+".content["+strconv.Itoa(i)+"]", "is not an object", "a content part")
+				r.refuse(r.message(i)+".content["+strconv.Itoa(n)+"]", "is not an object", "a content part")
 				continue
 			}
 			r.readPart(w.Value)
 		}
 	default:
-		r.refuse(field+".content", issueContent, "a string")
+		r.refuse(r.message(i)+".content", issueContent, "a string")
 	}
 }
 

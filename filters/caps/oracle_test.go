@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"sluice.dev/sluice/platform/growth"
 )
 
 // FuzzApply compares Apply with the same rules written over decoded values:
@@ -20,6 +22,7 @@ func FuzzApply(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte, strip bool) {
 		opts := Options{StripTools: strip}
+		growth.Linear(t, len(body), multiple, constant, func() { Apply(nil, body, opts) })
 		out, _, bad := Apply(nil, body, opts)
 		if bad != nil {
 			if len(bad.Details) == 0 {

@@ -23,7 +23,7 @@ func (r *request) remind(v jsonscan.Value) {
 		}
 		at = reminderEnd(raw, inside)
 		if _, _, ok := jsonscan.Find(raw[:at], inside, skillsSection); ok {
-			r.edits.Add(v.From+1+open, v.From+1+at, Fallback)
+			r.edit(v.From+1+open, v.From+1+at, Fallback)
 			r.report.Reminders++
 		}
 	}

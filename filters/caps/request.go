@@ -34,13 +34,15 @@ var spelling = [names]string{
 
 // request is one body on its way through Apply.
 type request struct {
-	body   []byte
-	opts   Options
-	report Report
-	edits  jsonscan.Edits
-	bad    []decision.Detail
-	last   [names]jsonscan.Member // the occurrence that counts
-	seen   [names]bool
+	body     []byte
+	opts     Options
+	report   Report
+	edits    jsonscan.Edits
+	overfull bool // more edits were needed than there may be
+	bad      []decision.Detail
+	parts    int                    // of content so far
+	last     [names]jsonscan.Member // the occurrence that counts
+	seen     [names]bool
 }
 
 // read checks the body and collects the edits that cap it.
@@ -66,7 +68,7 @@ func (r *request) read() {
 	end.text = r.readLimits(end.text)
 	r.readTools()
 	if end.text != "" || end.to > end.from {
-		r.edits.Add(end.from, end.to, end.text)
+		r.edit(end.from, end.to, end.text)
 	}
 }
 
@@ -83,7 +85,7 @@ type tail struct {
 func (r *request) top(root jsonscan.Value) tail {
 	end := tail{from: root.From + 1, to: root.From + 1}
 	for w := jsonscan.Members(r.body, root); w.Step(); {
-		if len(r.edits) > maxRemoved {
+		if len(r.edits) > maxRemoved { // only what is removed is noted so far
 			r.refuse("body", "repeats the same members too often", "each member once")
 			break
 		}
@@ -108,7 +110,7 @@ func (r *request) top(root jsonscan.Value) tail {
 // then it is the tail's edit that covers it.
 func (r *request) remove(m jsonscan.Member) {
 	if m.Next >= 0 {
-		r.edits.Add(m.Start, m.Next, "")
+		r.edit(m.Start, m.Next, "")
 	}
 }
 
@@ -144,7 +146,17 @@ func (r *request) value(n name) (jsonscan.Value, bool) {
 // request that is right is not touched.
 func (r *request) replace(v jsonscan.Value, text string) {
 	if string(r.body[v.From:v.To]) != text {
-		r.edits.Add(v.From, v.To, text)
+		r.edit(v.From, v.To, text)
+	}
+}
+
+// edit notes a change, or refuses a body that needs too many of them.
+func (r *request) edit(from, to int, text string) {
+	if len(r.edits) < maxEdits {
+		r.edits.Add(from, to, text)
+	} else if !r.overfull {
+		r.overfull = true
+		r.refuse("body", "needs too many changes", "at most "+strconv.Itoa(maxEdits)+" reminders, descriptions and options to change")
 	}
 }
 

@@ -20,6 +20,10 @@ func (r *request) readTools() {
 		}
 		i := 0
 		for w := jsonscan.Members(r.body, v); w.Step(); i++ {
+			if i == maxTools {
+				r.refuse(spelling[n], issueLong, "at most "+strconv.Itoa(maxTools)+" of them")
+				break
+			}
 			if w.Kind(r.body) != jsonscan.Object {
 				r.refuse(spelling[n]+"["+strconv.Itoa(i)+"]", "is not an object", "an object")
 				continue
@@ -56,7 +60,7 @@ func (r *request) cutFunction(function jsonscan.Value) {
 func (r *request) cut(v jsonscan.Value) {
 	text := v.Text(r.body)
 	if n := jsonscan.Cut(text, DescriptionLimit); n < len(text) {
-		r.edits.Add(v.From+1+n, v.To-1, "")
+		r.edit(v.From+1+n, v.To-1, "")
 		r.report.Descriptions++
 	}
 }

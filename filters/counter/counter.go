@@ -5,6 +5,8 @@
 package counter
 
 import (
+	"slices"
+
 	"sluice.dev/sluice/filters/fleet"
 	"sluice.dev/sluice/filters/ratelimit"
 )
@@ -54,6 +56,13 @@ func (c *Counter) Take(s Store, k ratelimit.Kind, id ratelimit.ID, l ratelimit.L
 		}
 	}
 	return r, hot, false
+}
+
+// Look is what Take would return for a request in the window of id. It counts
+// none.
+func Look(s Store, k ratelimit.Kind, id ratelimit.ID, l ratelimit.Limit, f ratelimit.Fleet, now int64) ratelimit.Result {
+	_, w, _ := probe(s, k, id, now)
+	return slices.Clone(w).TakeAmong(l, f, now)
 }
 
 // GiveBack takes back what has just been counted in the window of id.

@@ -78,7 +78,12 @@ func TestWorkersAgainstALog(t *testing.T) {
 		}
 		take := func(worker int) {
 			id := ids[r.IntN(len(ids))]
+			calm := s.meanwhile == nil
+			look := Look(s, ratelimit.Accounts, id, limit, ratelimit.Fleet{}, now)
 			got, _, _ := workers[worker].Take(s, ratelimit.Accounts, id, limit, ratelimit.Fleet{}, now)
+			if look != got && calm {
+				t.Fatalf("seed %d: a look gave %+v, a request %+v", seed, look, got)
+			}
 			n := truth.counted(id, now)
 			if got.OK != (n < limit.PerMinute) || got.OK && got.Remaining != limit.PerMinute-n-1 {
 				t.Fatalf("seed %d: %d of %d counted, got %+v", seed, n, limit.PerMinute, got)

@@ -18,14 +18,19 @@ func forSale(v gate.Verdict) bool {
 	return v.Code == decision.AuthRequired && v.Route != nil && v.Route.Price > 0
 }
 
-// requirement is what this request costs.
-func (r *request) requirement(v gate.Verdict) x402.Requirement {
+// maxPath bounds the path of what is sold, in bytes: a quote repeats it, in a
+// header too.
+const maxPath = 1024
+
+// requirement is what this request costs; ok is false when its path is too long
+// to be sold.
+func (r *request) requirement(v gate.Verdict) (need x402.Requirement, ok bool) {
 	path, _, _ := strings.Cut(wasmhost.Header(":path"), "?")
 	p := r.plugin.policy
 	return x402.Requirement{
 		Terms: p.Payment, Amount: v.Route.Price, Resource: p.DocsBase + path,
 		Description: "One call of " + v.Route.Name, MimeType: "application/json",
-	}
+	}, len(path) <= maxPath
 }
 
 // quote answers 402: what the request costs, and why it was not let through.
@@ -51,9 +56,14 @@ func (r *request) id() string {
 
 // sell answers a request without a credential to a route that has a price: with
 // a quote, or, when it brings a payment, with what comes of that. The payment's
-// claim is made by a call of the hub, while the request waits.
+// claim is made by a call of the hub, while the request waits. It is called for
+// requests within their address's limit only, so no others have a payment read.
 func (r *request) sell(v gate.Verdict, now int64) types.Action {
-	need := r.requirement(v)
+	need, ok := r.requirement(v)
+	if !ok {
+		return r.refuse(decision.Decision{Code: decision.InvalidRequest, Detail: decision.Detail{
+			Field: "path", Issue: "is too long to be paid for", Expected: "at most 1024 bytes"}})
+	}
 	header, d := r.payment(need.V2)
 	if !d.OK() {
 		return r.refuse(d)

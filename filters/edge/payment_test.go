@@ -1,7 +1,9 @@
 package main
 
 import (
+	"encoding/base64"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/proxytest"
@@ -45,6 +47,32 @@ func TestOnlyTheLackOfACredentialIsForSale(t *testing.T) {
 		} {
 			if r := send(t, h, "clips.sold", [2]string{"authorization", header}); r.status != want {
 				t.Errorf("%s: %d %s", header, r.status, r.body)
+			}
+		}
+	})
+}
+
+// An address that is over its limit is told so, whatever it sends for a payment:
+// none is read. A path is repeated up to a length.
+func TestWhatAnAddressCanHaveReadIsBounded(t *testing.T) {
+	both(t, func(t *testing.T, h proxytest.HostEmulator) {
+		load(keyRecord(), secretRecord())
+		long := send(t, h, "clips.sold", [2]string{":path", "/v1/clips/" + strings.Repeat("\xff", maxPath-10)})
+		if long.status != 402 || len(long.body) > 16<<10 {
+			t.Errorf("a path of %d bytes: %d, %d bytes", maxPath, long.status, len(long.body))
+		}
+		if r := send(t, h, "clips.sold", [2]string{":path", "/v1/clips/" + strings.Repeat("x", maxPath)}); r.status != 400 || !strings.Contains(r.body, `"field":"path"`) {
+			t.Errorf("a longer path: %d %s", r.status, r.body)
+		}
+		blank := [2]string{"x-payment", base64.StdEncoding.EncodeToString([]byte(`{"x402Version":1}` + strings.Repeat(" ", 6000)))}
+		for range 48 {
+			if r := send(t, h, "clips.sold", blank); r.status != 400 || !strings.Contains(r.body, "too much white space") {
+				t.Fatalf("%d %s", r.status, r.body)
+			}
+		}
+		for _, headers := range [][][2]string{{blank}, {payment()}, nil} {
+			if r := send(t, h, "clips.sold", headers...); r.status != 429 {
+				t.Errorf("over the limit: %d %s", r.status, r.body)
 			}
 		}
 	})

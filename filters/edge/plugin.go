@@ -116,6 +116,11 @@ func (e *env) Take(k ratelimit.Kind, id ratelimit.ID, l ratelimit.Limit, now int
 	return wasmhost.Take(e.requests, k, id, l, e.fleet.Fleet(e.millis), now)
 }
 
+// Look is what Take would return; it counts nothing.
+func (e *env) Look(k ratelimit.Kind, id ratelimit.ID, l ratelimit.Limit, now int64) ratelimit.Result {
+	return wasmhost.Look(k, id, l, e.fleet.Fleet(e.millis), now)
+}
+
 // GiveBack takes back what has just been counted in the window of id.
 func (e *env) GiveBack(k ratelimit.Kind, id ratelimit.ID, now int64) {
 	wasmhost.GiveBack(e.requests, k, id, now)

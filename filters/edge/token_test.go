@@ -183,6 +183,54 @@ func TestTokenIsRefused(t *testing.T) {
 	})
 }
 
+// A token that is otherwise good has no white space around its parts, and costs
+// no signature check with it. Whoever goes on all the same is not read any more;
+// who was in stays in.
+func TestTokensOfBlanks(t *testing.T) {
+	s := newSigners(t)
+	both(t, func(t *testing.T, h proxytest.HostEmulator) {
+		checked := 0
+		h.RegisterForeignFunction("verify_signature", func(b []byte) []byte { checked++; return verifySignature(b) })
+		load(append(s.records(t), accountRecord(0), secretRecord(), keyRecord())...)
+		good := s.token(t, jwt.ES256, "sess_1", time.Now().Add(time.Hour))
+		if r := send(t, h, "streams.get", bearer(good)); r.status != 0 {
+			t.Fatal(r.status, r.body)
+		}
+		parts := strings.Split(good, ".")
+		claims, err := base64.RawURLEncoding.DecodeString(parts[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		blank := parts[0] + "." + base64.RawURLEncoding.EncodeToString(append(claims, strings.Repeat(" ", 5800)...)) + "." + parts[2]
+		if len(blank) < 8000 || len(blank) > jwt.MaxLen {
+			t.Fatalf("a token of %d bytes", len(blank))
+		}
+		checked = 0
+		for i := range 60 {
+			r := send(t, h, "streams.get", bearer(blank))
+			want, code := uint32(401), decision.InvalidToken
+			if i >= 50 {
+				want, code = 429, decision.RateLimited
+			}
+			if r.status != want || !strings.Contains(r.body, string(code)) {
+				t.Fatalf("%d: %d %s", i, r.status, r.body)
+			}
+		}
+		if checked != 0 {
+			t.Errorf("%d signatures were checked", checked)
+		}
+		if r := send(t, h, "streams.get", bearer(s.token(t, jwt.ES256, "sess_2", time.Now().Add(time.Hour)))); r.status != 429 || checked != 0 {
+			t.Errorf("another token, after as many guesses as there may be: %d %s, %d checked", r.status, r.body, checked)
+		}
+		if r := send(t, h, "streams.get", bearer(good)); r.status != 0 {
+			t.Errorf("the token that was good: %d %s", r.status, r.body)
+		}
+		if r := send(t, h, "streams.list", bearer(key)); r.status != 0 {
+			t.Errorf("a key: %d %s", r.status, r.body)
+		}
+	})
+}
+
 // An answer of the host that means nothing lets nobody in.
 func TestAnswerOfTheHostThatMeansNothing(t *testing.T) {
 	s := newSigners(t)

@@ -25,6 +25,8 @@ type Env interface {
 	Keys() *auth.Memo
 	// Take counts a request in the window of id.
 	Take(k ratelimit.Kind, id ratelimit.ID, l ratelimit.Limit, now int64) ratelimit.Result
+	// Look is what Take would return; it counts nothing.
+	Look(k ratelimit.Kind, id ratelimit.ID, l ratelimit.Limit, now int64) ratelimit.Result
 	// GiveBack takes back what Take has just counted in the window of id.
 	GiveBack(k ratelimit.Kind, id ratelimit.ID, now int64)
 	// ClientAddress is the address of the client, with its port.
@@ -54,6 +56,16 @@ type Verdict struct {
 // good, and for its key if that has a limit of its own; else for the client's
 // address, so that guessing is limited too. A request that is refused for its
 // rate is not counted.
+//
+// A key that is no good costs a look-up, a token that is none much more: it is
+// taken apart and its signature checked. So tokens that turn out to be no good
+// are counted for their address once more, in a window of their own with the
+// same limit, and while that is full no token from there is taken apart but those
+// that this worker has found good before, under the present policy. The others
+// get 429 at once. Keys and tokens that are good are never counted there, nor
+// does anything else that an address does fill that window: who shares an address
+// with many others, or with somebody who has used up its own window, signs in as
+// ever; with somebody who guesses at tokens, up to a minute after the last guess.
 func Check(p *policy.Policy, routeName string, env Env, now int64) Verdict {
 	if p == nil {
 		return Verdict{Decision: notReady}
@@ -106,7 +118,13 @@ func checkKey(p *policy.Policy, route *policy.Route, env Env, key string, tag ke
 // checkToken judges a token and finds its account. A route that takes session
 // tokens gets those that the edge cannot judge, since its product judges too.
 func checkToken(p *policy.Policy, route *policy.Route, env Env, text string, now int64) Verdict {
-	b, d := env.Tokens().Judge(p, env, text, now)
+	found := env.Tokens().Find(text)
+	if !found.Proven {
+		if rate := guesses(p, env, now, env.Look); !rate.OK {
+			return limited(Verdict{Route: route, Rate: rate})
+		}
+	}
+	b, d := env.Tokens().Judge(p, env, found, now)
 	if d.OK() && !b.Own && route.Auth&policy.AuthToken == 0 { // a session is ours
 		d = decision.Deny(decision.InvalidToken)
 	}
@@ -119,6 +137,9 @@ func checkToken(p *policy.Policy, route *policy.Route, env Env, text string, now
 		}
 	}
 	if !d.OK() {
+		if d.Code != decision.EdgeNotReady {
+			guesses(p, env, now, env.Take)
+		}
 		if route.Auth&policy.AuthSession != 0 {
 			d = decision.Pass
 		}
@@ -127,6 +148,14 @@ func checkToken(p *policy.Policy, route *policy.Route, env Env, text string, now
 	caller := keytable.Record{Kind: keytable.KindToken, Flags: account.Flags, Plan: account.Plan, Expires: uint32(b.Expires),
 		ID: b.ID, Account: b.Account, Scopes: b.Scopes}
 	return admit(p, route, env, &caller, b.Credential, now)
+}
+
+// guesses looks at, or counts in, the window of the tokens from the client's
+// address that were no good.
+func guesses(p *policy.Policy, env Env, now int64, how func(ratelimit.Kind, ratelimit.ID, ratelimit.Limit, int64) ratelimit.Result) ratelimit.Result {
+	r := how(ratelimit.Addresses, ratelimit.GuessID(env.ClientAddress()), ratelimit.Limit{PerMinute: p.Anonymous}, now)
+	r.Policy = addressPolicy
+	return r
 }
 
 // admit judges a request of a caller who is known, by what its account has and

@@ -3,6 +3,7 @@ package gate
 import (
 	"cmp"
 	"crypto/sha256"
+	"slices"
 	"testing"
 
 	"sluice.dev/sluice/filters/auth"
@@ -26,6 +27,8 @@ type edge struct {
 	header  string
 	tokens  token.Table
 	keys    auth.Memo
+	// verified is how many signatures were checked.
+	verified int
 }
 
 func (e *edge) Record(t keytable.Tag) (keytable.Record, bool) { r, ok := e.records[t]; return r, ok }
@@ -37,15 +40,25 @@ func (e *edge) CallerAddress(c *keytable.Record, token string) string {
 	}
 	return e.address
 }
-func (e *edge) Authorization() string                       { return e.header }
-func (e *edge) Tokens() *token.Table                        { return &e.tokens }
-func (e *edge) Keys() *auth.Memo                            { return &e.keys }
-func (e *edge) Verify(_ jwt.Key, _ string, sum []byte) bool { return string(sum) == "good" }
+func (e *edge) Authorization() string { return e.header }
+func (e *edge) Tokens() *token.Table  { return &e.tokens }
+func (e *edge) Keys() *auth.Memo      { return &e.keys }
+func (e *edge) Verify(_ jwt.Key, _ string, sum []byte) bool {
+	e.verified++
+	return string(sum) == "good"
+}
 func (e *edge) Take(_ ratelimit.Kind, id ratelimit.ID, l ratelimit.Limit, at int64) ratelimit.Result {
 	if e.windows[id] == nil {
 		e.windows[id] = ratelimit.New(id)
 	}
 	return e.windows[id].Take(l, at)
+}
+
+func (e *edge) Look(_ ratelimit.Kind, id ratelimit.ID, l ratelimit.Limit, at int64) ratelimit.Result {
+	if e.windows[id] == nil {
+		return ratelimit.New(id).Take(l, at)
+	}
+	return slices.Clone(e.windows[id]).Take(l, at)
 }
 
 func (e *edge) GiveBack(_ ratelimit.Kind, id ratelimit.ID, _ int64) { e.windows[id].GiveBack() }

@@ -74,7 +74,8 @@ func seconds(raw []byte) (n int64, ok bool) {
 	return n, n <= maxTime
 }
 
-// strings reads one string, or an array of nothing but strings.
+// strings reads one string, or an array of nothing but strings, maxList of them
+// at most.
 func (m members) strings(v jsonscan.Value) (list []string, ok bool) {
 	if v.Kind(m.b) != jsonscan.Array {
 		s, ok := m.string(v)
@@ -82,7 +83,7 @@ func (m members) strings(v jsonscan.Value) (list []string, ok bool) {
 	}
 	for w := jsonscan.Members(m.b, v); w.Step(); {
 		s, ok := m.string(w.Value)
-		if !ok {
+		if !ok || len(list) == maxList {
 			return nil, false
 		}
 		list = append(list, s)
@@ -103,17 +104,20 @@ func (c Claims) Text(name string) string {
 }
 
 // Words returns the claim as a list: an array of strings as it is, a string
-// split at spaces (RFC 8693 section 4.2), nothing for anything else.
+// split at spaces (RFC 8693 section 4.2), nothing for anything else and for a
+// list of more than maxList words.
 func (c Claims) Words(name string) []string {
 	v, there := c.all.find(name)
 	if !there {
 		return nil
 	}
+	var list []string
 	if s, ok := c.all.string(v); ok {
-		return strings.Fields(s)
+		list = strings.Fields(s)
+	} else if list, ok = c.all.strings(v); !ok {
+		return nil
 	}
-	list, ok := c.all.strings(v)
-	if !ok {
+	if len(list) > maxList {
 		return nil
 	}
 	return list

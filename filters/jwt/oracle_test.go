@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"sluice.dev/sluice/platform/growth"
 )
 
 // oracle reads a token with the standard library. It knows nothing of names
@@ -44,6 +46,7 @@ func FuzzParse(f *testing.F) {
 	f.Add(`{"alg":"PS256","kid":"\u006b","typ":""}`, `{}`, "")
 	f.Fuzz(func(t *testing.T, header, claims, sum string) {
 		text := b64(header) + "." + b64(claims) + "." + b64(sum)
+		growth.Linear(t, len(text), multiple, constant, func() { Parse(text) })
 		tok, ok := Parse(text)
 		if !ok {
 			return
@@ -70,6 +73,7 @@ func FuzzParseText(f *testing.F) {
 	f.Add(compact(goodHeader, goodClaims))
 	f.Add("..")
 	f.Fuzz(func(t *testing.T, text string) {
+		growth.Linear(t, len(text), multiple, constant, func() { Parse(text) })
 		if tok, ok := Parse(text); ok {
 			if _, _, read := oracle(text); !read || !strings.HasPrefix(text, tok.Signed+".") {
 				t.Fatalf("%q", text)

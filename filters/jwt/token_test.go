@@ -67,6 +67,9 @@ func TestHeadersThatAreRefused(t *testing.T) {
 		"not UTF-8":                "{\"alg\":\"ES256\",\"kid\":\"k\xff\"}",
 		"nothing":                  ``,
 		"too many members":         `{"alg":"ES256","kid":"k1"` + strings.Repeat(`,"a":1`, 1) + manyMembers(200) + `}`,
+		"a blank before":           " " + goodHeader,
+		"a line end behind":        goodHeader + "\n",
+		"1 KiB of blanks inside":   `{"alg":` + strings.Repeat(" ", 1025) + `"ES256","kid":"k1"}`,
 		"nested beyond all reason": `{"alg":"ES256","kid":"k1","x":` + strings.Repeat("[", 40) + strings.Repeat("]", 40) + `}`,
 	} {
 		if _, ok := Parse(compact(h, goodClaims)); ok {
@@ -106,6 +109,11 @@ func TestClaimsThatAreRefused(t *testing.T) {
 		"aud with a number":       `{"iss":"i","aud":["a",7],"exp":1900000000}`,
 		"aud as an object":        `{"iss":"i","aud":{"a":"a"},"exp":1900000000}`,
 		"jti as a number":         with(`"exp":1900000000,"jti":7`),
+		"300 audiences":           `{"iss":"i","aud":[` + strings.Repeat(`"a",`, 299) + `"a"],"exp":1900000000}`,
+		"a blank before":          " " + goodClaims,
+		"a blank behind":          goodClaims + " ",
+		"5 KB of blanks behind":   goodClaims + strings.Repeat(" ", 5000),
+		"5 KB of blanks inside":   strings.Replace(goodClaims, ":", ":"+strings.Repeat(" ", 5000), 1),
 		"an array":                `["iss"]`,
 		"a string":                `"iss"`,
 	} {

@@ -26,6 +26,10 @@ func (s State) Query(wait int) string {
 // Apply puts page p into the store and returns the state after it. It may be cut
 // off at any point and run again with the same page: each record is set to what
 // it is now, and the state moves only when the whole page is in.
+//
+// A snapshot page takes time linear in its records and buckets. A delta page
+// copies a bucket for each of its records; tags are hashes, so buckets stay
+// short.
 func (s State) Apply(p Page, store Store) State {
 	if p.Snapshot {
 		replaceRange(p, store)

@@ -26,7 +26,8 @@ func AppendID(dst []byte, n uint64) []byte {
 	return dst
 }
 
-// ParseID reads what FormatID wrote; ok is false for anything else.
+// ParseID reads what FormatID wrote; ok is false for anything else. It looks at
+// 13 digits at most, and allocates nothing.
 func ParseID(prefix, s string) (n uint64, ok bool) {
 	if len(s) != len(prefix)+IDLen || s[:len(prefix)] != prefix {
 		return 0, false

@@ -6,6 +6,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"sluice.dev/sluice/platform/growth"
 )
 
 func record(n uint64) Record {
@@ -143,6 +145,7 @@ func TestPageAndState(t *testing.T) {
 func FuzzParsePage(f *testing.F) {
 	f.Add(Page{Records: record(1).Append(nil)}.Append(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
+		growth.Linear(t, len(b), 0, 1<<10, func() { ParsePage(b) })
 		p, ok := ParsePage(b)
 		if !ok {
 			return

@@ -46,7 +46,8 @@ func (p Page) Append(dst []byte) []byte {
 }
 
 // ParsePage reads a page; its Records share b's memory. ok is false when b is
-// not a whole page, for instance because the body was cut short.
+// not a whole page, for instance because the body was cut short. It looks at the
+// head only, and allocates nothing.
 func ParsePage(b []byte) (p Page, ok bool) {
 	if len(b) < pageHeader || string(b[:4]) != pageMagic {
 		return p, false

@@ -47,7 +47,8 @@ func partTag(t Tag, n int) Tag {
 
 // Join puts the value under t together again. found is false when there is
 // none. whole is false when its parts do not belong together: a new value is
-// just arriving, and the caller must neither use nor ignore it.
+// just arriving, and the caller must neither use nor ignore it. It looks up 40
+// parts and allocates 2 KiB at most.
 func Join(t Tag, record func(Tag) (Record, bool)) (value []byte, found, whole bool) {
 	first, found := record(t)
 	if !found || first.Kind != KindPart || first.Plan == 0 || first.Plan > MaxValue {

@@ -27,7 +27,7 @@ func (s State) Append(dst []byte) []byte {
 }
 
 // ParseState reads what Append wrote; anything else is the zero State, which
-// is not ready.
+// is not ready. It allocates nothing.
 func ParseState(b []byte) State {
 	if len(b) != stateSize {
 		return State{}

@@ -47,13 +47,19 @@ func (p Parcel) Append(dst []byte) []byte {
 // ParseParcel reads a parcel and all of its batches. ok is false for anything
 // that Append did not write: a parcel is taken whole or not at all. A parcel
 // without batches, without an edge or with number 0 is none.
+//
+// It takes time linear in b, of which it looks at no more than MaxParcel bytes,
+// and allocates at most 24 bytes for each of them, and 1 KiB. The batches that
+// it returns share b's memory.
 func ParseParcel(b []byte) (p Parcel, batches []Batch, ok bool) {
 	if len(b) > MaxParcel || len(b) < len(parcelForm) || string(b[:len(parcelForm)]) != parcelForm {
 		return Parcel{}, nil, false
 	}
 	r := reader{wire.NewReader(b[len(parcelForm):])}
 	p = Parcel{Edge: r.text(), Boot: r.text(), Sequence: r.Number(1<<63 - 1)}
-	for range r.Count(maxBatches) {
+	n := r.CountOf(maxBatches, batchSize)
+	p.Batches, batches = make([][]byte, 0, n), make([]Batch, 0, n)
+	for range n {
 		raw := r.Bytes(r.Number(MaxBatch))
 		batch, good := Parse(raw)
 		if !good {

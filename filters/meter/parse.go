@@ -8,21 +8,24 @@ import (
 
 // Parse reads a batch that Append wrote. ok is false for anything else: a batch
 // that is cut short, has bytes behind its end, or counts that cannot be.
+//
+// It takes time linear in b, of which it looks at no more than MaxBatch bytes,
+// and allocates at most 24 bytes for each of them.
 func Parse(b []byte) (batch Batch, ok bool) {
 	if len(b) == 0 || len(b) > MaxBatch || b[0] != form {
 		return Batch{}, false
 	}
 	r := reader{wire.NewReader(b[1:])}
 	batch.At = int64(r.Number(math.MaxInt32 * 4))
-	routes := make([]Route, r.Count(maxCounts))
+	routes := make([]Route, r.CountOf(maxCounts, routeSize))
 	for i := range routes {
 		routes[i] = Route{r.text(), r.text()}
 	}
-	batch.Counts = make([]Count, r.Count(maxCounts))
+	batch.Counts = make([]Count, r.CountOf(maxCounts, countSize))
 	for i := range batch.Counts {
 		batch.Counts[i] = r.counts(routes)
 	}
-	batch.Uses = make([]Use, r.Count(maxUses))
+	batch.Uses = make([]Use, r.CountOf(maxUses, useSize))
 	for i := range batch.Uses {
 		batch.Uses[i] = Use{Key: r.Uint64(), At: int64(r.Number(math.MaxInt32 * 4)), Address: r.text()}
 	}
@@ -31,6 +34,14 @@ func Parse(b []byte) (batch Batch, ok bool) {
 	}
 	return batch, true
 }
+
+// The fewest bytes that each of these takes in a batch, and a batch in a parcel.
+const (
+	routeSize = 2
+	countSize = 24
+	useSize   = 10
+	batchSize = 6
+)
 
 // reader reads what a batch is made of.
 type reader struct{ wire.Reader }

@@ -109,6 +109,9 @@ func str(b []byte, s string) []byte {
 
 // Parse reads what Encode wrote. It returns nil when b is anything else, or
 // names a class or plan that it does not define: an edge then keeps what it has.
+//
+// It takes time linear in b, of which it looks at no more than MaxBytes, and
+// allocates at most 32 bytes for each of them, and 4 KiB.
 func Parse(b []byte) *Policy {
 	if len(b) > MaxBytes || len(b) < len(magic) || string(b[:len(magic)]) != magic {
 		return nil
@@ -119,21 +122,21 @@ func Parse(b []byte) *Policy {
 	for i := range p.Classes {
 		p.Classes[i] = r.str()
 	}
-	p.Plans = make([]Plan, r.Count(65536))
+	p.Plans = make([]Plan, r.CountOf(65536, planSize))
 	for i := range p.Plans {
 		p.Plans[i] = r.plan()
 	}
-	p.Scopes = make([]Scope, r.Count(128))
+	p.Scopes = make([]Scope, r.CountOf(128, scopeSize))
 	for i := range p.Scopes {
 		p.Scopes[i] = Scope{Bit: r.Byte(), Name: r.str()}
 	}
-	if n := r.Count(MaxIssuers); n > 0 {
+	if n := r.CountOf(MaxIssuers, issuerSize); n > 0 {
 		p.Issuers = make([]Issuer, n)
 	}
 	for i := range p.Issuers {
 		p.Issuers[i] = r.issuer()
 	}
-	p.Routes = make([]Route, r.Count(MaxRoutes))
+	p.Routes = make([]Route, r.CountOf(MaxRoutes, routeSize))
 	for i := range p.Routes {
 		p.Routes[i] = r.route()
 	}

@@ -8,6 +8,7 @@ import (
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/filters/keytable"
 	"sluice.dev/sluice/filters/x402"
+	"sluice.dev/sluice/platform/growth"
 )
 
 func sample() *Policy {
@@ -153,7 +154,22 @@ func TestCutOrPaddedPolicyIsRefused(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	f.Add(sample().Encode())
+	for _, claim := range [][]byte{ // of many things, in front of nothing but zeros
+		{0x80, 2},                   // classes
+		{0, 0xff, 0x9f, 2},          // plans
+		{0, 0, 0x80, 1},             // scopes
+		{0, 0, 0, 33},               // issuers
+		{0, 0, 0, 0, 0xa0, 0x9c, 1}, // routes
+	} {
+		f.Add(append(append([]byte(magic+"\x01\x00\x01"), claim...), make([]byte, 40_000)...))
+	}
+	many := &Policy{}
+	for i := range 60_000 {
+		many.Plans = append(many.Plans, Plan{Number: uint16(i)})
+	}
+	f.Add(many.Encode())
 	f.Fuzz(func(t *testing.T, b []byte) {
+		growth.Linear(t, len(b), 32, 4<<10, func() { Parse(b) })
 		p := Parse(b)
 		if p != nil && !reflect.DeepEqual(Parse(p.Encode()), p) {
 			t.Fatal("a parsed policy does not survive its encoding")

@@ -12,6 +12,16 @@ import (
 // reader reads what a policy is made of.
 type reader struct{ wire.Reader }
 
+// The fewest bytes that each of these takes, so that no count makes a reader
+// allocate for more of them than there can be.
+const (
+	planSize   = 5
+	scopeSize  = 2
+	issuerSize = 14
+	grantSize  = 17
+	routeSize  = 26
+)
+
 // all bounds nothing: bytes that are not there fail the reader anyway.
 const all = math.MaxUint64
 
@@ -19,7 +29,7 @@ func (r *reader) str() string { return r.Text(all) }
 
 func (r *reader) plan() Plan {
 	pl := Plan{Number: uint16(r.Number(65535)), Name: r.str()}
-	pl.Limits = make([]Limit, r.Count(256))
+	pl.Limits = make([]Limit, r.CountOf(256, 2))
 	for i := range pl.Limits {
 		pl.Limits[i] = Limit{PerMinute: uint32(r.Number(1 << 31)), Burst: uint32(r.Number(1 << 31))}
 	}
@@ -28,16 +38,22 @@ func (r *reader) plan() Plan {
 }
 
 func (r *reader) list() (names []string) {
-	for range r.Count(1000) {
-		names = append(names, r.str())
+	if n := r.Count(1000); n > 0 {
+		names = make([]string, n)
+	}
+	for i := range names {
+		names[i] = r.str()
 	}
 	return names
 }
 
 func (r *reader) issuer() Issuer {
 	is := Issuer{Name: r.str(), Audience: r.str(), Own: r.Byte() == 1, ScopeClaim: r.str(), Account: r.Uint64(), AccountClaim: r.str()}
-	for range r.Count(MaxGrants) {
-		is.Grants = append(is.Grants, Grant{Value: r.str(), Scopes: r.scopes()})
+	if n := r.CountOf(MaxGrants, grantSize); n > 0 {
+		is.Grants = make([]Grant, n)
+	}
+	for i := range is.Grants {
+		is.Grants[i] = Grant{Value: r.str(), Scopes: r.scopes()}
 	}
 	return is
 }

@@ -8,6 +8,11 @@ import (
 	"sluice.dev/sluice/filters/keytable"
 )
 
+// ask finds a token and judges it.
+func ask(table *Table, e *edge, text string, at int64) (Bearer, decision.Decision) {
+	return table.Judge(judgedBy, e, table.Find(text), at)
+}
+
 func TestSignatureIsCheckedOnce(t *testing.T) {
 	t.Parallel()
 	var table Table
@@ -16,7 +21,7 @@ func TestSignatureIsCheckedOnce(t *testing.T) {
 		after    int64
 		verified int
 	}{{0, 1}, {1, 1}, {belief - 1, 1}, {belief, 2}, {belief + 1, 2}} {
-		if _, d := table.Judge(judgedBy, e, text, now+c.after); !d.OK() || e.verified != c.verified {
+		if _, d := ask(&table, e, text, now+c.after); !d.OK() || e.verified != c.verified {
 			t.Fatalf("after %d s: %q, %d signatures checked, want %d", c.after, d.Code, e.verified, c.verified)
 		}
 	}
@@ -27,7 +32,7 @@ func TestEndOfToken(t *testing.T) {
 	var table Table
 	e, text := newEdge(), compact(ownHeader, own.with("exp", now+10), "ES256")
 	for at, want := range map[int64]decision.Code{0: "", 9: "", 10: decision.TokenExpired, 1000: decision.TokenExpired} {
-		if _, d := table.Judge(judgedBy, e, text, now+at); d.Code != want {
+		if _, d := ask(&table, e, text, now+at); d.Code != want {
 			t.Errorf("after %d s: %q, want %q", at, d.Code, want)
 		}
 	}
@@ -37,29 +42,65 @@ func TestRevocationCountsAtOnce(t *testing.T) {
 	t.Parallel()
 	var table Table
 	e, text := newEdge(), compact(ownHeader, own, "ES256")
-	if _, d := table.Judge(judgedBy, e, text, now); !d.OK() {
+	if _, d := ask(&table, e, text, now); !d.OK() {
 		t.Fatal(d)
 	}
 	e.put(keytable.Record{Tag: keytable.TagOfToken("sess_1"), Kind: keytable.KindToken})
-	if _, d := table.Judge(judgedBy, e, text, now); d.Code != decision.InvalidToken {
+	if _, d := ask(&table, e, text, now); d.Code != decision.InvalidToken {
 		t.Fatalf("a revoked token that was good before: %q", d.Code)
 	}
-	if _, d := new(Table).Judge(judgedBy, e, text, now); d.Code != decision.InvalidToken {
+	if _, d := ask(new(Table), e, text, now); d.Code != decision.InvalidToken {
 		t.Fatalf("a revoked token: %q", d.Code)
 	}
+}
+
+// A token is proven once it was found good, for as long as nothing else says so.
+func TestProven(t *testing.T) {
+	t.Parallel()
+	var table Table
+	e, text := newEdge(), compact(ownHeader, own.with("exp", now+2*belief), "ES256")
+	proven := func(want bool, what string) {
+		t.Helper()
+		if table.Find(text).Proven != want {
+			t.Error(what)
+		}
+	}
+	proven(false, "before it is judged")
+	e.loading = true
+	ask(&table, e, text, now)
+	proven(false, "while records load")
+	e.loading = false
+	ask(&table, e, text, now)
+	proven(true, "found good")
+	like := text[:len(text)/2] + "A" + text[len(text)/2+1:]
+	if table.Find(like).Proven || table.Find("").Proven || table.Find(text[1:]).Proven || table.Find("x"+text).Proven {
+		t.Error("a text that is like it is proven too")
+	}
+	part := keytable.Parts(keytable.TagOfIssuerKey(ours, "es"))[1]
+	kept := e.records[part]
+	delete(e.records, part)
+	if _, d := ask(&table, e, text, now+belief); d.Code != decision.EdgeNotReady {
+		t.Fatal(d)
+	}
+	proven(true, "while its key arrives")
+	e.records[part] = kept
+	if _, d := ask(&table, e, text, now+2*belief); d.Code != decision.TokenExpired {
+		t.Fatal(d)
+	}
+	proven(false, "when it has ended")
 }
 
 func TestKeyThatIsWithdrawn(t *testing.T) {
 	t.Parallel()
 	var table Table
 	e, text := newEdge(), compact(ownHeader, own, "ES256")
-	if _, d := table.Judge(judgedBy, e, text, now); !d.OK() {
+	if _, d := ask(&table, e, text, now); !d.OK() {
 		t.Fatal(d)
 	}
 	for _, tag := range keytable.Parts(keytable.TagOfIssuerKey(ours, "es")) {
 		delete(e.records, tag)
 	}
-	if _, d := table.Judge(judgedBy, e, text, now+belief); d.Code != decision.InvalidToken {
+	if _, d := ask(&table, e, text, now+belief); d.Code != decision.InvalidToken {
 		t.Fatalf("%q", d.Code)
 	}
 }
@@ -69,11 +110,11 @@ func TestClosedUntilItKnows(t *testing.T) {
 	var table Table
 	e, text := newEdge(), compact(ownHeader, own, "ES256")
 	e.loading = true
-	if _, d := table.Judge(judgedBy, e, text, now); d.Code != decision.EdgeNotReady || d.RetryAfter == 0 {
+	if _, d := ask(&table, e, text, now); d.Code != decision.EdgeNotReady || d.RetryAfter == 0 {
 		t.Fatalf("while records load, a revocation may be among them: %+v", d)
 	}
 	e.loading = false
-	if _, d := table.Judge(judgedBy, e, text, now); !d.OK() {
+	if _, d := ask(&table, e, text, now); !d.OK() {
 		t.Fatal(d)
 	}
 }
@@ -82,7 +123,7 @@ func TestKeyThatIsJustArriving(t *testing.T) {
 	t.Parallel()
 	e := newEdge()
 	delete(e.records, keytable.Parts(keytable.TagOfIssuerKey(ours, "es"))[1])
-	if _, d := new(Table).Judge(judgedBy, e, compact(ownHeader, own, "ES256"), now); d.Code != decision.EdgeNotReady || d.RetryAfter == 0 {
+	if _, d := ask(new(Table), e, compact(ownHeader, own, "ES256"), now); d.Code != decision.EdgeNotReady || d.RetryAfter == 0 {
 		t.Fatalf("%+v", d)
 	}
 }
@@ -98,7 +139,7 @@ func TestTokensPushEachOtherOut(t *testing.T) {
 	}
 	for round := range 2 {
 		for i, text := range texts {
-			if b, d := table.Judge(judgedBy, e, text, now); !d.OK() || b.Credential != fmt.Sprint("sess_", i) {
+			if b, d := ask(&table, e, text, now); !d.OK() || b.Credential != fmt.Sprint("sess_", i) {
 				t.Fatalf("round %d, token %d: %q %+v", round, i, d.Code, b)
 			}
 		}
@@ -109,12 +150,12 @@ func TestForgedTokensPushNobodyOut(t *testing.T) {
 	t.Parallel()
 	var table Table
 	e, text := newEdge(), compact(ownHeader, own, "ES256")
-	table.Judge(judgedBy, e, text, now)
+	ask(&table, e, text, now)
 	for i := range 600 {
-		table.Judge(judgedBy, e, compact(ownHeader, own.with("jti", fmt.Sprint("f", i)), "none"), now)
+		ask(&table, e, compact(ownHeader, own.with("jti", fmt.Sprint("f", i)), "none"), now)
 	}
 	before := e.verified
-	if _, d := table.Judge(judgedBy, e, text, now); !d.OK() || e.verified != before {
+	if _, d := ask(&table, e, text, now); !d.OK() || e.verified != before {
 		t.Fatalf("%q, checked again %d times", d.Code, e.verified-before)
 	}
 }

@@ -180,7 +180,7 @@ func TestGoodTokens(t *testing.T) {
 		"another's admin":       {compact(object{"alg": "EdDSA", "kid": "ed"}, guest.with("roles", "* streams:read"), "EdDSA"), Bearer{Account: 88}},
 	} {
 		var table Table
-		b, d := table.Judge(judgedBy, newEdge(), c.text, now)
+		b, d := ask(&table, newEdge(), c.text, now)
 		if !d.OK() || b.Account != c.want.Account || b.Scopes != c.want.Scopes || b.Expires != now+100 {
 			t.Errorf("%s: %q %+v", name, d.Code, b)
 		}
@@ -236,7 +236,7 @@ func TestAttacks(t *testing.T) {
 		"a token of ours by the other's key": compact(object{"alg": "EdDSA", "kid": "ed", "typ": "at+jwt"}, own, "EdDSA"),
 	} {
 		var table Table
-		if b, d := table.Judge(judgedBy, newEdge(), text, now); d.Code != decision.InvalidToken {
+		if b, d := ask(&table, newEdge(), text, now); d.Code != decision.InvalidToken {
 			t.Errorf("%s: %q %+v", name, d.Code, b)
 		}
 	}
@@ -253,9 +253,9 @@ func TestNamesOfOtherIssuersTokensAreTheirOwn(t *testing.T) {
 	t.Parallel()
 	var table Table
 	e := newEdge()
-	a, _ := table.Judge(judgedBy, e, compact(object{"alg": "ES256", "kid": "es"}, guest, "ES256"), now)
-	b, _ := table.Judge(judgedBy, e, compact(object{"alg": "EdDSA", "kid": "ed"}, guest, "EdDSA"), now)
-	c, _ := table.Judge(judgedBy, e, compact(object{"alg": "EdDSA", "kid": "ed"}, guest.with("jti", "sess_2"), "EdDSA"), now)
+	a, _ := ask(&table, e, compact(object{"alg": "ES256", "kid": "es"}, guest, "ES256"), now)
+	b, _ := ask(&table, e, compact(object{"alg": "EdDSA", "kid": "ed"}, guest, "EdDSA"), now)
+	c, _ := ask(&table, e, compact(object{"alg": "EdDSA", "kid": "ed"}, guest.with("jti", "sess_2"), "EdDSA"), now)
 	if a.Credential == "" || a.Credential != b.Credential || a.Credential == c.Credential {
 		t.Errorf("%q %q %q", a.Credential, b.Credential, c.Credential)
 	}

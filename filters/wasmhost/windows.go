@@ -45,6 +45,11 @@ func Take(c *counter.Counter, k ratelimit.Kind, id ratelimit.ID, l ratelimit.Lim
 	return r
 }
 
+// Look is what Take would return; it counts nothing.
+func Look(k ratelimit.Kind, id ratelimit.ID, l ratelimit.Limit, f ratelimit.Fleet, now int64) ratelimit.Result {
+	return counter.Look(windows{}, k, id, l, f, now)
+}
+
 // GiveBack takes back what has just been counted in the window of id.
 func GiveBack(c *counter.Counter, k ratelimit.Kind, id ratelimit.ID, now int64) {
 	c.GiveBack(windows{}, k, id, now)

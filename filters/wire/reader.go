@@ -5,7 +5,9 @@ import "encoding/binary"
 
 // Reader takes values off the front of some bytes. Once one does not fit it has
 // failed and gives zeros only, so that a caller may read on and ask at the end.
-// It never copies: what Bytes returns is part of what is read.
+// It never copies: what Bytes returns is part of what is read. Only Text
+// allocates, as many bytes as the text has; each value takes time linear in what
+// it takes off.
 type Reader struct {
 	b      []byte
 	failed bool
@@ -38,6 +40,11 @@ func (r *Reader) Number(most uint64) uint64 {
 // that are left, so that no message makes its reader allocate more than it
 // weighs.
 func (r *Reader) Count(most uint64) uint64 { return r.Number(min(most, uint64(len(r.b)))) }
+
+// CountOf is Count of values that take least bytes or more each.
+func (r *Reader) CountOf(most, least uint64) uint64 {
+	return r.Number(min(most, uint64(len(r.b))/least))
+}
 
 // Bytes takes n bytes; nil when there are not so many.
 func (r *Reader) Bytes(n uint64) []byte {

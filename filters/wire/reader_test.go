@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"math"
 	"testing"
+
+	"sluice.dev/sluice/platform/growth"
 )
 
 func TestValuesComeAsTheyWereWritten(t *testing.T) {
@@ -60,9 +62,19 @@ func TestWhatDoesNotFit(t *testing.T) {
 	}
 }
 
+// texts is where what was read goes.
+var texts string
+
 func FuzzReader(f *testing.F) {
 	f.Add([]byte{1, 2, 3, 4, 5}, []byte{0, 1, 2, 3, 4, 5})
 	f.Fuzz(func(t *testing.T, b, how []byte) {
+		// Each text has a string of its own, at most 16 bytes longer than it is.
+		growth.Linear(t, len(b)+16*len(how), 2, 256, func() {
+			r := NewReader(b)
+			for _, h := range how {
+				texts = r.Text(uint64(h))
+			}
+		})
 		r, taken := NewReader(b), 0
 		for _, h := range how {
 			before := len(r.b)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"sluice.dev/sluice/filters/x402"
+	"sluice.dev/sluice/platform/growth"
 )
 
 const (
@@ -55,7 +56,7 @@ func TestSpellingsOfOnePayment(t *testing.T) {
 	want, _ := x402.Parse([]byte(v1()))
 	for name, text := range map[string]string{
 		"capitals":       v1(payer, "0x"+strings.ToUpper(payer[2:]), nonce, "0X"+strings.ToUpper(nonce[2:])),
-		"white space":    " " + v1(",", " ,\n ") + "\t",
+		"white space":    v1(",", " ,\n "),
 		"unknown fields": v1(`"scheme"`, `"note":{"scheme":"other"},"scheme"`, `"from"`, `"memo":[1],"from"`),
 	} {
 		if got, issue := x402.Parse([]byte(text)); got != want || issue != "" {
@@ -91,6 +92,11 @@ func TestParseRefuses(t *testing.T) {
 		"a nonce without 0x":   {v1(nonce, nonce[2:]+"00"), "nonce is not 0x"},
 		"a sender of names":    {v1(payer, "vitalik.eth"), "from is not 0x"},
 		"a wallet's signature": {v1(signature, signature+"00"), "signature is not 0x and 130"},
+		"a blank before":       {" " + v1(), "too much white space"},
+		"a line end behind":    {v1() + "\n", "too much white space"},
+		"blanks inside":        {v1(`"scheme"`, strings.Repeat(" ", 1025)+`"scheme"`), "too much white space"},
+		"8 KB of blanks":       {v1() + strings.Repeat(" ", 7000), "too much white space"},
+		"more than a header":   {v1(`"scheme"`, `"x":"`+strings.Repeat("x", 8192)+`","scheme"`), "is longer than 8192 bytes"},
 		"deep nesting":         {v1(`"scheme"`, `"x":`+strings.Repeat("[", 9)+strings.Repeat("]", 9)+`,"scheme"`), "nested too deeply"},
 		"version 2, no choice": {v2(`"accepted"`, `"chosen"`), "accepted is not an object"},
 		"version 2, no asset":  {v2(`"asset"`, `"token"`), "asset is not a string"},
@@ -140,6 +146,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(v2()))
 	f.Add([]byte(v1(`"10000"`, `"0"`)))
 	f.Fuzz(func(t *testing.T, text []byte) {
+		growth.Linear(t, len(text), 8, 4<<10, func() { x402.Parse(text) })
 		p, issue := x402.Parse(text)
 		if issue != "" {
 			return
@@ -161,6 +168,7 @@ func FuzzParse(f *testing.F) {
 func FuzzDecode(f *testing.F) {
 	f.Add(base64.StdEncoding.EncodeToString([]byte(v1())))
 	f.Fuzz(func(t *testing.T, header string) {
+		growth.Linear(t, len(header), 4, 1<<10, func() { x402.Decode(header) })
 		if text, issue := x402.Decode(header); issue == "" && base64.StdEncoding.EncodeToString(text) != header {
 			t.Fatalf("%q has two spellings", header)
 		}

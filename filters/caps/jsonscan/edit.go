@@ -17,9 +17,16 @@ func (e *Edits) Add(from, to int, by string) { *e = append(*e, edit{from, to, by
 // Apply appends text to dst with the changes made. Of edits that overlap, the
 // one that begins first wins: it removes what the others would have changed.
 // Edits at the same place are made in the order in which they were added.
+//
+// It sorts the edits, and allocates once at most: as much as dst, text and the
+// texts of the edits take together.
 func (e Edits) Apply(dst, text []byte) []byte {
 	slices.SortStableFunc(e, func(a, b edit) int { return a.from - b.from })
-	if need := len(dst) + len(text) + 64; cap(dst) < need {
+	need := len(dst) + len(text)
+	for _, x := range e {
+		need += len(x.text)
+	}
+	if cap(dst) < need {
 		dst = append(make([]byte, 0, need), dst...)
 	}
 	at := 0

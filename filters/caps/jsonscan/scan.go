@@ -4,12 +4,20 @@
 //
 // It uses neither reflection nor recursion, so it runs inside a WASM filter
 // with a stack of 64 KiB, and a deeply nested body costs no memory.
+//
+// Each function takes time linear in the bytes that it is given, and only
+// Append and Apply allocate. A walk looks at each byte of its container twice
+// at most, so whoever walks the same bytes again at each level of nesting has
+// to bound the levels.
 package jsonscan
 
 import "unicode/utf8"
 
 // MaxDepth is the deepest nesting that Validate can be asked to allow.
 const MaxDepth = 512
+
+// MaxBlank is how many bytes of white space Compact allows.
+const MaxBlank = 1024
 
 // SyntaxError says where and how a text is not JSON.
 type SyntaxError struct {
@@ -29,6 +37,7 @@ const (
 	IssueUTF8     = "invalid UTF-8"
 	IssueDepth    = "nested too deeply"
 	IssueTrailing = "data after the value"
+	IssueBlank    = "too much white space"
 )
 
 // Validate returns nil if b is exactly one JSON value (RFC 8259) in UTF-8, with
@@ -36,11 +45,18 @@ const (
 // counts as MaxDepth. A document is accepted if and only if encoding/json and
 // utf8.Valid both accept it.
 func Validate(b []byte, maxDepth int) *SyntaxError {
-	s := scanner{b: b, max: min(maxDepth, MaxDepth)}
-	if s.document(); s.issue != "" {
-		return &SyntaxError{Offset: s.i, Issue: s.issue}
+	s := scanner{b: b, max: min(maxDepth, MaxDepth), blank: len(b)}
+	return s.document()
+}
+
+// Compact is Validate for what a program writes as a credential: no white space
+// around the value, and MaxBlank bytes of it inside at most.
+func Compact(b []byte, maxDepth int) *SyntaxError {
+	if n := len(b); n > 0 && (Space(b[:1], 0) > 0 || Space(b[n-1:], 0) > 0) {
+		return &SyntaxError{Issue: IssueBlank}
 	}
-	return nil
+	s := scanner{b: b, max: min(maxDepth, MaxDepth), blank: MaxBlank}
+	return s.document()
 }
 
 // scanner is the state of one Validate. The first issue stops it.
@@ -48,19 +64,27 @@ type scanner struct {
 	b     []byte
 	i     int
 	max   int
+	blank int // bytes of white space that may still come
 	depth int
 	open  [MaxDepth / 8]byte // a bit for each level: 1 is an object
 	issue string
 }
 
 // document reads one value and what must be nothing after it.
-func (s *scanner) document() {
+func (s *scanner) document() *SyntaxError {
 	// Each turn reads one value down to a scalar, and then closes what ends there.
 	for s.begin() && s.finish() {
 	}
-	if s.issue == "" && s.i < len(s.b) {
+	switch {
+	case s.issue != "":
+	case s.blank < 0:
+		s.issue = IssueBlank
+	case s.i < len(s.b):
 		s.issue = IssueTrailing
+	default:
+		return nil
 	}
+	return &SyntaxError{Offset: s.i, Issue: s.issue}
 }
 
 // begin reads up to the end of a scalar or of an empty container, entering
@@ -237,7 +261,9 @@ func (s *scanner) at(c byte) bool { return s.i < len(s.b) && s.b[s.i] == c }
 
 // peek skips white space and returns the byte there, 0 at the end.
 func (s *scanner) peek() byte {
-	if s.i = Space(s.b, s.i); s.i < len(s.b) {
+	from := s.i
+	s.i = Space(s.b, from)
+	if s.blank -= s.i - from; s.i < len(s.b) {
 		return s.b[s.i]
 	}
 	return 0

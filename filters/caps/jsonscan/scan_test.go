@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"sluice.dev/sluice/platform/growth"
 )
 
 // seeds are the shapes that the parsing literature calls hard, right and wrong.
@@ -72,6 +74,7 @@ func FuzzValidate(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
+		growth.Linear(t, len(b), 0, 256, func() { everything(b) })
 		err := Validate(b, MaxDepth)
 		if err != nil && err.Issue == IssueDepth {
 			return

@@ -1,6 +1,7 @@
 package jsonscan
 
 import (
+	"slices"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -70,9 +71,10 @@ func candidate(raw []byte, i int, c byte) int {
 	return i
 }
 
-// Append decodes raw and appends it to dst as UTF-8. A surrogate that stands
-// alone becomes U+FFFD.
+// Append decodes raw and appends it to dst as UTF-8, which is no longer than
+// raw. A surrogate that stands alone becomes U+FFFD.
 func Append(dst, raw []byte) []byte {
+	dst = slices.Grow(dst, len(raw))
 	for i := 0; i < len(raw); {
 		var r rune
 		r, i = Rune(raw, i)
