@@ -78,7 +78,7 @@ func chatStack(t *testing.T) (*stack, *model) {
 	t.Helper()
 	m := newModel()
 	t.Cleanup(m.Close)
-	s := own(t, map[string]string{"SLUICE_MODEL_UPSTREAM": m.URL})
+	s := own(t, map[string]string{"SLUICE_MODEL_UPSTREAM": m.URL, "SLUICE_CHAT_ECHO": "on"})
 	b, err := os.ReadFile(filepath.Join("..", "deploy", "sluice.yaml"))
 	if err != nil {
 		t.Fatal(err)

@@ -87,12 +87,17 @@ func (h *Handler) complete(w http.ResponseWriter, r *http.Request) error {
 	// or when the relay gives a reason.
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
-	stream, first, err := h.open(ctx, cancel, req)
+	begun, err := h.open(ctx, cancel, req)
 	if err != nil {
-		h.metrics.over("refused", Usage{})
-		h.settle(r.Context(), res, req.Model, Usage{})
+		used := Usage{}
+		if begun.Begun {
+			used = Usage{Prompt: tokens.Prompt(req.Body), Estimated: true}
+		}
+		h.metrics.over("refused", used)
+		h.settle(r.Context(), res, req.Model, used)
 		return err
 	}
+	stream := begun.Stream
 	h.metrics.began(start)
 	h.metrics.open.Inc()
 	defer h.metrics.open.Dec()
@@ -101,7 +106,7 @@ func (h *Handler) complete(w http.ResponseWriter, r *http.Request) error {
 	out.Timeout = h.WriteTimeout
 	defer out.Close()
 	pass := h.relay(req, stream, out, cancel)
-	used := pass.run(ctx, first)
+	used := pass.run(ctx, begun.First)
 	if r.Context().Err() != nil {
 		pass.outcome = "left" // whatever came of the stream, nobody saw it
 	}
@@ -139,8 +144,14 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request) (Request, error) 
 	}
 	return Request{
 		Body: capped, Model: report.Model, Limit: report.Limit, Choices: report.Choices,
-		Bearer: access.Bearer(r.Context()), ID: respond.RequestID(r),
+		ID: respond.RequestID(r), Caller: CallerOf(r.Context()),
 	}, nil
+}
+
+// CallerOf is the caller of a request that access.Guard let through.
+func CallerOf(ctx context.Context) Caller {
+	_, signed := identity.From(ctx)
+	return Caller{Bearer: access.Bearer(ctx), Signed: signed}
 }
 
 // readBody refuses a body that is too large before it is read where its length
@@ -182,19 +193,19 @@ func (h *Handler) reserve(ctx context.Context, req Request) (Reservation, error)
 }
 
 // open starts the stream, if a provider begins in time.
-func (h *Handler) open(ctx context.Context, cancel context.CancelCauseFunc, req Request) (Stream, []byte, error) {
+func (h *Handler) open(ctx context.Context, cancel context.CancelCauseFunc, req Request) (Attempt, error) {
 	late := &controlplane.Error{Code: decision.GatewayTimeout, Message: "The provider did not begin in time."}
 	// The timer covers all providers that are tried: the client waits once.
 	timer := time.AfterFunc(h.FirstEvent, func() { cancel(late) })
-	stream, first, err := h.Pool.Open(ctx, req)
+	a, err := h.Pool.Open(ctx, req)
 	if !timer.Stop() && err == nil {
-		_ = stream.Close() // given up
+		_ = a.Stream.Close() // given up
 		err = late
 	}
 	if err != nil && errors.Is(context.Cause(ctx), late) {
 		err = late
 	}
-	return stream, first, err
+	return a, err
 }
 
 // settle records what was used, also when the client has gone.

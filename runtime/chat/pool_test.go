@@ -18,6 +18,8 @@ type fake struct {
 	err  error
 }
 
+func (f *fake) Credential(c chat.Caller) (string, error) { return c.Bearer, nil }
+
 func (f *fake) Stream(context.Context, chat.Request) (chat.Stream, error) {
 	if f.err != nil {
 		return nil, f.err
@@ -33,11 +35,11 @@ func (f *fake) Close() error          { return nil }
 func asks(t *testing.T, p *chat.Pool, model string, n int) (who string) {
 	t.Helper()
 	for range n {
-		_, first, err := p.Open(t.Context(), chat.Request{Model: model})
+		a, err := p.Open(t.Context(), chat.Request{Model: model})
 		if err != nil {
 			return who + "!" + string(controlplane.ErrorCode(err))
 		}
-		who += string(first)
+		who += string(a.First)
 	}
 	return who
 }

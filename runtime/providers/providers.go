@@ -3,10 +3,13 @@
 //	providers:
 //	  - name: acme                    # owned_by in the list of models
 //	    url: https://api.acme.example/v1
-//	    key_from: ACME_KEY            # variable with the key; none: the caller's key
+//	    key_from: ACME_KEY            # variable with the key; none: none, or that of a caller of a runtime that stands alone
 //	    models: ["acme-*", "small"]   # none: every model that no other one names
 //	    weight: 3                     # share among providers of the same model; 1
 //	    one_limit: true               # it refuses max_tokens beside max_completion_tokens
+//	  - name: inner
+//	    url: https://runtime.example/v1
+//	    forward_credentials: true     # it is behind an edge of ours: callers' own keys of the platform go on
 package providers
 
 import (
@@ -41,6 +44,7 @@ type provider struct {
 	Models   []string `yaml:"models"`
 	Weight   int      `yaml:"weight"`
 	OneLimit bool     `yaml:"one_limit"`
+	Forward  bool     `yaml:"forward_credentials"`
 }
 
 // namePattern is what a provider's name looks like.
@@ -101,8 +105,11 @@ func (p provider) target(lookup func(string) (string, bool)) (chat.Target, error
 		if key, ok = lookup(p.KeyFrom); !ok || key == "" {
 			faults = append(faults, fmt.Errorf("key_from: the variable %s is not set", p.KeyFrom))
 		}
+		if p.Forward {
+			faults = append(faults, errors.New("forward_credentials and key_from exclude each other: one key goes to a provider"))
+		}
 	}
-	made, err := upstream.New(upstream.Config{BaseURL: p.URL, Key: key, OneLimit: p.OneLimit})
+	made, err := upstream.New(upstream.Config{BaseURL: p.URL, Key: key, OneLimit: p.OneLimit, ForwardCredentials: p.Forward})
 	if err != nil {
 		faults = append(faults, fmt.Errorf("url: %w", err))
 	}

@@ -34,14 +34,18 @@ var description []byte
 
 // Config says what the runtime is made of.
 type Config struct {
-	// Targets are the providers; none: the built-in model alone. The built-in
-	// model is always there under its own names.
+	// Targets are the providers. The built-in models are there too, under their
+	// own names, unless NoEcho is set.
 	Targets []chat.Target
+	NoEcho  bool
 	// Ledger meters tokens; nil: nothing is metered.
 	Ledger chat.Ledger
 	// Secrets are the keys that edges sign identities with; nil: none is
 	// accepted.
 	Secrets func() [][]byte
+	// Standalone also serves callers for whom no edge has signed, if they have a
+	// bearer token: see access.Guard.
+	Standalone bool
 	// Now is the clock by which identities end; nil: time.Now.
 	Now func() time.Time
 	// Gateway is where binary bodies go, for instance http://127.0.0.1:8080.
@@ -86,7 +90,7 @@ func New(c Config) (http.Handler, error) {
 		c.Secrets = func() [][]byte { return nil }
 	}
 	adapter := respond.Adapter{DocsBase: c.DocsBase, Log: c.Log}
-	guard := access.Guard{Verifier: identity.Verifier{Secrets: c.Secrets, Now: c.Now}, Adapter: adapter}
+	guard := access.Guard{Verifier: identity.Verifier{Secrets: c.Secrets, Now: c.Now}, Adapter: adapter, Standalone: c.Standalone}
 	binary, err := passthrough.New(passthrough.Config{Gateway: c.Gateway, TLS: c.GatewayTLS, MaxBody: c.MaxUpload, Adapter: adapter, Verifier: guard.Verifier, Log: c.Log})
 	if err != nil {
 		return nil, err
@@ -97,7 +101,10 @@ func New(c Config) (http.Handler, error) {
 // routes is the table. The built-in model stands last and under its own names
 // only, so that a provider for all other models never hides it.
 func routes(c Config, adapter respond.Adapter, guard access.Guard, binary http.Handler) []route {
-	targets := append(slices.Clone(c.Targets), chat.Target{Name: "sluice", Provider: echo.Provider{}, Models: echo.Models()})
+	targets := slices.Clone(c.Targets)
+	if !c.NoEcho {
+		targets = append(targets, chat.Target{Name: "sluice", Provider: echo.Provider{}, Models: echo.Models()})
+	}
 	completions := guard.Require(chat.NewHandler(chat.Config{
 		Pool: chat.NewPool(targets, nil), Ledger: c.Ledger, Adapter: adapter, Log: c.Log, Metrics: c.Metrics,
 		MaxBody: c.MaxBody, KeepAlive: c.KeepAlive, FirstEvent: c.FirstEvent, Idle: c.Idle,
@@ -107,7 +114,7 @@ func routes(c Config, adapter respond.Adapter, guard access.Guard, binary http.H
 	list := []route{
 		{"POST", "/v1/chat/completions", completions},
 		{"GET", "/v1/models", models},
-		{"GET", "/", landing.Handler(landing.Config{PublicURL: c.PublicURL, Docs: c.DocsBase + "/docs/", Model: echo.Name})},
+		{"GET", "/", landing.Handler(landing.Config{PublicURL: c.PublicURL, Docs: c.DocsBase + "/docs/", Model: example(targets)})},
 		{"GET", "/openapi.json", http.HandlerFunc(describe)},
 		{"GET", "/mcp", tools},
 		{"POST", "/mcp", tools},
@@ -116,6 +123,18 @@ func routes(c Config, adapter respond.Adapter, guard access.Guard, binary http.H
 		list = append(list, route{"POST", path, guard.Require(binary)})
 	}
 	return list
+}
+
+// example is a model for commands to copy.
+func example(targets []chat.Target) string {
+	for _, t := range slices.Backward(targets) { // the built-in one, which costs nothing, is the last
+		for _, m := range t.Models {
+			if !strings.HasSuffix(m, "*") {
+				return m
+			}
+		}
+	}
+	return "MODEL"
 }
 
 // describe answers with the description; it is checked against the table in
