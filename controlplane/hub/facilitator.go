@@ -12,7 +12,7 @@ import (
 	"sluice.dev/sluice/controlplane/identity"
 	"sluice.dev/sluice/controlplane/respond"
 	"sluice.dev/sluice/filters/decision"
-	edge "sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/filters/scopes"
 	"sluice.dev/sluice/filters/x402"
 )
 
@@ -46,8 +46,13 @@ type verified struct {
 }
 
 // verify answers POST /x402/verify: 200 with a verdict, 400 for what is no
-// payment.
+// payment. It wants a caller where each call costs calls of others.
 func (f Facilitator) verify(w http.ResponseWriter, r *http.Request) error {
+	if !f.Hub.config.Settler.Open() {
+		if _, err := f.Identity.Caller(r); err != nil {
+			return err
+		}
+	}
 	o, err := read(w, r)
 	if err != nil {
 		return err
@@ -63,17 +68,23 @@ func (f Facilitator) verify(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// SettleScope is what a caller needs to have payments settled: they are paid
+// with our gas, or with our credentials elsewhere.
+const SettleScope = "payments:settle"
+
 // settle answers POST /x402/settle. A payment is settled for one caller, once:
 // whoever asks again is told that it is a duplicate, since a second seller, or
 // a second request, must not count on it.
 func (f Facilitator) settle(w http.ResponseWriter, r *http.Request) error {
+	seller, err := f.seller(r)
+	if err != nil {
+		return err
+	}
 	o, err := read(w, r)
 	if err != nil {
 		return err
 	}
-	if o.Account, err = f.account(r); err != nil {
-		return err
-	}
+	o.Account = seller.Account
 	o.Route, o.RequestID = "", respond.RequestID(r)
 	id, err := f.Hub.Claim(r.Context(), o)
 	if refusal, ok := errors.AsType[*payment.Refusal](err); ok {
@@ -94,17 +105,20 @@ func (f Facilitator) settle(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// account is the caller's. It fails with authentication_required when there is
-// none and settling costs.
-func (f Facilitator) account(r *http.Request) (string, error) {
-	if r.Header.Get(edge.Header) == "" {
-		if !f.Hub.config.Settler.Open() {
-			return "", &controlplane.Error{Code: decision.AuthRequired}
-		}
-		return "", nil
-	}
+// seller is who asks to have a payment settled. It fails with
+// authentication_required without a caller who has an account, and with
+// insufficient_scope when the caller lacks SettleScope, whatever the route asks.
+func (f Facilitator) seller(r *http.Request) (identity.Caller, error) {
 	c, err := f.Identity.Caller(r)
-	return c.Account, err
+	switch {
+	case err != nil:
+		return c, err
+	case c.Account == "":
+		return c, &controlplane.Error{Code: decision.AuthRequired}
+	case !scopes.Covers(c.Scopes, SettleScope):
+		return c, &controlplane.Error{Code: decision.ScopeMissing, Details: []decision.Detail{{Field: "scope", Issue: "is not granted to this credential", Expected: SettleScope}}}
+	}
+	return c, nil
 }
 
 // kind is one way of paying.

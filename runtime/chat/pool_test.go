@@ -151,7 +151,7 @@ func TestAProviderRestsForOneCredential(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(0, 0)
 	a := &limited{fake{name: "a"}, "greedy"}
-	p := chat.NewPool([]chat.Target{{Provider: a, Weight: 9}, {Provider: &fake{name: "b"}}}, func() time.Time { return now })
+	p := chat.NewPool([]chat.Target{{Provider: a, Weight: 99}, {Provider: &fake{name: "b"}}}, func() time.Time { return now })
 	ask := func(bearer string, n int) (who string) {
 		for range n {
 			got, err := p.Open(t.Context(), chat.Request{Model: "m", Caller: chat.Caller{Bearer: bearer}})
