@@ -73,7 +73,7 @@ var variables = []variable{
 	{"SLUICE_MODEL_UPSTREAM_KEY", "", "key for that provider; empty: none is sent, or, by SLUICE_RUNTIME_STANDALONE, the caller's"},
 	{"SLUICE_MODEL_PROVIDERS", "", "file that names several providers, in place of those two; see docs/runtime.md"},
 	{"SLUICE_CHAT_ECHO", "auto", "the built-in echo-1 and echo-1-slow: on, off, or auto: where no provider is configured"},
-	{"SLUICE_CHAT_STREAMS", "4096", "completions that a runtime makes at once, with 64 KiB of request each; a longer request counts as several, and an account has at most a quarter"},
+	{"SLUICE_CHAT_STREAMS", "2048", "completions that a runtime makes at once, with 64 KiB of request each; a longer request counts as several, and an account has at most a quarter"},
 	{"SLUICE_RUNTIME_STANDALONE", "", "1: the runtime also serves requests with a bearer token that came through no edge; they reach no provider with a key of yours"},
 	{"SLUICE_CHAT_FIRST_EVENT", "2m", "how long a provider may take to begin an answer"},
 	{"SLUICE_CHAT_IDLE", "5m", "how long it may be silent then"},

@@ -78,7 +78,9 @@ func runRuntime(ctx context.Context, env environment) error {
 func (e environment) chatLimits() (c server.Config, err error) {
 	upload, err := e.number("SLUICE_MAX_UPLOAD", 1, math.MaxInt)
 	c.MaxUpload = int64(upload)
-	return c, errors.Join(err, e.durations(map[string]*time.Duration{
+	streams, bad := e.number("SLUICE_CHAT_STREAMS", 1024, 1<<20) // a quarter must hold the longest request
+	c.Streams = streams
+	return c, errors.Join(err, bad, e.durations(map[string]*time.Duration{
 		"SLUICE_CHAT_FIRST_EVENT": &c.FirstEvent, "SLUICE_CHAT_IDLE": &c.Idle, "SLUICE_CHAT_KEEP_ALIVE": &c.KeepAlive,
 	}))
 }

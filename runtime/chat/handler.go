@@ -18,6 +18,7 @@ import (
 	"sluice.dev/sluice/controlplane/respond"
 	"sluice.dev/sluice/filters/caps"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/platform/fairshare"
 	"sluice.dev/sluice/runtime/access"
 	"sluice.dev/sluice/runtime/chat/tokens"
 	"sluice.dev/sluice/runtime/sse"
@@ -30,6 +31,10 @@ type Config struct {
 	Adapter respond.Adapter
 	Log     *slog.Logger          // nil: slog.Default
 	Metrics prometheus.Registerer // nil: not registered
+
+	// Places are what accounts share: one for each stream, and for each 64 KiB of
+	// its request. nil: DefaultPlaces, of which an account has a quarter.
+	Places *fairshare.Pool
 
 	MaxBody      int           // bytes of a request; 0: caps.DefaultMaxBytes
 	FirstEvent   time.Duration // how long a provider may take to begin; 0: 2 minutes
@@ -60,6 +65,9 @@ func NewHandler(c Config) *Handler {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
+	if c.Places == nil {
+		c.Places = fairshare.New(fairshare.Config{Places: DefaultPlaces})
+	}
 	h := &Handler{c, newMetrics(c.Metrics)}
 	c.Pool.failed = func(provider string) { h.metrics.failures.WithLabelValues(provider).Inc() }
 	return h
@@ -71,11 +79,13 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Adapter.Handle(h.complete)(w, r)
 }
 
-// complete does the work in order: caps, budget, provider, stream, settlement.
+// complete does the work in order: a place, caps, budget, provider, stream, settlement.
 // Whatever happens behind the reservation, it is settled exactly once.
 func (h *Handler) complete(w http.ResponseWriter, r *http.Request) error {
 	start := time.Now()
-	req, err := h.read(w, r)
+	held := &places{pool: h.Places, account: access.Account(r)}
+	defer held.free()
+	req, err := h.read(w, r, held)
 	if err != nil {
 		return err
 	}
@@ -130,11 +140,11 @@ func (h *Handler) relay(req Request, stream Stream, out *sse.Writer, cancel cont
 }
 
 // read takes in the body and caps it.
-func (h *Handler) read(w http.ResponseWriter, r *http.Request) (Request, error) {
+func (h *Handler) read(w http.ResponseWriter, r *http.Request, held *places) (Request, error) {
 	if e := r.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
 		return Request{}, controlplane.Errorf(decision.MediaType, "The request body must not be compressed.")
 	}
-	body, err := readBody(w, r, h.MaxBody)
+	body, err := readBody(w, r, h.MaxBody, held)
 	if err != nil {
 		return Request{}, err
 	}
@@ -156,11 +166,16 @@ func CallerOf(ctx context.Context) Caller {
 
 // readBody refuses a body that is too large before it is read where its length
 // is known, and once it has become too large where it is not.
-func readBody(w http.ResponseWriter, r *http.Request, limit int) ([]byte, error) {
+// It holds no more of it than there are places for.
+func readBody(w http.ResponseWriter, r *http.Request, limit int, held *places) ([]byte, error) {
 	tooLarge := controlplane.Errorf(decision.TooLarge, "The request body is larger than %d bytes.", limit)
 	if r.ContentLength > int64(limit) {
 		w.Header().Set("Connection", "close") // or the server would read it all the same
 		return nil, tooLarge
+	}
+	if err := held.cover(int(max(0, r.ContentLength))); err != nil {
+		w.Header().Set("Connection", "close") // as above
+		return nil, err
 	}
 	// One byte more than announced: the end is then seen without growing.
 	body := make([]byte, 0, max(512, r.ContentLength+1))
@@ -178,6 +193,9 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int) ([]byte, error)
 			return nil, &controlplane.Error{Code: decision.InvalidRequest, Message: "The request body could not be read.", Cause: err}
 		}
 		if len(body) == cap(body) {
+			if err := held.cover(min(2*cap(body), limit)); err != nil {
+				return nil, err
+			}
 			body = append(make([]byte, 0, min(2*cap(body), limit+1)), body...)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"sluice.dev/sluice/controlplane/identity"
 	"sluice.dev/sluice/controlplane/respond"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/platform/fairshare"
 	"sluice.dev/sluice/runtime/access"
 	"sluice.dev/sluice/runtime/catalog"
 	"sluice.dev/sluice/runtime/chat"
@@ -59,6 +60,9 @@ type Config struct {
 	Hosts []string
 	// DocsBase is the address under which /docs is served; empty: relative.
 	DocsBase string
+	// Streams is how many completions may be under way, as chat.Config.Places
+	// counts them; 0: chat.DefaultPlaces.
+	Streams int
 	// MaxBody and MaxUpload bound chat requests and binary bodies, in bytes; 0:
 	// the packages' defaults.
 	MaxBody   int
@@ -68,6 +72,12 @@ type Config struct {
 	Log                         *slog.Logger          // nil: slog.Default
 	Metrics                     prometheus.Registerer // nil: not registered
 }
+
+// What accounts share besides completions; one has a quarter of either.
+const (
+	lists   = 64  // lists of models, each of which asks every provider
+	uploads = 256 // binary bodies on their way
+)
 
 // route is one line of the runtime's table.
 type route struct {
@@ -105,11 +115,15 @@ func routes(c Config, adapter respond.Adapter, guard access.Guard, binary http.H
 	if !c.NoEcho {
 		targets = append(targets, chat.Target{Name: "sluice", Provider: echo.Provider{}, Models: echo.Models()})
 	}
+	if c.Streams <= 0 {
+		c.Streams = chat.DefaultPlaces
+	}
 	completions := guard.Require(chat.NewHandler(chat.Config{
-		Pool: chat.NewPool(targets, nil), Ledger: c.Ledger, Adapter: adapter, Log: c.Log, Metrics: c.Metrics,
+		Pool: chat.NewPool(targets, nil), Places: fairshare.New(fairshare.Config{Places: c.Streams}), Ledger: c.Ledger, Adapter: adapter, Log: c.Log, Metrics: c.Metrics,
 		MaxBody: c.MaxBody, KeepAlive: c.KeepAlive, FirstEvent: c.FirstEvent, Idle: c.Idle,
 	}))
-	models := guard.Require(catalog.Catalog{Targets: targets, Adapter: adapter, Log: c.Log})
+	models := guard.Require(access.Share(fairshare.New(fairshare.Config{Places: lists}), adapter, catalog.Catalog{Targets: targets, Adapter: adapter, Log: c.Log}))
+	bodies := guard.Require(access.Share(fairshare.New(fairshare.Config{Places: uploads}), adapter, binary))
 	tools := mcp.New(mcp.Config{Chat: completions, Models: models, Guard: guard, Adapter: adapter, PublicURL: c.PublicURL, Hosts: c.Hosts, Version: Version})
 	list := []route{
 		{"POST", "/v1/chat/completions", completions},
@@ -120,7 +134,7 @@ func routes(c Config, adapter respond.Adapter, guard access.Guard, binary http.H
 		{"POST", "/mcp", tools},
 	}
 	for _, path := range passthrough.Paths() {
-		list = append(list, route{"POST", path, guard.Require(binary)})
+		list = append(list, route{"POST", path, bodies})
 	}
 	return list
 }
