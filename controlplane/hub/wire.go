@@ -55,6 +55,8 @@ func (r requirements) requirement() (q x402.Requirement, ok bool) {
 }
 
 // read reads an order. It fails with invalid_request when the body is not one.
+// Of a body at most maxBody bytes are read, in time and memory in proportion to
+// them.
 func read(w http.ResponseWriter, r *http.Request) (o Order, err error) {
 	raw, err := respond.ReadJSON(w, r, maxBody)
 	if err != nil {

@@ -83,7 +83,7 @@ func (q *quantity) UnmarshalJSON(b []byte) error {
 	if digits == "" { // an empty answer of a call: no contract there
 		return nil
 	}
-	if _, ok := q.SetString(digits, 16); !ok {
+	if _, ok := q.SetString(digits, 16); !ok || digits[0] == '-' || digits[0] == '+' {
 		return fmt.Errorf("%q is not a quantity", s)
 	}
 	return nil
