@@ -50,11 +50,15 @@ type provider struct {
 // namePattern is what a provider's name looks like.
 var namePattern = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,63}$`)
 
-// Parse reads a document. lookup finds the variables that hold keys: keys stand
+// Parse reads a document, which the operator has written: at most MaxBytes, in
+// memory of some hundred times its length. lookup finds the variables that hold keys: keys stand
 // in no file. The error names every fault, and no key and no URL.
 func Parse(text []byte, lookup func(string) (string, bool)) ([]chat.Target, error) {
 	if len(text) > MaxBytes {
 		return nil, fmt.Errorf("the list of providers is larger than %d bytes", MaxBytes)
+	}
+	if deep(text) {
+		return nil, errors.New("the list of providers is nested too deeply")
 	}
 	var doc document
 	if err := yaml.UnmarshalWithOptions(text, &doc, yaml.Strict()); err != nil {
@@ -80,6 +84,33 @@ func Parse(text []byte, lookup func(string) (string, bool)) ([]chat.Target, erro
 		targets = append(targets, t)
 	}
 	return targets, errors.Join(faults...)
+}
+
+// deep reports whether a text may be nested deeper than any list of providers:
+// what reading YAML costs grows with the square of that.
+func deep(text []byte) bool {
+	const most = 16
+	depth, dashes, begins := 0, 0, true
+	for _, c := range text {
+		switch c {
+		case '[', '{':
+			depth++
+		case ']', '}':
+			depth--
+		case '\n':
+			dashes, begins = 0, true
+			continue
+		case '-', '?', ':':
+			if begins {
+				dashes++
+			}
+		}
+		begins = begins && (c == ' ' || c == '-' || c == '?' || c == ':')
+		if depth > most || dashes > most {
+			return true
+		}
+	}
+	return false
 }
 
 // target checks one provider and makes it.
