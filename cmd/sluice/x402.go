@@ -21,6 +21,7 @@ import (
 	"sluice.dev/sluice/controlplane/outbound"
 	"sluice.dev/sluice/controlplane/respond"
 	"sluice.dev/sluice/filters/x402"
+	"sluice.dev/sluice/platform/fairshare"
 )
 
 // hub is what judges and settles payments, in every process that does.
@@ -56,7 +57,7 @@ func (e environment) payments(pool *pgxpool.Pool, adapter respond.Adapter) (p pa
 	}
 	return payments{
 		edges: h.EdgeHandler(verifier, adapter),
-		open:  hub.Facilitator{Hub: h, Document: document(pool), Identity: verifier, Respond: adapter, BaseURL: e.publicURL()}.Routes,
+		open:  hub.Facilitator{Hub: h, Document: document(pool), Identity: verifier, Respond: adapter, BaseURL: e.publicURL(), Places: fairshare.New(fairshare.Config{Places: 32})}.Routes,
 		admin: hub.Admin{DB: idempotency.DB{Pool: pool}, Document: document(pool), Respond: adapter}.Routes,
 	}, nil
 }

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/filters/scopes"
 	"sluice.dev/sluice/filters/x402"
+	"sluice.dev/sluice/platform/fairshare"
 )
 
 // Facilitator serves other sellers, and describes what is for sale here.
@@ -23,6 +25,9 @@ type Facilitator struct {
 	Identity identity.Verifier
 	Respond  respond.Adapter
 	BaseURL  string // public address of the gateway, without a trailing slash
+	// Places are what sellers share of calls that ask a node or another
+	// facilitator; nil: there is no bound.
+	Places *fairshare.Pool
 }
 
 // Where the facilitator stands.
@@ -49,9 +54,15 @@ type verified struct {
 // payment. It wants a caller where each call costs calls of others.
 func (f Facilitator) verify(w http.ResponseWriter, r *http.Request) error {
 	if !f.Hub.config.Settler.Open() {
-		if _, err := f.Identity.Caller(r); err != nil {
+		c, err := f.Identity.Caller(r)
+		if err != nil {
 			return err
 		}
+		leave, err := f.place(c)
+		if err != nil {
+			return err
+		}
+		defer leave()
 	}
 	o, err := read(w, r)
 	if err != nil {
@@ -80,6 +91,11 @@ func (f Facilitator) settle(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	leave, err := f.place(seller)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	o, err := read(w, r)
 	if err != nil {
 		return err
@@ -119,6 +135,19 @@ func (f Facilitator) seller(r *http.Request) (identity.Caller, error) {
 		return c, &controlplane.Error{Code: decision.ScopeMissing, Details: []decision.Detail{{Field: "scope", Issue: "is not granted to this credential", Expected: SettleScope}}}
 	}
 	return c, nil
+}
+
+// place takes one of the places of c's account. It fails with
+// rate_limit_exceeded when the account has its share under way.
+func (f Facilitator) place(c identity.Caller) (leave func(), err error) {
+	if f.Places == nil {
+		return func() {}, nil
+	}
+	leave, ok := f.Places.TryEnter(cmp.Or(c.Account, c.Key))
+	if !ok {
+		return nil, &controlplane.Error{Code: decision.RateLimited, RetryAfter: 1, Message: "The account has as many payments under way as it may."}
+	}
+	return leave, nil
 }
 
 // kind is one way of paying.

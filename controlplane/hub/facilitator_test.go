@@ -13,6 +13,7 @@ import (
 	"sluice.dev/sluice/controlplane/identity"
 	"sluice.dev/sluice/controlplane/respond"
 	edge "sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/platform/fairshare"
 )
 
 var secret = []byte("0123456789abcdef0123456789abcdef")
@@ -28,7 +29,7 @@ func (b *bed) ask(path string, o hub.Order, c *identity.Caller) (int, string) {
 	b.t.Helper()
 	r := chi.NewRouter()
 	hub.Facilitator{
-		Hub: b.hub, Respond: respond.Adapter{Log: slog.New(slog.DiscardHandler)},
+		Hub: b.hub, Places: b.places, Respond: respond.Adapter{Log: slog.New(slog.DiscardHandler)},
 		Identity: identity.Verifier{Secrets: func() [][]byte { return [][]byte{secret} }, Now: b.clock},
 	}.Routes(r)
 	q, p := o.Requirement, o.Payment
@@ -112,5 +113,26 @@ func TestOnlyOurMoneyIsSettled(t *testing.T) {
 	elsewhere := b.order(func(o *hub.Order) { o.Requirement.PayTo, o.Payment.To = token, token })
 	if status, body := b.ask("/x402/settle", elsewhere, seller("*")); status != 200 || !strings.Contains(body, `"success":true`) {
 		t.Errorf("another seller's payment in our money: %d %s", status, body)
+	}
+}
+
+// A seller that has its share of payments under way slows no other.
+func TestSellersShareWhatIsAsked(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, &remote{})
+	b.places = fairshare.New(fairshare.Config{Places: 4})
+	leave, _ := b.places.TryEnter("acct_1")
+	other := &identity.Caller{Account: "acct_2", Key: "key_2", Scopes: []string{"*"}}
+	for _, path := range []string{"/x402/verify", "/x402/settle"} {
+		if status, body := b.ask(path, b.order(), seller("*")); status != 429 {
+			t.Errorf("%s beyond the share: %d %s", path, status, body)
+		}
+		if status, body := b.ask(path, b.order(), other); status != 200 {
+			t.Errorf("%s for another: %d %s", path, status, body)
+		}
+	}
+	leave()
+	if status, body := b.ask("/x402/settle", b.order(), seller("*")); status != 200 {
+		t.Errorf("behind it: %d %s", status, body)
 	}
 }

@@ -25,6 +25,7 @@ import (
 	"sluice.dev/sluice/controlplane/postgres/pgtest"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/filters/x402"
+	"sluice.dev/sluice/platform/fairshare"
 )
 
 const (
@@ -39,7 +40,9 @@ type bed struct {
 	hub   *hub.Hub
 	payer evm.Key
 	now   time.Time
-	mu    sync.Mutex
+	// places are what sellers share; nil: no bound.
+	places *fairshare.Pool
+	mu     sync.Mutex
 }
 
 func newKey(t *testing.T) evm.Key {
