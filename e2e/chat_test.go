@@ -78,7 +78,7 @@ func chatStack(t *testing.T) (*stack, *model) {
 	t.Helper()
 	m := newModel()
 	t.Cleanup(m.Close)
-	s := own(t, map[string]string{"SLUICE_MODEL_UPSTREAM": m.URL})
+	s := own(t, map[string]string{"SLUICE_MODEL_UPSTREAM": m.URL, "SLUICE_CHAT_ECHO": "on"})
 	b, err := os.ReadFile(filepath.Join("..", "deploy", "sluice.yaml"))
 	if err != nil {
 		t.Fatal(err)
@@ -117,7 +117,7 @@ func TestChat(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, *stack, *model){
 		"caps at the edge": capsAtTheEdge, "bodies of hostile shapes": hostileShapes, "refusals at the edge": refusalsAtTheEdge, "a whole stream": wholeStream,
 		"chunks as they come": chunksAsTheyCome, "a client that leaves": clientThatLeaves, "errors of the provider": providerErrors,
-		"the other routes": otherRoutes, "a token budget": budgetHolds, "agents": agents, "binary bodies": binaryBodies,
+		"the other routes": otherRoutes, "keys stay here": keysStayHere, "a token budget": budgetHolds, "agents": agents, "binary bodies": binaryBodies,
 	} {
 		for len(m.asked) > 0 {
 			<-m.asked
@@ -312,6 +312,32 @@ func providerErrors(t *testing.T, s *stack, m *model) {
 		m.answers(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
 		wantError(t, call(t, "POST", s.dev["SLUICE_RUNTIME_URL"]+"/v1/chat/completions", s.dev["SLUICE_API_KEY"],
 			json.RawMessage(`{"model":"m","messages":[{"role":"user","content":"hi"}]}`)), want.status, want.code)
+	}
+}
+
+// keysStayHere asks through the edge and past it: the provider never sees the
+// caller's key, and past the edge nobody is served, with any key.
+func keysStayHere(t *testing.T, s *stack, m *model) {
+	const path, ask = "/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":"hi"}]}`
+	seen := make(chan string, 10)
+	m.answers(func(w http.ResponseWriter, r *http.Request) {
+		seen <- r.Header.Get("Authorization")
+		completes(w, r)
+	})
+	if err := s.chat(path, ask); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-seen; got != "" {
+		t.Error("the provider saw a credential of the caller's")
+	}
+	for _, key := range []string{"anything", s.dev["SLUICE_API_KEY"]} {
+		for _, model := range []string{"m", "echo-1"} {
+			r := call(t, "POST", "http://"+s.env["SLUICE_RUNTIME_LISTEN"]+path, key, json.RawMessage(strings.Replace(ask, `"m"`, `"`+model+`"`, 1)))
+			wantError(t, r, http.StatusUnauthorized, "authentication_required")
+		}
+	}
+	if len(seen) > 0 {
+		t.Error("the provider was asked past the edge")
 	}
 }
 

@@ -20,7 +20,7 @@ type bed struct {
 
 // startStack runs `sluice up` in front of a model, in a folder of its own.
 func startStack(model string) (*bed, error) {
-	stack, err := load.NewStack(map[string]string{"SLUICE_MODEL_UPSTREAM": model})
+	stack, err := load.NewStack(map[string]string{"SLUICE_MODEL_UPSTREAM": model, "SLUICE_RUNTIME_STANDALONE": "1"})
 	if err != nil {
 		return nil, err
 	}

@@ -33,8 +33,9 @@ func runRuntime(ctx context.Context, env environment) error {
 	}
 	defer pool.Close()
 	env = env.timed(ctx, pool)
+	c.Standalone = env.get("SLUICE_RUNTIME_STANDALONE") == "1"
 	verifier, err := env.verifier()
-	if err != nil {
+	if err != nil && (!c.Standalone || env.get("SLUICE_IDENTITY_SECRETS") != "") { // alone, it need not know any edge
 		return err
 	}
 	defer present(ctx, pool, "runtime")()
@@ -47,6 +48,9 @@ func runRuntime(ctx context.Context, env environment) error {
 	metrics.MustRegister(telemetry.Pool(pool))
 	c.Metrics = metrics
 	ledger := budget.New(budget.Config{DB: pool, Metrics: metrics})
+	if c.NoEcho, err = env.withoutEcho(len(targets)); err != nil {
+		return err
+	}
 	c.Targets, c.Ledger, c.Secrets, c.Now = targets, ledger, verifier.Secrets, env.now
 	c.Gateway, c.GatewayTLS = env.gatewayURL(), env.gatewayTLS()
 	c.PublicURL, c.DocsBase, c.Hosts = env.runtimeURL(), env.publicURL(), env.mcpHosts()
@@ -74,9 +78,26 @@ func runRuntime(ctx context.Context, env environment) error {
 func (e environment) chatLimits() (c server.Config, err error) {
 	upload, err := e.number("SLUICE_MAX_UPLOAD", 1, math.MaxInt)
 	c.MaxUpload = int64(upload)
-	return c, errors.Join(err, e.durations(map[string]*time.Duration{
+	streams, bad := e.number("SLUICE_CHAT_STREAMS", 1024, 1<<20) // a quarter must hold the longest request
+	c.Streams = streams
+	return c, errors.Join(err, bad, e.durations(map[string]*time.Duration{
 		"SLUICE_CHAT_FIRST_EVENT": &c.FirstEvent, "SLUICE_CHAT_IDLE": &c.Idle, "SLUICE_CHAT_KEEP_ALIVE": &c.KeepAlive,
 	}))
+}
+
+// withoutEcho reports whether the built-in models are left out, beside so many
+// providers.
+func (e environment) withoutEcho(providers int) (bool, error) {
+	mode := e.get("SLUICE_CHAT_ECHO")
+	switch {
+	case mode == "auto":
+		return providers > 0, nil
+	case mode == "off" && providers == 0:
+		return false, errors.New("SLUICE_CHAT_ECHO is off and there is no provider: set SLUICE_MODEL_UPSTREAM or SLUICE_MODEL_PROVIDERS")
+	case mode == "on", mode == "off":
+		return mode == "off", nil
+	}
+	return false, fmt.Errorf("SLUICE_CHAT_ECHO is %q: expected on, off or auto", mode)
 }
 
 // providers are those that the environment names; none: the built-in model.

@@ -20,6 +20,8 @@ import (
 	"sluice.dev/sluice/controlplane/idempotency"
 	"sluice.dev/sluice/controlplane/outbound"
 	"sluice.dev/sluice/controlplane/respond"
+	"sluice.dev/sluice/filters/x402"
+	"sluice.dev/sluice/platform/fairshare"
 )
 
 // hub is what judges and settles payments, in every process that does.
@@ -28,7 +30,10 @@ func (e environment) hub(pool *pgxpool.Pool, s services) (*hub.Hub, error) {
 	if err != nil {
 		return nil, err
 	}
-	return hub.New(hub.Config{DB: pool, Jobs: s.jobs, Settler: settler, Now: e.now}), nil
+	return hub.New(hub.Config{DB: pool, Jobs: s.jobs, Settler: settler, Now: e.now, Terms: func(ctx context.Context) (x402.Terms, error) {
+		d, err := document(pool)(ctx)
+		return d.X402.Terms(), err
+	}}), nil
 }
 
 // payments is what the control plane serves about payments.
@@ -52,7 +57,7 @@ func (e environment) payments(pool *pgxpool.Pool, adapter respond.Adapter) (p pa
 	}
 	return payments{
 		edges: h.EdgeHandler(verifier, adapter),
-		open:  hub.Facilitator{Hub: h, Document: document(pool), Identity: verifier, Respond: adapter, BaseURL: e.publicURL()}.Routes,
+		open:  hub.Facilitator{Hub: h, Document: document(pool), Identity: verifier, Respond: adapter, BaseURL: e.publicURL(), Places: fairshare.New(fairshare.Config{Places: 32})}.Routes,
 		admin: hub.Admin{DB: idempotency.DB{Pool: pool}, Document: document(pool), Respond: adapter}.Routes,
 	}, nil
 }
@@ -93,7 +98,17 @@ func (e environment) chain(pool *pgxpool.Pool, client *outbound.Client) (payment
 	if err != nil {
 		return nil, err
 	}
-	return chain.New(chain.Config{URL: url, Client: client, Key: key, DB: pool, Confirmations: uint64(confirmations)}), nil
+	gas, err := e.number("SLUICE_X402_MAX_GAS", 1, 30_000_000)
+	if err != nil {
+		return nil, err
+	}
+	fee, err := e.number("SLUICE_X402_MAX_FEE_GWEI", 1, 1_000_000)
+	if err != nil {
+		return nil, err
+	}
+	return chain.New(chain.Config{
+		URL: url, Client: client, Key: key, DB: pool, Confirmations: uint64(confirmations), MaxGas: uint64(gas), MaxFee: uint64(fee) * 1e9,
+	}), nil
 }
 
 // document reads the configuration in force.

@@ -60,7 +60,7 @@ func TestLimitsOfPlans(t *testing.T) {
 	t.Parallel()
 	d := defaults(t)
 	n, p := ProvisionalNumbers(d), compile(t, d)
-	for plan, want := range map[string]string{"local": "[{1000000 0} {5000 0}]", "pro": "[{600 300} {5000 0}]", "free": "[{60 0} {5000 0}]"} {
+	for plan, want := range map[string]string{"local": "[{1000000 0} {5000 0} {60 0}]", "pro": "[{600 300} {5000 0} {60 0}]", "free": "[{60 0} {5000 0} {60 0}]"} {
 		pl, ok := p.Plan(n.Plans[plan])
 		if got := fmt.Sprint(pl.Limits); !ok || got != want {
 			t.Errorf("%s: %s, want %s", plan, got, want)
@@ -75,7 +75,7 @@ func TestLimitsOfPlans(t *testing.T) {
 func TestEveryRouteThatChangesSomethingAsksForACredential(t *testing.T) {
 	t.Parallel()
 	open := map[string]bool{"oauth": true, "sessions.create": true, "runtime.mcp": true, "invitations.accept": true, "playback": true,
-		"ingest.whip": true, "ingest.whip.session": true, "x402.verify": true, "x402.settle": true} // they ask by themselves
+		"ingest.whip": true, "ingest.whip.session": true, "x402.verify": true} // they ask by themselves
 	for _, r := range defaults(t).Routes {
 		for _, m := range r.Methods {
 			if m != "GET" && m != "OPTIONS" && r.Auth[0] == "none" && !open[r.Name] {

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -12,8 +13,9 @@ import (
 	"sluice.dev/sluice/controlplane/identity"
 	"sluice.dev/sluice/controlplane/respond"
 	"sluice.dev/sluice/filters/decision"
-	edge "sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/filters/scopes"
 	"sluice.dev/sluice/filters/x402"
+	"sluice.dev/sluice/platform/fairshare"
 )
 
 // Facilitator serves other sellers, and describes what is for sale here.
@@ -23,6 +25,9 @@ type Facilitator struct {
 	Identity identity.Verifier
 	Respond  respond.Adapter
 	BaseURL  string // public address of the gateway, without a trailing slash
+	// Places are what sellers share of calls that ask a node or another
+	// facilitator; nil: there is no bound.
+	Places *fairshare.Pool
 }
 
 // Where the facilitator stands.
@@ -46,8 +51,19 @@ type verified struct {
 }
 
 // verify answers POST /x402/verify: 200 with a verdict, 400 for what is no
-// payment.
+// payment. It wants a caller where each call costs calls of others.
 func (f Facilitator) verify(w http.ResponseWriter, r *http.Request) error {
+	if !f.Hub.config.Settler.Open() {
+		c, err := f.Identity.Caller(r)
+		if err != nil {
+			return err
+		}
+		leave, err := f.place(c)
+		if err != nil {
+			return err
+		}
+		defer leave()
+	}
 	o, err := read(w, r)
 	if err != nil {
 		return err
@@ -63,17 +79,28 @@ func (f Facilitator) verify(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// SettleScope is what a caller needs to have payments settled: they are paid
+// with our gas, or with our credentials elsewhere.
+const SettleScope = "payments:settle"
+
 // settle answers POST /x402/settle. A payment is settled for one caller, once:
 // whoever asks again is told that it is a duplicate, since a second seller, or
 // a second request, must not count on it.
 func (f Facilitator) settle(w http.ResponseWriter, r *http.Request) error {
+	seller, err := f.seller(r)
+	if err != nil {
+		return err
+	}
+	leave, err := f.place(seller)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	o, err := read(w, r)
 	if err != nil {
 		return err
 	}
-	if o.Account, err = f.account(r); err != nil {
-		return err
-	}
+	o.Account = seller.Account
 	o.Route, o.RequestID = "", respond.RequestID(r)
 	id, err := f.Hub.Claim(r.Context(), o)
 	if refusal, ok := errors.AsType[*payment.Refusal](err); ok {
@@ -94,17 +121,33 @@ func (f Facilitator) settle(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// account is the caller's. It fails with authentication_required when there is
-// none and settling costs.
-func (f Facilitator) account(r *http.Request) (string, error) {
-	if r.Header.Get(edge.Header) == "" {
-		if !f.Hub.config.Settler.Open() {
-			return "", &controlplane.Error{Code: decision.AuthRequired}
-		}
-		return "", nil
-	}
+// seller is who asks to have a payment settled. It fails with
+// authentication_required without a caller who has an account, and with
+// insufficient_scope when the caller lacks SettleScope, whatever the route asks.
+func (f Facilitator) seller(r *http.Request) (identity.Caller, error) {
 	c, err := f.Identity.Caller(r)
-	return c.Account, err
+	switch {
+	case err != nil:
+		return c, err
+	case c.Account == "":
+		return c, &controlplane.Error{Code: decision.AuthRequired}
+	case !scopes.Covers(c.Scopes, SettleScope):
+		return c, &controlplane.Error{Code: decision.ScopeMissing, Details: []decision.Detail{{Field: "scope", Issue: "is not granted to this credential", Expected: SettleScope}}}
+	}
+	return c, nil
+}
+
+// place takes one of the places of c's account. It fails with
+// rate_limit_exceeded when the account has its share under way.
+func (f Facilitator) place(c identity.Caller) (leave func(), err error) {
+	if f.Places == nil {
+		return func() {}, nil
+	}
+	leave, ok := f.Places.TryEnter(cmp.Or(c.Account, c.Key))
+	if !ok {
+		return nil, &controlplane.Error{Code: decision.RateLimited, RetryAfter: 1, Message: "The account has as many payments under way as it may."}
+	}
+	return leave, nil
 }
 
 // kind is one way of paying.

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -51,6 +52,9 @@ type Config struct {
 	DB      postgres.DB
 	Jobs    Jobs
 	Settler payment.Settler
+	// Terms are those of the configuration in force: what network and token
+	// payments are made in. They are believed for a second.
+	Terms func(context.Context) (x402.Terms, error)
 	// Now is the clock; nil: time.Now.
 	Now func() time.Time
 	// Log; nil: slog.Default.
@@ -62,6 +66,10 @@ type Config struct {
 type Hub struct {
 	config Config
 	book   payment.Book // nil: the Settler is not one
+
+	mu    sync.Mutex
+	terms x402.Terms // as they were at
+	at    time.Time
 }
 
 // New returns a Hub.
@@ -86,10 +94,48 @@ type Order struct {
 	RequestID   string
 }
 
-// judge makes a payment of an order if nothing is wrong with it by itself. It
-// fails with a *payment.Refusal.
-func (h *Hub) judge(o Order) (payment.Payment, error) {
+// termsAge is how long the configured terms are believed.
+const termsAge = time.Second
+
+// configured returns the terms in force.
+func (h *Hub) configured(ctx context.Context) (x402.Terms, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if now := h.config.Now(); h.at.IsZero() || now.Before(h.at) || now.Sub(h.at) >= termsAge {
+		t, err := h.config.Terms(ctx)
+		if err != nil {
+			return t, fmt.Errorf("read the terms of payment: %w", err)
+		}
+		h.terms, h.at = t, now
+	}
+	return h.terms, nil
+}
+
+// ours refuses a requirement in any money but the configured: settlement calls
+// the token's contract, and pays for what that does.
+func ours(r x402.Requirement, t x402.Terms) error {
+	if chain := x402.Chain(t.Network); chain == 0 || x402.Chain(r.Network) != chain {
+		return payment.Refuse(x402.BadNetwork)
+	}
+	token, err := evm.ParseAddress(r.Asset)
+	configured, broken := evm.ParseAddress(t.Asset)
+	if err != nil || broken != nil || token != configured || r.Name != t.Name || r.Version != t.Version {
+		return payment.Refuse(x402.BadRequirements)
+	}
+	return nil
+}
+
+// judge makes a payment of an order if nothing is wrong with it by itself, and
+// it is in our money. It fails with a *payment.Refusal.
+func (h *Hub) judge(ctx context.Context, o Order) (payment.Payment, error) {
 	r := o.Requirement
+	t, err := h.configured(ctx)
+	if err != nil {
+		return payment.Payment{}, err
+	}
+	if err := ours(r, t); err != nil {
+		return payment.Payment{}, err
+	}
 	if reason := x402.Decide(r, o.Payment, h.config.Now().Unix()); reason != x402.Accepted {
 		return payment.Payment{}, payment.Refuse(reason)
 	}
@@ -113,7 +159,7 @@ const maxAmount = 1<<63 - 1
 // Verify judges an order and changes nothing. It fails with a *payment.Refusal
 // when the order would not be paid now.
 func (h *Hub) Verify(ctx context.Context, o Order) error {
-	p, err := h.judge(o)
+	p, err := h.judge(ctx, o)
 	if err == nil {
 		err = h.unused(ctx, p)
 	}
@@ -127,7 +173,7 @@ func (h *Hub) Verify(ctx context.Context, o Order) error {
 // may let one request run. It fails with a *payment.Refusal otherwise; a nonce
 // that was taken once is never free again.
 func (h *Hub) Claim(ctx context.Context, o Order) (id string, err error) {
-	p, err := h.judge(o)
+	p, err := h.judge(ctx, o)
 	if err != nil {
 		return "", err
 	}

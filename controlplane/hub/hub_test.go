@@ -25,6 +25,7 @@ import (
 	"sluice.dev/sluice/controlplane/postgres/pgtest"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/filters/x402"
+	"sluice.dev/sluice/platform/fairshare"
 )
 
 const (
@@ -39,7 +40,9 @@ type bed struct {
 	hub   *hub.Hub
 	payer evm.Key
 	now   time.Time
-	mu    sync.Mutex
+	// places are what sellers share; nil: no bound.
+	places *fairshare.Pool
+	mu     sync.Mutex
 }
 
 func newKey(t *testing.T) evm.Key {
@@ -69,7 +72,10 @@ func newBed(t *testing.T, settler payment.Settler) *bed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.hub = hub.New(hub.Config{DB: b.pool, Jobs: jobs, Settler: settler, Now: b.clock, Log: slog.New(slog.DiscardHandler)})
+	terms := func(context.Context) (x402.Terms, error) {
+		return x402.Terms{Network: "base-sepolia", Asset: token, PayTo: shop, Name: "USDC", Version: "2"}, nil
+	}
+	b.hub = hub.New(hub.Config{DB: b.pool, Jobs: jobs, Settler: settler, Terms: terms, Now: b.clock, Log: slog.New(slog.DiscardHandler)})
 	return b
 }
 
@@ -262,9 +268,9 @@ func TestWhatIsRefused(t *testing.T) {
 		want  x402.Reason
 	}{
 		"signed for another price":   {changed(b.order(), func(o *hub.Order) { o.Requirement.Amount, o.Payment.Value = 1, "1" }), x402.BadSignature},
-		"signed for another chain":   {changed(b.order(), func(o *hub.Order) { o.Requirement.Network, o.Payment.Network = "base", "base" }), x402.BadSignature},
-		"signed for another token":   {changed(b.order(), func(o *hub.Order) { o.Requirement.Asset = shop }), x402.BadSignature},
-		"signed for another name":    {changed(b.order(), func(o *hub.Order) { o.Requirement.Name = "USD Coin" }), x402.BadSignature},
+		"signed for another chain":   {changed(b.order(), func(o *hub.Order) { o.Requirement.Network, o.Payment.Network = "base", "base" }), x402.BadNetwork},
+		"signed for another token":   {changed(b.order(), func(o *hub.Order) { o.Requirement.Asset = shop }), x402.BadRequirements},
+		"signed for another name":    {changed(b.order(), func(o *hub.Order) { o.Requirement.Name = "USD Coin" }), x402.BadRequirements},
 		"signed with another nonce":  {changed(b.order(), func(o *hub.Order) { o.Payment.Nonce = "0x" + strings.Repeat("00", 32) }), x402.BadSignature},
 		"signed for longer":          {changed(b.order(), func(o *hub.Order) { o.Payment.ValidBefore += "0" }), x402.BadSignature},
 		"signed by another":          {changed(b.order(), func(o *hub.Order) { o.Payment.From = other.Address().String() }), x402.BadSignature},

@@ -1,6 +1,6 @@
 // Package access says who calls the runtime: the account that an edge has
-// signed for, or, when the runtime is called directly, whoever holds the bearer
-// token that goes on to the provider or gateway, which judges it.
+// signed for. A runtime that stands alone, without an edge, also takes whoever
+// holds a bearer token: it goes on to the provider or gateway, which judges it.
 package access
 
 import (
@@ -18,14 +18,18 @@ import (
 // maxToken bounds a bearer token in bytes.
 const maxToken = 16 << 10
 
-// Guard lets requests with an identity or a bearer token through.
+// Guard lets requests through for which an edge has signed.
 type Guard struct {
 	Verifier identity.Verifier
 	Adapter  respond.Adapter
+	// Standalone also lets requests through that have a bearer token and came
+	// through no edge: nobody has judged them.
+	Standalone bool
 }
 
-// Require answers 401 to a request that has neither an edge's identity nor a
-// bearer token, and to one whose identity header no edge has signed.
+// Require answers 401 to a request without an edge's identity, and, of a
+// runtime that stands alone, to one that has neither that nor a bearer token. An
+// identity header that no edge has signed gets 401 everywhere.
 func (g Guard) Require(next http.Handler) http.Handler {
 	return g.Adapter.Handle(func(w http.ResponseWriter, r *http.Request) error {
 		r, err := g.Admit(w, r)
@@ -49,7 +53,7 @@ func (g Guard) Admit(w http.ResponseWriter, r *http.Request) (*http.Request, err
 			return nil, challenge(w, err)
 		}
 		ctx = identity.With(ctx, c)
-	} else if token == "" {
+	} else if !g.Standalone || token == "" {
 		return nil, challenge(w, &controlplane.Error{Code: decision.AuthRequired})
 	}
 	return r.WithContext(context.WithValue(ctx, tokenKey{}, token)), nil

@@ -16,7 +16,8 @@ func TestRequire(t *testing.T) {
 	t.Parallel()
 	secret, now := []byte("secret"), time.Now().Unix()
 	good := edge.Sign(secret, identity.Caller{Account: "acct_1", Key: "key_1"}, now)
-	g := Guard{Verifier: identity.Verifier{Secrets: func() [][]byte { return [][]byte{secret} }}}
+	v := identity.Verifier{Secrets: func() [][]byte { return [][]byte{secret} }}
+	g, strict := Guard{Verifier: v, Standalone: true}, Guard{Verifier: v}
 	for name, c := range map[string]struct {
 		header http.Header
 		status int
@@ -34,9 +35,10 @@ func TestRequire(t *testing.T) {
 		"a forged identity":      {http.Header{"X-Sluice-Identity": {good + "0"}, "Authorization": {"Bearer abc"}}, 401, ""},
 		"an empty identity":      {http.Header{"X-Sluice-Identity": {""}, "Authorization": {"Bearer abc"}}, 401, ""},
 	} {
-		h := g.Require(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		say := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.WriteString(w, identity.Account(r.Context())+" "+Bearer(r.Context()))
-		}))
+		})
+		h := g.Require(say)
 		rec, req := httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil)
 		req.Header = c.header
 		h.ServeHTTP(rec, req)
@@ -45,6 +47,14 @@ func TestRequire(t *testing.T) {
 		}
 		if got := rec.Header().Get("WWW-Authenticate") != ""; got != (c.status == 401) {
 			t.Errorf("%s: challenge %v", name, got)
+		}
+		// Behind edges, what no edge has signed is refused.
+		if c.header.Get("X-Sluice-Identity") != good {
+			c.status = 401
+		}
+		rec = httptest.NewRecorder()
+		if strict.Require(say).ServeHTTP(rec, req); rec.Code != c.status {
+			t.Errorf("%s, behind edges: %d", name, rec.Code)
 		}
 	}
 }

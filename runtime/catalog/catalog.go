@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"sluice.dev/sluice/controlplane/respond"
-	"sluice.dev/sluice/runtime/access"
 	"sluice.dev/sluice/runtime/chat"
 )
 
@@ -28,10 +27,9 @@ type List struct {
 	Data   []Model `json:"data"`
 }
 
-// Lister is a provider that can say which models it has. bearer is the caller's
-// token, for providers without a key of their own.
+// Lister is a provider that can say which models it has for a caller.
 type Lister interface {
-	Models(ctx context.Context, bearer string) ([]string, error)
+	Models(ctx context.Context, c chat.Caller) ([]string, error)
 }
 
 // patience is how long a provider may take to list its models.
@@ -47,7 +45,7 @@ type Catalog struct {
 // ServeHTTP serves GET /v1/models.
 func (c Catalog) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.Adapter.Handle(func(w http.ResponseWriter, r *http.Request) error {
-		list, err := c.Models(r.Context(), access.Bearer(r.Context()))
+		list, err := c.Models(r.Context(), chat.CallerOf(r.Context()))
 		if err == nil {
 			respond.JSON(w, http.StatusOK, List{Object: "list", Data: list})
 		}
@@ -55,9 +53,9 @@ func (c Catalog) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	})(w, r)
 }
 
-// Models asks all providers at once. The list lacks the models of those that do
-// not answer; it is an error only if none does.
-func (c Catalog) Models(ctx context.Context, bearer string) ([]Model, error) {
+// Models asks all providers at once that are for the caller. The list lacks the
+// models of those that do not answer; it is an error only if none does.
+func (c Catalog) Models(ctx context.Context, caller chat.Caller) ([]Model, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	// One slot a provider: the order of the list does not depend on who is first.
@@ -65,7 +63,9 @@ func (c Catalog) Models(ctx context.Context, bearer string) ([]Model, error) {
 	failed := make([]error, len(c.Targets))
 	var all sync.WaitGroup
 	for i, t := range c.Targets {
-		all.Go(func() { found[i], failed[i] = models(ctx, t, bearer) })
+		if _, err := t.Provider.Credential(caller); err == nil {
+			all.Go(func() { found[i], failed[i] = models(ctx, t, caller) })
+		}
 	}
 	all.Wait()
 	list := slices.Concat(found...)
@@ -96,7 +96,7 @@ func (c Catalog) log() *slog.Logger {
 
 // models returns the names that t is configured with, and those of its provider
 // that fit a pattern there.
-func models(ctx context.Context, t chat.Target, bearer string) (list []Model, err error) {
+func models(ctx context.Context, t chat.Target, caller chat.Caller) (list []Model, err error) {
 	open := len(t.Models) == 0
 	for _, m := range t.Models {
 		if strings.HasSuffix(m, "*") {
@@ -109,7 +109,7 @@ func models(ctx context.Context, t chat.Target, bearer string) (list []Model, er
 	if !open || !ok {
 		return list, nil
 	}
-	names, err := lister.Models(ctx, bearer)
+	names, err := lister.Models(ctx, caller)
 	for _, n := range names {
 		if fits(t.Models, n) {
 			list = append(list, Model{n, "model", t.Name})

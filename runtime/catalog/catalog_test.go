@@ -20,7 +20,7 @@ type fake struct {
 	err   error
 }
 
-func (f fake) Models(context.Context, string) ([]string, error) { return f.names, f.err }
+func (f fake) Models(context.Context, chat.Caller) ([]string, error) { return f.names, f.err }
 
 func TestModels(t *testing.T) {
 	t.Parallel()
@@ -37,7 +37,7 @@ func TestModels(t *testing.T) {
 		"one does not say": {[]chat.Target{{Name: "a", Provider: broken}, {Name: "b", Provider: fake{names: []string{"m"}}}}, `m by b`},
 		"cannot list":      {[]chat.Target{{Name: "a", Provider: echo.Provider{}}}, ``},
 	} {
-		list, err := Catalog{Targets: c.targets, Log: slog.New(slog.DiscardHandler)}.Models(t.Context(), "")
+		list, err := Catalog{Targets: c.targets, Log: slog.New(slog.DiscardHandler)}.Models(t.Context(), chat.Caller{})
 		var got []string
 		for _, m := range list {
 			got = append(got, m.ID+" by "+m.OwnedBy)

@@ -10,6 +10,7 @@ package chat
 
 import (
 	"context"
+	"errors"
 
 	"sluice.dev/sluice/controlplane/identity"
 )
@@ -20,12 +21,25 @@ type Request struct {
 	Model   string
 	Limit   int    // tokens that one choice may have
 	Choices int    // how many choices are asked for
-	Bearer  string // the caller's token; empty: it came without one
 	ID      string // request id
+	Caller
+}
+
+// Caller is who asks, as far as providers are concerned.
+type Caller struct {
+	// Bearer is the caller's token; empty: the request came without one.
+	Bearer string
+	// Signed says that an edge has judged the caller by Bearer, which is then a
+	// credential of the platform's. Otherwise nobody has.
+	Signed bool
 }
 
 // Provider makes completions. The built-in model and every upstream are one.
 type Provider interface {
+	// Credential says with whose key the provider would be asked: the caller's,
+	// as its text, or, by "", the operator's or none. It fails when the provider
+	// is not for the caller.
+	Credential(c Caller) (string, error)
 	// Stream starts a completion. It ends when ctx does. An error is a
 	// *controlplane.Error where the caller may know why, in a *Refusal where
 	// no other provider would do better.
@@ -42,6 +56,10 @@ type Stream interface {
 	Ready() bool
 	Close() error
 }
+
+// ErrUnanswered is the error of a provider that was given a whole request and
+// had not answered when the request's context ended.
+var ErrUnanswered = errors.New("the provider had not answered yet")
 
 // Refusal is an error that another provider would answer the same way: the
 // request itself is at fault.

@@ -8,8 +8,11 @@ import (
 
 const chunkObject = "chat.completion.chunk"
 
-// maxDepth bounds the nesting of what a provider sends.
-const maxDepth = 64
+// Bounds of what a provider sends in one event.
+const (
+	maxDepth   = 64  // of nesting
+	maxChoices = 128 // a request has no more
+)
 
 // seen is a set of choice indexes; a request has at most 128 choices.
 type seen [2]uint64
@@ -37,6 +40,7 @@ type chunk struct {
 	text     []byte         // decoded: all that the model produced here
 	content  jsonscan.Value // the content that text is, if it is nothing else
 	texts    int            // how many strings text is made of
+	extra    int            // tokens of sound and pictures
 }
 
 // The members of a chunk that matter here.
@@ -54,7 +58,10 @@ const (
 
 var chunkNames = [chunkFields]string{"id", "object", "created", "model", "choices", "usage", usageMarker, "error"}
 
-// parse reads one event's data; ok is false if it is not a JSON object.
+// parse reads one event's data; ok is false if it is not a JSON object, or has
+// more choices than a request can ask for. It
+// costs time in proportion to data, whatever its form, and memory for the edits
+// and the texts that it finds: at most some five times data.
 func parse(data []byte, known *seen) (c chunk, ok bool) {
 	if jsonscan.Validate(data, maxDepth) != nil {
 		return c, false
@@ -75,6 +82,9 @@ func parse(data []byte, known *seen) (c chunk, ok bool) {
 	}
 	if c.has[fieldChoices] {
 		for w := jsonscan.Members(data, c.fields[fieldChoices].Value); w.Step(); {
+			if c.choices == maxChoices {
+				return c, false
+			}
 			c.readChoice(w.Value, known)
 		}
 	}

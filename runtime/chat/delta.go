@@ -21,63 +21,124 @@ func (c *chunk) readChoice(v jsonscan.Value, known *seen) {
 			c.finishes = true
 		case kind == jsonscan.Object && jsonscan.Equal(w.Name, "delta"):
 			delta = w.Value
+			c.readDelta(w.Value)
+		// What some providers send in its place is produced and paid for as well.
+		case jsonscan.Equal(w.Name, "delta"), jsonscan.Equal(w.Name, "message"), jsonscan.Equal(w.Name, "text"):
+			c.strings(w.Value)
 		}
 	}
 	first := known.add(index)
 	if !indexed {
 		c.insert(v, `"index":0`)
 	}
-	if delta.To > 0 {
-		c.readDelta(delta, first)
+	if first && delta.To > 0 && !c.names(delta, "role") {
+		c.insert(delta, `"role":"assistant"`)
 	}
 }
 
-// readDelta collects what the model produced.
-func (c *chunk) readDelta(v jsonscan.Value, first bool) {
-	role := false
+// names reports whether an object has a member of a name.
+func (c *chunk) names(v jsonscan.Value, name string) bool {
 	for w := jsonscan.Members(c.data, v); w.Step(); {
-		switch kind := w.Kind(c.data); {
+		if jsonscan.Equal(w.Name, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// readDelta collects what the model produced: every string, whatever it is
+// called, since what a model says, thinks, refuses and calls is paid for alike.
+func (c *chunk) readDelta(v jsonscan.Value) {
+	for w := jsonscan.Members(c.data, v); w.Step(); {
+		switch {
 		case jsonscan.Equal(w.Name, "role"):
-			role = true
-		case kind == jsonscan.String && jsonscan.Equal(w.Name, "content"):
+		case w.Kind(c.data) == jsonscan.String && jsonscan.Equal(w.Name, "content"):
 			c.add(w.Value)
 			c.content = w.Value
-		// What a model thinks and refuses is produced and paid for as well.
-		case kind == jsonscan.String && (jsonscan.Equal(w.Name, "reasoning_content") ||
-			jsonscan.Equal(w.Name, "reasoning") || jsonscan.Equal(w.Name, "refusal")):
-			c.add(w.Value)
-		case kind == jsonscan.Array && jsonscan.Equal(w.Name, "tool_calls"):
-			for call := jsonscan.Members(c.data, w.Value); call.Step(); {
-				c.readCall(call.Value)
-			}
+		case jsonscan.Equal(w.Name, "tool_calls"), jsonscan.Equal(w.Name, "content"):
+			c.list(w.Value)
+		case jsonscan.Equal(w.Name, "audio"), jsonscan.Equal(w.Name, "images"):
+			c.media(w.Value)
+		default:
+			c.strings(w.Value)
 		}
-	}
-	if first && !role {
-		c.insert(v, `"role":"assistant"`)
 	}
 }
 
-// readCall collects the name and the arguments of a tool call.
-func (c *chunk) readCall(v jsonscan.Value) {
-	if v.Kind(c.data) != jsonscan.Object {
+// list collects the strings of a list of calls or parts, but for the ids and
+// types of its elements, which no model writes.
+func (c *chunk) list(v jsonscan.Value) {
+	if v.Kind(c.data) != jsonscan.Array {
+		c.strings(v)
 		return
 	}
-	for w := jsonscan.Members(c.data, v); w.Step(); {
-		if w.Kind(c.data) != jsonscan.Object || !jsonscan.Equal(w.Name, "function") {
+	for e := jsonscan.Members(c.data, v); e.Step(); {
+		if e.Kind(c.data) != jsonscan.Object {
+			c.strings(e.Value)
 			continue
 		}
-		for f := jsonscan.Members(c.data, w.Value); f.Step(); {
-			if f.Kind(c.data) == jsonscan.String {
-				c.add(f.Value)
+		for w := jsonscan.Members(c.data, e.Value); w.Step(); {
+			if !jsonscan.Equal(w.Name, "id") && !jsonscan.Equal(w.Name, "type") {
+				c.strings(w.Value)
 			}
 		}
 	}
 }
 
-// add collects a text that the model produced. An empty one is none: providers
+// perData is how many bytes of sound or picture count as a token: what public
+// providers charge is between one and three kilobytes of base64.
+const perData = 2 << 10
+
+// media collects sound and pictures: what is said in words as text, the data by
+// its length.
+func (c *chunk) media(v jsonscan.Value) {
+	c.walk(v, func(name, text []byte) {
+		switch {
+		case jsonscan.Equal(name, "id"), jsonscan.Equal(name, "type"):
+		case jsonscan.Equal(name, "data"), jsonscan.Equal(name, "url"), jsonscan.Equal(name, "b64_json"):
+			c.extra += (len(text) + perData - 1) / perData
+		default:
+			c.take(text)
+		}
+	})
+}
+
+// strings collects every string in v, whatever its depth; names are not values.
+func (c *chunk) strings(v jsonscan.Value) {
+	c.walk(v, func(_, text []byte) { c.take(text) })
+}
+
+// walk calls f for each string below v, escapes untouched, with the last name
+// before it. It looks at each byte once, whatever the depth.
+func (c *chunk) walk(v jsonscan.Value, f func(name, text []byte)) {
+	var name []byte
+	for i := v.From; i < v.To; i++ {
+		if c.data[i] != '"' {
+			continue
+		}
+		from := i + 1
+		for i = from; c.data[i] != '"'; i++ {
+			if c.data[i] == '\\' {
+				i++
+			}
+		}
+		text := c.data[from:i]
+		if next := jsonscan.Space(c.data, i+1); next < len(c.data) && c.data[next] == ':' {
+			name = text
+			i = next
+			continue
+		}
+		f(name, text)
+	}
+}
+
+// add collects the text of a string.
+func (c *chunk) add(v jsonscan.Value) { c.take(v.Text(c.data)) }
+
+// take collects a text that the model produced. An empty one is none: providers
 // send empty content beside tool calls.
-func (c *chunk) add(v jsonscan.Value) {
-	if text := v.Text(c.data); len(text) > 0 {
+func (c *chunk) take(text []byte) {
+	if len(text) > 0 {
 		c.text = jsonscan.Append(c.text, text)
 		c.texts++
 	}

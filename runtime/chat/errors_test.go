@@ -23,7 +23,7 @@ func TestErrorsBeforeTheFirstByte(t *testing.T) {
 		message string
 	}{
 		"400":               {status(400, words), 400, "invalid_request", "no such luck"},
-		"401":               {status(401, words), 401, "invalid_api_key", "no such luck"},
+		"401":               {status(401, words), 502, "bad_gateway", "refused the runtime's key"}, // no key of the caller's went there
 		"404":               {status(404, `{"detail":"gone"}`), 404, "not_found", "gone"},
 		"413":               {status(413, ""), 413, "request_too_large", "The provider failed."},
 		"429":               {status(429, words), 429, "rate_limit_exceeded", "no such luck"},
@@ -49,7 +49,7 @@ func TestErrorsBeforeTheFirstByte(t *testing.T) {
 		if got := resp.Header.Get("Retry-After") != ""; got != (c.status == 429 || c.status == 503) {
 			t.Errorf("%s: Retry-After %v", name, got)
 		}
-		if u := <-l.settled; u.Total() != 0 {
+		if u := <-l.settled; u.Completion != 0 {
 			t.Errorf("%s: charged %+v", name, u)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/filters/caps/jsonscan"
+	"sluice.dev/sluice/platform/growth"
 	"sluice.dev/sluice/runtime/chat/tokens"
 	"sluice.dev/sluice/runtime/sse"
 )
@@ -76,6 +77,9 @@ func FuzzRelay(f *testing.F) {
 		f.Add(s, 1)
 	}
 	f.Fuzz(func(t *testing.T, text string, limit int) {
+		for line := range bytes.SplitSeq([]byte(text), []byte("\n")) {
+			growth.Linear(t, len(line), eventCost, 16<<10, func() { parse(line, new(seen)) })
+		}
 		list, u := play(text, limit)
 		if len(list) == 0 {
 			return // it was over before it began
@@ -92,6 +96,53 @@ func FuzzRelay(f *testing.F) {
 			checkChunk(t, text, e, failed, len(list)-2-i)
 		}
 	})
+}
+
+// eventCost is what an event may allocate for each of its bytes: its texts, while
+// they grow, and an edit with its text for each choice.
+const eventCost = 24
+
+// An event costs in proportion to its length, whatever its shape.
+func TestEventsAreReadInProportion(t *testing.T) {
+	many := func(n int, of string) string { return strings.TrimSuffix(strings.Repeat(of+",", n/(len(of)+1)), ",") }
+	in := func(delta string) string { return `{"choices":[{"index":0,"delta":` + delta + `}]}` }
+	for name, shape := range map[string]func(n int) string{
+		"blanks inside":   func(n int) string { return `{"choices":[` + strings.Repeat(" ", n) + `{"delta":{}}]}` },
+		"a long text":     func(n int) string { return in(`{"content":"` + strings.Repeat("x", n) + `"}`) },
+		"escapes":         func(n int) string { return in(`{"content":"` + strings.Repeat(`\u00e9`, n/6) + `"}`) },
+		"lone surrogates": func(n int) string { return in(`{"content":"` + strings.Repeat(`\ud800`, n/6) + `"}`) },
+		"many texts":      func(n int) string { return in(`{"x":[` + many(n, `"a"`) + `]}`) },
+		"many calls": func(n int) string {
+			return in(`{"tool_calls":[` + many(n, `{"id":"a","function":{"arguments":"b"}}`) + `]}`)
+		},
+		"many parts": func(n int) string { return in(`{"content":[` + many(n, `{}`) + `]}`) },
+		"sounds":     func(n int) string { return in(`{"audio":[` + many(n, `{"data":"a"}`) + `]}`) },
+		"one name":   func(n int) string { return in(`{` + many(n, `"content":"a"`) + `}`) },
+		"deltas":     func(n int) string { return `{"choices":[{` + many(n, `"delta":{"content":"a"}`) + `}]}` },
+		"choices":    func(n int) string { return `{"choices":[` + many(n, `{}`) + `]}` },
+		"usages": func(n int) string {
+			return `{"choices":[],` + many(n, `"usage":{"prompt_tokens":1,"completion_tokens":1}`) + `}`
+		},
+		"a long name":       func(n int) string { return `{"` + strings.Repeat(`\u0061`, n/6) + `":1,"choices":[]}` },
+		"a long number":     func(n int) string { return `{"choices":[{"index":` + strings.Repeat("9", n) + `}]}` },
+		"too deep":          func(n int) string { return `{"x":` + strings.Repeat("[", n) },
+		"nothing but quote": func(n int) string { return strings.Repeat(`"`, n) },
+		"no UTF-8":          func(n int) string { return in(`{"content":"` + strings.Repeat("\xff", n) + `"}`) },
+	} {
+		for _, n := range []int{32 << 10, 128 << 10} {
+			data := []byte(shape(n))
+			growth.Linear(t, len(data), eventCost, 16<<10, func() {
+				c, ok := parse(data, new(seen))
+				if ok {
+					c.usage()
+					c.normalize(head{`"id"`, "1", `"m"`})
+				}
+			})
+			if t.Failed() {
+				t.Fatal(name)
+			}
+		}
+	}
 }
 
 // checkChunk checks the event that is fromEnd events before [DONE].

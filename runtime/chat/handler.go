@@ -18,6 +18,7 @@ import (
 	"sluice.dev/sluice/controlplane/respond"
 	"sluice.dev/sluice/filters/caps"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/platform/fairshare"
 	"sluice.dev/sluice/runtime/access"
 	"sluice.dev/sluice/runtime/chat/tokens"
 	"sluice.dev/sluice/runtime/sse"
@@ -30,6 +31,10 @@ type Config struct {
 	Adapter respond.Adapter
 	Log     *slog.Logger          // nil: slog.Default
 	Metrics prometheus.Registerer // nil: not registered
+
+	// Places are what accounts share: one for each stream, and for each 64 KiB of
+	// its request. nil: DefaultPlaces, of which an account has a quarter.
+	Places *fairshare.Pool
 
 	MaxBody      int           // bytes of a request; 0: caps.DefaultMaxBytes
 	FirstEvent   time.Duration // how long a provider may take to begin; 0: 2 minutes
@@ -60,6 +65,9 @@ func NewHandler(c Config) *Handler {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
+	if c.Places == nil {
+		c.Places = fairshare.New(fairshare.Config{Places: DefaultPlaces})
+	}
 	h := &Handler{c, newMetrics(c.Metrics)}
 	c.Pool.failed = func(provider string) { h.metrics.failures.WithLabelValues(provider).Inc() }
 	return h
@@ -71,11 +79,13 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Adapter.Handle(h.complete)(w, r)
 }
 
-// complete does the work in order: caps, budget, provider, stream, settlement.
+// complete does the work in order: a place, caps, budget, provider, stream, settlement.
 // Whatever happens behind the reservation, it is settled exactly once.
 func (h *Handler) complete(w http.ResponseWriter, r *http.Request) error {
 	start := time.Now()
-	req, err := h.read(w, r)
+	held := &places{pool: h.Places, account: access.Account(r)}
+	defer held.free()
+	req, err := h.read(w, r, held)
 	if err != nil {
 		return err
 	}
@@ -87,12 +97,17 @@ func (h *Handler) complete(w http.ResponseWriter, r *http.Request) error {
 	// or when the relay gives a reason.
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
-	stream, first, err := h.open(ctx, cancel, req)
+	begun, err := h.open(ctx, cancel, req)
 	if err != nil {
-		h.metrics.over("refused", Usage{})
-		h.settle(r.Context(), res, req.Model, Usage{})
+		used := Usage{}
+		if begun.Begun {
+			used = Usage{Prompt: tokens.Prompt(req.Body), Estimated: true}
+		}
+		h.metrics.over("refused", used)
+		h.settle(r.Context(), res, req.Model, used)
 		return err
 	}
+	stream := begun.Stream
 	h.metrics.began(start)
 	h.metrics.open.Inc()
 	defer h.metrics.open.Dec()
@@ -101,7 +116,7 @@ func (h *Handler) complete(w http.ResponseWriter, r *http.Request) error {
 	out.Timeout = h.WriteTimeout
 	defer out.Close()
 	pass := h.relay(req, stream, out, cancel)
-	used := pass.run(ctx, first)
+	used := pass.run(ctx, begun.First)
 	if r.Context().Err() != nil {
 		pass.outcome = "left" // whatever came of the stream, nobody saw it
 	}
@@ -125,11 +140,11 @@ func (h *Handler) relay(req Request, stream Stream, out *sse.Writer, cancel cont
 }
 
 // read takes in the body and caps it.
-func (h *Handler) read(w http.ResponseWriter, r *http.Request) (Request, error) {
+func (h *Handler) read(w http.ResponseWriter, r *http.Request, held *places) (Request, error) {
 	if e := r.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
 		return Request{}, controlplane.Errorf(decision.MediaType, "The request body must not be compressed.")
 	}
-	body, err := readBody(w, r, h.MaxBody)
+	body, err := readBody(w, r, h.MaxBody, held)
 	if err != nil {
 		return Request{}, err
 	}
@@ -139,17 +154,28 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request) (Request, error) 
 	}
 	return Request{
 		Body: capped, Model: report.Model, Limit: report.Limit, Choices: report.Choices,
-		Bearer: access.Bearer(r.Context()), ID: respond.RequestID(r),
+		ID: respond.RequestID(r), Caller: CallerOf(r.Context()),
 	}, nil
+}
+
+// CallerOf is the caller of a request that access.Guard let through.
+func CallerOf(ctx context.Context) Caller {
+	_, signed := identity.From(ctx)
+	return Caller{Bearer: access.Bearer(ctx), Signed: signed}
 }
 
 // readBody refuses a body that is too large before it is read where its length
 // is known, and once it has become too large where it is not.
-func readBody(w http.ResponseWriter, r *http.Request, limit int) ([]byte, error) {
+// It holds no more of it than there are places for.
+func readBody(w http.ResponseWriter, r *http.Request, limit int, held *places) ([]byte, error) {
 	tooLarge := controlplane.Errorf(decision.TooLarge, "The request body is larger than %d bytes.", limit)
 	if r.ContentLength > int64(limit) {
 		w.Header().Set("Connection", "close") // or the server would read it all the same
 		return nil, tooLarge
+	}
+	if err := held.cover(int(max(0, r.ContentLength))); err != nil {
+		w.Header().Set("Connection", "close") // as above
+		return nil, err
 	}
 	// One byte more than announced: the end is then seen without growing.
 	body := make([]byte, 0, max(512, r.ContentLength+1))
@@ -167,6 +193,9 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int) ([]byte, error)
 			return nil, &controlplane.Error{Code: decision.InvalidRequest, Message: "The request body could not be read.", Cause: err}
 		}
 		if len(body) == cap(body) {
+			if err := held.cover(min(2*cap(body), limit)); err != nil {
+				return nil, err
+			}
 			body = append(make([]byte, 0, min(2*cap(body), limit+1)), body...)
 		}
 	}
@@ -182,19 +211,19 @@ func (h *Handler) reserve(ctx context.Context, req Request) (Reservation, error)
 }
 
 // open starts the stream, if a provider begins in time.
-func (h *Handler) open(ctx context.Context, cancel context.CancelCauseFunc, req Request) (Stream, []byte, error) {
+func (h *Handler) open(ctx context.Context, cancel context.CancelCauseFunc, req Request) (Attempt, error) {
 	late := &controlplane.Error{Code: decision.GatewayTimeout, Message: "The provider did not begin in time."}
 	// The timer covers all providers that are tried: the client waits once.
 	timer := time.AfterFunc(h.FirstEvent, func() { cancel(late) })
-	stream, first, err := h.Pool.Open(ctx, req)
+	a, err := h.Pool.Open(ctx, req)
 	if !timer.Stop() && err == nil {
-		_ = stream.Close() // given up
+		_ = a.Stream.Close() // given up
 		err = late
 	}
 	if err != nil && errors.Is(context.Cause(ctx), late) {
 		err = late
 	}
-	return stream, first, err
+	return a, err
 }
 
 // settle records what was used, also when the client has gone.

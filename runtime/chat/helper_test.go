@@ -78,7 +78,7 @@ func (p *provider) target(t *testing.T, models ...string) chat.Target {
 func runtime(t *testing.T, c chat.Config, targets ...chat.Target) *httptest.Server {
 	t.Helper()
 	c.Pool, c.Adapter = chat.NewPool(targets, nil), quiet
-	s := httptest.NewServer(access.Guard{}.Require(chat.NewHandler(c)))
+	s := httptest.NewServer(access.Guard{Standalone: true}.Require(chat.NewHandler(c)))
 	t.Cleanup(s.Close)
 	return s
 }
@@ -108,7 +108,7 @@ func post(t *testing.T, url, body string, header ...string) reply {
 	if err != nil {
 		t.Fatal(err)
 	}
-	req.Header.Set("Authorization", "Bearer slk_test")
+	req.Header.Set("Authorization", "Bearer theirs")
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strconv"
 	"testing"
 	"time"
 
@@ -17,6 +18,8 @@ type fake struct {
 	name string
 	err  error
 }
+
+func (f *fake) Credential(c chat.Caller) (string, error) { return c.Bearer, nil }
 
 func (f *fake) Stream(context.Context, chat.Request) (chat.Stream, error) {
 	if f.err != nil {
@@ -33,11 +36,11 @@ func (f *fake) Close() error          { return nil }
 func asks(t *testing.T, p *chat.Pool, model string, n int) (who string) {
 	t.Helper()
 	for range n {
-		_, first, err := p.Open(t.Context(), chat.Request{Model: model})
+		a, err := p.Open(t.Context(), chat.Request{Model: model})
 		if err != nil {
 			return who + "!" + string(controlplane.ErrorCode(err))
 		}
-		who += string(first)
+		who += string(a.First)
 	}
 	return who
 }
@@ -126,5 +129,66 @@ func TestRefusalUnwraps(t *testing.T) {
 	t.Parallel()
 	if err := error(&chat.Refusal{Err: io.EOF}); !errors.Is(err, io.EOF) || err.Error() != io.EOF.Error() {
 		t.Errorf("%v", err)
+	}
+}
+
+// limited refuses one caller's key, as a provider does that has counted enough
+// requests with it.
+type limited struct {
+	fake
+	over string
+}
+
+func (l *limited) Stream(ctx context.Context, r chat.Request) (chat.Stream, error) {
+	if r.Bearer == l.over {
+		return nil, &controlplane.Error{Code: decision.RateLimited}
+	}
+	return l.fake.Stream(ctx, r)
+}
+
+// A provider rests for the key that failed there, and for no other.
+func TestAProviderRestsForOneCredential(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(0, 0)
+	a := &limited{fake{name: "a"}, "greedy"}
+	p := chat.NewPool([]chat.Target{{Provider: a, Weight: 99}, {Provider: &fake{name: "b"}}}, func() time.Time { return now })
+	ask := func(bearer string, n int) (who string) {
+		for range n {
+			got, err := p.Open(t.Context(), chat.Request{Model: "m", Caller: chat.Caller{Bearer: bearer}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			who += string(got.First)
+		}
+		return who
+	}
+	if got := ask("greedy", 5); got != "bbbbb" {
+		t.Errorf("whose key is refused goes to %s", got)
+	}
+	if got := ask("modest", 3); got != "aaa" {
+		t.Errorf("another goes to %s", got)
+	}
+	a.over = ""
+	if got := ask("greedy", 2); got != "bb" {
+		t.Errorf("during the rest: %s", got)
+	}
+	now = now.Add(time.Minute)
+	if got := ask("greedy", 1); got != "a" {
+		t.Errorf("after the rest: %s", got)
+	}
+}
+
+// What is known of credentials is bounded, however many fail.
+func TestManyCredentialsFail(t *testing.T) {
+	t.Parallel()
+	down := &fake{err: &controlplane.Error{Code: decision.RateLimited}}
+	p := chat.NewPool([]chat.Target{{Provider: down}}, nil)
+	for i := range 25_000 {
+		if _, err := p.Open(t.Context(), chat.Request{Model: "m", Caller: chat.Caller{Bearer: strconv.Itoa(i)}}); err == nil {
+			t.Fatal("answered")
+		}
+	}
+	if n := p.Known(); n > 10_001 {
+		t.Errorf("%d credentials are known", n)
 	}
 }

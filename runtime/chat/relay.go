@@ -85,7 +85,8 @@ func (r *relay) take(data []byte) error {
 	if c.choices == 0 && (counted || !c.has[fieldChoices]) {
 		return nil // the usage goes out at the end; without choices clients fail
 	}
-	if fits := r.meter.Add(string(c.text)); fits < len(c.text) {
+	fits := r.meter.Add(string(c.text))
+	if !r.meter.More(c.extra) || fits < len(c.text) {
 		return r.cut(&c, fits)
 	}
 	c.normalize(r.head)
@@ -173,7 +174,8 @@ func (r *relay) finish(u Usage) {
 }
 
 // fail tells the client, if it is still there, why the stream breaks off. It
-// pays for what was produced.
+// pays for what was produced, and for the prompt at least: the provider has
+// begun.
 func (r *relay) fail(err error) Usage {
 	if e, ok := errors.AsType[*controlplane.Error](err); !ok {
 		err = controlplane.Errorf(decision.BadGateway, "The provider's stream broke off.")
@@ -182,10 +184,6 @@ func (r *relay) fail(err error) Usage {
 	}
 	if r.release() == nil {
 		_ = r.send(errorEvent(err, r.request.ID, r.docs), false) // nothing can be done about a client that is gone
-	}
-	// Nothing was produced, so nothing is paid, not even the prompt.
-	if r.usage == nil && r.meter.Total() == 0 {
-		return Usage{Estimated: true}
 	}
 	return r.total()
 }

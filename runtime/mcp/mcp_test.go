@@ -15,7 +15,7 @@ import (
 
 func start(t *testing.T, publicURL string) string {
 	t.Helper()
-	h, err := server.New(server.Config{Gateway: "http://127.0.0.1:1", PublicURL: publicURL, Log: slog.New(slog.DiscardHandler)})
+	h, err := server.New(server.Config{Standalone: true, Gateway: "http://127.0.0.1:1", PublicURL: publicURL, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

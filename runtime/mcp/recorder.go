@@ -12,6 +12,7 @@ type recorder struct {
 	header http.Header
 	status int
 	body   bytes.Buffer
+	over   bool // the answer was longer than maxAnswer
 }
 
 // newRecorder returns a recorder for one answer.
@@ -23,8 +24,21 @@ func (r *recorder) Header() http.Header { return r.header }
 // WriteHeader keeps the status.
 func (r *recorder) WriteHeader(status int) { r.status = status }
 
-// Write keeps the body.
-func (r *recorder) Write(b []byte) (int, error) { return r.body.Write(b) }
+// maxAnswer bounds an answer: the longest completion, 4,096 tokens in an event
+// each, is a fraction of it.
+const maxAnswer = 8 << 20
+
+var errTooLong = errors.New("the answer is too long for a tool")
+
+// Write keeps the body, up to maxAnswer; beyond it the handler finds nobody to
+// write to, and stops.
+func (r *recorder) Write(b []byte) (int, error) {
+	if r.body.Len()+len(b) > maxAnswer {
+		r.over = true
+		return 0, errTooLong
+	}
+	return r.body.Write(b)
+}
 
 // Flush has nobody to flush to.
 func (r *recorder) Flush() {}

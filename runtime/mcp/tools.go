@@ -106,6 +106,9 @@ func serve(ctx context.Context, h http.Handler, method, path string, header http
 	if rec.status != http.StatusOK {
 		return nil, rec.failure()
 	}
+	if rec.over {
+		return nil, errTooLong
+	}
 	return rec, nil
 }
 

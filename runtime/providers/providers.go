@@ -3,10 +3,13 @@
 //	providers:
 //	  - name: acme                    # owned_by in the list of models
 //	    url: https://api.acme.example/v1
-//	    key_from: ACME_KEY            # variable with the key; none: the caller's key
+//	    key_from: ACME_KEY            # variable with the key; none: none, or that of a caller of a runtime that stands alone
 //	    models: ["acme-*", "small"]   # none: every model that no other one names
 //	    weight: 3                     # share among providers of the same model; 1
 //	    one_limit: true               # it refuses max_tokens beside max_completion_tokens
+//	  - name: inner
+//	    url: https://runtime.example/v1
+//	    forward_credentials: true     # it is behind an edge of ours: callers' own keys of the platform go on
 package providers
 
 import (
@@ -41,16 +44,21 @@ type provider struct {
 	Models   []string `yaml:"models"`
 	Weight   int      `yaml:"weight"`
 	OneLimit bool     `yaml:"one_limit"`
+	Forward  bool     `yaml:"forward_credentials"`
 }
 
 // namePattern is what a provider's name looks like.
 var namePattern = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,63}$`)
 
-// Parse reads a document. lookup finds the variables that hold keys: keys stand
+// Parse reads a document, which the operator has written: at most MaxBytes, in
+// memory of some hundred times its length. lookup finds the variables that hold keys: keys stand
 // in no file. The error names every fault, and no key and no URL.
 func Parse(text []byte, lookup func(string) (string, bool)) ([]chat.Target, error) {
 	if len(text) > MaxBytes {
 		return nil, fmt.Errorf("the list of providers is larger than %d bytes", MaxBytes)
+	}
+	if deep(text) {
+		return nil, errors.New("the list of providers is nested too deeply")
 	}
 	var doc document
 	if err := yaml.UnmarshalWithOptions(text, &doc, yaml.Strict()); err != nil {
@@ -78,6 +86,33 @@ func Parse(text []byte, lookup func(string) (string, bool)) ([]chat.Target, erro
 	return targets, errors.Join(faults...)
 }
 
+// deep reports whether a text may be nested deeper than any list of providers:
+// what reading YAML costs grows with the square of that.
+func deep(text []byte) bool {
+	const most = 16
+	depth, dashes, begins := 0, 0, true
+	for _, c := range text {
+		switch c {
+		case '[', '{':
+			depth++
+		case ']', '}':
+			depth--
+		case '\n':
+			dashes, begins = 0, true
+			continue
+		case '-', '?', ':':
+			if begins {
+				dashes++
+			}
+		}
+		begins = begins && (c == ' ' || c == '-' || c == '?' || c == ':')
+		if depth > most || dashes > most {
+			return true
+		}
+	}
+	return false
+}
+
 // target checks one provider and makes it.
 func (p provider) target(lookup func(string) (string, bool)) (chat.Target, error) {
 	var faults []error
@@ -101,8 +136,11 @@ func (p provider) target(lookup func(string) (string, bool)) (chat.Target, error
 		if key, ok = lookup(p.KeyFrom); !ok || key == "" {
 			faults = append(faults, fmt.Errorf("key_from: the variable %s is not set", p.KeyFrom))
 		}
+		if p.Forward {
+			faults = append(faults, errors.New("forward_credentials and key_from exclude each other: one key goes to a provider"))
+		}
 	}
-	made, err := upstream.New(upstream.Config{BaseURL: p.URL, Key: key, OneLimit: p.OneLimit})
+	made, err := upstream.New(upstream.Config{BaseURL: p.URL, Key: key, OneLimit: p.OneLimit, ForwardCredentials: p.Forward})
 	if err != nil {
 		faults = append(faults, fmt.Errorf("url: %w", err))
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"sluice.dev/sluice/platform/growth"
 	"sluice.dev/sluice/runtime/chat/upstream"
 )
 
@@ -67,6 +68,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(`providers: [{name: a, url: "https://h", models: [m]}]`))
 	f.Add([]byte("providers:\n- &a {name: a}\n- *a\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
+		growth.Linear(t, len(text), 2048, 512<<10, func() { _, _ = Parse(text, lookup) })
 		targets, err := Parse(text, lookup)
 		if err == nil && (len(targets) == 0 || len(targets) > MaxProviders) {
 			t.Fatalf("%q gives %d providers", text, len(targets))

@@ -17,6 +17,7 @@ import (
 	"sluice.dev/sluice/controlplane/identity"
 	"sluice.dev/sluice/controlplane/respond"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/platform/fairshare"
 	"sluice.dev/sluice/runtime/access"
 	"sluice.dev/sluice/runtime/catalog"
 	"sluice.dev/sluice/runtime/chat"
@@ -34,14 +35,18 @@ var description []byte
 
 // Config says what the runtime is made of.
 type Config struct {
-	// Targets are the providers; none: the built-in model alone. The built-in
-	// model is always there under its own names.
+	// Targets are the providers. The built-in models are there too, under their
+	// own names, unless NoEcho is set.
 	Targets []chat.Target
+	NoEcho  bool
 	// Ledger meters tokens; nil: nothing is metered.
 	Ledger chat.Ledger
 	// Secrets are the keys that edges sign identities with; nil: none is
 	// accepted.
 	Secrets func() [][]byte
+	// Standalone also serves callers for whom no edge has signed, if they have a
+	// bearer token: see access.Guard.
+	Standalone bool
 	// Now is the clock by which identities end; nil: time.Now.
 	Now func() time.Time
 	// Gateway is where binary bodies go, for instance http://127.0.0.1:8080.
@@ -55,6 +60,9 @@ type Config struct {
 	Hosts []string
 	// DocsBase is the address under which /docs is served; empty: relative.
 	DocsBase string
+	// Streams is how many completions may be under way, as chat.Config.Places
+	// counts them; 0: chat.DefaultPlaces.
+	Streams int
 	// MaxBody and MaxUpload bound chat requests and binary bodies, in bytes; 0:
 	// the packages' defaults.
 	MaxBody   int
@@ -64,6 +72,12 @@ type Config struct {
 	Log                         *slog.Logger          // nil: slog.Default
 	Metrics                     prometheus.Registerer // nil: not registered
 }
+
+// What accounts share besides completions; one has a quarter of either.
+const (
+	lists   = 64  // lists of models, each of which asks every provider
+	uploads = 256 // binary bodies on their way
+)
 
 // route is one line of the runtime's table.
 type route struct {
@@ -86,7 +100,7 @@ func New(c Config) (http.Handler, error) {
 		c.Secrets = func() [][]byte { return nil }
 	}
 	adapter := respond.Adapter{DocsBase: c.DocsBase, Log: c.Log}
-	guard := access.Guard{Verifier: identity.Verifier{Secrets: c.Secrets, Now: c.Now}, Adapter: adapter}
+	guard := access.Guard{Verifier: identity.Verifier{Secrets: c.Secrets, Now: c.Now}, Adapter: adapter, Standalone: c.Standalone}
 	binary, err := passthrough.New(passthrough.Config{Gateway: c.Gateway, TLS: c.GatewayTLS, MaxBody: c.MaxUpload, Adapter: adapter, Verifier: guard.Verifier, Log: c.Log})
 	if err != nil {
 		return nil, err
@@ -97,25 +111,44 @@ func New(c Config) (http.Handler, error) {
 // routes is the table. The built-in model stands last and under its own names
 // only, so that a provider for all other models never hides it.
 func routes(c Config, adapter respond.Adapter, guard access.Guard, binary http.Handler) []route {
-	targets := append(slices.Clone(c.Targets), chat.Target{Name: "sluice", Provider: echo.Provider{}, Models: echo.Models()})
+	targets := slices.Clone(c.Targets)
+	if !c.NoEcho {
+		targets = append(targets, chat.Target{Name: "sluice", Provider: echo.Provider{}, Models: echo.Models()})
+	}
+	if c.Streams <= 0 {
+		c.Streams = chat.DefaultPlaces
+	}
 	completions := guard.Require(chat.NewHandler(chat.Config{
-		Pool: chat.NewPool(targets, nil), Ledger: c.Ledger, Adapter: adapter, Log: c.Log, Metrics: c.Metrics,
+		Pool: chat.NewPool(targets, nil), Places: fairshare.New(fairshare.Config{Places: c.Streams}), Ledger: c.Ledger, Adapter: adapter, Log: c.Log, Metrics: c.Metrics,
 		MaxBody: c.MaxBody, KeepAlive: c.KeepAlive, FirstEvent: c.FirstEvent, Idle: c.Idle,
 	}))
-	models := guard.Require(catalog.Catalog{Targets: targets, Adapter: adapter, Log: c.Log})
+	models := guard.Require(access.Share(fairshare.New(fairshare.Config{Places: lists}), adapter, catalog.Catalog{Targets: targets, Adapter: adapter, Log: c.Log}))
+	bodies := guard.Require(access.Share(fairshare.New(fairshare.Config{Places: uploads}), adapter, binary))
 	tools := mcp.New(mcp.Config{Chat: completions, Models: models, Guard: guard, Adapter: adapter, PublicURL: c.PublicURL, Hosts: c.Hosts, Version: Version})
 	list := []route{
 		{"POST", "/v1/chat/completions", completions},
 		{"GET", "/v1/models", models},
-		{"GET", "/", landing.Handler(landing.Config{PublicURL: c.PublicURL, Docs: c.DocsBase + "/docs/", Model: echo.Name})},
+		{"GET", "/", landing.Handler(landing.Config{PublicURL: c.PublicURL, Docs: c.DocsBase + "/docs/", Model: example(targets)})},
 		{"GET", "/openapi.json", http.HandlerFunc(describe)},
 		{"GET", "/mcp", tools},
 		{"POST", "/mcp", tools},
 	}
 	for _, path := range passthrough.Paths() {
-		list = append(list, route{"POST", path, guard.Require(binary)})
+		list = append(list, route{"POST", path, bodies})
 	}
 	return list
+}
+
+// example is a model for commands to copy.
+func example(targets []chat.Target) string {
+	for _, t := range slices.Backward(targets) { // the built-in one, which costs nothing, is the last
+		for _, m := range t.Models {
+			if !strings.HasSuffix(m, "*") {
+				return m
+			}
+		}
+	}
+	return "MODEL"
 }
 
 // describe answers with the description; it is checked against the table in

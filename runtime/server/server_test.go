@@ -20,7 +20,7 @@ func start(t *testing.T, c Config) *httptest.Server {
 	if c.Gateway == "" {
 		c.Gateway = "http://127.0.0.1:1"
 	}
-	c.Log = slog.New(slog.DiscardHandler)
+	c.Log, c.Standalone = slog.New(slog.DiscardHandler), true
 	h, err := New(c)
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +51,7 @@ func do(t *testing.T, method, url, body string, header ...string) (int, http.Hea
 	return resp.StatusCode, resp.Header, string(b)
 }
 
-const bearer = "Bearer slk_test"
+const bearer = "Bearer theirs"
 
 // A page of another name for this machine is turned away, unless it is ours.
 func TestOtherNamesOfTheServer(t *testing.T) {
@@ -138,14 +138,58 @@ func TestConfiguredProviderTakesItsModels(t *testing.T) {
 		_, _, body := do(t, "POST", s.URL+"/v1/chat/completions", `{"model":"`+model+`","messages":[{"role":"user","content":"hi"}]}`, "Authorization", bearer)
 		return body
 	}
-	if got := ask("big"); !strings.Contains(got, "from Bearer slk_test") {
+	if got := ask("big"); !strings.Contains(got, "from Bearer theirs") {
 		t.Errorf("the provider's model: %s", got)
+	}
+	bare := start(t, Config{Targets: []chat.Target{{Name: "acme", Provider: p}}, NoEcho: true})
+	if _, _, list := do(t, "GET", bare.URL+"/v1/models", "", "Authorization", bearer); strings.Contains(list, "echo") {
+		t.Errorf("models without the built-in ones: %s", list)
+	}
+	if _, _, page := do(t, "GET", bare.URL+"/", ""); strings.Contains(page, "echo-1") {
+		t.Error("the page names a model that is not there")
 	}
 	if got := ask("echo-1"); !strings.Contains(got, `"content":"hi"`) {
 		t.Errorf("the built-in model: %s", got)
 	}
 	if _, _, list := do(t, "GET", s.URL+"/v1/models", "", "Authorization", bearer); !strings.Contains(list, `{"id":"big","object":"model","owned_by":"acme"},{"id":"echo-1"`) {
 		t.Errorf("models: %s", list)
+	}
+}
+
+// Whoever reaches the runtime without an edge is nobody: no model answers, and no
+// provider of the operator's is asked.
+func TestWithoutAnEdgeNobodyIsServed(t *testing.T) {
+	t.Parallel()
+	asked := make(chan string, 10)
+	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { asked <- r.Header.Get("Authorization") }))
+	defer provider.Close()
+	p, err := upstream.New(upstream.Config{BaseURL: provider.URL, Key: "the operator's"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := Config{Targets: []chat.Target{{Name: "acme", Provider: p}}, Gateway: "http://127.0.0.1:1", Log: slog.New(slog.DiscardHandler)}
+	h, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := httptest.NewServer(h)
+	defer closed.Close()
+	alone := start(t, c)
+	chat := `{"model":"big","messages":[{"role":"user","content":"hi"}]}`
+	for name, r := range map[string]struct{ url, method, path, body string }{
+		"the provider":                       {closed.URL, "POST", "/v1/chat/completions", chat},
+		"the provider, of one that is alone": {alone.URL, "POST", "/v1/chat/completions", chat},
+		"the built-in model":                 {closed.URL, "POST", "/v1/chat/completions", strings.Replace(chat, "big", "echo-1", 1)},
+		"the list":                           {closed.URL, "GET", "/v1/models", ""},
+		"a binary body":                      {closed.URL, "POST", "/v1/mux", "x"},
+		"a tool":                             {closed.URL, "POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_models"}}`},
+	} {
+		if status, _, body := do(t, r.method, r.url+r.path, r.body, "Authorization", "Bearer anything"); status != 401 || !strings.Contains(body, "authentication_required") {
+			t.Errorf("%s: %d %s", name, status, body)
+		}
+	}
+	if status, _, list := do(t, "GET", alone.URL+"/v1/models", "", "Authorization", bearer); status != 200 || strings.Contains(list, "acme") || len(asked) > 0 {
+		t.Errorf("%d %s, the provider was asked %d times", status, list, len(asked))
 	}
 }
 

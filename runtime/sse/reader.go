@@ -20,7 +20,9 @@ type Event struct {
 	Data []byte // the data lines, joined by newlines
 }
 
-// Reader reads events from a stream.
+// Reader reads events from a stream. It looks at each byte a few times, however
+// the bytes arrive and whatever the lines are, and holds at most some four times
+// the largest event that it allows; lines that say nothing cost no memory.
 type Reader struct {
 	r      io.Reader
 	max    int
@@ -66,10 +68,13 @@ func (r *Reader) Next() (Event, error) {
 	}
 }
 
+// ahead is how far Ready looks: it is asked behind each event.
+const ahead = 4 << 10
+
 // Ready reports whether a whole event seems to be read already, so that Next
-// would not wait for the stream.
+// would not wait for the stream. It costs constant time.
 func (r *Reader) Ready() bool {
-	rest := r.buf[r.at:]
+	rest := r.buf[r.at:min(len(r.buf), r.at+ahead)]
 	return bytes.Contains(rest, []byte("\n\n")) || bytes.Contains(rest, []byte("\r\n\r\n"))
 }
 

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"sluice.dev/sluice/platform/growth"
 )
 
 // read returns the events of a stream, each as name|data.
@@ -85,6 +87,29 @@ func TestReady(t *testing.T) {
 	}
 }
 
+// What a reader holds is bounded by the largest event, however long the stream.
+func TestReadingIsLinear(t *testing.T) {
+	for name, line := range map[string]string{
+		"short events": "data: x\n\n", "events that end with CR": "data: x\r\r", "comments": ": x\n", "names": "event: abc\n", "no data": "data\n", "blanks": "\n", "no end of line": "x",
+	} {
+		for _, n := range []int{64 << 10, 256 << 10} {
+			in := strings.Repeat(line, n/len(line))
+			const most = 16 << 10
+			growth.Linear(t, n, 2, 32*most, func() { // names are copied
+				for r := NewReader(strings.NewReader(in), most); ; {
+					if _, err := r.Next(); err != nil {
+						if !errors.Is(err, io.EOF) && !errors.Is(err, ErrTooLarge) {
+							t.Errorf("%s: %v", name, err)
+						}
+						return
+					}
+					r.Ready()
+				}
+			})
+		}
+	}
+}
+
 func FuzzReader(f *testing.F) {
 	f.Add([]byte("data: a\r\n\r\nevent: b\ndata: c\n\n"), []byte("x\ny"))
 	f.Add([]byte("\xef\xbb\xbf:\r\rdata\rdata:\n\n"), []byte(""))
@@ -94,6 +119,13 @@ func FuzzReader(f *testing.F) {
 		if strings.Join(whole, "\x00") != strings.Join(slow, "\x00") || !errors.Is(err1, err2) {
 			t.Fatalf("%q: %q %v at once, %q %v byte by byte", stream, whole, err1, slow, err2)
 		}
+		growth.Linear(t, len(stream), 8, 64<<10, func() {
+			for r := NewReader(bytes.NewReader(stream), 0); ; {
+				if _, err := r.Next(); err != nil {
+					return
+				}
+			}
+		})
 		if bytes.ContainsRune(data, '\r') || len(data) > 400 {
 			return
 		}

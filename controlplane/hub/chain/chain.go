@@ -30,6 +30,12 @@ type Config struct {
 	// Confirmations is how many blocks must hold and follow a transaction before
 	// it counts: 1 is the block that it is in. 0: 3.
 	Confirmations uint64
+	// MaxGas is the most gas that a transaction may take; one that needs more is
+	// refused. 0: 300,000, several times what a transfer of a usual token takes.
+	MaxGas uint64
+	// MaxFee is the most wei that a unit of gas may cost, tip included; while the
+	// chain asks more, nothing is sent. 0: 50 gwei.
+	MaxFee uint64
 	// Poll is how often the node is asked. 0: half a second.
 	Poll time.Duration
 }
@@ -46,6 +52,12 @@ var _ payment.Settler = (*Chain)(nil)
 func New(c Config) *Chain {
 	if c.Confirmations == 0 {
 		c.Confirmations = 3
+	}
+	if c.MaxGas == 0 {
+		c.MaxGas = 300_000
+	}
+	if c.MaxFee == 0 {
+		c.MaxFee = 50e9
 	}
 	if c.Poll == 0 {
 		c.Poll = 500 * time.Millisecond

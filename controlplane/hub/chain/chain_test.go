@@ -122,6 +122,42 @@ func TestPaymentIsSettledOnTheChain(t *testing.T) {
 	refused(t, b.settler().Check(t.Context(), p), x402.NonceUsed)
 }
 
+// A transaction takes no more gas, and pays no more for it, than is configured,
+// whatever the contract and the chain ask.
+func TestGasIsBounded(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	set := func(gas, fee string) {
+		b.node.mu.Lock()
+		defer b.node.mu.Unlock()
+		b.node.gas, b.node.fee = gas, fee
+	}
+	p := b.payment(1)
+	set("0x493e1", "") // one more than 300,000
+	_, err := b.settle(p, false)
+	refused(t, err, x402.SettleFailed)
+	set("0x1ffffffffffffffff", "") // more than a number of 64 bits
+	_, err = b.settle(p, false)
+	refused(t, err, x402.SettleFailed)
+	set("", "0xba43b7401") // 50 gwei and a wei
+	if _, err = b.settle(p, false); err == nil {
+		t.Error("settled for any fee")
+	} else if _, final := errors.AsType[*payment.Refusal](err); final {
+		t.Errorf("the fee may fall again: %v", err)
+	}
+	if n := b.node.calls["eth_sendRawTransaction"]; n != 0 {
+		t.Errorf("%d transactions were sent", n)
+	}
+	set("0x493e0", "0xba43b7400") // what is allowed
+	if _, err = b.settle(p, true); err != nil {
+		t.Fatal(err)
+	}
+	b.wantPaid(1)
+	if tx := b.node.last; tx.gas != 300_000 || tx.fee != 50e9 || tx.tip > tx.fee {
+		t.Errorf("%d gas for %d, tip %d", tx.gas, tx.fee, tx.tip)
+	}
+}
+
 func TestManyPaymentsAtOnce(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)

@@ -1,6 +1,7 @@
 package chain_test
 
 import (
+	"cmp"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -29,6 +30,8 @@ type fakeNode struct {
 	epoch    int       // counts reorganisations: it is part of block hashes
 	calls    map[string]int
 	broken   map[string]int // calls of a method that will get no answer
+	last     decodedTx      // that was sent
+	gas, fee string         // what an estimate and the price of gas are; empty: usual ones
 	auto     bool           // a block comes with each transaction, and each look at the chain's length
 	onSend   func()
 }
@@ -93,14 +96,14 @@ func (n *fakeNode) answer(method string, params []json.RawMessage) (any, error) 
 	case "eth_maxPriorityFeePerGas":
 		return "0x3b9aca00", nil
 	case "eth_gasPrice":
-		return "0x64", nil
+		return cmp.Or(n.fee, "0x64"), nil
 	case "eth_call":
 		_ = json.Unmarshal(params[0], &call)
 		return n.view(mustHex(call.Data)), nil
 	case "eth_estimateGas":
 		_ = json.Unmarshal(params[0], &call)
 		_, err := n.judge(mustHex(call.Data))
-		return "0x186a0", err
+		return cmp.Or(n.gas, "0x186a0"), err
 	case "eth_getTransactionCount":
 		a, _ := evm.ParseAddress(text(0))
 		count := n.counts[a]
@@ -188,7 +191,7 @@ func (n *fakeNode) take(raw []byte) (string, error) {
 	if tx.chain != n.chain || tx.nonce < n.counts[from] || n.pool[hash].hash != "" {
 		return "", fmt.Errorf("nonce too low, already known, or of another chain")
 	}
-	n.pool[hash] = sentTx{hash, from, tx}
+	n.pool[hash], n.last = sentTx{hash, from, tx}, tx
 	if n.auto {
 		n.mineLocked()
 	}
@@ -294,6 +297,7 @@ func mustHex(s string) []byte {
 // decodedTx is an EIP-1559 transaction as a node reads it.
 type decodedTx struct {
 	chain, nonce, gas uint64
+	tip, fee          uint64
 	data              []byte
 }
 
@@ -313,7 +317,7 @@ func decode(raw []byte) (tx decodedTx, from evm.Address, err error) {
 		return tx, from, fmt.Errorf("%d fields", len(fields))
 	}
 	number := func(i int) uint64 { return new(big.Int).SetBytes(fields[i]).Uint64() }
-	tx = decodedTx{chain: number(0), nonce: number(1), gas: number(4), data: fields[7]}
+	tx = decodedTx{chain: number(0), nonce: number(1), gas: number(4), tip: number(2), fee: number(3), data: fields[7]}
 	unsigned := slices.Concat(texts[:9]...)
 	head := []byte{0xf7 + 1, byte(len(unsigned))}
 	if len(unsigned) > 255 {

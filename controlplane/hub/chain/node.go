@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/big"
 	"net/http"
@@ -63,7 +64,10 @@ func (n node) call(ctx context.Context, out any, method string, params ...any) e
 // quantity is a number as nodes write it: 0x and digits.
 type quantity struct{ big.Int }
 
-// UnmarshalJSON reads a quantity.
+// maxQuantity is the length of the longest quantity: 256 bits.
+const maxQuantity = 2 + 64
+
+// UnmarshalJSON reads a quantity, in time and memory in proportion to b.
 func (q *quantity) UnmarshalJSON(b []byte) error {
 	var s string
 	if err := json.Unmarshal(b, &s); err != nil {
@@ -73,10 +77,13 @@ func (q *quantity) UnmarshalJSON(b []byte) error {
 	if !ok {
 		return fmt.Errorf("%q is not a quantity", s)
 	}
+	if len(s) > maxQuantity {
+		return errors.New("a quantity has more than 256 bits")
+	}
 	if digits == "" { // an empty answer of a call: no contract there
 		return nil
 	}
-	if _, ok := q.SetString(digits, 16); !ok {
+	if _, ok := q.SetString(digits, 16); !ok || digits[0] == '-' || digits[0] == '+' {
 		return fmt.Errorf("%q is not a quantity", s)
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/big"
 
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/controlplane/hub/evm"
@@ -62,7 +63,8 @@ func (c *Chain) send(ctx context.Context, p payment.Payment, t evm.Transfer) err
 }
 
 // price asks what the transaction will cost. The contract is asked whether it
-// would refuse it: gas for nothing is saved then.
+// would refuse it: gas for nothing is saved then. One that takes more gas than
+// MaxGas is refused; one that costs more than MaxFee now may cost less later.
 func (c *Chain) price(ctx context.Context, tx *evm.Transaction) error {
 	gas, err := c.node.number(ctx, "eth_estimateGas", message(c.config.Key.Address(), tx.To, tx.Data))
 	if f, ok := errors.AsType[*failure](err); ok && f.reverted() {
@@ -71,15 +73,28 @@ func (c *Chain) price(ctx context.Context, tx *evm.Transaction) error {
 	if err != nil {
 		return err
 	}
-	tx.Gas = gas.Uint64() + gas.Uint64()/4
+	if !gas.IsUint64() || gas.Uint64() > c.config.MaxGas {
+		return &payment.Refusal{Reason: x402.SettleFailed, Cause: fmt.Errorf("it takes %v gas, more than %d", gas, c.config.MaxGas)}
+	}
+	tx.Gas = min(gas.Uint64()+gas.Uint64()/4, c.config.MaxGas)
 	if tx.Tip, err = c.node.number(ctx, "eth_maxPriorityFeePerGas"); err != nil {
 		return err
 	}
 	now, err := c.node.number(ctx, "eth_gasPrice")
-	if err == nil {
-		tx.MaxFee = now.Lsh(now, 1).Add(now, tx.Tip) // good for six full blocks
+	if err != nil {
+		return err
 	}
-	return err
+	most := new(big.Int).SetUint64(c.config.MaxFee)
+	if now.Cmp(most) > 0 {
+		return fmt.Errorf("gas costs %v wei, more than %v", now, most)
+	}
+	if tx.MaxFee = now.Lsh(now, 1).Add(now, tx.Tip); tx.MaxFee.Cmp(most) > 0 { // good for six full blocks
+		tx.MaxFee = most
+	}
+	if tx.Tip.Cmp(tx.MaxFee) > 0 {
+		tx.Tip = tx.MaxFee
+	}
+	return nil
 }
 
 // store gives tx the next nonce of our account, signs and stores it. One at a

@@ -39,10 +39,11 @@ func (a Address) String() string { return "0x" + hex.EncodeToString(a[:]) }
 // word is a in 32 bytes, as arguments and typed data have it.
 func (a Address) word() []byte { return append(make([]byte, 12), a[:]...) }
 
-// Bytes reads 0x and n bytes in hexadecimal.
+// Bytes reads 0x and n bytes in hexadecimal. A text of another length is refused
+// unread, and not repeated.
 func Bytes(s string, n int) ([]byte, error) {
 	if len(s) != 2+2*n || s[0] != '0' || s[1]|0x20 != 'x' {
-		return nil, fmt.Errorf("%q is not 0x and %d bytes", s, n)
+		return nil, fmt.Errorf("not 0x and %d bytes in hexadecimal", n)
 	}
 	return hex.DecodeString(s[2:])
 }

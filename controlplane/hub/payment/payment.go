@@ -46,7 +46,11 @@ type Payment struct {
 	EndedAt     *time.Time
 }
 
-// Transfer is what the payer has signed.
+// maxDigits is the length of the longest number of 256 bits.
+const maxDigits = 78
+
+// Transfer is what the payer has signed. Its cost is constant: longer texts than
+// the protocol has are refused unread.
 func (p *Payment) Transfer() (t evm.Transfer, err error) {
 	if t.From, err = evm.ParseAddress(p.From); err != nil {
 		return t, err
@@ -60,6 +64,9 @@ func (p *Payment) Transfer() (t evm.Transfer, err error) {
 	}
 	t.Nonce = [32]byte(nonce)
 	for n, text := range map[**big.Int]x402.Number{&t.Value: p.Value, &t.ValidAfter: p.ValidAfter, &t.ValidBefore: p.ValidBefore} {
+		if len(text) > maxDigits {
+			return t, fmt.Errorf("a number has %d digits, more than 256 bits", len(text))
+		}
 		v, ok := new(big.Int).SetString(string(text), 10)
 		if !ok || v.Sign() < 0 || v.BitLen() > 256 {
 			return t, fmt.Errorf("%q is not a number of 256 bits", text)

@@ -83,17 +83,16 @@ func (f Facilitator) Settle(ctx context.Context, p payment.Payment, again bool) 
 	switch {
 	case a.Success == nil:
 		return "", errors.New("the facilitator does not say whether it settled")
-	case *a.Success:
-		return a.Transaction, nil
-	case again && slices.Contains(used, a.ErrorReason):
-		return a.Transaction, nil
+	case *a.Success, again && slices.Contains(used, a.ErrorReason):
+		return string(known(x402.Reason(a.Transaction), "")), nil
 	case again:
 		return "", fmt.Errorf("an earlier call is not known, a later one was refused: %s", a.ErrorReason)
 	}
 	return "", payment.Refuse(known(a.ErrorReason, x402.SettleFailed))
 }
 
-// known keeps a reason to what fits a header: words of the protocol.
+// known keeps a reason, or a transaction, to what fits a header: words of the
+// protocol.
 func known(r, otherwise x402.Reason) x402.Reason {
 	if r == "" || len(r) > 100 || strings.ContainsFunc(string(r), func(c rune) bool { return c < '!' || c > '~' }) {
 		return otherwise

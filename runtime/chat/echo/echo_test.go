@@ -1,6 +1,7 @@
 package echo
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice.dev/sluice/platform/growth"
 	"sluice.dev/sluice/runtime/chat"
 )
 
@@ -116,4 +118,86 @@ func TestNotJSON(t *testing.T) {
 	if _, ok := errors.AsType[*chat.Refusal](err); !ok {
 		t.Errorf("got %v", err)
 	}
+}
+
+// The request is read once, however many tools there are beside however long a
+// text, and the answer is made as it is asked for.
+func TestCostIsInProportionToTheRequest(t *testing.T) {
+	for name, shape := range map[string]func(n int) string{
+		"a long text and all tools": func(n int) string {
+			return `{"messages":[{"role":"user","content":"` + strings.Repeat("a b ", n/4) + `"}],"tools":[` + strings.TrimSuffix(strings.Repeat(`{"function":{"name":"x"}},`, maxTools), ",") + `]}`
+		},
+		"many parts": func(n int) string {
+			return `{"messages":[{"role":"user","content":[` + strings.TrimSuffix(strings.Repeat(`{"text":"a"},`, n/13), ",") + `]}]}`
+		},
+		"many messages": func(n int) string {
+			return `{"messages":[` + strings.TrimSuffix(strings.Repeat(`{"role":"user","content":"a"},`, n/30), ",") + `]}`
+		},
+		"much that a tool requires": func(n int) string {
+			return `{"messages":[{"role":"user","content":"` + strings.Repeat("é", n/4) + `"}],"tool_choice":"required","tools":[{"function":{"name":"x","parameters":{"required":[` +
+				strings.TrimSuffix(strings.Repeat(`"abcdef",`, n/18), ",") + `]}}}]}`
+		},
+	} {
+		for _, n := range []int{64 << 10, 256 << 10} {
+			body := []byte(shape(n))
+			growth.Linear(t, len(body), 24, 64<<10, func() {
+				s, err := Provider{}.Stream(t.Context(), chat.Request{Body: body, Model: Name, Limit: 1 << 30, Choices: 128})
+				if err != nil {
+					t.Fatalf("%s: %v", name, err)
+				}
+				for range 10 {
+					if _, err := s.Next(); err != nil {
+						t.Fatalf("%s: %v", name, err)
+					}
+				}
+			})
+		}
+	}
+}
+
+func TestToolsAreBounded(t *testing.T) {
+	t.Parallel()
+	for n, refused := range map[int]bool{maxTools: false, maxTools + 1: true} {
+		body := `{"messages":[{"role":"user","content":"a"}],"tools":[` + strings.TrimSuffix(strings.Repeat(`{},`, n), ",") + `]}`
+		_, err := Provider{}.Stream(t.Context(), chat.Request{Body: []byte(body), Limit: 9})
+		if _, got := errors.AsType[*chat.Refusal](err); got != refused {
+			t.Errorf("%d tools: %v", n, err)
+		}
+	}
+}
+
+func TestTheAnswerEndsWithTheClient(t *testing.T) {
+	t.Parallel()
+	ctx, leave := context.WithCancel(t.Context())
+	s, err := Provider{}.Stream(ctx, chat.Request{Body: []byte(`{"messages":[{"role":"user","content":"a b c"}]}`), Limit: 9})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Next(); err != nil {
+		t.Fatal(err)
+	}
+	leave()
+	if _, err := s.Next(); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v behind the client's end", err)
+	}
+}
+
+// FuzzRead holds what is read of any request to a cost in proportion to it.
+func FuzzRead(f *testing.F) {
+	f.Add([]byte(`{"messages":[{"role":"user","content":[{"text":"weather"},{}]}],"tools":[{"function":{"name":"weather","parameters":{"properties":{"a":{"enum":[1]}},"required":["a"]}}}],"tool_choice":{"function":{"name":"x"}}}`))
+	f.Add([]byte(`{"messages":[7],"tools":[7],"tool_choice":7} `))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		growth.Linear(t, len(body), 128, 64<<10, func() {
+			if r, err := read(body); err == nil {
+				a := r.answer(9)
+				for next := a.deltas(new(int)); ; {
+					if d, ok := next(); !ok {
+						break
+					} else if !json.Valid([]byte(d)) {
+						t.Fatalf("%q gives %q", body, d)
+					}
+				}
+			}
+		})
+	})
 }

@@ -34,5 +34,18 @@ func (m *Meter) Add(text string) (fits int) {
 	return min(fits, len(text))
 }
 
+// More counts tokens that are no text, and reports whether the limit holds.
+func (m *Meter) More(n int) bool {
+	if n <= 0 {
+		return true
+	}
+	if m.Limit > 0 && m.Total()+n > m.Limit {
+		m.counted, m.pending = m.Limit, nil
+		return false
+	}
+	m.counted += n
+	return true
+}
+
 // Total returns the tokens counted so far.
 func (m *Meter) Total() int { return m.counted + Count(string(m.pending)) }

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"sluice.dev/sluice/platform/growth"
 )
 
 func TestCount(t *testing.T) {
@@ -122,5 +124,53 @@ func BenchmarkMeter(b *testing.B) {
 		for range 1000 {
 			m.Add(" word")
 		}
+	}
+}
+
+// The estimate of a prompt tokenizes a bounded part of it, wherever its text is.
+func TestPromptsAreCountedInProportion(t *testing.T) {
+	Count("load the vocabulary")
+	message := func(n int, content string) string {
+		return `{"messages":[` + strings.TrimSuffix(strings.Repeat(`{"role":"user","content":`+content+`},`, n), ",") + `]}`
+	}
+	for name, shape := range map[string]func(n int) string{
+		"one text":      func(n int) string { return message(1, `"`+strings.Repeat("some words ", n/11)+`"`) },
+		"many messages": func(n int) string { return message(n/40, `"some words"`) },
+		"one word":      func(n int) string { return message(1, `"`+strings.Repeat("x", n)+`"`) },
+		"escapes":       func(n int) string { return message(1, `"`+strings.Repeat(`\u00e9`, n/6)+`"`) },
+		"parts": func(n int) string {
+			return message(1, `[`+strings.TrimSuffix(strings.Repeat(`{"text":"a"},`, n/13), ",")+`]`)
+		},
+		"tools": func(n int) string {
+			return `{"tools":[` + strings.TrimSuffix(strings.Repeat(`{"a":"b"},`, n/10), ",") + `]}`
+		},
+	} {
+		for _, n := range []int{512 << 10, 2 << 20} {
+			body := []byte(shape(n))
+			growth.Linear(t, n, 3, 24<<20, func() { Prompt(body) })
+			if t.Failed() {
+				t.Fatal(name)
+			}
+		}
+	}
+}
+
+// What only looks like a picture counts as the text that it is.
+func TestWhatLooksLikeAPictureIsCounted(t *testing.T) {
+	t.Parallel()
+	words := strings.Repeat("some words ", 10_000)
+	for name, body := range map[string]string{
+		"a text":           `{"messages":[{"role":"user","content":"data:` + words + `"}]}`,
+		"a part":           `{"messages":[{"role":"user","content":[{"type":"text","text":"data:` + words + `"}]}]}`,
+		"a tool's default": `{"messages":[],"tools":[{"url":"data:` + words + `"}]}`,
+	} {
+		if n := Prompt([]byte(body)); n < 19_000 {
+			t.Errorf("%s of 20,000 words: %d", name, n)
+		}
+	}
+	// A sound counts by its length.
+	sound := `{"messages":[{"content":[{"type":"input_audio","input_audio":{"data":"` + strings.Repeat("A", 8<<20) + `","format":"wav"}}]}]}`
+	if n := Prompt([]byte(sound)); n < 4096 || n > 4200 {
+		t.Errorf("eight megabytes of sound: %d", n)
 	}
 }

@@ -26,10 +26,10 @@ func unreachable(err error) error {
 // refused turns a provider's answer that is not 200 into an error. What the
 // caller can put right is a Refusal in the provider's words; about a key that
 // is not the caller's, those are not for the caller.
-func (p *Provider) refused(resp *http.Response) error {
+func (p *Provider) refused(resp *http.Response, c chat.Caller) error {
 	code, callers := codeFor(resp.StatusCode)
 	// It is the operator who must act, and another provider may do better.
-	if ours := p.Key != ""; ours && (resp.StatusCode == 401 || resp.StatusCode == 402 || resp.StatusCode == 403) {
+	if theirs, _ := p.Credential(c); theirs == "" && (resp.StatusCode == 401 || resp.StatusCode == 402 || resp.StatusCode == 403) {
 		return &controlplane.Error{Code: decision.BadGateway, Message: "The provider refused the runtime's key.",
 			Cause: errors.New("provider answered " + resp.Status)}
 	}

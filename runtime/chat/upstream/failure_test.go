@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net"
@@ -11,7 +12,9 @@ import (
 	"time"
 
 	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/filters/caps/jsonscan"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/platform/growth"
 	"sluice.dev/sluice/runtime/chat"
 )
 
@@ -62,10 +65,10 @@ func TestStatuses(t *testing.T) {
 		404: {decision.NotFound, true}, 408: {decision.GatewayTimeout, false}, 409: {decision.BadGateway, false}, 413: {decision.TooLarge, true},
 		418: {decision.BadGateway, false}, 422: {decision.InvalidRequest, true}, 429: {decision.RateLimited, false}, 500: {decision.BadGateway, false},
 		502: {decision.BadGateway, false}, 503: {decision.Unavailable, false}, 504: {decision.GatewayTimeout, false}, 529: {decision.Unavailable, false},
-		301: {decision.BadGateway, false}, 204: {decision.BadGateway, false},
+		301: {decision.BadGateway, false},
 	} {
 		p, _ := serve(t, Config{}, "", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
-		_, err := all(t, p, chat.Request{Body: []byte("{}")})
+		_, err := all(t, p, chat.Request{Body: []byte("{}"), Caller: chat.Caller{Bearer: "theirs"}})
 		_, refused := errors.AsType[*chat.Refusal](err)
 		if controlplane.ErrorCode(err) != want.code || refused != want.callers {
 			t.Errorf("%d: %v, refused %v", status, err, refused)
@@ -93,11 +96,12 @@ func TestUnreachable(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = p.Stream(t.Context(), chat.Request{Body: []byte("{}")})
+		signed := chat.Caller{Signed: true}
+		_, err = p.Stream(t.Context(), chat.Request{Body: []byte("{}"), Caller: signed})
 		if controlplane.ErrorCode(err) != c.want || strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "sk-ours") {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, err = p.Models(t.Context(), ""); controlplane.ErrorCode(err) != c.want {
+		if _, err = p.Models(t.Context(), signed); controlplane.ErrorCode(err) != c.want {
 			t.Errorf("%s, models: %v", name, err)
 		}
 	}
@@ -110,7 +114,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	p, _ := serve(t, Config{Key: "sk-ours"}, "", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, elsewhere.BaseURL, http.StatusTemporaryRedirect)
 	})
-	if _, err := all(t, p, chat.Request{Body: []byte("{}")}); controlplane.ErrorCode(err) != decision.BadGateway {
+	if _, err := all(t, p, chat.Request{Body: []byte("{}"), Caller: chat.Caller{Signed: true}}); controlplane.ErrorCode(err) != decision.BadGateway {
 		t.Errorf("got %v", err)
 	}
 	if len(asked) > 0 {
@@ -137,21 +141,65 @@ func TestTheClientsEndIsTheProviders(t *testing.T) {
 	<-over
 }
 
-func TestMessagesWithoutToolCallsStayAsTheyAre(t *testing.T) {
+func TestMessagesOfWholeAnswers(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
-		`{"role":"assistant","content":"x"}`:  `{"role":"assistant","content":"x"}`,
-		`{"tool_calls":[]}`:                   `{"tool_calls":[]}`,
-		`{"tool_calls":[{"id":"a"}],"b":1.0}`: `{"b":1.0,"tool_calls":[{"id":"a","index":0}]}`,
-		`{"tool_calls":7}`:                    `{"tool_calls":7}`,
-		``:                                    `{}`,
+		`{"role":"assistant","content":"x"}`:            `{"role":"assistant","content":"x"}`,
+		`{"tool_calls":[]}`:                             `{"tool_calls":[]}`,
+		`{"tool_calls":[{"id":"a"},{}],"b":1.0}`:        `{"tool_calls":[{"index":0,"id":"a"},{"index":1}],"b":1.0}`,
+		`{"tool_calls":[{"id":"a","index":5},7]}`:       `{"tool_calls":[{"id":"a","index":5},7]}`,
+		`{"tool_calls":7}`:                              `{"tool_calls":7}`,
+		`7`:                                             `{}`,
+		`{"content":"a","tool_calls":[],"content":"b"}`: `{"content":"a","tool_calls":[],"content":"b"}`,
 	} {
-		var raw []byte
-		if in != "" {
-			raw = []byte(in)
-		}
-		if got := string(numbered(raw)); got != want {
+		a := answer{data: []byte(in)}
+		if got, ok := a.numbered(jsonscan.Root(a.data)); !ok || got != want {
 			t.Errorf("%s becomes %s, want %s", in, got, want)
 		}
 	}
+}
+
+// An answer has at most as many choices, and a choice at most as many calls, as
+// a request can lead to: each costs a chunk, or an edit.
+func TestWholeAnswersAreBounded(t *testing.T) {
+	t.Parallel()
+	many := func(n int, of string) string { return strings.TrimSuffix(strings.Repeat(of+",", n), ",") }
+	for name, c := range map[string]struct {
+		body string
+		ok   bool
+	}{
+		"choices":          {`{"choices":[` + many(maxChoices, `{}`) + `]}`, true},
+		"too many choices": {`{"choices":[` + many(maxChoices+1, `{}`) + `]}`, false},
+		"calls":            {`{"choices":[{"message":{"tool_calls":[` + many(maxCalls, `{}`) + `]}}]}`, true},
+		"too many calls":   {`{"choices":[{"message":{"tool_calls":[` + many(maxCalls+1, `{}`) + `]}}]}`, false},
+		"too deep":         {`{"choices":[{"message":` + strings.Repeat("[", maxDepth) + strings.Repeat("]", maxDepth) + `}]}`, false},
+	} {
+		if _, err := whole(strings.NewReader(c.body)); (err == nil) != c.ok {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// FuzzWhole holds what becomes of an answer to chunks that are JSON, at a cost
+// in proportion to the answer.
+func FuzzWhole(f *testing.F) {
+	for _, s := range []string{`{"choices":[{"index":0,"message":{"content":"x"},"finish_reason":"stop"}],"usage":{}}`, `{"error":7}`, `{"choices":[{}],"choices":null}`,
+		`{"id":"` + strings.Repeat("x", 3000) + `","choices":[{"message":{"tool_calls":[{},{"index":1}]}},{}]}`, `{"choices":[{"a":1,"a":"\u00e9","message":[]}]} ` + strings.Repeat(" ", 1000)} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, body string) {
+		var events [][]byte
+		var err error
+		// Each byte is read (twice while the buffer grows), compacted, copied and
+		// joined once; a choice costs two heads.
+		growth.Linear(t, len(body), 32, 64<<10+2*maxChoices*4*maxHead, func() { events, err = whole(strings.NewReader(body)) })
+		if (err == nil) == (len(events) == 0) {
+			t.Fatalf("%q: %d events, %v", body, len(events), err)
+		}
+		for _, e := range events {
+			if !json.Valid(e) {
+				t.Fatalf("%q gives %q", body, e)
+			}
+		}
+	})
 }

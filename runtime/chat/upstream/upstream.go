@@ -12,8 +12,10 @@ import (
 	"mime"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"sluice.dev/sluice/controlplane"
@@ -25,13 +27,23 @@ import (
 // maxBody bounds what is read of an answer that is not a stream.
 const maxBody = 8 << 20
 
+// Bounds of a provider's list of models.
+const (
+	maxList   = 1 << 20 // bytes
+	maxModels = 10_000
+)
+
 // Config says where a provider is.
 type Config struct {
 	// BaseURL is the API's address, for instance https://host/v1. An address
 	// without a path stands for its /v1.
 	BaseURL string
-	// Key goes to the provider as bearer token; empty: the caller's own.
+	// Key goes to the provider as bearer token, for callers for whom an edge has
+	// signed; empty: the caller's own, unless it is a credential of the platform's.
 	Key string
+	// ForwardCredentials sends callers' credentials of the platform on: for a
+	// provider that is itself behind an edge of ours. It has no Key then.
+	ForwardCredentials bool
 	// OneLimit leaves max_tokens out where max_completion_tokens is there too:
 	// some providers refuse both together.
 	OneLimit bool
@@ -93,63 +105,95 @@ func (p *Provider) Stream(ctx context.Context, r chat.Request) (chat.Stream, err
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", sse.ContentType)
-	p.sign(req, r)
-	resp, err := p.Client.Do(req)
-	if err != nil {
-		return nil, unreachable(err)
-	}
-	if resp.StatusCode != http.StatusOK {
-		defer resp.Body.Close()
-		return nil, p.refused(resp)
-	}
-	// There are providers that do not stream whatever they are asked.
-	if mt, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); mt == "application/json" {
-		defer resp.Body.Close()
-		return whole(resp.Body)
-	}
-	return &stream{body: resp.Body, in: sse.NewReader(resp.Body, 0)}, nil
-}
-
-// sign adds the key and the request id.
-func (p *Provider) sign(req *http.Request, r chat.Request) {
-	key := p.Key
-	if key == "" {
-		key = r.Bearer
-	}
-	if key != "" {
-		req.Header.Set("Authorization", "Bearer "+key)
+	if err := p.sign(req, r.Caller); err != nil {
+		return nil, err
 	}
 	if r.ID != "" {
 		req.Header.Set("X-Request-ID", r.ID)
 	}
+	var sent atomic.Bool
+	trace := &httptrace.ClientTrace{WroteRequest: func(w httptrace.WroteRequestInfo) { sent.Store(w.Err == nil) }}
+	resp, err := p.Client.Do(req.WithContext(httptrace.WithClientTrace(ctx, trace)))
+	if err != nil {
+		if ctx.Err() != nil && sent.Load() {
+			return nil, fmt.Errorf("%w: %w", chat.ErrUnanswered, err)
+		}
+		return nil, unreachable(err)
+	}
+	if resp.StatusCode/100 != 2 { // any 2xx says that it has begun
+		defer resp.Body.Close()
+		return nil, p.refused(resp, r.Caller)
+	}
+	// There are providers that do not stream whatever they are asked.
+	if mt, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); mt == "application/json" {
+		return &played{source: resp.Body}, nil
+	}
+	return &stream{body: resp.Body, in: sse.NewReader(resp.Body, 0)}, nil
 }
 
-// Models lists the names of the provider's models; bearer is the caller's
-// token.
-func (p *Provider) Models(ctx context.Context, bearer string) ([]string, error) {
+// keyPrefix begins the platform's API keys, and no provider's.
+const keyPrefix = "slk_"
+
+// Credential is the caller's token where it is the provider's to judge. A
+// credential of the platform's opens more than models, so it stays here unless
+// ForwardCredentials is set; the operator's key is for callers whom an edge has
+// judged.
+func (p *Provider) Credential(c chat.Caller) (string, error) {
+	switch {
+	case p.Key != "" && !c.Signed:
+		return "", &controlplane.Error{Code: decision.AuthRequired, Message: "This model is for callers who come through an edge."}
+	case p.Key != "":
+		return "", nil
+	case !p.ForwardCredentials && (c.Signed || strings.HasPrefix(c.Bearer, keyPrefix)):
+		return "", nil
+	}
+	return c.Bearer, nil
+}
+
+// sign adds the key.
+func (p *Provider) sign(req *http.Request, c chat.Caller) error {
+	key, err := p.Credential(c)
+	if err != nil {
+		return err
+	}
+	if p.Key != "" {
+		key = p.Key
+	}
+	if key != "" {
+		req.Header.Set("Authorization", "Bearer "+key)
+	}
+	return nil
+}
+
+// Models lists the names of the provider's models for a caller, at most
+// maxModels of them. It costs time and memory in proportion to the provider's
+// answer, of which maxList bytes are read.
+func (p *Provider) Models(ctx context.Context, c chat.Caller) ([]string, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.base+"/models", nil)
 	if err != nil {
 		return nil, fmt.Errorf("make request: %w", err)
 	}
-	p.sign(req, chat.Request{Bearer: bearer})
+	if err := p.sign(req, c); err != nil {
+		return nil, err
+	}
 	resp, err := p.Client.Do(req)
 	if err != nil {
 		return nil, unreachable(err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return nil, p.refused(resp)
+		return nil, p.refused(resp, c)
 	}
 	var list struct {
 		Data []struct {
 			ID string `json:"id"`
 		} `json:"data"`
 	}
-	if err := json.NewDecoder(io.LimitReader(resp.Body, maxBody)).Decode(&list); err != nil {
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxList)).Decode(&list); err != nil {
 		return nil, &controlplane.Error{Code: decision.BadGateway, Message: "The provider's list of models does not parse.", Cause: err}
 	}
 	names := make([]string, 0, len(list.Data))
-	for _, m := range list.Data {
+	for _, m := range list.Data[:min(len(list.Data), maxModels)] {
 		names = append(names, m.ID)
 	}
 	return names, nil

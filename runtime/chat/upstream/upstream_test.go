@@ -63,19 +63,25 @@ func all(t *testing.T, p *Provider, r chat.Request) (string, error) {
 func TestRequest(t *testing.T) {
 	t.Parallel()
 	both := `{"max_tokens":1024,"max_completion_tokens":5,"x":1}`
+	theirs, ours := chat.Caller{Bearer: "abc"}, chat.Caller{Bearer: "slk_abc", Signed: true}
 	for name, c := range map[string]struct {
 		config                 Config
-		base, bearer           string
+		base                   string
+		caller                 chat.Caller
 		path, authorized, body string
 	}{
-		"the caller's key":    {Config{}, "/v1", "abc", "/v1/chat/completions", "Bearer abc", both},
-		"a configured key":    {Config{Key: "ours"}, "/v1/", "abc", "/v1/chat/completions", "Bearer ours", both},
-		"no key":              {Config{}, "", "", "/v1/chat/completions", "", both},
-		"a path of its own":   {Config{}, "/openai/api", "", "/openai/api/chat/completions", "", both},
-		"one limit, in front": {Config{OneLimit: true}, "", "", "/v1/chat/completions", "", `{"max_completion_tokens":5,"x":1}`},
+		"the caller's key":               {Config{}, "/v1", theirs, "/v1/chat/completions", "Bearer abc", both},
+		"a configured key":               {Config{Key: "ours"}, "/v1/", ours, "/v1/chat/completions", "Bearer ours", both},
+		"no key":                         {Config{}, "", chat.Caller{}, "/v1/chat/completions", "", both},
+		"a key of ours":                  {Config{}, "", ours, "/v1/chat/completions", "", both},
+		"a token of ours":                {Config{}, "", chat.Caller{Bearer: "ey.ey.abc", Signed: true}, "/v1/chat/completions", "", both},
+		"a key of ours, without an edge": {Config{}, "", chat.Caller{Bearer: "slk_abc"}, "/v1/chat/completions", "", both},
+		"a key of ours, sent on":         {Config{ForwardCredentials: true}, "", ours, "/v1/chat/completions", "Bearer slk_abc", both},
+		"a path of its own":              {Config{}, "/openai/api", chat.Caller{}, "/openai/api/chat/completions", "", both},
+		"one limit, in front":            {Config{OneLimit: true}, "", chat.Caller{}, "/v1/chat/completions", "", `{"max_completion_tokens":5,"x":1}`},
 	} {
 		p, asked := serve(t, c.config, c.base, text("text/event-stream", "data: [DONE]\n\n"))
-		if _, err := all(t, p, chat.Request{Body: []byte(both), Bearer: c.bearer, ID: "req-1"}); !errors.Is(err, io.EOF) {
+		if _, err := all(t, p, chat.Request{Body: []byte(both), Caller: c.caller, ID: "req-1"}); !errors.Is(err, io.EOF) {
 			t.Errorf("%s: %v", name, err)
 		}
 		r := <-asked
@@ -83,6 +89,21 @@ func TestRequest(t *testing.T) {
 		if r.URL.Path != c.path || r.Header.Get("Authorization") != c.authorized || string(body) != c.body ||
 			r.Header.Get("X-Request-ID") != "req-1" || r.Header.Get("Accept-Encoding") != "" {
 			t.Errorf("%s: %s %v %s", name, r.URL.Path, r.Header, body)
+		}
+	}
+}
+
+// A provider with the operator's key is for callers whom an edge has judged, and
+// is not even asked by others.
+func TestOurKeyIsForSignedCallers(t *testing.T) {
+	t.Parallel()
+	p, asked := serve(t, Config{Key: "ours"}, "", text("text/event-stream", "data: [DONE]\n\n"))
+	for _, bearer := range []string{"", "anything", "slk_abc"} {
+		c := chat.Caller{Bearer: bearer}
+		_, err := all(t, p, chat.Request{Body: []byte("{}"), Caller: c})
+		_, listed := p.Models(t.Context(), c)
+		if controlplane.ErrorCode(err) != decision.AuthRequired || controlplane.ErrorCode(listed) != decision.AuthRequired || len(asked) != 0 {
+			t.Errorf("%q: %v, %v, asked %d times", bearer, err, listed, len(asked))
 		}
 	}
 }
@@ -171,7 +192,7 @@ func TestAnswersInOnePiece(t *testing.T) {
 		t.Fatal(err)
 	}
 	list := strings.Split(got, "|")
-	if len(list) != 3 || !strings.Contains(list[0], `{"id":"b","index":1}`) || !strings.Contains(list[0], `"finish_reason":null`) ||
+	if len(list) != 3 || !strings.Contains(list[0], `{"index":1,"id":"b"}`) || !strings.Contains(list[0], `"finish_reason":null`) ||
 		!strings.Contains(list[1], `"finish_reason":"tool_calls"`) || !strings.Contains(list[2], `"choices":[]`) {
 		t.Errorf("got %s", got)
 	}
@@ -199,7 +220,7 @@ func TestOurKeyIsNotTheCallersBusiness(t *testing.T) {
 		_, _ = io.WriteString(w, `{"error":{"message":"Incorrect API key sk-ours"}}`)
 	}
 	p, _ := serve(t, Config{Key: "sk-ours"}, "", answer)
-	_, err := all(t, p, chat.Request{Body: []byte("{}")})
+	_, err := all(t, p, chat.Request{Body: []byte("{}"), Caller: chat.Caller{Signed: true}})
 	e, ok := errors.AsType[*controlplane.Error](err)
 	if !ok || e.Code != decision.BadGateway || strings.Contains(err.Error(), "sk-ours") {
 		t.Errorf("got %v", err)
@@ -226,16 +247,16 @@ func TestRetryAfter(t *testing.T) {
 func TestModels(t *testing.T) {
 	t.Parallel()
 	p, asked := serve(t, Config{}, "/v1", text("application/json", `{"object":"list","data":[{"id":"a","x":1},{"id":"b"}]}`))
-	names, err := p.Models(t.Context(), "abc")
+	names, err := p.Models(t.Context(), chat.Caller{Bearer: "abc"})
 	if r := <-asked; err != nil || strings.Join(names, " ") != "a b" || r.URL.Path != "/v1/models" || r.Header.Get("Authorization") != "Bearer abc" {
 		t.Errorf("%v %v %v", names, err, r.Header)
 	}
 	p, _ = serve(t, Config{}, "", text("text/html", `<html>`))
-	if _, err := p.Models(t.Context(), ""); controlplane.ErrorCode(err) != decision.BadGateway {
+	if _, err := p.Models(t.Context(), chat.Caller{}); controlplane.ErrorCode(err) != decision.BadGateway {
 		t.Errorf("nonsense: %v", err)
 	}
 	p, _ = serve(t, Config{}, "", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) })
-	if _, err := p.Models(t.Context(), ""); controlplane.ErrorCode(err) != decision.Unavailable {
+	if _, err := p.Models(t.Context(), chat.Caller{}); controlplane.ErrorCode(err) != decision.Unavailable {
 		t.Errorf("503: %v", err)
 	}
 }
