@@ -17,10 +17,11 @@ import (
 	"sluice.dev/sluice/platform/memlimit"
 )
 
-// Bounds of all request bodies that a process holds, where SLUICE_MAX_BODIES sets none.
+// Bounds of all request bodies that a process holds.
 const (
 	bodiesOf      = 4         // part of the container's memory
 	leastBodies   = 32 << 20  // several of the largest
+	fewestBodies  = 4 << 20   // that may be set: what two uploads hold
 	unlimitedBody = 512 << 20 // where no limit of memory is known
 )
 
@@ -95,8 +96,8 @@ func (e environment) maxBodies(limit int64) (int64, error) {
 		return max(limit/bodiesOf, leastBodies), nil
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < 1<<20 {
-		return 0, fmt.Errorf("SLUICE_MAX_BODIES is %q: expected a number of bytes, 1048576 or more", text)
+	if err != nil || n < fewestBodies {
+		return 0, fmt.Errorf("SLUICE_MAX_BODIES is %q: expected a number of bytes, %d or more", text, fewestBodies)
 	}
 	return n, nil
 }

@@ -27,8 +27,8 @@ func TestHowManyBodies(t *testing.T) {
 		{"", memlimit.Unlimited, 512 << 20},
 		{"", 512 << 20, 128 << 20},
 		{"", 64 << 20, 32 << 20},
-		{"2000000", 512 << 20, 2_000_000},
-		{"1000", 512 << 20, 0},
+		{"5000000", 512 << 20, 5_000_000},
+		{"1000000", 512 << 20, 0},
 		{"64MiB", 512 << 20, 0},
 	} {
 		env := environment{lookup: func(string) (string, bool) { return c.set, true }}
@@ -46,7 +46,7 @@ func TestWhoseBodiesTheyAre(t *testing.T) {
 	t.Parallel()
 	secret := []byte("0123456789abcdef0123456789abcdef")
 	verifier := identity.Verifier{Secrets: func() [][]byte { return [][]byte{secret} }}
-	env := environment{lookup: func(string) (string, bool) { return "1048576", true }}
+	env := environment{lookup: func(string) (string, bool) { return "4194304", true }}
 	metrics := prometheus.NewRegistry()
 	held, err := env.bodies(metrics, verifier, respond.Adapter{DocsBase: "https://docs.test"})
 	if err != nil {
@@ -78,7 +78,7 @@ func TestWhoseBodiesTheyAre(t *testing.T) {
 			again = httptest.NewRecorder()
 			held.direct(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.ReadAll(r.Body) })).ServeHTTP(again, r)
 			refused(t, again, http.StatusTooManyRequests, "rate_limit_exceeded")
-			if err := testutil.GatherAndCompare(metrics, strings.NewReader("# HELP sluice_bodies_bytes Bytes of request bodies that are in flight.\n# TYPE sluice_bodies_bytes gauge\nsluice_bodies_bytes 1.048576e+06\n"), "sluice_bodies_bytes"); err != nil {
+			if err := testutil.GatherAndCompare(metrics, strings.NewReader("# HELP sluice_bodies_bytes Bytes of request bodies that are in flight.\n# TYPE sluice_bodies_bytes gauge\nsluice_bodies_bytes 4.194304e+06\n"), "sluice_bodies_bytes"); err != nil {
 				t.Error(err)
 			}
 		}
@@ -89,10 +89,10 @@ func TestWhoseBodiesTheyAre(t *testing.T) {
 		held.direct(http.HandlerFunc(all)).ServeHTTP(w, r)
 		return w
 	}
-	if w := ask(1 << 20); w.Code != http.StatusOK {
+	if w := ask(4 << 20); w.Code != http.StatusOK {
 		t.Error(w.Code)
 	}
-	refused(t, ask(1<<20+1), http.StatusRequestEntityTooLarge, "request_too_large")
+	refused(t, ask(4<<20+1), http.StatusRequestEntityTooLarge, "request_too_large")
 }
 
 func refused(t *testing.T, w *httptest.ResponseRecorder, status int, code string) {
