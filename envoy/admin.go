@@ -111,6 +111,22 @@ func (a admin) activeRequests(ctx context.Context) int {
 	return sumStats(string(stats), "http.admin.")
 }
 
+// megaMisses counts, for each worker thread, how often its loop has stood still for
+// as long as the bootstrap's watchdog bears. Nil: Envoy does not answer.
+func (a admin) megaMisses(ctx context.Context) map[string]int {
+	stats, err := a.call(ctx, http.MethodGet, "/stats?filter="+url.QueryEscape(`^server\.worker_[0-9]+\.watchdog_mega_miss$`))
+	if err != nil {
+		return nil
+	}
+	misses := map[string]int{}
+	for line := range strings.Lines(string(stats)) {
+		name, value, _ := strings.Cut(strings.TrimPrefix(line, "server."), ": ")
+		worker, _, _ := strings.Cut(name, ".")
+		misses[worker], _ = strconv.Atoi(strings.TrimSpace(value))
+	}
+	return misses
+}
+
 // unsentUsage reports whether Envoy has counted requests of which the control
 // plane does not know yet: workers count the batches that they begin, and keysync
 // those that are settled. Who does not answer has nothing to send.

@@ -1,7 +1,6 @@
 package envoy
 
 import (
-	"encoding/hex"
 	"flag"
 	"os"
 	"os/exec"
@@ -174,14 +173,7 @@ func findEnvoy(t *testing.T) string {
 func wasmDir(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	text, err := os.ReadFile(filepath.Join("testdata", "idle.wasm.hex"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err := hex.DecodeString(strings.Join(strings.Fields(string(text)), ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := readHex(t, "idle.wasm.hex")
 	if err := os.Mkdir(filepath.Join(dir, "wasm"), 0o755); err != nil {
 		t.Fatal(err)
 	}

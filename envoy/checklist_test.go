@@ -42,6 +42,9 @@ func TestBootstrapFollowsTheEdgeChecklist(t *testing.T) {
 		"xDS does not buffer without bounds": {[]any{"static_resources", "clusters", 0, "per_connection_buffer_limit_bytes"}, uint64(1 << 20)},
 		"the feed does not either":           {[]any{"static_resources", "clusters", 1, "per_connection_buffer_limit_bytes"}, uint64(1 << 20)},
 		"a crash costs no other program":     {[]any{"bootstrap_extensions", 0, "typed_config", "config", "failure_policy"}, "FAIL_RELOAD"},
+		"a worker that hangs is counted":     {[]any{"watchdogs", "worker_watchdog", "megamiss_timeout"}, "2s"},
+		"its thread is not aborted":          {[]any{"watchdogs", "worker_watchdog", "kill_timeout"}, nil},
+		"a main thread that hangs ends":      {[]any{"watchdogs", "main_thread_watchdog", "kill_timeout"}, "60s"},
 	} {
 		if got := at(b, c.path); got != c.want {
 			t.Errorf("not so: %s: %v is %v (%T), want %v", what, c.path, got, got, c.want)

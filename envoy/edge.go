@@ -65,6 +65,9 @@ type EdgeConfig struct {
 	// DocsBase is the gateway's public address without a trailing slash, for the
 	// links in error envelopes. Empty: http://GatewayAddr.
 	DocsBase string
+	// HandOverHung is that bound for one with a worker that hangs, which takes a CPU
+	// all the while. Zero: 1 min, or HandOver if that is less.
+	HandOverHung time.Duration
 	// Now tells the time. Nil: time.Now.
 	Now func() time.Time
 	// TLS is what the doorman speaks while Envoy cannot. Nil: plain text; it goes
@@ -97,11 +100,15 @@ type Edge struct {
 	started atomic.Pointer[map[string]stamp]
 
 	reload  chan struct{}
-	epoch   int            // of proc, by Envoy's count of hot restarts
-	version string         // for hot restarts, of proc; two that differ cannot take over from each other
-	base    string         // what Envoys of this edge share; empty: not known yet
-	serving bool           // proc listens
-	before  *child.Process // finishes its requests since proc took over; nil: none
+	epoch   int      // of proc, by Envoy's count of hot restarts
+	version string   // for hot restarts, of proc; two that differ cannot take over from each other
+	base    string   // what Envoys of this edge share; empty: not known yet
+	serving bool     // proc listens
+	before  *retired // finishes its requests since proc took over; nil: none
+
+	workers watcher
+	pace    pace         // of replacements because of workers that hang
+	hangs   atomic.Int64 // workers that were found to hang
 }
 
 // NewEdge checks the configuration and the addresses, and posts the doorman: from
@@ -154,6 +161,7 @@ func (c *EdgeConfig) fill() error {
 	c.LogLevel = cmp.Or(c.LogLevel, "warning")
 	c.DrainTime = cmp.Or(c.DrainTime, 5*time.Second)
 	c.HandOver = cmp.Or(c.HandOver, 15*time.Minute)
+	c.HandOverHung = cmp.Or(c.HandOverHung, min(time.Minute, c.HandOver))
 	c.DocsBase = cmp.Or(c.DocsBase, "http://"+c.Bootstrap.GatewayAddr)
 	if c.Output == nil {
 		c.Output = os.Stderr
@@ -190,6 +198,10 @@ func (e *Edge) Reload() {
 	default: // it has been asked for already
 	}
 }
+
+// Hangs counts the workers of Envoy that were found to hang in a request. Safe for
+// use while Run runs.
+func (e *Edge) Hangs() int64 { return e.hangs.Load() }
 
 // AdminURL is the base address of Envoy's admin interface.
 func (e *Edge) AdminURL() string { return e.admin.base }

@@ -30,16 +30,24 @@ type edgeBed struct {
 // newEdgeBed runs an edge under a control plane that publishes nothing yet.
 func newEdgeBed(t *testing.T) *edgeBed {
 	t.Helper()
+	return newEdgeBedWith(t, func(*EdgeConfig) {})
+}
+
+// newEdgeBedWith is newEdgeBed with another configuration.
+func newEdgeBedWith(t *testing.T, change func(*EdgeConfig)) *edgeBed {
+	t.Helper()
 	cp := newFakeControlPlane(t)
 	dir := wasmDir(t)
-	edge, err := NewEdge(EdgeConfig{
+	cfg := EdgeConfig{
 		Bootstrap: Config{
 			NodeID: "edge-under-test", GatewayAddr: mustFreeAddr(t), RuntimeAddr: mustFreeAddr(t),
 			ControlPlane: []string{cp.addr},
 		},
 		Binary: findEnvoy(t), Dir: dir, Concurrency: 1, Output: testWriter{t},
 		Logger: slog.New(slog.NewTextHandler(testWriter{t}, nil)), DocsBase: "http://docs.test",
-	})
+	}
+	change(&cfg)
+	edge, err := NewEdge(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +237,7 @@ func (w testWriter) Write(p []byte) (int, error) {
 func TestWhatFiltersPrintIsLogged(t *testing.T) {
 	t.Parallel()
 	for level, want := range map[string]string{"error": "wasm:info", "warning": "wasm:info", "info": "wasm:info", "debug": "wasm:debug", "trace": "wasm:trace"} {
-		args := (&Edge{cfg: EdgeConfig{LogLevel: level}}).args("bootstrap.yaml")
+		args := (&Edge{cfg: EdgeConfig{LogLevel: level}}).args("bootstrap.yaml", time.Minute)
 		if i := slices.Index(args, "--component-log-level"); i < 0 || args[i+1] != want {
 			t.Errorf("%s: %v, want %s", level, args, want)
 		}

@@ -32,8 +32,12 @@ func (e *Edge) handOver(ctx context.Context) error {
 	if err := e.compatible(ctx); err != nil && ctx.Err() == nil {
 		return e.expel(err.Error())
 	}
+	old := &retired{proc: e.proc, hung: e.workers.any(), bound: e.cfg.HandOver}
+	if old.hung {
+		old.bound = e.cfg.HandOverHung
+	}
 	files := e.started.Load()
-	next, err := e.launch(e.epoch + 1) // which ends the one before the present one
+	next, err := e.launch(e.epoch+1, old.bound) // by which the present one asks the one before it to end
 	if err == nil {
 		err = e.awaitTakeOver(ctx, next)
 	}
@@ -42,7 +46,9 @@ func (e *Edge) handOver(ctx context.Context) error {
 		e.cfg.Logger.Error("the hot restart failed: the Envoy of before goes on", "cause", err)
 		return nil
 	}
-	e.before, e.proc, e.epoch = e.proc, next, e.epoch+1
+	e.dismiss()
+	e.before, e.proc, e.epoch, e.workers = old, next, e.epoch+1, watcher{}
+	go e.retire(old)
 	e.cfg.Logger.Info("another Envoy has taken over", "epoch", e.epoch)
 	return nil
 }
@@ -80,17 +86,6 @@ func (e *Edge) compatible(ctx context.Context) error {
 		return fmt.Errorf("no hot restart from version %q to %q", e.version, is)
 	}
 	return nil
-}
-
-// dismiss stops the Envoy that finishes its requests, if there is one.
-func (e *Edge) dismiss() {
-	if e.before == nil {
-		return
-	}
-	if err := e.before.Stop(syscall.SIGTERM, killAfter); err != nil {
-		e.cfg.Logger.Warn("the Envoy of before did not end in order", "cause", err)
-	}
-	e.before = nil
 }
 
 // baseFile keeps the number by which the Envoys of this edge find each other, so

@@ -51,6 +51,7 @@ func (e *Edge) Run(ctx context.Context) error {
 			return err
 		}
 		if !pause.For(ctx, backoff) {
+			e.dismiss()
 			return e.closeDoor()
 		}
 		backoff = min(2*backoff, maxBackoff)
@@ -61,8 +62,9 @@ func (e *Edge) Run(ctx context.Context) error {
 // last: nil if that was asked for.
 func (e *Edge) runOnce(ctx context.Context) error {
 	e.proc, e.epoch, e.serving = nil, 0, false
+	e.workers = watcher{}
 	e.dismiss()
-	proc, err := e.launch(0)
+	proc, err := e.launch(0, e.cfg.HandOver)
 	if err != nil {
 		return err
 	}
@@ -70,6 +72,8 @@ func (e *Edge) runOnce(ctx context.Context) error {
 	var expired <-chan struct{} // nil until it serves
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
 	for {
 		select {
 		case <-ctx.Done():
@@ -78,6 +82,10 @@ func (e *Edge) runOnce(ctx context.Context) error {
 			return e.expel("what it serves from is too old")
 		case <-e.reload:
 			if err := e.handOver(ctx); err != nil {
+				return err
+			}
+		case <-look.C:
+			if err := e.attend(ctx); err != nil {
 				return err
 			}
 		case <-e.proc.Done():
@@ -111,14 +119,14 @@ func (e *Edge) expel(why string) error {
 	return errors.Join(fmt.Errorf("%w: %s", errExpelled, why), e.finish())
 }
 
-// launch starts a process that takes over from the one of the epoch before; from
-// nobody if epoch is 0.
-func (e *Edge) launch(epoch int) (*child.Process, error) {
+// launch starts a process that takes over from the one of the epoch before, and
+// asks it to end when handOver has gone by then; from nobody if epoch is 0.
+func (e *Edge) launch(epoch int, handOver time.Duration) (*child.Process, error) {
 	bootstrap, err := e.writeBootstrap()
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(e.cfg.Binary, append(e.args(bootstrap), e.epochArgs(epoch)...)...)
+	cmd := exec.Command(e.cfg.Binary, append(e.args(bootstrap, handOver), e.epochArgs(epoch)...)...)
 	cmd.Dir = e.cfg.Dir
 	cmd.Env = append(os.Environ(), "TZ=UTC")
 	log := &logpipe.Lines{To: e.cfg.Output}
@@ -132,7 +140,7 @@ func (e *Edge) launch(epoch int) (*child.Process, error) {
 	return proc, nil
 }
 
-func (e *Edge) args(bootstrap string) []string {
+func (e *Edge) args(bootstrap string, handOver time.Duration) []string {
 	return []string{
 		"-c", bootstrap,
 		"--concurrency", strconv.Itoa(e.cfg.Concurrency),
@@ -143,7 +151,7 @@ func (e *Edge) args(bootstrap string) []string {
 		"--drain-strategy", "immediate",
 		"--ignore-unknown-dynamic-fields", // looking for those takes a fifth of each change; tests look, with the Envoy that is pinned
 		"--skip-hot-restart-parent-stats", // else an Envoy does not survive the end of its parent
-		"--parent-shutdown-time-s", strconv.Itoa(max(2, int(e.cfg.HandOver/time.Second))),
+		"--parent-shutdown-time-s", strconv.Itoa(max(2, int(handOver/time.Second))),
 	}
 }
 

@@ -114,6 +114,10 @@ func runControlPlane(ctx context.Context, env environment) error {
 	if err != nil {
 		return err
 	}
+	held, err := env.bodies(metrics, surfaces.Identity, adapter)
+	if err != nil {
+		return err
+	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { mutual.run(ctx); return nil })
 	g.Go(func() error { keys.Run(ctx); return nil })
@@ -123,8 +127,8 @@ func runControlPlane(ctx context.Context, env environment) error {
 	g.Go(func() error { recorder.Run(ctx); edges.Close(); return nil })
 	g.Go(func() error {
 		return serve(ctx, end,
-			endpoint{name: "admin API", addr: env.get("SLUICE_ADMIN_ADDR"), handler: telemetry.Beside(tracer.Wrap(telemetry.NewRequests(metrics, "admin").Wrap(api.Admin(surfaces))), metrics)},
-			endpoint{name: "public API", addr: env.get("SLUICE_API_LISTEN"), handler: tracer.Wrap(telemetry.NewRequests(metrics, "api").Wrap(api.Public(surfaces)))},
+			endpoint{name: "admin API", addr: env.get("SLUICE_ADMIN_ADDR"), handler: telemetry.Beside(tracer.Wrap(telemetry.NewRequests(metrics, "admin").Wrap(held.direct(api.Admin(surfaces)))), metrics)},
+			endpoint{name: "public API", addr: env.get("SLUICE_API_LISTEN"), handler: tracer.Wrap(telemetry.NewRequests(metrics, "api").Wrap(held.wrap(api.Public(surfaces))))},
 			endpoint{name: "edges", addr: env.get("SLUICE_XDS_ADDR"), handler: mutual.guard(edgeMux(edges, keys, keys.Guard(registry.Reports(adapter)), payments.edges, keys.Guard(limits), keys.Guard(usage)), adapter), tls: mutual.tls(), h2c: true, streams: true},
 		)
 	})

@@ -129,7 +129,9 @@ func (e environment) runBoth(ctx context.Context, agent *relay.Relay, edge *envo
 		metrics := telemetry.New("edge", version)
 		metrics.MustRegister(agent, prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "sluice_agent_log_lines_dropped_total", Help: "Lines of the agent's and Envoy's log that were dropped because nobody took them.",
-		}, func() float64 { return float64(lines.Dropped()) }))
+		}, func() float64 { return float64(lines.Dropped()) }), prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "sluice_agent_worker_hangs_total", Help: "Workers of Envoy that were found to hang in a request; another Envoy takes over then.",
+		}, func() float64 { return float64(edge.Hangs()) }))
 		g.Go(func() error {
 			return serve(inner, atOnce, endpoint{name: "health", addr: addr, handler: telemetry.Beside(serving(edge), metrics)})
 		})

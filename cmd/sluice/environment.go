@@ -79,6 +79,7 @@ var variables = []variable{
 	{"SLUICE_CHAT_IDLE", "5m", "how long it may be silent then"},
 	{"SLUICE_CHAT_KEEP_ALIVE", "15s", "silence after which a client gets a comment"},
 	{"SLUICE_MAX_UPLOAD", "2147483648", "bytes of a binary body that the runtime passes on"},
+	{"SLUICE_MAX_BODIES", "", "bytes of request bodies that a process holds at once, a caller at most a quarter of them; empty: a quarter of the container's memory, 512 MiB where that has no limit"},
 	{"SLUICE_ANNOUNCE", "6s", "how long a process that is told to stop goes on serving, but says that it is not well, so that edges, or what stands before edges, turn away; `up`: 0s"},
 	{"SLUICE_GRACE", "8s", "how long it then waits for the requests under way, streams among them"},
 	{"SLUICE_LOG_FORMAT", "text", "how processes log: text or json"},

@@ -38,7 +38,11 @@ func runMedia(ctx context.Context, env environment) error {
 	if err != nil {
 		return err
 	}
-	handler := telemetry.Beside(tracer.Wrap(telemetry.NewRequests(metrics, "media").Wrap(media.New(c))), metrics)
+	held, err := env.bodies(metrics, c.Identity, c.Respond)
+	if err != nil {
+		return err
+	}
+	handler := telemetry.Beside(tracer.Wrap(telemetry.NewRequests(metrics, "media").Wrap(held.wrap(media.New(c)))), metrics)
 	return serve(ctx, end, endpoint{name: "media", addr: env.get("SLUICE_MEDIA_LISTEN"), streams: true, handler: handler})
 }
 

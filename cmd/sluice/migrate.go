@@ -1,24 +1,77 @@
 package main
 
 import (
+	"bufio"
 	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 	"sluice.dev/sluice/migrations"
 )
 
 func migrateCommand(env environment) *cobra.Command {
-	var down bool
+	var down, yes bool
 	c := process(env, "migrate", "bring the database to this version's schema", func(ctx context.Context, env environment) error {
 		url, err := env.require("SLUICE_DATABASE_URL")
 		if err != nil {
 			return err
 		}
 		if down {
-			return migrations.Down(ctx, url)
+			return migrateDown(ctx, url, yes, os.Stdin, os.Stderr)
 		}
 		return migrations.Up(ctx, url)
 	})
-	c.Flags().BoolVar(&down, "down", false, "remove the schema and all data")
+	c.Flags().BoolVar(&down, "down", false, "remove the schema and all data; asks for the database's name")
+	c.Flags().BoolVar(&yes, "yes", false, "with --down: do not ask")
 	return c
+}
+
+// migrateDown empties the database if yes is true, or else if that is confirmed.
+func migrateDown(ctx context.Context, url string, yes bool, in *os.File, out io.Writer) error {
+	if !yes {
+		if err := confirmDown(ctx, url, terminal(in), in, out); err != nil {
+			return err
+		}
+	}
+	return migrations.Down(ctx, url)
+}
+
+// confirmDown returns nil when whoever sits at the terminal has typed the name of
+// the database that is about to be emptied.
+func confirmDown(ctx context.Context, url string, terminal bool, in io.Reader, out io.Writer) error {
+	c, err := pgx.ParseConfig(url)
+	if err != nil {
+		return errors.New("SLUICE_DATABASE_URL is no address of PostgreSQL")
+	}
+	if !terminal {
+		return fmt.Errorf("--down removes the schema and all data of database %q: run it on a terminal, or add --yes", c.Database)
+	}
+	fmt.Fprintf(out, "This removes the schema and all data of database %q at %s. Type the database's name to go on: ", c.Database, c.Host)
+	typed := make(chan string, 1)
+	go func() {
+		line, _ := bufio.NewReader(in).ReadString('\n')
+		typed <- strings.TrimSpace(line)
+	}()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case name := <-typed:
+		if name == "" || name != c.Database {
+			return errors.New("that is not the name of the database: nothing was removed")
+		}
+		return nil
+	}
+}
+
+// terminal reports whether somebody can type into f. /dev/null is a device, but no
+// terminal.
+func terminal(f *os.File) bool {
+	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	return err == nil
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"sluice.dev/sluice/controlplane/respond"
 	"sluice.dev/sluice/controlplane/telemetry"
 	"sluice.dev/sluice/runtime/budget"
 	"sluice.dev/sluice/runtime/chat"
@@ -62,7 +63,11 @@ func runRuntime(ctx context.Context, env environment) error {
 	if err != nil {
 		return err
 	}
-	handler = telemetry.Beside(tracer.Wrap(telemetry.NewRequests(metrics, "runtime").Wrap(handler)), metrics)
+	held, err := env.bodies(metrics, verifier, respond.Adapter{DocsBase: env.publicURL()})
+	if err != nil {
+		return err
+	}
+	handler = telemetry.Beside(tracer.Wrap(telemetry.NewRequests(metrics, "runtime").Wrap(held.wrap(handler))), metrics)
 	// The ledger outlives the server: streams that end last are recorded too.
 	metering, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var g errgroup.Group

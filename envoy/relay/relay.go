@@ -24,12 +24,14 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path"
 	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
+	"sluice.dev/sluice/filters/x402"
 )
 
 // DefaultMaxAge is for how long an edge serves without a word from any replica.
@@ -188,8 +190,16 @@ func (r *Relay) Run(ctx context.Context) error {
 	return errors.Join(err, r.feed.close())
 }
 
-// hubPath opens the paths of the payment hub.
-const hubPath = "/hub/"
+// forHub reports whether a request is a call of the payment hub's claims. The path
+// counts as it was written, since that is how it is passed on: with an escape or a
+// step up in it, it is none.
+func forHub(q *http.Request) bool {
+	written := q.URL.EscapedPath()
+	if q.Method != http.MethodPost || written != q.URL.Path || written != path.Clean(written) {
+		return false
+	}
+	return written == x402.ClaimsPath || strings.HasPrefix(written, x402.ClaimsPath+"/")
+}
 
 // handler serves the discovery service, the feed from the tape, and passes
 // everything else to a replica.
@@ -206,8 +216,7 @@ func (r *Relay) handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		// Calls of the payment hub carry an identity that the edge has signed for
 		// itself, which the hub checks.
-		hub := strings.HasPrefix(q.URL.Path, hubPath)
-		if !hub && r.caller(q.Header.Get("Authorization")) == nil {
+		if !forHub(q) && r.caller(q.Header.Get("Authorization")) == nil {
 			http.Error(w, "only this edge's Envoy may ask", http.StatusUnauthorized)
 			return
 		}

@@ -20,6 +20,7 @@ import (
 	"sluice.dev/sluice/controlplane/telemetry/traces"
 	"sluice.dev/sluice/filters/decision"
 	edge "sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/platform/inflight"
 )
 
 // Paths are the capability routes.
@@ -88,6 +89,9 @@ func New(c Config) (*Proxy, error) {
 	return p, nil
 }
 
+// buffered is what is held of a body while it is passed on: the transport's buffers.
+const buffered = 64 << 10
+
 // ServeHTTP passes one request on. An answer may begin before the body has
 // ended.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -96,6 +100,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.Adapter.Error(w, r, p.tooLarge())
 		return
 	}
+	inflight.Stream(r, buffered)
 	c, sent := http.NewResponseController(w), newBody(r.Body)
 	_ = c.EnableFullDuplex() // HTTP/2 always is, and says that it cannot
 	defer sent.settle(c)

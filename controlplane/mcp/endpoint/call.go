@@ -40,7 +40,7 @@ func (e *Endpoint) call(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	r = r.Clone(context.WithValue(r.Context(), serverKey{}, server))
+	r = r.Clone(context.WithValue(context.WithValue(r.Context(), serverKey{}, server), httpKey{}, r.Context()))
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	r.ContentLength = int64(len(body))
 	r.Header.Set("Accept", "application/json, text/event-stream") // the SDK wants both, and answers JSON

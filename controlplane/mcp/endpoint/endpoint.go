@@ -5,6 +5,7 @@
 package endpoint
 
 import (
+	"context"
 	"net/http"
 	"strings"
 
@@ -31,12 +32,33 @@ type About struct{ Name, Title, Version, Instructions string }
 
 // NewServer returns a server without tools. Capabilities are set so that
 // logging, the SDK's default, is not offered, and prompts are: the SDK answers
-// for them, with none, and clients may hold a server to that.
+// for them, with none, and clients may hold a server to that. What it does for a
+// caller ends when the caller leaves.
 func NewServer(a About) *sdk.Server {
-	return sdk.NewServer(&sdk.Implementation{Name: a.Name, Title: a.Title, Version: a.Version}, &sdk.ServerOptions{
+	s := sdk.NewServer(&sdk.Implementation{Name: a.Name, Title: a.Title, Version: a.Version}, &sdk.ServerOptions{
 		Instructions: a.Instructions,
 		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}, Prompts: &sdk.PromptCapabilities{}},
 	})
+	s.AddReceivingMiddleware(untilLeft)
+	return s
+}
+
+// httpKey is the context's key for the context of the HTTP request.
+type httpKey struct{}
+
+// untilLeft ends a handler's context with its HTTP request. The SDK keeps only the
+// values of that: a message of a session may be answered by another request, but
+// here there are no sessions.
+func untilLeft(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
+		if r, ok := ctx.Value(httpKey{}).(context.Context); ok {
+			inner, cancel := context.WithCancel(ctx)
+			defer cancel()
+			defer context.AfterFunc(r, cancel)()
+			ctx = inner
+		}
+		return next(ctx, method, req)
+	}
 }
 
 // Config says what an endpoint serves, and to whom.

@@ -7,6 +7,8 @@ import (
 	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/controlplane/respond"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/platform/inflight"
+	"sluice.dev/sluice/runtime/media/files"
 	"sluice.dev/sluice/runtime/media/form"
 	"sluice.dev/sluice/runtime/media/ident"
 	"sluice.dev/sluice/runtime/media/owner"
@@ -78,6 +80,7 @@ func (v Service) upload(w http.ResponseWriter, r *http.Request) error {
 	if limit := v.Plans.Of(o.Plan).FileBytes; limit > 0 && r.ContentLength > limit {
 		return controlplane.Errorf(decision.Storage001, "The file is larger than %d bytes.", limit)
 	}
+	inflight.Stream(r, 2*files.ChunkSize) // one chunk, and its way to the database
 	a, err := v.Upload(r.Context(), o, name, r.Body)
 	return v.created(w, r, a, err)
 }

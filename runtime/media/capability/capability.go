@@ -20,6 +20,7 @@ import (
 	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/controlplane/respond"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/platform/inflight"
 	"sluice.dev/sluice/runtime/media/ffmpeg"
 	"sluice.dev/sluice/runtime/media/form"
 	"sluice.dev/sluice/runtime/media/mp4"
@@ -206,6 +207,7 @@ func receive(w http.ResponseWriter, r *http.Request, name string, limit int64, a
 		return fmt.Errorf("keep body: %w", err)
 	}
 	defer f.Close()
+	inflight.Stream(r, 32<<10) // io.Copy's buffer
 	size, err := io.Copy(f, http.MaxBytesReader(w, r.Body, limit))
 	if _, large := errors.AsType[*http.MaxBytesError](err); large {
 		return tooLarge(limit)

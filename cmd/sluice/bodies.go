@@ -1,0 +1,103 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/controlplane/identity"
+	"sluice.dev/sluice/controlplane/respond"
+	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/platform/inflight"
+	"sluice.dev/sluice/platform/memlimit"
+)
+
+// Bounds of all request bodies that a process holds.
+const (
+	bodiesOf      = 4         // part of the container's memory
+	leastBodies   = 32 << 20  // several of the largest
+	fewestBodies  = 4 << 20   // that may be set: what two uploads hold
+	unlimitedBody = 512 << 20 // where no limit of memory is known
+)
+
+// bodies bounds the request bodies of one process, as middleware for all of its
+// surfaces.
+type bodies struct {
+	pool     *inflight.Pool
+	verifier identity.Verifier
+}
+
+// bodies registers its metrics too.
+func (e environment) bodies(metrics prometheus.Registerer, verifier identity.Verifier, adapter respond.Adapter) (bodies, error) {
+	most, err := e.maxBodies(memlimit.Container(os.DirFS("/")))
+	if err != nil {
+		return bodies{}, err
+	}
+	pool := inflight.New(inflight.Config{Max: most, Refuse: func(w http.ResponseWriter, r *http.Request, why error) {
+		adapter.Error(w, r, tooMuch(why))
+	}})
+	gauge := func(name, help string, v func() float64) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, v)
+	}
+	metrics.MustRegister(
+		gauge("sluice_bodies_bytes", "Bytes of request bodies that are in flight.", func() float64 { return float64(pool.Bytes()) }),
+		gauge("sluice_bodies_most_bytes", "Bytes of request bodies that may be in flight (SLUICE_MAX_BODIES).", func() float64 { return float64(most) }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "sluice_bodies_refused_total", Help: "Requests refused because too many bytes of bodies were in flight, of all or of their caller.",
+		}, func() float64 { return float64(pool.Refused()) }),
+	)
+	return bodies{pool, verifier}, nil
+}
+
+// wrap is the middleware of what edges send requests to.
+func (b bodies) wrap(h http.Handler) http.Handler { return b.pool.Wrap(h, b.caller) }
+
+// direct is that of a surface which people reach without an edge: what a request
+// says of its caller counts for nothing there.
+func (b bodies) direct(h http.Handler) http.Handler {
+	return b.pool.Wrap(h, func(r *http.Request) string {
+		host, _, _ := net.SplitHostPort(r.RemoteAddr) // the server wrote it
+		return "address " + host
+	})
+}
+
+// caller is the account that an edge has signed for, and else an address: the
+// client's where an edge says so, which only edges can where they alone reach this.
+func (b bodies) caller(r *http.Request) string {
+	if c, err := b.verifier.Caller(r); err == nil && c.Account != "" {
+		return "account " + c.Account
+	}
+	return "address " + identity.ClientAddress(r)
+}
+
+// tooMuch says to the client why a body was refused.
+func tooMuch(why error) error {
+	switch {
+	case errors.Is(why, inflight.ErrTooLarge):
+		return &controlplane.Error{Code: decision.TooLarge, Cause: why}
+	case errors.Is(why, inflight.ErrShare):
+		return &controlplane.Error{Code: decision.RateLimited, Message: "Too many bytes of your request bodies are being worked on.", RetryAfter: 1, Cause: why}
+	}
+	return &controlplane.Error{Code: decision.Unavailable, RetryAfter: 1, Cause: why}
+}
+
+// maxBodies is what the environment sets, or else a part of a container's limit.
+func (e environment) maxBodies(limit int64) (int64, error) {
+	text := e.get("SLUICE_MAX_BODIES")
+	if text == "" {
+		if limit == memlimit.Unlimited {
+			return unlimitedBody, nil
+		}
+		return max(limit/bodiesOf, leastBodies), nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < fewestBodies {
+		return 0, fmt.Errorf("SLUICE_MAX_BODIES is %q: expected a number of bytes, %d or more", text, fewestBodies)
+	}
+	return n, nil
+}
