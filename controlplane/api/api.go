@@ -79,7 +79,7 @@ func Public(c Config) http.Handler {
 	r.Get("/origin-health", c.Respond.Handle(c.health))
 	s.Routes(r)
 	errordocs.API{Respond: c.Respond}.Routes(r)
-	people := team.API{Store: team.Store{DB: c.DB, Now: c.Now}, Respond: c.Respond}
+	people := team.API{Store: team.Store{DB: c.DB, Now: c.Now}, Sessions: c.Sessions, Respond: c.Respond}
 	people.OpenRoutes(r)
 	mount(r, c.Open)
 	r.Group(func(r chi.Router) {
@@ -107,7 +107,9 @@ func Admin(c Config) http.Handler {
 	once := c.joinAnswers()
 	r := c.router(identity.Direct(c.Proxies))
 	a := accounts.API{Store: accounts.Store{DB: c.DB}, Respond: c.Respond,
-		CheckPassword: sessions.CheckPassword, HashPassword: sessions.HashPassword}
+		CheckPassword: sessions.CheckPassword, HashPassword: func(ctx context.Context, password string) (string, error) {
+			return sessions.HashPassword(ctx, password, "")
+		}}
 	r.Get("/health", c.Respond.Handle(c.health))
 	mount(r, c.Pages)
 	r.Route("/admin/v1", func(r chi.Router) {

@@ -103,7 +103,7 @@ func TestAccountsDoNotSeeEachOther(t *testing.T) {
 	}
 	public, _ := b.bodies(t)
 	stranger := byKey(other.ID, "*")
-	hash, err := sessions.HashPassword(t.Context(), "correct horse")
+	hash, err := sessions.HashPassword(t.Context(), "correct horse", "")
 	if err != nil {
 		t.Fatal(err)
 	}
