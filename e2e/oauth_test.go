@@ -174,8 +174,9 @@ func TestOAuthIntrospectionAndTheEndOfAnApp(t *testing.T) {
 	const redirect = "https://client.example/callback"
 	app := s.newApp(t, redirect)
 	c := s.library(t, app, redirect)
-	q := newPerson(t).allows(s, c.AuthCodeURL("xyz"))
-	token, err := c.Exchange(context.Background(), q.Get("code"))
+	verifier := oauth2.GenerateVerifier()
+	q := newPerson(t).allows(s, c.AuthCodeURL("xyz", oauth2.S256ChallengeOption(verifier)))
+	token, err := c.Exchange(context.Background(), q.Get("code"), oauth2.VerifierOption(verifier))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,8 +215,9 @@ func TestOAuthTokensAtTheEdge(t *testing.T) {
 	app := s.newApp(t, redirect, "--scope", "users:read")
 	c := s.library(t, app, redirect)
 	c.Scopes = []string{"users:read"}
-	q := newPerson(t).allows(s, c.AuthCodeURL("xyz"))
-	token, err := c.Exchange(context.Background(), q.Get("code"))
+	verifier := oauth2.GenerateVerifier()
+	q := newPerson(t).allows(s, c.AuthCodeURL("xyz", oauth2.S256ChallengeOption(verifier)))
+	token, err := c.Exchange(context.Background(), q.Get("code"), oauth2.VerifierOption(verifier))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,8 @@ const first = "0016"
 var agreed = map[string][]string{
 	// The index holds the accounts whose new column is true, and none is; accounts are few.
 	"0017_create_usage.up.sql": {"builds an index and keeps writers of accounts waiting"},
+	// People are few: the indexes are there in a moment.
+	"0040_let_accounts_invite_anybody.up.sql": {"builds an index and keeps writers of users waiting", "builds an index and keeps writers of users waiting"},
 	// Signing keys are a handful, and seldom written.
 	"0028_add_signing_keys_seal_after.up.sql": {"UPDATE holds rows or tables for long"},
 }

@@ -40,7 +40,7 @@ func appCreate(env environment) *cobra.Command {
 	c.Flags().StringVar(&name, "name", "", "name that people see")
 	c.Flags().StringArrayVar(&redirects, "redirect-uri", nil, "address to which answers go; may be repeated")
 	c.Flags().StringArrayVar(&scopes, "scope", nil, "scope that it may ask for; may be repeated")
-	c.Flags().BoolVar(&public, "public", false, "it cannot keep a secret, as on a phone or in a browser: it must use PKCE")
+	c.Flags().BoolVar(&public, "public", false, "it cannot keep a secret, as on a phone or in a browser")
 	for _, f := range []string{"name", "redirect-uri", "scope"} {
 		cobra.CheckErr(c.MarkFlagRequired(f))
 	}

@@ -118,6 +118,7 @@ func runControlPlane(ctx context.Context, env environment) error {
 	if err != nil {
 		return err
 	}
+	scrapers := telemetry.Scrapers{Tokens: env.list("SLUICE_METRICS_TOKEN"), Respond: adapter}
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { mutual.run(ctx); return nil })
 	g.Go(func() error { keys.Run(ctx); return nil })
@@ -127,7 +128,7 @@ func runControlPlane(ctx context.Context, env environment) error {
 	g.Go(func() error { recorder.Run(ctx); edges.Close(); return nil })
 	g.Go(func() error {
 		return serve(ctx, end,
-			endpoint{name: "admin API", addr: env.get("SLUICE_ADMIN_ADDR"), handler: telemetry.Beside(tracer.Wrap(telemetry.NewRequests(metrics, "admin").Wrap(held.direct(api.Admin(surfaces)))), metrics)},
+			endpoint{name: "admin API", addr: env.get("SLUICE_ADMIN_ADDR"), handler: scrapers.Beside(tracer.Wrap(telemetry.NewRequests(metrics, "admin").Wrap(held.direct(api.Admin(surfaces)))), metrics)},
 			endpoint{name: "public API", addr: env.get("SLUICE_API_LISTEN"), handler: tracer.Wrap(telemetry.NewRequests(metrics, "api").Wrap(held.wrap(api.Public(surfaces))))},
 			endpoint{name: "edges", addr: env.get("SLUICE_XDS_ADDR"), handler: mutual.guard(edgeMux(edges, keys, keys.Guard(registry.Reports(adapter)), payments.edges, keys.Guard(limits), keys.Guard(usage)), adapter), tls: mutual.tls(), h2c: true, streams: true},
 		)
@@ -167,6 +168,10 @@ func (e environment) api(pool *pgxpool.Pool, edges *xds.Server, versions *config
 	if err != nil {
 		return api.Config{}, err
 	}
+	proxies, err := e.prefixes("SLUICE_ADMIN_TRUSTED_PROXIES")
+	if err != nil {
+		return api.Config{}, err
+	}
 	apps := e.oauth(idempotency.DB{Pool: pool}, people)
 	documents := config.Admin{Store: config.Store{DB: pool, Memory: versions}, Check: edges.Check, Checker: edges.Checker(), Respond: adapter}
 	return api.Config{
@@ -174,6 +179,7 @@ func (e environment) api(pool *pgxpool.Pool, edges *xds.Server, versions *config
 		Respond:      adapter,
 		Identity:     verifier,
 		Sessions:     people,
+		Proxies:      proxies,
 		Region:       e.get("SLUICE_REGION"),
 		Version:      version,
 		AnswerSecret: s.answers, FormerAnswerSecrets: s.former,

@@ -22,6 +22,8 @@ var variables = []variable{
 	{"SLUICE_GATEWAY_ADDR", "127.0.0.1:8080", "where the gateway listens"},
 	{"SLUICE_RUNTIME_ADDR", "127.0.0.1:8090", "where the edge listens for the chat runtime"},
 	{"SLUICE_ADMIN_ADDR", "127.0.0.1:9090", "where the admin API listens"},
+	{"SLUICE_ADMIN_TRUSTED_PROXIES", "", "networks of the proxies before the admin API, joined by commas: whom they name in X-Forwarded-For is who calls; empty: the peer of the connection calls"},
+	{"SLUICE_METRICS_TOKEN", "", "token that scrapers show (`Authorization: Bearer`) to read /metrics of the admin API; several, joined by commas: each; empty: it is for this machine only"},
 	{"SLUICE_XDS_ADDR", "127.0.0.1:18000", "where the control plane serves edges: xDS and the key feed; for an edge, of all replicas, joined by commas"},
 	{"SLUICE_TLS_CERT", "", "PEM file with the certificate that clients see at edges, and its chain; empty: plain text. Replaced files are taken at once."},
 	{"SLUICE_TLS_KEY", "", "PEM file with its key"},

@@ -42,10 +42,10 @@ func (w *worker) step(ctx context.Context) error {
 	case n <= 5 || len(w.mine) == 0:
 		err = w.create(ctx)
 	case n == 6:
-		err = w.keys.Revoke(ctx, account, pick(w.mine))
+		err = w.keys.Revoke(ctx, account, pick(w.mine), []string{"*"})
 	case n == 7:
 		name := "renamed"
-		_, err = w.keys.Change(ctx, account, pick(w.mine), keys.Change{Name: &name})
+		_, err = w.keys.Change(ctx, account, pick(w.mine), keys.Change{Name: &name}, []string{"*"})
 	default:
 		var c keys.Created
 		c, err = w.keys.Rotate(ctx, account, pick(w.mine), time.Duration(w.rng.IntN(3))*time.Minute, []string{"*"})

@@ -44,13 +44,16 @@ func ScanUser(row pgx.CollectableRow) (User, error) {
 }
 
 // OneUser runs a query that gives one row of UserColumns. It fails with
-// not_found when it gives none, and with conflict when the address is taken.
+// not_found when it gives none, and with conflict when the address is taken: by
+// somebody who signs in with it, or in the same account.
 func OneUser(ctx context.Context, db postgres.DB, doing, sql string, args ...any) (User, error) {
 	rows, _ := db.Query(ctx, sql, args...)
 	u, err := pgx.CollectExactlyOneRow(rows, ScanUser)
 	switch postgres.Constraint(err) {
-	case "users_email_key":
-		return User{}, controlplane.Errorf(decision.Conflict, "There is a user with this e-mail address already.")
+	case "users_active_email_key":
+		return User{}, controlplane.Errorf(decision.Conflict, "Somebody signs in with this e-mail address already. Another one is needed.")
+	case "users_account_email_key":
+		return User{}, controlplane.Errorf(decision.Conflict, "The account has a user with this e-mail address already.")
 	case "users_account_fkey":
 		return User{}, controlplane.Errorf(decision.NotFound, "There is no such account.")
 	}
@@ -76,9 +79,11 @@ func (s Store) AddUser(ctx context.Context, account, email, role, passwordHash s
 	return u, err
 }
 
-// UserByEmail finds a user in any account; not_found when there is none.
+// UserByEmail finds who signs in with an address, in any account; not_found when
+// nobody does.
 func (s Store) UserByEmail(ctx context.Context, email string) (User, error) {
-	return OneUser(ctx, s.DB, "find user", `SELECT `+UserColumns+` FROM users u WHERE email = $1 AND removed_at IS NULL`, NormalEmail(email))
+	return OneUser(ctx, s.DB, "find user", `SELECT `+UserColumns+` FROM users u
+		WHERE email = $1 AND password_hash IS NOT NULL AND removed_at IS NULL`, NormalEmail(email))
 }
 
 // User returns one who has not been removed; not_found otherwise.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -40,6 +41,9 @@ type Config struct {
 	// Pages are those for people, at the root of the admin API's address. They see
 	// for themselves who may see them.
 	Pages []Routes
+	// Proxies are the networks of proxies that stand before the admin API and say in
+	// X-Forwarded-For who called them; none: the peer of the connection calls.
+	Proxies []netip.Prefix
 	// AnswerSecret protects stored answers; see idempotency.Config.
 	AnswerSecret [32]byte
 	// FormerAnswerSecrets opened those of before.
@@ -75,7 +79,7 @@ func Public(c Config) http.Handler {
 	r.Get("/origin-health", c.Respond.Handle(c.health))
 	s.Routes(r)
 	errordocs.API{Respond: c.Respond}.Routes(r)
-	people := team.API{Store: team.Store{DB: c.DB, Now: c.Now}, Respond: c.Respond}
+	people := team.API{Store: team.Store{DB: c.DB, Now: c.Now}, Sessions: c.Sessions, Respond: c.Respond}
 	people.OpenRoutes(r)
 	mount(r, c.Open)
 	r.Group(func(r chi.Router) {
@@ -101,9 +105,11 @@ func Public(c Config) http.Handler {
 // operator's key. /health is open.
 func Admin(c Config) http.Handler {
 	once := c.joinAnswers()
-	r := c.router()
+	r := c.router(identity.Direct(c.Proxies))
 	a := accounts.API{Store: accounts.Store{DB: c.DB}, Respond: c.Respond,
-		CheckPassword: sessions.CheckPassword, HashPassword: sessions.HashPassword}
+		CheckPassword: sessions.CheckPassword, HashPassword: func(ctx context.Context, password string) (string, error) {
+			return sessions.HashPassword(ctx, password, "")
+		}}
 	r.Get("/health", c.Respond.Handle(c.health))
 	mount(r, c.Pages)
 	r.Route("/admin/v1", func(r chi.Router) {
@@ -135,9 +141,10 @@ func mount(r chi.Router, list []Routes) {
 }
 
 // router answers what no route matches with the envelope, survives a handler that
-// panics, and refuses addresses that are no text.
-func (c Config) router() *chi.Mux {
+// panics, and refuses addresses that are no text. first come before all else.
+func (c Config) router(first ...func(http.Handler) http.Handler) *chi.Mux {
 	r := chi.NewRouter()
+	r.Use(first...)
 	r.Use(c.recoverer, c.Respond.Text, audit.Middleware(identity.ClientAddress))
 	r.NotFound(c.Respond.NotFound)
 	r.MethodNotAllowed(func(w http.ResponseWriter, q *http.Request) {

@@ -103,7 +103,7 @@ func TestAccountsDoNotSeeEachOther(t *testing.T) {
 	}
 	public, _ := b.bodies(t)
 	stranger := byKey(other.ID, "*")
-	hash, err := sessions.HashPassword(t.Context(), "correct horse")
+	hash, err := sessions.HashPassword(t.Context(), "correct horse", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +218,7 @@ func TestValidateKnowsWhatTheEdgeDoesNotYet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := (keys.Store{DB: b.db}).Revoke(t.Context(), b.seeded.Account, k.ID); err != nil {
+	if err := (keys.Store{DB: b.db}).Revoke(t.Context(), b.seeded.Account, k.ID, []string{"*"}); err != nil {
 		t.Fatal(err)
 	}
 	signed := edge.Sign(secret, edge.Caller{Account: b.seeded.Account, Key: k.ID}, time.Now().Unix())

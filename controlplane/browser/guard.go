@@ -21,7 +21,8 @@ type Guard struct {
 	// Secure says that the pages are served over https: browsers then send the
 	// cookies over nothing else.
 	Secure bool
-	// Path keeps the cookies away from every other route and product.
+	// Path keeps the cookies away from every other route and product. With / and
+	// Secure they are the host's alone: another of the same domain cannot set them.
 	Path string
 	// Name begins the cookies' names, which differ from those of other pages of
 	// the same host: browsers do not tell its ports apart.
@@ -30,9 +31,13 @@ type Guard struct {
 	Sessions *sessions.Service
 }
 
-// name of a cookie. The prefix makes browsers refuse one that was set over http.
+// name of a cookie. The prefix makes browsers refuse one that was set over http or,
+// for those of a whole host, by another host of its domain.
 func (g Guard) name(s string) string {
-	if g.Secure {
+	switch {
+	case g.Secure && g.Path == "/":
+		return "__Host-" + g.Name + s
+	case g.Secure:
 		return "__Secure-" + g.Name + s
 	}
 	return g.Name + s

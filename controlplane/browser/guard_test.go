@@ -3,7 +3,6 @@ package browser
 import (
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"testing"
 
 	"sluice.dev/sluice/controlplane/postgres/pgtest"
@@ -54,13 +53,13 @@ func TestAFormIsBoundToBrowserSessionAndPurpose(t *testing.T) {
 
 func TestCookiesAreOursAlone(t *testing.T) {
 	t.Parallel()
-	secure := pages
-	secure.Secure = true
-	for _, g := range []Guard{pages, secure} {
+	secure, host := pages, pages
+	secure.Secure, host.Secure, host.Path = true, true, "/"
+	for name, g := range map[string]Guard{"pages-form": pages, "__Secure-pages-form": secure, "__Host-pages-form": host} {
 		w := httptest.NewRecorder()
 		g.FormSecret(w, httptest.NewRequest("GET", "/pages", nil))
 		c := w.Result().Cookies()[0]
-		if !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/pages" || c.Secure != g.Secure || strings.HasPrefix(c.Name, "__Secure-") != g.Secure {
+		if !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != g.Path || c.Domain != "" || c.Secure != g.Secure || c.Name != name {
 			t.Errorf("%+v", c)
 		}
 	}

@@ -26,10 +26,14 @@ type Issuer struct {
 	ScopeMap map[string][]string `json:"scope_map,omitempty"`
 	// Account is the account of all callers with its tokens. Or AccountClaim
 	// names the claim that holds an account's id: such an issuer can act for
-	// every account.
-	Account      string `json:"account,omitempty"`
-	AccountClaim string `json:"account_claim,omitempty"`
+	// every account or, with Accounts, for those alone.
+	Account      string   `json:"account,omitempty"`
+	AccountClaim string   `json:"account_claim,omitempty"`
+	Accounts     []string `json:"accounts,omitempty"`
 }
+
+// maxIssuerAccounts bounds Issuer.Accounts: every edge holds them.
+const maxIssuerAccounts = 256
 
 // The claims of the tokens that this platform issues.
 const (
@@ -49,12 +53,14 @@ func (d Document) issuers(own string, n Numbers) ([]policy.Issuer, error) {
 			return nil, controlplane.Invalid([]decision.Detail{{Field: fmt.Sprintf("issuers[%d].issuer", i),
 				Issue: "is this platform itself", Expected: "another issuer"}})
 		}
-		p := policy.Issuer{Name: is.Issuer, Audience: is.Audience, ScopeClaim: is.ScopeClaim, AccountClaim: is.AccountClaim}
+		p := policy.Issuer{Name: is.Issuer, Audience: is.Audience, ScopeClaim: is.ScopeClaim}
 		if p.ScopeClaim == "" {
 			p.ScopeClaim = "scope"
 		}
 		if is.Account != "" {
 			p.Account, _ = keytable.ParseID(keytable.AccountPrefix, is.Account)
+		} else {
+			p.AccountClaim = policy.Claim(is.AccountClaim, is.Accounts)
 		}
 		for _, value := range sorted(is.ScopeMap) {
 			granted, err := n.bits(is.ScopeMap[value])
@@ -99,11 +105,23 @@ func (v *validator) issuerAccount(f string, is Issuer) {
 		v.add(f+".account", "must stand alone", "either account or account_claim")
 	case is.Account == "":
 		v.word(f+".account_claim", is.AccountClaim)
-	default:
-		if n, ok := keytable.ParseID(keytable.AccountPrefix, is.Account); !ok || n == 0 {
-			v.add(f+".account", "is not the id of an account", "acct_…")
+	case !isAccount(is.Account):
+		v.add(f+".account", "is not the id of an account", "acct_…")
+	}
+	v.atMost(f+".accounts", len(is.Accounts), maxIssuerAccounts)
+	if len(is.Accounts) > 0 && is.AccountClaim == "" {
+		v.add(f+".accounts", "stands without account_claim", "account_claim, which names one of them")
+	}
+	for i, id := range is.Accounts[:min(len(is.Accounts), maxIssuerAccounts)] {
+		if !isAccount(id) || slices.Contains(is.Accounts[:i], id) {
+			v.add(fmt.Sprintf("%s.accounts[%d]", f, i), "is not the id of an account, or is given twice", "acct_…")
 		}
 	}
+}
+
+func isAccount(id string) bool {
+	n, ok := keytable.ParseID(keytable.AccountPrefix, id)
+	return ok && n != 0
 }
 
 // word checks a text that is compared byte by byte with what a token says.

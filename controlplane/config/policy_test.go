@@ -124,7 +124,10 @@ func TestIssuersOfTokens(t *testing.T) {
 	issuers(func(is *Issuer) {
 		is.ScopeClaim, is.ScopeMap = "roles", map[string][]string{"viewer": {"streams:read"}, "editor": {"streams:*"}}
 	},
-		func(is *Issuer) { is.Issuer, is.Account, is.AccountClaim = "https://other.example", "", "tenant" })(&d)
+		func(is *Issuer) { is.Issuer, is.Account, is.AccountClaim = "https://other.example", "", "tenant" },
+		func(is *Issuer) {
+			is.Issuer, is.Account, is.AccountClaim, is.Accounts = "https://third.example", "", "tenant", []string{"acct_0000000000007", "acct_0000000000008"}
+		})(&d)
 	if got := fieldsAtFault(t, d.Validate()); got != nil {
 		t.Fatal(got)
 	}
@@ -135,6 +138,7 @@ func TestIssuersOfTokens(t *testing.T) {
 		{Name: "https://id.example", Audience: "sluice", ScopeClaim: "roles", Account: 7,
 			Grants: []policy.Grant{{Value: "editor", Scopes: bit("streams:*")}, {Value: "viewer", Scopes: bit("streams:read")}}},
 		{Name: "https://other.example", Audience: "sluice", ScopeClaim: "scope", AccountClaim: "tenant"},
+		{Name: "https://third.example", Audience: "sluice", ScopeClaim: "scope", AccountClaim: "tenant acct_0000000000007 acct_0000000000008"},
 	}
 	if !reflect.DeepEqual(p.Issuers, want) {
 		t.Errorf("%+v", p.Issuers)

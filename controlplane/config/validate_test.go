@@ -132,6 +132,10 @@ func TestFaults(t *testing.T) {
 		{"keys behind a password", issuers(func(is *Issuer) { is.JWKSURI = "https://a:b@id.example/keys" }), "issuers[0].jwks_uri"},
 		{"issuer of no account", issuers(func(is *Issuer) { is.Account = "acct_7" }), "issuers[0].account"},
 		{"issuer of two accounts", issuers(func(is *Issuer) { is.AccountClaim = "account" }), "issuers[0].account"},
+		{"issuer of one account and of some", issuers(func(is *Issuer) { is.Accounts = []string{"acct_0000000000007"} }), "issuers[0].accounts"},
+		{"issuer of no accounts, and of one twice", issuers(func(is *Issuer) {
+			is.Account, is.AccountClaim, is.Accounts = "", "tenant", []string{"acct_0000000000007", "acct_7", "acct_0000000000007", "*"}
+		}), "issuers[0].accounts[1] issuers[0].accounts[2] issuers[0].accounts[3]"},
 		{"issuer that makes administrators", issuers(func(is *Issuer) { is.ScopeMap = map[string][]string{"root": {"*"}} }), "issuers[0].scope_map.root[0]"},
 		{"issuer of scopes not known", issuers(func(is *Issuer) { is.ScopeMap = map[string][]string{"v": {"streams:*", "clips:write"}} }), "issuers[0].scope_map.v[1]"},
 		{"retry of what a retry does not help", func(d *Document) { d.Products[0].RetryOn = []uint32{503, 404, 600} }, "products[0].retry_on[1] products[0].retry_on[2]"},

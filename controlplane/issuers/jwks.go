@@ -47,7 +47,8 @@ type jwk struct {
 	E     string `json:"e"`
 }
 
-// ErrNoKey says that a key set has no key of use to an edge.
+// ErrNoKey says that a well-formed key set has no key of use to an edge: the issuer
+// has taken them all away.
 var ErrNoKey = errors.New("the key set has no usable key")
 
 // Parse reads a key set and returns the keys that an edge can use: for
@@ -55,6 +56,9 @@ var ErrNoKey = errors.New("the key set has no usable key")
 // passes over others, such as keys for encryption, and fails when none is left,
 // when an id stands twice among them, or when the text is no key set. An RSA
 // key that names no algorithm is for RS256.
+//
+// It takes time linear in b, which holds at most MaxBody, and memory for at most 64
+// keys; its errors quote at most an id of 512 bytes.
 func Parse(b []byte) ([]Key, error) {
 	var set struct {
 		Keys []json.RawMessage `json:"keys"`
@@ -64,6 +68,9 @@ func Parse(b []byte) ([]Key, error) {
 	}
 	if err := json.Unmarshal(b, &set); err != nil {
 		return nil, fmt.Errorf("the key set is not JSON: %w", err)
+	}
+	if set.Keys == nil {
+		return nil, errors.New("the key set has no member keys")
 	}
 	var list []Key
 	seen := map[string]bool{}

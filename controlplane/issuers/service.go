@@ -33,6 +33,9 @@ type Config struct {
 	Fetch time.Duration
 	// Retry is how soon after a failure they are read again; 0: 10 s.
 	Retry time.Duration
+	// Empty is for how long an issuer's set may have no usable key before the keys
+	// of before end: it may have been a mistake; 0: 10 minutes.
+	Empty time.Duration
 	Now   func() time.Time // nil: time.Now
 	Log   *slog.Logger     // nil: slog.Default
 }
@@ -43,18 +46,20 @@ type Service struct {
 	config Config
 	due    map[string]time.Time // when another issuer's keys are read next, by its address
 	failed map[string]bool      // the last reading failed, and was logged
+	empty  map[string]time.Time // since when its set has no usable key
 }
 
 // New returns a Service.
 func New(c Config) *Service {
 	c.Look, c.Fetch, c.Retry = cmp.Or(c.Look, 5*time.Second), cmp.Or(c.Fetch, time.Minute), cmp.Or(c.Retry, 10*time.Second)
+	c.Empty = cmp.Or(c.Empty, 10*time.Minute)
 	if c.Now == nil {
 		c.Now = time.Now
 	}
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
-	return &Service{config: c, due: map[string]time.Time{}, failed: map[string]bool{}}
+	return &Service{config: c, due: map[string]time.Time{}, failed: map[string]bool{}, empty: map[string]time.Time{}}
 }
 
 // Run brings keys up to date until ctx ends. What fails is logged and tried
@@ -77,7 +82,8 @@ func (s *Service) Run(ctx context.Context) {
 // Sync makes the edges' keys what they should be now: the platform's own, those
 // of other issuers whose time has come, and none of issuers that are no longer
 // in the configuration. It returns what went wrong with Postgres; an issuer that
-// cannot be read is logged, and keeps its last good keys.
+// cannot be read is logged, and keeps its last good keys. A key that is missing from
+// a good set ends at once, all keys when sets have had none for the time of Empty.
 //
 // A token whose key is not known is refused, and does not make anybody read the
 // issuer's keys: who sends such tokens would then decide how often. Issuers
@@ -134,7 +140,7 @@ func (s *Service) others(ctx context.Context, list []config.Issuer) error {
 	wait.Wait()
 	var errs []error
 	for i, is := range list {
-		if s.noted(is, now, failures[i]) {
+		if s.emptied(is, now, failures[i]) || s.noted(is, now, failures[i]) {
 			errs = append(errs, s.put(ctx, is.Issuer, keys[i]))
 		}
 	}
@@ -143,6 +149,27 @@ func (s *Service) others(ctx context.Context, list []config.Issuer) error {
 
 // key is what the state of an issuer is kept under: a new address is read at once.
 func key(is config.Issuer) string { return is.Issuer + " " + is.JWKSURI }
+
+// emptied reports whether the issuer has had no usable key for so long that those of
+// before end. A reading that fails says nothing of that.
+func (s *Service) emptied(is config.Issuer, now time.Time, failure error) bool {
+	switch {
+	case failure == nil:
+		delete(s.empty, key(is))
+		return false
+	case !errors.Is(failure, ErrNoKey):
+		return false
+	}
+	since, known := s.empty[key(is)]
+	if !known {
+		s.empty[key(is)], since = now, now
+	}
+	if now.Sub(since) < s.config.Empty {
+		return false
+	}
+	s.due[key(is)] = now.Add(s.config.Retry)
+	return true
+}
 
 // noted says when the issuer's keys are read next, and reports whether they were
 // read now.

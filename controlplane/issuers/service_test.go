@@ -157,7 +157,8 @@ func TestLastGoodKeysStay(t *testing.T) {
 	failures := map[string]func(){
 		"an error":       func() { b.says(500, nil) },
 		"not found":      func() { b.says(404, set(t, ec(t, "evil"))) },
-		"an empty set":   func() { b.says(200, []byte(`{"keys":[]}`)) },
+		"no set":         func() { b.says(200, []byte(`{}`)) },
+		"null":           func() { b.says(200, []byte(`{"keys":null}`)) },
 		"another page":   func() { b.says(200, []byte("<html>")) },
 		"a large answer": func() { b.says(200, []byte(strings.Repeat(" ", MaxBody)+string(set(t, ec(t, "evil"))))) },
 		"a redirect":     func() { b.answer.Store(&redirect) },
@@ -176,6 +177,51 @@ func TestLastGoodKeysStay(t *testing.T) {
 	b.sync(t)
 	if b.atEdges(t, other, "one") || !b.atEdges(t, other, "two") {
 		t.Error("after a failure it is read again soon")
+	}
+}
+
+// A set without a key may be a slip, but not for long.
+func TestKeysEndWithAnEmptySet(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.trust(t, issuer(b.uri))
+	for _, empty := range []string{`{"keys":[]}`, `{"keys":[{"kty":"oct","kid":"one","k":"AA"}]}`} {
+		there := func(want bool, what string) {
+			t.Helper()
+			b.now = b.now.Add(5 * time.Minute)
+			b.sync(t)
+			if b.atEdges(t, other, "one") != want {
+				t.Errorf("%s, %s: %v", empty, what, !want)
+			}
+		}
+		b.says(200, set(t, ec(t, "one")))
+		there(true, "a key")
+		b.says(200, []byte(empty))
+		there(true, "empty")
+		there(true, "empty for five minutes")
+		b.says(200, set(t, ec(t, "one")))
+		there(true, "a key again")
+		b.says(200, []byte(empty))
+		there(true, "empty again")
+		b.says(500, nil)
+		there(true, "away meanwhile")
+		b.says(200, []byte(empty))
+		there(false, "empty for ten minutes")
+		there(false, "and on")
+	}
+}
+
+// Who is between could put their own keys into what comes in plain text: it is read
+// from networks that the operator names, and never from elsewhere.
+func TestKeysAreNotReadInPlainText(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.config.Client = outbound.New(outbound.Config{MaxBody: MaxBody, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.2/32")}})
+	b.trust(t, issuer(b.uri))
+	b.says(200, set(t, ec(t, "one")))
+	b.sync(t)
+	if b.asked.Load() != 0 || b.atEdges(t, other, "one") {
+		t.Errorf("asked %d times", b.asked.Load())
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"sluice.dev/sluice/controlplane/api/paging"
 	"sluice.dev/sluice/controlplane/identity"
 	"sluice.dev/sluice/controlplane/respond"
-	"sluice.dev/sluice/filters/scopes"
 )
 
 // bodyLimit bounds the bodies of these routes, in bytes.
@@ -93,13 +92,15 @@ func (a API) change(w http.ResponseWriter, r *http.Request) error {
 	if err := controlplane.Invalid(details); err != nil {
 		return err
 	}
-	k, err := a.Store.Change(r.Context(), identity.Account(r.Context()), chi.URLParam(r, "id"), c)
+	caller, _ := identity.From(r.Context())
+	k, err := a.Store.Change(r.Context(), caller.Account, chi.URLParam(r, "id"), c, caller.Scopes)
 	return respond.Result(w, http.StatusOK, k, err)
 }
 
 // revoke answers DELETE /v1/auth/keys/{id}: 204.
 func (a API) revoke(w http.ResponseWriter, r *http.Request) error {
-	if err := a.Store.Revoke(r.Context(), identity.Account(r.Context()), chi.URLParam(r, "id")); err != nil {
+	caller, _ := identity.From(r.Context())
+	if err := a.Store.Revoke(r.Context(), caller.Account, chi.URLParam(r, "id"), caller.Scopes); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -173,9 +174,6 @@ func (a API) AdminRoutes(r chi.Router) {
 	r.Post("/keys/{id}/rotate", h(a.adminRotate))
 }
 
-// everything is what an operator may grant.
-var everything = []string{scopes.Admin}
-
 // adminCreate answers POST accounts/{account}/keys.
 func (a API) adminCreate(w http.ResponseWriter, r *http.Request) error {
 	var body adminCreateRequest
@@ -193,7 +191,7 @@ func (a API) adminRevoke(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := a.Store.Revoke(r.Context(), account, id); err != nil {
+	if err := a.Store.Revoke(r.Context(), account, id, everything); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)

@@ -13,7 +13,6 @@ import (
 	"sluice.dev/sluice/controlplane"
 	registry "sluice.dev/sluice/controlplane/scopes"
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/filters/scopes"
 )
 
 // Rules for what a caller may ask for.
@@ -93,17 +92,7 @@ func (s Spec) check(known registry.Registry, now time.Time) error {
 
 // checkWidth refuses scopes that the creator does not hold.
 func (s Spec) checkWidth() error {
-	var details []decision.Detail
-	for i, name := range s.Scopes {
-		if !scopes.Covers(s.Creator, name) {
-			details = append(details, decision.Detail{Field: scopeField(i), Issue: "is wider than the scopes of the creator",
-				Expected: "a scope that the creator has"})
-		}
-	}
-	if len(details) == 0 {
-		return nil
-	}
-	return &controlplane.Error{Code: decision.ScopeMissing, Message: "A key cannot have more scopes than its creator.", Details: details}
+	return covered(s.Scopes, s.Creator, "A key cannot have more scopes than its creator.")
 }
 
 // scopeField names the i'th scope in an error's details.

@@ -131,7 +131,7 @@ func TestAnAccountCannotFillTheEdges(t *testing.T) {
 	if _, err := s.Create(t.Context(), spec); controlplane.ErrorCode(err) != decision.Conflict {
 		t.Fatalf("a third of two: %v", err)
 	}
-	if err := s.Revoke(t.Context(), account, last.ID); err != nil {
+	if err := s.Revoke(t.Context(), account, last.ID, []string{"*"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Create(t.Context(), spec); err != nil {
@@ -143,10 +143,10 @@ func TestARevokedKeyIsGoneFromTheEdge(t *testing.T) {
 	t.Parallel()
 	db, s := setup(t)
 	c := s.mustCreate(t, account, "streams:read")
-	if err := s.Revoke(t.Context(), other, c.ID); controlplane.ErrorCode(err) != decision.NotFound {
+	if err := s.Revoke(t.Context(), other, c.ID, []string{"*"}); controlplane.ErrorCode(err) != decision.NotFound {
 		t.Fatalf("another account revoked it: %v", err)
 	}
-	if err := s.Revoke(t.Context(), account, c.ID); err != nil {
+	if err := s.Revoke(t.Context(), account, c.ID, []string{"*"}); err != nil {
 		t.Fatal(err)
 	}
 	if r, ok := atEdge(t, db, c.Text); ok {
@@ -154,7 +154,7 @@ func TestARevokedKeyIsGoneFromTheEdge(t *testing.T) {
 	}
 	_, found := s.Find(t.Context(), c.Text)
 	_, got := s.Get(t.Context(), account, c.ID)
-	again := s.Revoke(t.Context(), account, c.ID)
+	again := s.Revoke(t.Context(), account, c.ID, []string{"*"})
 	if controlplane.ErrorCode(found) != decision.InvalidKey || controlplane.ErrorCode(got) != decision.NotFound ||
 		controlplane.ErrorCode(again) != decision.NotFound {
 		t.Fatalf("%v; %v; %v", found, got, again)
@@ -172,7 +172,7 @@ func TestNoRevokedKeyComesBack(t *testing.T) {
 	}
 	g, ctx := errgroup.WithContext(t.Context())
 	for _, c := range made {
-		g.Go(func() error { return s.Revoke(ctx, account, c.ID) })
+		g.Go(func() error { return s.Revoke(ctx, account, c.ID, []string{"*"}) })
 		g.Go(func() error { return touch(ctx, db) })
 	}
 	if err := g.Wait(); err != nil {
@@ -229,13 +229,13 @@ func TestListAndChangeStayInTheAccount(t *testing.T) {
 	if err != nil || len(list) != 1 || total != 3 {
 		t.Fatalf("%v %d %v", list, total, err)
 	}
-	if _, err := s.Change(t.Context(), account, foreign.ID, Change{Name: ptr("mine")}); controlplane.ErrorCode(err) != decision.NotFound {
+	if _, err := s.Change(t.Context(), account, foreign.ID, Change{Name: ptr("mine")}, []string{"*"}); controlplane.ErrorCode(err) != decision.NotFound {
 		t.Fatalf("another account's key was renamed: %v", err)
 	}
-	if _, err := s.Change(t.Context(), account, list[0].ID, Change{Name: ptr("")}); controlplane.ErrorCode(err) != decision.InvalidRequest {
+	if _, err := s.Change(t.Context(), account, list[0].ID, Change{Name: ptr("")}, []string{"*"}); controlplane.ErrorCode(err) != decision.InvalidRequest {
 		t.Fatalf("renamed to nothing: %v", err)
 	}
-	if k, err := s.Change(t.Context(), account, list[0].ID, Change{Name: ptr("new")}); err != nil || k.Name != "new" {
+	if k, err := s.Change(t.Context(), account, list[0].ID, Change{Name: ptr("new")}, []string{"*"}); err != nil || k.Name != "new" {
 		t.Fatalf("%+v %v", k, err)
 	}
 }

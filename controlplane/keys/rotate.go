@@ -20,23 +20,18 @@ const (
 // Rotate makes a successor of a key, with its name, scopes and limit, and a lifetime as
 // long as the old one's was. The old key works for overlap more, never beyond
 // its own end; with no overlap it is revoked at once. creator holds the scopes
-// of whoever rotates: AUTH_002 when the key has more, since its text is handed
-// out anew.
+// of whoever rotates: AUTH_002 when the key has more.
 func (s Store) Rotate(ctx context.Context, account, id string, overlap time.Duration, creator []string) (Created, error) {
 	var c Created
 	err := postgres.InTx(ctx, s.DB, func(tx pgx.Tx) (err error) {
 		if err := hold(ctx, tx, account); err != nil {
 			return err
 		}
-		old, err := lock(ctx, tx, account, id)
+		old, err := lock(ctx, tx, account, id, creator)
 		if err != nil {
 			return err
 		}
-		spec := s.successor(old, creator)
-		if err := spec.checkWidth(); err != nil {
-			return err
-		}
-		if c, err = s.insert(ctx, tx, spec); err != nil {
+		if c, err = s.insert(ctx, tx, s.successor(old)); err != nil {
 			return err
 		}
 		if err := record(ctx, tx, "key.rotate", old, old, c.Key); err != nil {
@@ -48,8 +43,8 @@ func (s Store) Rotate(ctx context.Context, account, id string, overlap time.Dura
 }
 
 // successor describes the key that follows old.
-func (s Store) successor(old Key, creator []string) Spec {
-	spec := Spec{Account: old.Account, Name: old.Name, Scopes: old.Scopes, PerMinute: old.PerMinute, Creator: creator}
+func (s Store) successor(old Key) Spec {
+	spec := Spec{Account: old.Account, Name: old.Name, Scopes: old.Scopes, PerMinute: old.PerMinute}
 	if old.ExpiresAt != nil {
 		end := s.now().Add(old.ExpiresAt.Sub(old.CreatedAt))
 		spec.ExpiresAt = &end

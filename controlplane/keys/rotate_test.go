@@ -66,6 +66,46 @@ func TestAKeyWithoutEndHasASuccessorWithoutEnd(t *testing.T) {
 	}
 }
 
+// One rule for every change: whoever makes it holds what the key may do.
+func TestChangesNeedTheScopesOfTheKey(t *testing.T) {
+	t.Parallel()
+	_, s := setup(t)
+	name := "new"
+	for what, change := range map[string]func(id string, by []string) error{
+		"revoke": func(id string, by []string) error { return s.Revoke(t.Context(), account, id, by) },
+		"rename": func(id string, by []string) error {
+			_, err := s.Change(t.Context(), account, id, Change{Name: &name}, by)
+			return err
+		},
+		"limit": func(id string, by []string) error {
+			_, err := s.Change(t.Context(), account, id, Change{Limited: true}, by)
+			return err
+		},
+		"rotate": func(id string, by []string) error {
+			_, err := s.Rotate(t.Context(), account, id, 0, by)
+			return err
+		},
+	} {
+		for _, c := range []struct {
+			of, by []string
+			may    bool
+		}{
+			{[]string{"*"}, []string{"streams:*", "users:write"}, false},
+			{[]string{"streams:read", "users:write"}, []string{"streams:*"}, false},
+			{[]string{"streams:read"}, []string{"streams:*"}, true},
+			{[]string{"*"}, []string{"*"}, true},
+			{[]string{"streams:read"}, nil, false},
+		} {
+			k := s.mustCreate(t, account, c.of...)
+			err := change(k.ID, c.by)
+			after, found := s.Get(t.Context(), account, k.ID)
+			if c.may && err != nil || !c.may && (controlplane.ErrorCode(err) != decision.ScopeMissing || found != nil || after.Name != k.Name) {
+				t.Errorf("%s of %v by %v: %v; then %+v %v", what, c.of, c.by, err, after, found)
+			}
+		}
+	}
+}
+
 func TestRotateRefuses(t *testing.T) {
 	t.Parallel()
 	_, s := setup(t)

@@ -197,9 +197,10 @@ type Change struct {
 	PerMinute *uint32 // 1 to MaxPerMinute; nil: no limit but the account's
 }
 
-// Change changes one key of the account and tells the edges. It fails with
-// invalid_request for a bad name, and with not_found when the key is revoked.
-func (s Store) Change(ctx context.Context, account, id string, c Change) (Key, error) {
+// Change changes one key of the account and tells the edges, for whoever holds the
+// scopes by. It fails with invalid_request for a bad name, with not_found when the
+// key is revoked, and with AUTH_002 when it has more scopes.
+func (s Store) Change(ctx context.Context, account, id string, c Change, by []string) (Key, error) {
 	if c.Name != nil {
 		if err := controlplane.Invalid(checkName(*c.Name)); err != nil {
 			return Key{}, err
@@ -210,7 +211,7 @@ func (s Store) Change(ctx context.Context, account, id string, c Change) (Key, e
 		if err := hold(ctx, tx, account); err != nil {
 			return err
 		}
-		before, err := lock(ctx, tx, account, id)
+		before, err := lock(ctx, tx, account, id, by)
 		if err != nil {
 			return err
 		}
@@ -232,10 +233,15 @@ func (s Store) Change(ctx context.Context, account, id string, c Change) (Key, e
 	return k, err
 }
 
-// lock returns one key of the account and keeps it as it is until tx ends.
-func lock(ctx context.Context, tx pgx.Tx, account, id string) (Key, error) {
-	return one(ctx, tx, "lock key", `SELECT `+columns+` FROM api_keys k
+// lock returns one key of the account, which whoever holds the scopes by may
+// change, and keeps it as it is until tx ends.
+func lock(ctx context.Context, tx pgx.Tx, account, id string, by []string) (Key, error) {
+	k, err := one(ctx, tx, "lock key", `SELECT `+columns+` FROM api_keys k
 		WHERE k.id = $1 AND k.account_id = $2 AND k.revoked_at IS NULL FOR UPDATE`, id, account)
+	if err != nil {
+		return Key{}, err
+	}
+	return k, mayChange(k, by)
 }
 
 // record writes the audit log; before and after are of the key, nil or a Key.
@@ -243,14 +249,15 @@ func record(ctx context.Context, tx pgx.Tx, action string, k Key, before, after 
 	return audit.RecordTx(ctx, tx, audit.Change{Account: k.Account, Action: action, Target: k.ID, Before: before, After: after})
 }
 
-// Revoke ends a key: edges refuse it within milliseconds, and it cannot come
-// back. It fails with not_found when it is revoked already.
-func (s Store) Revoke(ctx context.Context, account, id string) error {
+// Revoke ends a key for whoever holds the scopes by: edges refuse it within
+// milliseconds, and it cannot come back. It fails with not_found when it is revoked
+// already, and with AUTH_002 when it has more scopes.
+func (s Store) Revoke(ctx context.Context, account, id string, by []string) error {
 	return postgres.InTx(ctx, s.DB, func(tx pgx.Tx) error {
 		if err := hold(ctx, tx, account); err != nil {
 			return err
 		}
-		k, err := lock(ctx, tx, account, id)
+		k, err := lock(ctx, tx, account, id, by)
 		if err != nil {
 			return err
 		}

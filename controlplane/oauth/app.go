@@ -24,9 +24,10 @@ import (
 // App is a registered application. Its id is the client_id.
 type App struct {
 	ID           string     `json:"client_id"`
-	Account      string     `json:"account"` // that it belongs to; people of any account may use it
-	Name         string     `json:"name"`    // people see it when they are asked
-	Public       bool       `json:"public"`  // it has no secret and must use PKCE
+	Account      string     `json:"account"`       // that it belongs to; people of any account may use it
+	Name         string     `json:"name"`          // people see it when they are asked
+	Public       bool       `json:"public"`        // it has no secret
+	PKCE         bool       `json:"pkce_required"` // not of one with a secret that was registered before all had to
 	RedirectURIs []string   `json:"redirect_uris"`
 	Scopes       []string   `json:"scopes"` // the most that it may ask for
 	CreatedAt    time.Time  `json:"created_at"`
@@ -54,11 +55,11 @@ const maxRedirects = 20
 
 // appColumns are read by scanApp. The hash of the secret never leaves the
 // database except to be compared.
-const appColumns = `id, account_id, name, secret_hash IS NULL, redirect_uris, scopes, created_at, revoked_at`
+const appColumns = `id, account_id, name, secret_hash IS NULL, secret_hash IS NULL OR NOT without_pkce, redirect_uris, scopes, created_at, revoked_at`
 
 // scanApp reads a row of appColumns.
 func scanApp(row pgx.CollectableRow) (a App, err error) {
-	err = row.Scan(&a.ID, &a.Account, &a.Name, &a.Public, &a.RedirectURIs, &a.Scopes, &a.CreatedAt, &a.RevokedAt)
+	err = row.Scan(&a.ID, &a.Account, &a.Name, &a.Public, &a.PKCE, &a.RedirectURIs, &a.Scopes, &a.CreatedAt, &a.RevokedAt)
 	a.CreatedAt = a.CreatedAt.UTC()
 	return a, err
 }
@@ -113,8 +114,8 @@ func (s *Service) CreateApp(ctx context.Context, p AppSpec) (made CreatedApp, er
 	// Sorted, as scopes are everywhere that clients see them.
 	list := slices.Compact(slices.Sorted(slices.Values(p.Scopes)))
 	err = postgres.InTx(ctx, s.config.DB, func(tx pgx.Tx) error {
-		rows, _ := tx.Query(ctx, `INSERT INTO oauth_apps (id, account_id, name, secret_hash, redirect_uris, scopes, created_at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING `+appColumns,
+		rows, _ := tx.Query(ctx, `INSERT INTO oauth_apps (id, account_id, name, secret_hash, redirect_uris, scopes, created_at, without_pkce)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, false) RETURNING `+appColumns,
 			newID(AppPrefix), p.Account, p.Name, hash, p.RedirectURIs, list, s.now())
 		made.App, err = pgx.CollectExactlyOneRow(rows, scanApp)
 		if postgres.Constraint(err) == "oauth_apps_account_fkey" {

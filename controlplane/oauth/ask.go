@@ -36,7 +36,7 @@ func (s *Service) readAsk(ctx context.Context, raw string) (a ask, bad *rules.Er
 	if err != nil {
 		return a, nil, err
 	}
-	client := rules.Client{Public: app.Public, RedirectURIs: app.RedirectURIs, Scopes: app.Scopes}
+	client := rules.Client{PKCE: app.PKCE, RedirectURIs: app.RedirectURIs, Scopes: app.Scopes}
 	if _, _, fault = rules.Redirect(form, client); fault != nil {
 		return a, nil, fault
 	}

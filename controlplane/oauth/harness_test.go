@@ -93,7 +93,7 @@ func setup(t testing.TB) *bundle {
 
 func (b *bundle) addUser(t testing.TB, email, role string) accounts.User {
 	t.Helper()
-	hash, err := sessions.HashPassword(t.Context(), password)
+	hash, err := sessions.HashPassword(t.Context(), password, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,12 +22,15 @@ func decoded(t *testing.T, s string) string {
 
 // address is an authorization request of app with more parameters.
 func address(app CreatedApp, more ...string) string {
-	q := url.Values{"client_id": {app.ID}, "response_type": {"code"}, "state": {"s"}}
+	q := url.Values{"client_id": {app.ID}, "response_type": {"code"}, "state": {"s"}, "code_challenge": {challenge}, "code_challenge_method": {"S256"}}
 	for i := 0; i < len(more); i += 2 {
 		q.Set(more[i], more[i+1])
 	}
 	return "/oauth/authorize?" + q.Encode()
 }
+
+// bare is for an address without PKCE.
+var bare = []string{"code_challenge", "", "code_challenge_method", ""}
 
 func TestPagesAreGuarded(t *testing.T) {
 	t.Parallel()
@@ -82,7 +85,7 @@ func TestConsentPageSaysWhatItIsAbout(t *testing.T) {
 		}
 	}
 	q := landed(t, br.post("/oauth/consent", page.form("answer", "allow")))
-	made, err := b.service.Exchange(t.Context(), b.secret.App, q.Get("code"), "", "")
+	made, err := b.service.Exchange(t.Context(), b.secret.App, q.Get("code"), "", verifier)
 	if err != nil || made.Scope != "streams:read" {
 		t.Fatalf("a member gave away %q: %v", made.Scope, err)
 	}
@@ -138,18 +141,36 @@ func TestErrorsThatTheClientIsTold(t *testing.T) {
 	b := setup(t)
 	br := b.browser(t)
 	for query, want := range map[string]string{
-		address(b.secret, "response_type", "token"):                   "unsupported_response_type",
-		address(b.secret, "response_type", ""):                        "invalid_request",
-		address(b.secret, "scope", "billing:read"):                    "invalid_scope",
-		address(b.secret, "scope", "*"):                               "invalid_scope",
-		address(b.secret, "code_challenge", "plain"):                  "invalid_request",
-		address(b.secret) + "&scope=a&scope=b":                        "invalid_request",
-		address(b.public, "redirect_uri", "http://127.0.0.1:5000/cb"): "invalid_request", // no PKCE
-		address(b.public, "redirect_uri", "com.example.phone:/cb"):    "invalid_request",
+		address(b.secret, "response_type", "token"):                                    "unsupported_response_type",
+		address(b.secret, "response_type", ""):                                         "invalid_request",
+		address(b.secret, "scope", "billing:read"):                                     "invalid_scope",
+		address(b.secret, "scope", "*"):                                                "invalid_scope",
+		address(b.secret, "code_challenge", "plain"):                                   "invalid_request",
+		address(b.secret) + "&scope=a&scope=b":                                         "invalid_request",
+		address(b.public, append(bare, "redirect_uri", "http://127.0.0.1:5000/cb")...): "invalid_request",
+		address(b.public, append(bare, "redirect_uri", "com.example.phone:/cb")...):    "invalid_request",
+		address(b.secret, bare...):                                                     "invalid_request",
 	} {
 		q := landed(t, br.get(query))
 		if q.Get("error") != want || q.Get("error_description") == "" || q.Get("state") != "s" || q.Get("iss") != b.url {
 			t.Errorf("%s: %v", query, q)
+		}
+	}
+}
+
+// What was registered before PKCE was asked of all goes on, but not without a secret.
+func TestApplicationsOfBeforeGoOnWithoutPKCE(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	if _, err := b.db.Exec(t.Context(), `UPDATE oauth_apps SET without_pkce = DEFAULT`); err != nil {
+		t.Fatal(err)
+	}
+	for app, want := range map[*CreatedApp]int{&b.secret: 200, &b.public: 303} {
+		if got := b.browser(t).get(address(*app, append(bare, "redirect_uri", app.RedirectURIs[0])...)); got.StatusCode != want {
+			t.Errorf("%s: %d, want %d", app.Name, got.StatusCode, want)
+		}
+		if a, err := b.service.App(t.Context(), app.ID); err != nil || a.PKCE != a.Public {
+			t.Errorf("%+v %v", a, err)
 		}
 	}
 }

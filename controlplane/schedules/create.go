@@ -28,15 +28,18 @@ func (s *Service) Create(ctx context.Context, account string, d definition.Defin
 	if err != nil {
 		return Schedule{}, err
 	}
-	rows, err := s.DB.Query(ctx, `
-		INSERT INTO schedules (id, account_id, name, type, tags, status, definition, next_fire_at, idempotency_key, created_at, updated_at)
-		VALUES ($1, $2, $3, $4, $5, 'active', $6, $7, nullif($8, ''), $9, $9)
-		RETURNING `+scheduleColumns,
-		newID(schedulePrefix, now), account, d.Name, d.Type, d.Tags, d, next, key, now)
-	if err != nil {
-		return Schedule{}, stored(err)
-	}
-	made, err := pgx.CollectExactlyOneRow(rows, scanSchedule)
+	var made Schedule
+	err = postgres.InTx(ctx, s.DB, func(tx pgx.Tx) (err error) {
+		rows, _ := tx.Query(ctx, `
+			INSERT INTO schedules (id, account_id, name, type, tags, status, definition, next_fire_at, idempotency_key, created_at, updated_at)
+			VALUES ($1, $2, $3, $4, $5, 'active', $6, $7, nullif($8, ''), $9, $9)
+			RETURNING `+scheduleColumns,
+			newID(schedulePrefix, now), account, d.Name, d.Type, d.Tags, d, next, key, now)
+		if made, err = pgx.CollectExactlyOneRow(rows, scanSchedule); err != nil {
+			return err
+		}
+		return recordTx(ctx, tx, account, "schedule.create", made.ID, nil, &made)
+	})
 	if postgres.Constraint(err) == "schedules_idempotency_key" { // two requests with one key at once
 		made, _, err = s.madeWith(ctx, account, key)
 		return made, err

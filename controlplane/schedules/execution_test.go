@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"sluice.dev/sluice/controlplane"
@@ -284,12 +285,12 @@ type deadlockedDB struct {
 	broken int
 }
 
-func (d *deadlockedDB) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+func (d *deadlockedDB) Begin(ctx context.Context) (pgx.Tx, error) {
 	if d.broken > 0 {
 		d.broken--
-		return pgconn.CommandTag{}, &pgconn.PgError{Code: "40P01"}
+		return nil, &pgconn.PgError{Code: "40P01"}
 	}
-	return d.Pool.Exec(ctx, sql, args...)
+	return d.Pool.Begin(ctx)
 }
 
 func TestADeletionOutlivesDeadlocks(t *testing.T) {

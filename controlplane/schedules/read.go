@@ -66,10 +66,14 @@ func (s *Service) Delete(ctx context.Context, account, id string) error {
 const deleteTries = 3
 
 func (s *Service) delete(ctx context.Context, account, id string) error {
-	tag, err := s.DB.Exec(ctx, `DELETE FROM schedules WHERE account_id = $1 AND id = $2`, account, id)
-	if err == nil && tag.RowsAffected() == 0 {
-		err = pgx.ErrNoRows
-	}
+	err := postgres.InTx(ctx, s.DB, func(tx pgx.Tx) error {
+		rows, _ := tx.Query(ctx, `DELETE FROM schedules WHERE account_id = $1 AND id = $2 RETURNING `+scheduleColumns, account, id)
+		before, err := pgx.CollectExactlyOneRow(rows, scanSchedule)
+		if err != nil {
+			return err
+		}
+		return recordTx(ctx, tx, account, "schedule.delete", id, &before, nil)
+	})
 	return postgres.NotFound(err, "delete schedule")
 }
 

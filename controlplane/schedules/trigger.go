@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/controlplane/audit"
 	"sluice.dev/sluice/controlplane/postgres"
 	"sluice.dev/sluice/filters/decision"
 )
@@ -35,6 +36,10 @@ func (s *Service) Trigger(ctx context.Context, account, id, key string) (string,
 		}
 		if !inserted[e.id] {
 			return tx.QueryRow(ctx, `SELECT id FROM schedule_executions WHERE schedule_id = $1 AND idempotency_key = $2`, id, key).Scan(&e.id)
+		}
+		err = audit.RecordTx(ctx, tx, audit.Change{Account: account, Action: "schedule.trigger", Target: id, After: map[string]string{"execution": e.id}})
+		if err != nil {
+			return err
 		}
 		return s.enqueue(ctx, tx, []string{e.id})
 	})

@@ -44,6 +44,7 @@ func (s *Service) tryUpdate(ctx context.Context, account, id string, patch defin
 	if err != nil {
 		return Schedule{}, err
 	}
+	d.Webhook.Keep(old.Definition.Webhook)
 	p, err := d.Complete(s.checkOther(ctx, old.Definition.Webhook))
 	if err != nil {
 		return Schedule{}, err
@@ -56,6 +57,9 @@ func (s *Service) tryUpdate(ctx context.Context, account, id string, patch defin
 	var updated Schedule
 	err = postgres.InTx(ctx, s.DB, func(tx pgx.Tx) error {
 		if updated, err = s.write(ctx, tx, old, d, status, next, change.keepsNext()); err != nil {
+			return err
+		}
+		if err := recordTx(ctx, tx, account, "schedule.update", id, &old, &updated); err != nil {
 			return err
 		}
 		if status == Paused && old.Status != Paused {

@@ -128,7 +128,7 @@ func (s seeder) owner(ctx context.Context, account string) (user, password strin
 		return owner.ID, password, nil
 	}
 	password = randomText()
-	hash, err := sessions.HashPassword(ctx, password)
+	hash, err := sessions.HashPassword(ctx, password, "")
 	if err != nil {
 		return "", "", err
 	}

@@ -12,7 +12,9 @@ import (
 
 	"golang.org/x/crypto/argon2"
 	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/controlplane/identity"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/platform/fairshare"
 )
 
 // Cost of a new hash: OWASP's second choice for argon2id, 19 MiB and two passes.
@@ -31,8 +33,12 @@ const (
 	MaxPassword = 1024 // bytes
 )
 
-// hashing bounds how many hashes are computed at once, and with it memory.
-var hashing = make(chan struct{}, 4)
+// hashing bounds how many hashes are computed at once, and with it memory. Whoever
+// has them computed has one place: who asks for many does not make others wait.
+var hashing = fairshare.New(fairshare.Config{Places: 4, Share: 1, Waiting: 16})
+
+// atAddress is the name of strangers in hashing.
+func atAddress(address string) string { return "network " + networkOf(address) }
 
 // CheckPassword returns the faults of a new password, nil when it will do.
 func CheckPassword(password string) []decision.Detail {
@@ -44,12 +50,18 @@ func CheckPassword(password string) []decision.Detail {
 }
 
 // HashPassword returns the argon2id hash of password as a PHC string:
-// $argon2id$v=19$m=19456,t=2,p=1$<salt>$<hash>. It waits for its turn.
-func HashPassword(ctx context.Context, password string) (string, error) {
+// $argon2id$v=19$m=19456,t=2,p=1$<salt>$<hash>. It waits for its turn, which is that
+// of the caller in ctx, or of strangers at address. It fails with rate_limit_exceeded
+// when too many of the same wait.
+func HashPassword(ctx context.Context, password, address string) (string, error) {
 	salt := make([]byte, saltLen)
 	rand.Read(salt)
 	p := phc{memory: memoryKiB, passes: passes, lanes: lanes, salt: salt}
-	sum, err := p.sum(ctx, password, hashLen)
+	who := atAddress(address)
+	if account := identity.Account(ctx); account != "" {
+		who = account
+	}
+	sum, err := p.sum(ctx, who, password, hashLen)
 	if err != nil {
 		return "", err
 	}
@@ -57,13 +69,13 @@ func HashPassword(ctx context.Context, password string) (string, error) {
 	return p.String(), nil
 }
 
-// passwordIs reports whether stored, a PHC string, is the hash of password.
-func passwordIs(ctx context.Context, stored, password string) (bool, error) {
+// passwordIs reports whether stored, a PHC string, is the hash of password, for who.
+func passwordIs(ctx context.Context, who, stored, password string) (bool, error) {
 	p, err := parsePHC(stored)
 	if err != nil {
 		return false, err
 	}
-	sum, err := p.sum(ctx, password, uint32(len(p.hash)))
+	sum, err := p.sum(ctx, who, password, uint32(len(p.hash)))
 	return err == nil && subtle.ConstantTimeCompare(sum, p.hash) == 1, err
 }
 
@@ -80,21 +92,27 @@ func (p phc) String() string {
 	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, p.memory, p.passes, p.lanes, b64(p.salt), b64(p.hash))
 }
 
-// sum fails with service_unavailable when ctx ends before its turn.
-func (p phc) sum(ctx context.Context, password string, length uint32) ([]byte, error) {
-	select {
-	case hashing <- struct{}{}:
-		defer func() { <-hashing }()
-	case <-ctx.Done():
-		return nil, &controlplane.Error{Code: decision.Unavailable, RetryAfter: 1, Cause: ctx.Err()}
+// sum fails with service_unavailable when ctx ends before the turn of who, and with
+// rate_limit_exceeded when too many wait for that.
+func (p phc) sum(ctx context.Context, who, password string, length uint32) ([]byte, error) {
+	leave, err := hashing.Enter(ctx, who)
+	if errors.Is(err, fairshare.ErrBusy) {
+		return nil, &controlplane.Error{Code: decision.RateLimited, Message: "Too many passwords are being checked at once.", RetryAfter: 1, Cause: err}
+	}
+	if err == nil {
+		defer leave()
+		err = ctx.Err()
+	}
+	if err != nil {
+		return nil, &controlplane.Error{Code: decision.Unavailable, RetryAfter: 1, Cause: err}
 	}
 	return argon2.IDKey([]byte(password), p.salt, p.passes, p.memory, p.lanes, length), nil
 }
 
 var errPHC = errors.New("a stored password hash is malformed")
 
-// parsePHC reads what String wrote. Costs far above ours are refused: they
-// would let a stored value exhaust the machine.
+// parsePHC reads what String wrote, in time and memory linear in it. Costs far above
+// ours are refused: they would let a stored value exhaust the machine.
 func parsePHC(s string) (p phc, err error) {
 	parts := strings.Split(s, "$")
 	if len(parts) != 6 || parts[0] != "" || parts[1] != "argon2id" || parts[2] != fmt.Sprintf("v=%d", argon2.Version) {

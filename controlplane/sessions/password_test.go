@@ -12,20 +12,20 @@ import (
 func TestPasswordRoundTrip(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	stored, err := HashPassword(ctx, "correct horse")
+	stored, err := HashPassword(ctx, "correct horse", "")
 	if err != nil || !strings.HasPrefix(stored, "$argon2id$v=19$m=19456,t=2,p=1$") {
 		t.Fatal(stored, err)
 	}
-	again, err := HashPassword(ctx, "correct horse")
+	again, err := HashPassword(ctx, "correct horse", "")
 	if err != nil || again == stored {
 		t.Fatal("two hashes of a password are the same: no salt", err)
 	}
 	for password, want := range map[string]bool{"correct horse": true, "Correct horse": false, "": false, "correct horse ": false} {
-		if ok, err := passwordIs(ctx, stored, password); ok != want || err != nil {
+		if ok, err := passwordIs(ctx, "", stored, password); ok != want || err != nil {
 			t.Errorf("%q: %v %v", password, ok, err)
 		}
 	}
-	if ok, err := passwordIs(ctx, decoy, "anything"); ok || err != nil {
+	if ok, err := passwordIs(ctx, "", decoy, "anything"); ok || err != nil {
 		t.Errorf("the decoy must be a hash that nothing meets: %v %v", ok, err)
 	}
 }
@@ -35,7 +35,7 @@ func TestPasswordRoundTrip(t *testing.T) {
 func TestReferenceVector(t *testing.T) {
 	t.Parallel()
 	const stored = "$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4"
-	if ok, err := passwordIs(t.Context(), stored, "password"); !ok || err != nil {
+	if ok, err := passwordIs(t.Context(), "", stored, "password"); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
 }
@@ -54,12 +54,40 @@ func TestHashingEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for range 100 { // until the choice between both ready cases falls on the context
-		if _, err := HashPassword(ctx, "x"); controlplane.ErrorCode(err) == decision.Unavailable {
-			return
+	if _, err := HashPassword(ctx, "x", "192.0.2.1"); controlplane.ErrorCode(err) != decision.Unavailable {
+		t.Fatalf("a caller that went away is served all the same: %v", err)
+	}
+}
+
+// One who asks for many hashes has one place: others do not wait for them.
+func TestHashingIsShared(t *testing.T) {
+	t.Parallel()
+	greedy := "198.51.100.9"
+	leave, err := hashing.Enter(t.Context(), atAddress(greedy))
+	if err != nil {
+		t.Fatal(err)
+	}
+	codes := make(chan decision.Code, 20)
+	for range cap(codes) {
+		go func() {
+			_, err := HashPassword(t.Context(), "x", greedy)
+			codes <- controlplane.ErrorCode(err)
+		}()
+	}
+	for range cap(codes) - 16 { // those for whom there is no room to wait
+		if code := <-codes; code != decision.RateLimited {
+			t.Errorf("%q", code)
 		}
 	}
-	t.Fatal("a caller that went away is served all the same")
+	if _, err := HashPassword(t.Context(), "x", "192.0.2.77"); err != nil {
+		t.Errorf("somebody else: %v", err)
+	}
+	leave()
+	for range 16 {
+		if code := <-codes; code != "" {
+			t.Errorf("%q", code)
+		}
+	}
 }
 
 func FuzzParsePHC(f *testing.F) {

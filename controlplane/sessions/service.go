@@ -78,18 +78,21 @@ const decoy = "$argon2id$v=19$m=19456,t=2,p=1$c2x1aWNlIGRlY295IHM$MDEyMzQ1Njc4OT
 // failure after the same work; too many of them give rate_limit_exceeded.
 func (s *Service) SignIn(ctx context.Context, email, password, address string) (Session, error) {
 	email = accounts.NormalEmail(email)
-	counted := subjects(email, address)
-	if err := reserve(ctx, s.config.DB, counted, s.config.Now()); err != nil {
+	counted, err := reserveSignIn(ctx, s.config.DB, email, address, s.config.Now())
+	if err != nil {
 		return Session{}, err
 	}
-	user, ok, err := s.check(ctx, email, password)
+	user, ok, err := s.check(ctx, email, password, address)
 	if err != nil {
 		return Session{}, err
 	}
 	if !ok {
 		return Session{}, controlplane.Errorf(decision.AuthRequired, "The e-mail address or the password is wrong.")
 	}
-	if err := release(ctx, s.config.DB, counted); err != nil {
+	if err := release(ctx, s.config.DB, counted...); err != nil {
+		return Session{}, err
+	}
+	if err := know(ctx, s.config.DB, ofPair(email, address), s.config.Now()); err != nil {
 		return Session{}, err
 	}
 	return s.Create(ctx, user)
@@ -97,14 +100,14 @@ func (s *Service) SignIn(ctx context.Context, email, password, address string) (
 
 // check reports whether password is that of the user with email, after the same
 // work whether there is such a user or not.
-func (s *Service) check(ctx context.Context, email, password string) (user string, ok bool, err error) {
+func (s *Service) check(ctx context.Context, email, password, address string) (user string, ok bool, err error) {
 	stored := decoy
 	err = s.config.DB.QueryRow(ctx, `SELECT id, password_hash FROM users
 		WHERE email = $1 AND password_hash IS NOT NULL AND removed_at IS NULL`, email).Scan(&user, &stored)
 	if err = postgres.NotFound(err, "find user"); err != nil && controlplane.ErrorCode(err) != decision.NotFound {
 		return "", false, err
 	}
-	ok, err = passwordIs(ctx, stored, password)
+	ok, err = passwordIs(ctx, atAddress(address), stored, password)
 	return user, ok && user != "", err
 }
 
@@ -116,7 +119,7 @@ func (s *Service) PasswordIs(ctx context.Context, user, password string) (bool, 
 	if err != nil {
 		return false, postgres.NotFound(err, "find user")
 	}
-	return passwordIs(ctx, stored, password)
+	return passwordIs(ctx, "", stored, password)
 }
 
 // Create makes a session for a user without asking for a password: for whoever

@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -45,7 +46,7 @@ func setup(t *testing.T) bundle {
 
 func (b bundle) addUser(t *testing.T, account, email, role string) accounts.User {
 	t.Helper()
-	hash, err := HashPassword(t.Context(), password)
+	hash, err := HashPassword(t.Context(), password, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,6 +157,85 @@ func TestASuccessStartsTheCountAnew(t *testing.T) {
 	}
 }
 
+// fail guesses at a password from so many networks, as often from each.
+func (b *bundle) fail(t *testing.T, networks, each int) {
+	t.Helper()
+	for n := range networks {
+		for range each {
+			_, err := reserveSignIn(t.Context(), b.db, "ann@example.com", fmt.Sprintf("198.51.100.%d", n), b.clock.now())
+			if err != nil && controlplane.ErrorCode(err) != decision.RateLimited {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+func TestStrangersDoNotLockTheOwnerOut(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	from := func(address, given string) decision.Code {
+		_, err := b.service.SignIn(t.Context(), "ann@example.com", given, address)
+		return controlplane.ErrorCode(err)
+	}
+	if got := from("192.0.2.1", password); got != "" {
+		t.Fatal(got)
+	}
+	b.fail(t, 12, perPair)
+	if got := from("203.0.113.1", password); got != decision.RateLimited {
+		t.Errorf("from a network that nobody has seen: %q", got)
+	}
+	for range perPair {
+		if got := from("192.0.2.1", "wrong"); got != decision.AuthRequired {
+			t.Errorf("a slip of the owner: %q", got)
+		}
+	}
+	if got := from("192.0.2.1", password); got != decision.RateLimited {
+		t.Errorf("who guesses from the owner's network: %q", got)
+	}
+	b.clock.t = at.Add(attemptWindow)
+	if got := from("192.0.2.1", password); got != "" {
+		t.Errorf("in the next window: %q", got)
+	}
+	if _, err := b.service.Purge(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b.clock.t = at.Add(knownFor - time.Second)
+	b.fail(t, 12, perPair)
+	if got := from("192.0.2.1", password); got != "" {
+		t.Errorf("four weeks later: %q", got)
+	}
+	b.clock.t = b.clock.t.Add(knownFor + time.Second)
+	b.fail(t, 12, perPair)
+	if got := from("192.0.2.1", password); got != decision.RateLimited {
+		t.Errorf("when it was forgotten: %q", got)
+	}
+}
+
+// Whoever is limited makes no further rows, and does not shut out the network.
+func TestRowsOfAttemptsAreBounded(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for n := range 3 * perAddress {
+		_, err := reserveSignIn(t.Context(), b.db, fmt.Sprintf("%d@example.com", n), "192.0.2.1", at)
+		if limited := controlplane.ErrorCode(err) == decision.RateLimited; limited != (n >= perAddress) {
+			t.Fatalf("attempt %d: %v", n, err)
+		}
+	}
+	for range 3 * perAddress {
+		_, err := reserveSignIn(t.Context(), b.db, "ann@example.com", "192.0.2.2", at)
+		if err != nil && controlplane.ErrorCode(err) != decision.RateLimited {
+			t.Fatal(err)
+		}
+	}
+	var rows int
+	if err := b.db.QueryRow(t.Context(), `SELECT count(*) FROM sign_in_attempts`).Scan(&rows); err != nil || rows > 1+2*perAddress+3 {
+		t.Errorf("%d rows, %v", rows, err)
+	}
+	if _, err := reserveSignIn(t.Context(), b.db, "bob@example.com", "192.0.2.2", at); err != nil {
+		t.Errorf("a neighbour of who guesses at one: %v", err)
+	}
+}
+
 func TestNetworks(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]string{"192.0.2.1": "192.0.2.1", "::ffff:192.0.2.1": "192.0.2.1",
@@ -197,7 +277,7 @@ func TestAnEndedSessionIsRevokedEverywhereThenForgotten(t *testing.T) {
 		t.Fatalf("%d %v", n, err)
 	}
 	var counts int
-	if err := b.db.QueryRow(t.Context(), `SELECT count(*) FROM sign_in_attempts`).Scan(&counts); err != nil || counts != 0 {
+	if err := b.db.QueryRow(t.Context(), `SELECT count(*) FROM sign_in_attempts WHERE known_until IS NULL`).Scan(&counts); err != nil || counts != 0 {
 		t.Fatalf("%d counts of old sign-ins are left, %v", counts, err)
 	}
 	if record() != nil {

@@ -1,6 +1,7 @@
 package team
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/go-chi/chi/v5"
@@ -17,8 +18,11 @@ const bodyLimit = 16 << 10
 
 // API serves the people of an account.
 type API struct {
-	Store   Store
-	Respond respond.Adapter
+	Store    Store
+	Sessions *sessions.Service // required: bounds how often strangers may try
+	// HashPassword returns what is stored of a password; nil: sessions.HashPassword.
+	HashPassword func(ctx context.Context, password, address string) (string, error)
+	Respond      respond.Adapter
 }
 
 // Routes mounts the routes of a caller under r. need gives the middleware that
@@ -106,7 +110,8 @@ func (a API) remove(w http.ResponseWriter, r *http.Request) error {
 const maxToken = 100
 
 // accept answers POST /v1/auth/invitations/accept. Every fault of the request is
-// found before the password is hashed.
+// found before the password is hashed, and a network may fail as often as with
+// sign-ins.
 func (a API) accept(w http.ResponseWriter, r *http.Request) error {
 	var body struct {
 		Token    string `json:"token"`
@@ -122,10 +127,25 @@ func (a API) accept(w http.ResponseWriter, r *http.Request) error {
 	if err := controlplane.Invalid(details); err != nil {
 		return err
 	}
-	hash, err := sessions.HashPassword(r.Context(), body.Password)
+	address := identity.ClientAddress(r)
+	succeeded, err := a.Sessions.Attempt(r.Context(), address)
+	if err != nil {
+		return err
+	}
+	if err := a.Store.Find(r.Context(), body.Token); err != nil {
+		return err
+	}
+	hashed := a.HashPassword
+	if hashed == nil {
+		hashed = sessions.HashPassword
+	}
+	hash, err := hashed(r.Context(), body.Password, address)
 	if err != nil {
 		return err
 	}
 	u, err := a.Store.Accept(r.Context(), body.Token, hash)
+	if err == nil {
+		err = succeeded(r.Context())
+	}
 	return respond.Result(w, http.StatusOK, u, err)
 }

@@ -53,8 +53,8 @@ type Invitation struct {
 
 // Invite adds a person to an account. by holds the scopes of whoever invites:
 // only who has everything may make owners and admins (AUTH_002). It fails with
-// invalid_request for a bad address or role, and with conflict when the address
-// belongs to someone already, or the account has MaxPeople.
+// invalid_request for a bad address or role, and with conflict when the account has
+// the address already, or MaxPeople. What other accounts have makes no difference.
 func (s Store) Invite(ctx context.Context, account, email, role string, by []string) (i Invitation, err error) {
 	email = accounts.NormalEmail(email)
 	if err := controlplane.Invalid(append(accounts.CheckEmail(email), accounts.CheckRole(role)...)); err != nil {
@@ -93,15 +93,36 @@ func checkRoom(ctx context.Context, tx pgx.Tx, account string) error {
 	return nil
 }
 
+// errInvitation is what is wrong with a token that opens nothing.
+var errInvitation = controlplane.Invalid([]decision.Detail{{Field: "token", Issue: "is unknown, used or too old", Expected: "the token of an open invitation"}})
+
+// Find fails as Accept does, with invalid_request, when the token is unknown, used
+// or too old.
+func (s Store) Find(ctx context.Context, token string) error {
+	hash := sha256.Sum256([]byte(token))
+	var open bool
+	err := s.DB.QueryRow(ctx, `SELECT EXISTS (SELECT FROM users WHERE invitation = $1 AND invited_until > $2 AND removed_at IS NULL)`,
+		hash[:], s.now()).Scan(&open)
+	if err != nil {
+		return fmt.Errorf("find invitation: %w", postgres.Unreachable(err))
+	}
+	if !open {
+		return errInvitation
+	}
+	return nil
+}
+
 // Accept turns an invitation into a membership with a password's hash. It fails
-// with invalid_request when the token is unknown, used or too old.
+// with invalid_request when the token is unknown, used or too old, and with conflict
+// when somebody signs in with the address already: it belongs to whoever accepts
+// first.
 func (s Store) Accept(ctx context.Context, token, passwordHash string) (u accounts.User, err error) {
 	hash := sha256.Sum256([]byte(token))
 	err = postgres.InTx(ctx, s.DB, func(tx pgx.Tx) error {
 		u, err = accounts.OneUser(ctx, tx, "accept invitation", `UPDATE users u SET password_hash = $2, invitation = NULL, invited_until = NULL
 			WHERE invitation = $1 AND invited_until > $3 AND removed_at IS NULL RETURNING `+accounts.UserColumns, hash[:], passwordHash, s.now())
 		if controlplane.ErrorCode(err) == decision.NotFound {
-			return controlplane.Invalid([]decision.Detail{{Field: "token", Issue: "is unknown, used or too old", Expected: "the token of an open invitation"}})
+			return errInvitation
 		}
 		if err != nil {
 			return err

@@ -1,6 +1,7 @@
 package team
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"log/slog"
@@ -33,6 +34,7 @@ type bundle struct {
 	account  accounts.Account
 	owner    accounts.User
 	now      time.Time
+	hash     func(context.Context, string, string) (string, error) // of passwords over HTTP; nil: as it is
 }
 
 // setup has an account with one owner.
@@ -56,7 +58,7 @@ func (b *bundle) join(t *testing.T, email, role string) accounts.User {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hash, err := sessions.HashPassword(t.Context(), "correct horse")
+	hash, err := sessions.HashPassword(t.Context(), "correct horse", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +83,7 @@ func TestFromInvitationToSignIn(t *testing.T) {
 	if err := signIn(); controlplane.ErrorCode(err) != decision.AuthRequired {
 		t.Fatalf("before the invitation is accepted: %v", err)
 	}
-	hash, err := sessions.HashPassword(t.Context(), "correct horse")
+	hash, err := sessions.HashPassword(t.Context(), "correct horse", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,8 +226,76 @@ func TestAChangeOfRoleAndARemovalEndSessions(t *testing.T) {
 	}
 }
 
+// Nobody learns from an invitation who has an account elsewhere, and nobody keeps an
+// address from others by inviting it.
+func TestAnAddressBelongsToWhoSignsInWithIt(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := t.Context()
+	other, err := (accounts.Store{DB: b.db}).Create(ctx, "B", "pro")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, err := b.store.Invite(ctx, other.ID, b.owner.Email, accounts.Member, little)
+	unknown, err2 := b.store.Invite(ctx, other.ID, "nobody@example.com", accounts.Member, little)
+	if err != nil || err2 != nil || known.Status != unknown.Status || !known.ExpiresAt.Equal(unknown.ExpiresAt) {
+		t.Fatalf("%+v %v; %+v %v", known, err, unknown, err2)
+	}
+	if _, err := b.store.Invite(ctx, other.ID, "nobody@example.com", accounts.Member, little); controlplane.ErrorCode(err) != decision.Conflict {
+		t.Errorf("the same account invites the same address twice: %v", err)
+	}
+	if _, err := b.store.Accept(ctx, known.Token, "x"); controlplane.ErrorCode(err) != decision.Conflict {
+		t.Errorf("two people sign in with one address: %v", err)
+	}
+	mine, err := b.store.Invite(ctx, b.account.ID, "nobody@example.com", accounts.Member, little)
+	if err != nil {
+		t.Fatalf("an open invitation elsewhere is in the way: %v", err)
+	}
+	if u, err := b.store.Accept(ctx, mine.Token, "x"); err != nil || u.Account != b.account.ID {
+		t.Fatalf("%+v %v", u, err)
+	}
+	if _, err := b.store.Accept(ctx, unknown.Token, "x"); controlplane.ErrorCode(err) != decision.Conflict {
+		t.Errorf("the address was accepted already: %v", err)
+	}
+	found, err := accounts.Store{DB: b.db}.UserByEmail(ctx, "nobody@example.com")
+	if err != nil || found.ID != mine.ID {
+		t.Errorf("%+v %v", found, err)
+	}
+	if err := b.store.Remove(ctx, b.account.ID, mine.ID, everything); err != nil {
+		t.Fatal(err)
+	}
+	if u, err := b.store.Accept(ctx, unknown.Token, "x"); err != nil || u.Account != other.ID {
+		t.Errorf("the address is free again: %+v %v", u, err)
+	}
+}
+
+// Guesses at invitations cost no hash, and a network has as many as of passwords.
+func TestStrangersMayNotHaveHashesComputed(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.hash = func(context.Context, string, string) (string, error) { t.Error("hashed"); return "", nil }
+	guess := func() int {
+		status, _ := b.call("POST", "/v1/auth/invitations/accept", `{"token":"inv_unknown","password":"correct horse"}`)
+		return status
+	}
+	for range 100 {
+		if status := guess(); status != 400 {
+			t.Fatal(status)
+		}
+	}
+	if status := guess(); status != 429 {
+		t.Errorf("the 101st: %d", status)
+	}
+	if _, err := b.sessions.SignIn(t.Context(), b.owner.Email, "correct horse", "192.0.2.1"); controlplane.ErrorCode(err) != decision.RateLimited {
+		t.Errorf("guesses are counted apart from those of sign-ins: %v", err)
+	}
+	if _, err := b.sessions.SignIn(t.Context(), b.owner.Email, "correct horse", "198.51.100.7"); err != nil {
+		t.Error(err)
+	}
+}
+
 func (b *bundle) call(method, path, body string, by ...string) (int, map[string]any) {
-	a := API{Store: b.store, Respond: respond.Adapter{Log: slog.New(slog.NewTextHandler(io.Discard, nil))}}
+	a := API{Store: b.store, Sessions: b.sessions, HashPassword: b.hash, Respond: respond.Adapter{Log: slog.New(slog.NewTextHandler(io.Discard, nil))}}
 	r := chi.NewRouter()
 	a.OpenRoutes(r)
 	a.Routes(r, func(scope string) func(http.Handler) http.Handler {

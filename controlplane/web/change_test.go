@@ -72,18 +72,23 @@ func TestRotatingKeys(t *testing.T) {
 // keys is the store of keys.
 func (b *bundle) keys() keys.Store { return keys.Store{DB: b.db} }
 
-// Whoever has fewer scopes than a key sees no button, and gets no new key.
-func TestRotatingNeedsTheScopesOfTheKey(t *testing.T) {
+// Whoever has fewer scopes than a key sees no button, and changes nothing of it.
+func TestChangingAKeyNeedsItsScopes(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	member := b.person(t, b.seeded.Account, "m@example.com", accounts.Member)
 	wide := b.key(t, b.seeded.Account, "users:write", "streams:read")
 	page := Root + "/keys/" + wide.ID
-	if got := member.get(page); strings.Contains(got.body, page+"/rotate") || !strings.Contains(got.body, "scopes that you have not (users:write)") {
+	if got := member.get(page); strings.Contains(got.body, "action=\""+page) || !strings.Contains(got.body, "scopes that you have not (users:write)") {
 		t.Error(got.body)
 	}
-	if got := member.send(t, page, page+"/rotate", "overlap", "day"); got.Code != 403 || keyText.MatchString(got.body) {
-		t.Error(got.Code, got.body)
+	for _, what := range []string{"/rotate", "/change", "/revoke"} {
+		if got := member.send(t, page, page+what, "overlap", "day", "name", "x", "limit", ""); got.Code != 403 || keyText.MatchString(got.body) {
+			t.Errorf("%s: %d %s", what, got.Code, got.body)
+		}
+	}
+	if k, err := b.keys().Get(t.Context(), b.seeded.Account, wide.ID); err != nil || k.Name != "ci" {
+		t.Errorf("%+v %v", k, err)
 	}
 	stranger := b.person(t, "", "s@example.com", accounts.Owner)
 	if got := stranger.get(page); got.Code != 404 {

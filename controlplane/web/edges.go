@@ -41,7 +41,7 @@ func (s *site) showEdges(w http.ResponseWriter, r *http.Request, v viewer) error
 
 // edges reads the fleet.
 func (s *site) edges(ctx context.Context, _ viewer) (any, error) {
-	return s.recent.get("edges", s.Now(), s.Every/2, func() (any, error) {
+	return s.recent.get(ctx, "edges", s.Now(), s.Every/2, func(ctx context.Context) (any, error) {
 		f, err := s.fleet.View(ctx)
 		if err != nil {
 			return nil, err

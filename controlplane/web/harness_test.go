@@ -92,7 +92,7 @@ func (b *bundle) person(t *testing.T, account, email, role string) *visitor {
 		}
 		account = a.ID
 	}
-	hash, err := sessions.HashPassword(t.Context(), "correct horse battery")
+	hash, err := sessions.HashPassword(t.Context(), "correct horse battery", "")
 	if err != nil {
 		t.Fatal(err)
 	}

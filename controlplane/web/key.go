@@ -20,7 +20,7 @@ type keyPage struct {
 	Now      time.Time
 	Key      keys.Key
 	Made     *keys.Created // what it was rotated into by this very form: shown this once
-	Lacks    []string      // scopes of the key that the viewer has not, and so cannot rotate it
+	Lacks    []string      // scopes of the key that the viewer has not, and so cannot change it
 	Overlaps []overlap
 	// Name and Limit are what stands in the form; Problem is why it was refused.
 	Name, Limit string
@@ -122,7 +122,7 @@ func (s *site) changeKey(w http.ResponseWriter, r *http.Request, v viewer) error
 		perMinute := uint32(n)
 		change.PerMinute = &perMinute
 	}
-	k, err := s.keys.Change(r.Context(), a.ID, chi.URLParam(r, "id"), change)
+	k, err := s.keys.Change(r.Context(), a.ID, chi.URLParam(r, "id"), change, v.Scopes)
 	if p.Problem = detailsOf(err); p.Problem != nil {
 		return s.keyWith(w, r, v, a, p)
 	}

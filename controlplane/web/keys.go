@@ -86,7 +86,7 @@ func (s *site) revokeKey(w http.ResponseWriter, r *http.Request, v viewer) error
 	if err != nil {
 		return err
 	}
-	if err := s.keys.Revoke(r.Context(), a.ID, chi.URLParam(r, "id")); err != nil {
+	if err := s.keys.Revoke(r.Context(), a.ID, chi.URLParam(r, "id"), v.Scopes); err != nil {
 		return err
 	}
 	return seeOther(w, r, linkOf("/keys", v, a, "done", "revoked"))

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -65,10 +64,11 @@ func (s *site) live(w http.ResponseWriter, r *http.Request) error {
 			return controlplane.Errorf(decision.ScopeMissing, "You may not see this page.")
 		}
 	}
-	if !s.open.enter(v.Session) {
+	leave, ok := s.enter(v)
+	if !ok {
 		return &controlplane.Error{Code: decision.RateLimited, Message: "Too many live pages are open.", RetryAfter: 10}
 	}
-	defer s.open.leave(v.Session)
+	defer leave()
 	ctx, cancel := context.WithTimeout(r.Context(), streamLife)
 	defer cancel()
 	h := w.Header()
@@ -77,6 +77,20 @@ func (s *site) live(w http.ResponseWriter, r *http.Request) error {
 	h.Set("X-Content-Type-Options", "nosniff")
 	s.stream(ctx, w, r, p, v)
 	return nil
+}
+
+// enter takes a place for a live part, of those of the account and of the session.
+func (s *site) enter(v viewer) (leave func(), ok bool) {
+	ofAccount, ok := s.open.TryEnter(v.Account.ID)
+	if !ok {
+		return nil, false
+	}
+	ofSession, ok := s.openEach.TryEnter(v.Session)
+	if !ok {
+		ofAccount()
+		return nil, false
+	}
+	return func() { ofSession(); ofAccount() }, true
 }
 
 // stream writes events until ctx ends, the session has ended, or the browser is
@@ -133,67 +147,4 @@ func send(w http.ResponseWriter, event []byte) error {
 		return err
 	}
 	return c.Flush()
-}
-
-// turnstile bounds how many are in at once, in all and of each name.
-type turnstile struct {
-	mu         sync.Mutex
-	most, each int
-	all        int
-	held       map[string]int
-}
-
-// enter reports whether there was room; who has entered must leave.
-func (t *turnstile) enter(name string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.all >= t.most || t.held[name] >= t.each {
-		return false
-	}
-	t.all++
-	t.held[name]++
-	return true
-}
-
-func (t *turnstile) leave(name string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.all--
-	if t.held[name]--; t.held[name] == 0 {
-		delete(t.held, name)
-	}
-}
-
-// reading is what was read last, and when.
-type reading struct {
-	at   time.Time
-	data any
-}
-
-// recent keeps what was read a moment ago, so that many who look at the same cost
-// one look at the database.
-type recent struct {
-	mu   sync.Mutex
-	kept map[string]reading
-}
-
-// get returns what is kept under a name if it is younger than life, else what read
-// returns.
-func (c *recent) get(name string, now time.Time, life time.Duration, read func() (any, error)) (any, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if k, ok := c.kept[name]; ok && now.Sub(k.at) < life && !k.at.After(now) {
-		return k.data, nil
-	}
-	data, err := read()
-	if err != nil {
-		return nil, err
-	}
-	for old, k := range c.kept { // accounts come and go
-		if now.Sub(k.at) > time.Minute {
-			delete(c.kept, old)
-		}
-	}
-	c.kept[name] = reading{now, data}
-	return data, nil
 }

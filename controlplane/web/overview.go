@@ -90,7 +90,7 @@ func (s *site) overview(ctx context.Context, v viewer) (any, error) {
 	if v.Operator {
 		name = "overview"
 	}
-	return s.recent.get(name, s.Now(), s.Every/2, func() (any, error) { return s.readOverview(ctx, v) })
+	return s.recent.get(ctx, name, s.Now(), s.Every/2, func(ctx context.Context) (any, error) { return s.readOverview(ctx, v) })
 }
 
 // readOverview reads it from the database.

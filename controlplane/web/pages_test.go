@@ -16,6 +16,7 @@ import (
 	"sluice.dev/sluice/controlplane/webhooks"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // A rollback is shown before it is done, and done only to what was shown.
@@ -239,23 +240,69 @@ func TestWhoMayOpenLiveParts(t *testing.T) {
 	}
 }
 
+// However many pages of an account hang, those of others are shown.
+func TestPagesOfAnAccountHaveAShareOfTheDatabase(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	c := b.db.Config()
+	c.MaxConns = 20
+	pool, err := pgxpool.NewWithConfig(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	b.DB = pool
+	b.serve()
+	greedy, other := b.person(t, "", "g@example.com", accounts.Owner), b.person(t, "", "o@example.com", accounts.Owner)
+	other.get(Root) // has a secret for forms from here on
+	greedy.get(Root)
+	tx, err := b.db.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(t.Context()) }()
+	if _, err := tx.Exec(t.Context(), `LOCK TABLE api_keys`); err != nil {
+		t.Fatal(err)
+	}
+	codes := make(chan int, 40)
+	for range cap(codes) {
+		go func() { codes <- greedy.get(Root + "/keys").Code }()
+	}
+	for range cap(codes) - 5*pagesEach { // those who have no place, and none to wait
+		if code := <-codes; code != 429 {
+			t.Errorf("%d", code)
+		}
+	}
+	if got := other.get(Root + "/usage"); got.Code != 200 {
+		t.Errorf("%d %s", got.Code, got.body)
+	}
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for range 5 * pagesEach {
+		if code := <-codes; code != 200 {
+			t.Errorf("%d", code)
+		}
+	}
+}
+
 func TestLivePartsAreBounded(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.Streams = 5
+	b.Streams = 20
 	b.Every = time.Hour // the first event only
 	done := make(chan struct{})
 	b.Done = done
 	b.serve()
 	server := httptest.NewServer(b.handler)
 	t.Cleanup(server.Close)
-	one, two := b.operator(t), b.operator(t)
-	for _, c := range []struct {
+	one, two, stranger := b.operator(t), b.operator(t), b.person(t, "", "o@example.com", accounts.Owner)
+	for i, c := range []struct {
 		who  *visitor
 		want int
-	}{{one, 200}, {one, 200}, {one, 200}, {one, 200}, {one, 429}, {two, 200}, {two, 429}} {
-		if res, _ := c.who.stream(t, server, "edges"); res.StatusCode != c.want {
-			t.Fatalf("%d, want %d", res.StatusCode, c.want)
+	}{{one, 200}, {one, 200}, {one, 200}, {one, 200}, {one, 429}, {two, 200}, {two, 429}, {stranger, 200}} {
+		if res, _ := c.who.stream(t, server, "overview"); res.StatusCode != c.want {
+			t.Fatalf("%d: %d, want %d", i, res.StatusCode, c.want)
 		}
 	}
 	close(done) // or Close would wait for them

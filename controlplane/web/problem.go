@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"strconv"
 	"strings"
 
 	"sluice.dev/sluice/controlplane"
@@ -76,6 +77,9 @@ func (s *site) page(h respond.HandlerFunc) http.HandlerFunc {
 			return
 		}
 		status, p := problemOf(r, err)
+		if e, ok := errors.AsType[*controlplane.Error](err); ok && e.RetryAfter > 0 {
+			w.Header().Set("Retry-After", strconv.Itoa(e.RetryAfter))
+		}
 		if status >= http.StatusInternalServerError {
 			s.Log.ErrorContext(r.Context(), "dashboard failed", "path", r.URL.Path, "request_id", p.RequestID, "cause", err)
 		}

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -182,14 +183,14 @@ func TestFormats(t *testing.T) {
 // What is read for one is read for all who look within the moment.
 func TestRecent(t *testing.T) {
 	t.Parallel()
-	c, reads := recent{kept: map[string]reading{}}, 0
-	read := func() (any, error) { reads++; return reads, nil }
+	c, reads := newRecent(), 0
+	read := func(context.Context) (any, error) { reads++; return reads, nil }
 	for _, at := range []time.Duration{0, 400 * time.Millisecond, time.Second, time.Hour} {
-		if _, err := c.get("x", noon.Add(at), time.Second, read); err != nil {
+		if _, err := c.get(t.Context(), "x", noon.Add(at), time.Second, read); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := c.get("y", noon.Add(2*time.Hour), time.Second, read); reads != 4 || err != nil || len(c.kept) != 1 {
+	if _, err := c.get(t.Context(), "y", noon.Add(2*time.Hour), time.Second, read); reads != 4 || err != nil || len(c.kept) != 1 {
 		t.Fatal(reads, err, c.kept)
 	}
 }

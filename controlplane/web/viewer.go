@@ -60,6 +60,11 @@ func (s *site) seen(sec section, h handler) func(http.ResponseWriter, *http.Requ
 		case !sec.visible(v):
 			return controlplane.Errorf(decision.ScopeMissing, "You may not see this page.")
 		}
+		leave, err := s.pages.Enter(r.Context(), v.Account.ID)
+		if err != nil {
+			return &controlplane.Error{Code: decision.RateLimited, Message: "Too many pages of your account are being read.", RetryAfter: 1, Cause: err}
+		}
+		defer leave()
 		// What is changed is noted under the session, as with the API.
 		caller := identity.Caller{Account: v.Account.ID, Key: v.Session, Plan: v.Account.Plan, Scopes: v.Scopes}
 		*r = *r.WithContext(identity.With(r.Context(), caller)) // in place: what a form says is known to page, too

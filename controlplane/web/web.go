@@ -24,6 +24,15 @@ import (
 	"sluice.dev/sluice/controlplane/schedules"
 	"sluice.dev/sluice/controlplane/sessions"
 	"sluice.dev/sluice/controlplane/webhooks"
+	"sluice.dev/sluice/platform/fairshare"
+)
+
+// pagesAtOnce is how many pages may be read at once, as each holds a connection to
+// the database, of which a process has 20, and pagesEach how many of them by one
+// account: what it asks for beyond waits.
+const (
+	pagesAtOnce = 12
+	pagesEach   = 4
 )
 
 // Root is the path under which everything is served.
@@ -43,7 +52,8 @@ type Config struct {
 	Secure bool
 	// Every is how often live parts are read anew; 0: 2 s.
 	Every time.Duration
-	// Streams is how many live parts may be open at once; 0: 64.
+	// Streams is how many live parts may be open at once, a quarter of them for
+	// one account; 0: 64.
 	Streams int
 	// Done ends live parts when it is closed; nil: never.
 	Done <-chan struct{}
@@ -61,8 +71,10 @@ type site struct {
 	keys     keys.Store
 	fleet    fleet.Store
 	usage    metering.Store
-	open     *turnstile // of live parts
-	recent   *recent    // what live parts have read
+	open     *fairshare.Pool // live parts, by account
+	openEach *fairshare.Pool // the same, by session
+	pages    *fairshare.Pool // pages that are being read, by account
+	recent   *recent         // what live parts have read
 }
 
 // Routes returns a function that mounts the dashboard under Root, and leads there
@@ -82,15 +94,27 @@ func Routes(c Config) func(chi.Router) {
 	}
 	s := &site{
 		Config:   c,
-		guard:    browser.Guard{Secure: c.Secure, Path: Root, Name: "sluice-dashboard-", SameSite: http.SameSiteStrictMode, Sessions: c.Sessions},
+		guard:    guard(c),
 		accounts: accounts.Store{DB: c.DB},
 		keys:     keys.Store{DB: c.DB, Now: c.Now},
 		fleet:    fleet.Store{DB: c.DB},
 		usage:    metering.Store{DB: c.DB, Now: c.Now},
-		open:     &turnstile{most: c.Streams, each: streamsEach, held: map[string]int{}},
-		recent:   &recent{kept: map[string]reading{}},
+		open:     fairshare.New(fairshare.Config{Places: c.Streams}),
+		openEach: fairshare.New(fairshare.Config{Places: c.Streams, Share: streamsEach}),
+		pages:    fairshare.New(fairshare.Config{Places: pagesAtOnce, Share: pagesEach}),
+		recent:   newRecent(),
 	}
 	return s.mount
+}
+
+// guard keeps who is signed in. Over https the cookies are the host's own, which no
+// neighbour under the same domain can plant; that wants them for all of its paths.
+func guard(c Config) browser.Guard {
+	g := browser.Guard{Secure: c.Secure, Path: Root, Name: "sluice-dashboard-", SameSite: http.SameSiteStrictMode, Sessions: c.Sessions}
+	if c.Secure {
+		g.Path = "/"
+	}
+	return g
 }
 
 // mount adds the routes.

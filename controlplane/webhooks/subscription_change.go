@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/controlplane/audit"
 	"sluice.dev/sluice/controlplane/postgres"
 	"sluice.dev/sluice/controlplane/reseal"
 )
@@ -26,14 +27,18 @@ func (s *Service) Update(ctx context.Context, account, id string, in Update) (Su
 	}
 	var out Subscription
 	err := postgres.InTx(ctx, s.DB, func(tx pgx.Tx) error {
-		before, err := lockStatus(ctx, tx, account, id)
+		before, err := lock(ctx, tx, account, id)
 		if err != nil {
 			return err
 		}
 		if out, err = s.update(ctx, tx, id, in); err != nil {
 			return err
 		}
-		if before != Active && out.Status == Active {
+		err = audit.RecordTx(ctx, tx, audit.Change{Account: account, Action: "webhook.update", Target: id, Before: before, After: out})
+		if err != nil {
+			return err
+		}
+		if before.Status != Active && out.Status == Active {
 			_, err = s.startRecovery(ctx, tx, Recovery{SubscriptionID: id, kind: release})
 		}
 		return err
@@ -46,6 +51,12 @@ func (s *Service) Update(ctx context.Context, account, id string, in Update) (Su
 func lockStatus(ctx context.Context, tx pgx.Tx, account, id string) (st Status, err error) {
 	err = tx.QueryRow(ctx, `SELECT status FROM webhook_subscriptions WHERE id = $1 AND account_id = $2 FOR NO KEY UPDATE`, id, account).Scan(&st)
 	return st, err
+}
+
+// lock is lockStatus for whoever needs all of the subscription.
+func lock(ctx context.Context, tx pgx.Tx, account, id string) (Subscription, error) {
+	rows, _ := tx.Query(ctx, `SELECT `+subscriptionColumns+` FROM webhook_subscriptions WHERE id = $1 AND account_id = $2 FOR NO KEY UPDATE`, id, account)
+	return pgx.CollectExactlyOneRow(rows, scanSubscription)
 }
 
 // update leaves what in does not name. A subscription made active starts with
@@ -86,11 +97,17 @@ func (s *Service) Rotate(ctx context.Context, account, id, secret string, overla
 		return Subscription{}, err
 	}
 	now := s.Now()
-	rows, _ := s.DB.Query(ctx, `
-		UPDATE webhook_subscriptions SET old_secret = secret, old_secret_until = $4, secret = $3, updated_at = $5
-		WHERE id = $1 AND account_id = $2 RETURNING `+subscriptionColumns,
-		id, account, s.Box.Seal([]byte(secret), id), now.Add(overlap), now)
-	out, err := pgx.CollectExactlyOneRow(rows, scanSubscription)
+	var out Subscription
+	err := postgres.InTx(ctx, s.DB, func(tx pgx.Tx) (err error) {
+		rows, _ := tx.Query(ctx, `
+			UPDATE webhook_subscriptions SET old_secret = secret, old_secret_until = $4, secret = $3, updated_at = $5
+			WHERE id = $1 AND account_id = $2 RETURNING `+subscriptionColumns,
+			id, account, s.Box.Seal([]byte(secret), id), now.Add(overlap), now)
+		if out, err = pgx.CollectExactlyOneRow(rows, scanSubscription); err != nil {
+			return err
+		}
+		return audit.RecordTx(ctx, tx, audit.Change{Account: account, Action: "webhook.rotate", Target: id, After: map[string]any{"overlap_seconds": int(overlap / time.Second)}})
+	})
 	out.Secret = secret
 	return out, postgres.NotFound(err, "rotate secret")
 }

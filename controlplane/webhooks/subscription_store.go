@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/controlplane/audit"
 	"sluice.dev/sluice/controlplane/outbound"
 	"sluice.dev/sluice/controlplane/postgres"
 	"sluice.dev/sluice/filters/decision"
@@ -39,8 +40,10 @@ func (s *Service) Create(ctx context.Context, account string, in Create) (Subscr
 			id, account, in.URL, in.Events, in.Description, s.Box.Seal([]byte(in.Secret), id), orNull(in.RetrySchedule),
 			concurrency, in.RatePerSecond, in.Ordered, now)
 		var err error
-		out, err = pgx.CollectExactlyOneRow(rows, scanSubscription)
-		return err
+		if out, err = pgx.CollectExactlyOneRow(rows, scanSubscription); err != nil {
+			return err
+		}
+		return audit.RecordTx(ctx, tx, audit.Change{Account: account, Action: "webhook.create", Target: id, After: out})
 	})
 	out.Secret = in.Secret
 	return out, storeError(err, "store subscription")
@@ -102,10 +105,14 @@ func (s *Service) List(ctx context.Context, account string, limit, offset int) (
 // Delete removes a subscription, or fails with not_found. Jobs that are queued
 // for it find nothing to do; its log goes with the events that are in it.
 func (s *Service) Delete(ctx context.Context, account, id string) error {
-	tag, err := s.DB.Exec(ctx, `DELETE FROM webhook_subscriptions WHERE id = $1 AND account_id = $2`, id, account)
-	if err == nil && tag.RowsAffected() == 0 {
-		err = pgx.ErrNoRows
-	}
+	err := postgres.InTx(ctx, s.DB, func(tx pgx.Tx) error {
+		rows, _ := tx.Query(ctx, `DELETE FROM webhook_subscriptions WHERE id = $1 AND account_id = $2 RETURNING `+subscriptionColumns, id, account)
+		before, err := pgx.CollectExactlyOneRow(rows, scanSubscription)
+		if err != nil {
+			return err
+		}
+		return audit.RecordTx(ctx, tx, audit.Change{Account: account, Action: "webhook.delete", Target: id, Before: before})
+	})
 	return postgres.NotFound(err, "delete subscription")
 }
 

@@ -6,6 +6,7 @@ package policy
 
 import (
 	"slices"
+	"strings"
 
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/filters/keytable"
@@ -86,7 +87,7 @@ type Issuer struct {
 	Own          bool
 	ScopeClaim   string  // where a token's scopes stand
 	Account      uint64  // the account of all its callers; 0: AccountClaim names it
-	AccountClaim string  // empty: Account counts
+	AccountClaim string  // of Claim; empty: Account counts
 	Grants       []Grant // what values of ScopeClaim grant; none: values are names of scopes
 }
 
@@ -94,6 +95,22 @@ type Issuer struct {
 type Grant struct {
 	Value  string
 	Scopes keytable.Scopes
+}
+
+// Claim makes an AccountClaim: the name of the claim, and the ids of the accounts
+// that it may name; none: any. An edge of before they could be named looks for a
+// claim called by all of it, finds none, and refuses the token.
+func Claim(name string, accounts []string) string {
+	return strings.Join(append([]string{name}, accounts...), " ")
+}
+
+// AccountIn returns the claim that names an account, and whether an issuer may name
+// the account with this id there.
+func (is *Issuer) AccountIn() (claim string, may func(id string) bool) {
+	claim, list, restricted := strings.Cut(is.AccountClaim, " ")
+	return claim, func(id string) bool {
+		return !restricted || slices.Contains(strings.Split(list, " "), id)
+	}
 }
 
 // Issuer returns the issuer with the given name; ok is false when its tokens

@@ -96,8 +96,10 @@ func current(is *policy.Issuer, c jwt.Claims, now int64) decision.Decision {
 func bearer(p *policy.Policy, is *policy.Issuer, t jwt.Token) (Bearer, decision.Decision) {
 	b := Bearer{Own: is.Own, Account: is.Account, Expires: t.Claims.Expires}
 	if is.AccountClaim != "" {
+		claim, may := is.AccountIn()
+		id := t.Claims.Text(claim)
 		var ok bool
-		if b.Account, ok = keytable.ParseID(keytable.AccountPrefix, t.Claims.Text(is.AccountClaim)); !ok {
+		if b.Account, ok = keytable.ParseID(keytable.AccountPrefix, id); !ok || !may(id) {
 			return b, invalid
 		}
 	}

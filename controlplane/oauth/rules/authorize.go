@@ -5,7 +5,7 @@ const maxState = 2048
 
 // Client is what the rules need to know of an application.
 type Client struct {
-	Public       bool // it has no secret
+	PKCE         bool // it must use it
 	RedirectURIs []string
 	Scopes       []string // the most that it may ask for
 }
@@ -38,7 +38,8 @@ func Redirect(f Form, c Client) (address string, named bool, bad *Error) {
 }
 
 // Authorize reads an authorization request whose redirect address is good. Its
-// errors go there. Without a scope, all of the client's are asked for.
+// errors go there. Without a scope, all of the client's are asked for. It costs time
+// linear in the form, which holds at most MaxForm bytes, and its errors quote nothing.
 func Authorize(f Form, c Client) (Request, *Error) {
 	q := Request{State: f.Get("state"), Challenge: f.Get("code_challenge")}
 	q.Redirect, q.Named, _ = Redirect(f, c)
@@ -57,7 +58,7 @@ func Authorize(f Form, c Client) (Request, *Error) {
 	case f.Get("request") != "" || f.Get("request_uri") != "":
 		return q, refuse(InvalidRequest, "Request objects are not supported.")
 	}
-	if bad := checkChallenge(q.Challenge, f.Get("code_challenge_method"), c.Public); bad != nil {
+	if bad := checkChallenge(q.Challenge, f.Get("code_challenge_method"), c.PKCE); bad != nil {
 		return q, bad
 	}
 	var bad *Error
@@ -66,9 +67,9 @@ func Authorize(f Form, c Client) (Request, *Error) {
 }
 
 // checkChallenge refuses the method plain, which is also what no method means.
-func checkChallenge(challenge, method string, public bool) *Error {
+func checkChallenge(challenge, method string, required bool) *Error {
 	switch {
-	case challenge == "" && public:
+	case challenge == "" && required:
 		return refuse(InvalidRequest, "code_challenge is missing: this application must use PKCE.")
 	case challenge == "" && method != "":
 		return refuse(InvalidRequest, "code_challenge is missing.")

@@ -1,0 +1,1 @@
+ALTER TABLE oauth_apps DROP COLUMN without_pkce;
