@@ -12,8 +12,9 @@ import (
 
 // Trigger makes an execution at once, whatever the timing and whatever else is
 // running, and leaves the next run alone. It returns the execution's id. A key
-// that is not empty makes the call repeatable. It fails with not_found, and
-// with conflict for a completed schedule.
+// that is not empty makes the call repeatable. It fails with not_found, with
+// conflict for a completed schedule, and with rate_limit_exceeded when as many
+// triggered runs as may be are pending.
 func (s *Service) Trigger(ctx context.Context, account, id, key string) (string, error) {
 	now := s.now()
 	e := execution{id: newID(executionPrefix, now), schedule: id, status: Executing, note: "triggered by hand", executedAt: now}
@@ -36,10 +37,46 @@ func (s *Service) Trigger(ctx context.Context, account, id, key string) (string,
 		if !inserted[e.id] {
 			return tx.QueryRow(ctx, `SELECT id FROM schedule_executions WHERE schedule_id = $1 AND idempotency_key = $2`, id, key).Scan(&e.id)
 		}
-		return s.enqueue(ctx, tx, []string{e.id})
+		priority, err := s.admit(ctx, tx, account, e)
+		if err != nil {
+			return err
+		}
+		return s.enqueue(ctx, tx, []started{{e.id, account, priority}})
 	})
 	if err != nil {
 		return "", fmt.Errorf("trigger schedule: %w", postgres.Unreachable(err))
 	}
 	return e.id, nil
+}
+
+// triggerRetry is after how many seconds whoever has too much pending may try again.
+const triggerRetry = 5
+
+// admit counts a triggered run among those of its account, and returns the priority
+// of its job. It looks at no more rows than may be pending, and waits for nobody.
+func (s *Service) admit(ctx context.Context, tx pgx.Tx, account string, e execution) (int, error) {
+	_, err := tx.Exec(ctx, `DELETE FROM schedule_triggers WHERE execution_id IN (
+		SELECT t.execution_id FROM schedule_triggers t JOIN schedule_executions x ON x.id = t.execution_id
+		WHERE t.account_id = $1 AND x.status <> 'executing' FOR UPDATE OF t SKIP LOCKED)`, account)
+	if err != nil {
+		return 0, fmt.Errorf("drop triggers that have ended: %w", err)
+	}
+	var all, same int
+	err = tx.QueryRow(ctx, `SELECT count(*), count(*) FILTER (WHERE schedule_id = $2) FROM schedule_triggers WHERE account_id = $1`,
+		account, e.schedule).Scan(&all, &same)
+	if err != nil {
+		return 0, fmt.Errorf("count triggers: %w", err)
+	}
+	if all >= s.MaxTriggered || same >= max(1, s.MaxTriggered/5) {
+		return 0, &controlplane.Error{Code: decision.RateLimited, RetryAfter: triggerRetry,
+			Message: fmt.Sprintf("Too many triggered runs have not ended: at most %d of a schedule and %d of an account may be pending.", max(1, s.MaxTriggered/5), s.MaxTriggered)}
+	}
+	_, err = tx.Exec(ctx, `INSERT INTO schedule_triggers (execution_id, schedule_id, account_id) VALUES ($1, $2, $3)`, e.id, e.schedule, account)
+	if err != nil {
+		return 0, fmt.Errorf("count a trigger: %w", err)
+	}
+	if all >= firstRuns {
+		return Second, nil
+	}
+	return First, nil
 }
