@@ -46,9 +46,9 @@ func newShare(places int) *share {
 
 // enter takes a place for a job of account; leave gives it back. Without a place
 // it returns how long the job is to be put off. Jobs whose account is not known,
-// which releases of before have made, are not counted.
+// which releases of before have made, are not counted. A nil share divides nothing.
 func (s *share) enter(ctx context.Context, account string) (leave func(), wait time.Duration) {
-	if account == "" {
+	if s == nil || account == "" {
 		return func() {}, 0
 	}
 	give, ok := s.pool.TryEnter(account)
