@@ -3,7 +3,7 @@
 // alone, then beside a tenant that asks for a hundred times as much, with receivers
 // that never answer. It prints a table.
 //
-//	go run ./bench/fairness [-for 2m] [-rate 2] [-times 100]
+//	go run ./bench/fairness [-for 2m] [-rate 2] [-times 100] [-without sign-in]
 //
 // Everything runs on this machine: `sluice up` with its PostgreSQL, Envoy, worker and
 // product, and both tenants.
@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 
 	"sluice.dev/sluice/bench/hostile"
@@ -23,6 +24,7 @@ import (
 type options struct {
 	length      time.Duration
 	rate, times int
+	without     string
 }
 
 func main() {
@@ -30,6 +32,7 @@ func main() {
 	flag.DurationVar(&o.length, "for", 2*time.Minute, "length of each phase")
 	flag.IntVar(&o.rate, "rate", 2, "of the neighbour: each a second")
 	flag.IntVar(&o.times, "times", 100, "how many times as much the other tenant asks for")
+	flag.StringVar(&o.without, "without", "", "attacks to leave out, by their names in the table, joined by commas")
 	flag.Parse()
 	if err := run(context.Background(), o); err != nil {
 		fmt.Fprintln(os.Stderr, "bench/fairness:", err)
@@ -62,7 +65,7 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	t := &hostile.Tenant{Gateway: b.Dev["SLUICE_GATEWAY_URL"], Key: key, Silent: silent.URL, Rate: o.rate * o.times, Most: 512,
+	t := &hostile.Tenant{Gateway: b.Dev["SLUICE_GATEWAY_URL"], Key: key, Silent: silent.URL, Rate: o.rate * o.times, Most: 512, Without: strings.Split(o.without, ","),
 		Client: hostile.From("127.0.0.2", http.DefaultTransport.(*http.Transport))}
 	if err := t.Prepare(ctx, 50, o.times); err != nil {
 		return fmt.Errorf("prepare the hostile tenant: %w", err)

@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -23,8 +24,9 @@ type Tenant struct {
 	Key              string // of its account
 	Silent           string // URL of a receiver that never answers
 	Client           *http.Client
-	Rate             int // attempts a second of each attack
-	Most             int // attempts of each attack under way at once; 0: 128
+	Rate             int      // attempts a second of each attack
+	Most             int      // attempts of each attack under way at once; 0: 128
+	Without          []string // names of attacks that it leaves out
 
 	schedules, subscriptions []string // ids, by Prepare
 
@@ -113,6 +115,9 @@ func (t *Tenant) Run(ctx context.Context) map[string]Count {
 	}
 	var group sync.WaitGroup
 	for _, a := range t.attacks() {
+		if slices.Contains(t.Without, a.name) {
+			continue
+		}
 		group.Go(func() { t.repeat(ctx, a, most) })
 	}
 	group.Wait()
