@@ -20,6 +20,8 @@ func (s *Service) Trigger(ctx context.Context, account, id, key string) (string,
 	e := execution{id: newID(executionPrefix, now), schedule: id, status: Executing, note: "triggered by hand", executedAt: now}
 	if key != "" {
 		e.key = &key
+	} else if _, err := s.pending(ctx, s.DB, account, id); err != nil {
+		return "", err // at the cost of one look
 	}
 	err := postgres.InTx(ctx, s.DB, func(tx pgx.Tx) error {
 		var status string
@@ -61,15 +63,9 @@ func (s *Service) admit(ctx context.Context, tx pgx.Tx, account string, e execut
 	if err != nil {
 		return 0, fmt.Errorf("drop triggers that have ended: %w", err)
 	}
-	var all, same int
-	err = tx.QueryRow(ctx, `SELECT count(*), count(*) FILTER (WHERE schedule_id = $2) FROM schedule_triggers WHERE account_id = $1`,
-		account, e.schedule).Scan(&all, &same)
+	all, err := s.pending(ctx, tx, account, e.schedule)
 	if err != nil {
-		return 0, fmt.Errorf("count triggers: %w", err)
-	}
-	if all >= s.MaxTriggered || same >= max(1, s.MaxTriggered/5) {
-		return 0, &controlplane.Error{Code: decision.RateLimited, RetryAfter: triggerRetry,
-			Message: fmt.Sprintf("Too many triggered runs have not ended: at most %d of a schedule and %d of an account may be pending.", max(1, s.MaxTriggered/5), s.MaxTriggered)}
+		return 0, err
 	}
 	_, err = tx.Exec(ctx, `INSERT INTO schedule_triggers (execution_id, schedule_id, account_id) VALUES ($1, $2, $3)`, e.id, e.schedule, account)
 	if err != nil {
@@ -79,4 +75,21 @@ func (s *Service) admit(ctx context.Context, tx pgx.Tx, account string, e execut
 		return Second, nil
 	}
 	return First, nil
+}
+
+// pending counts the triggered runs of an account that have not ended. It fails with
+// rate_limit_exceeded when the account, or the schedule, may have no more.
+func (s *Service) pending(ctx context.Context, db postgres.DB, account, schedule string) (all int, err error) {
+	var same int
+	err = db.QueryRow(ctx, `SELECT count(*), count(*) FILTER (WHERE t.schedule_id = $2) FROM schedule_triggers t
+		JOIN schedule_executions x ON x.id = t.execution_id AND x.status = 'executing' WHERE t.account_id = $1`, account, schedule).Scan(&all, &same)
+	if err != nil {
+		return 0, fmt.Errorf("count triggers: %w", postgres.Unreachable(err))
+	}
+	each := max(1, s.MaxTriggered/5)
+	if all >= s.MaxTriggered || same >= each {
+		return 0, &controlplane.Error{Code: decision.RateLimited, RetryAfter: triggerRetry,
+			Message: fmt.Sprintf("Too many triggered runs have not ended: at most %d of a schedule and %d of an account may be pending.", each, s.MaxTriggered)}
+	}
+	return all, nil
 }
