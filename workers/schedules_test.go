@@ -92,6 +92,8 @@ func (waitingStore) Begin(context.Context, string) (*schedules.Attempt, time.Tim
 	return nil, time.Now().Add(time.Hour), nil
 }
 
+func (waitingStore) Postpone(context.Context, int64, string, time.Time) error { return nil }
+
 // endedStore has an execution that has ended.
 type endedStore struct{ run.Store }
 

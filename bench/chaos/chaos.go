@@ -32,7 +32,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	c := config{out: os.Stdout, disk: os.Geteuid() == 0}
+	c := config{out: os.Stdout, disk: os.Geteuid() == 0, siege: 20 * time.Second}
 	flag.Uint64Var(&c.seed, "seed", uint64(time.Now().UnixNano())%1_000_000, "of the faults and of what clients do")
 	flag.DurationVar(&c.length, "for", 10*time.Minute, "how long things go wrong")
 	flag.StringVar(&c.keep, "keep", "", "folder for data and logs, made and kept; empty: a temporary one, kept if a promise is broken")
@@ -50,10 +50,11 @@ type config struct {
 	seed   uint64
 	length time.Duration
 	keep   string
-	only   plan.Kind    // empty: every kind
-	disk   bool         // an edge's disk can be filled
-	slow   bool         // fewer requests
-	faults []plan.Fault // nil: those of the seed
+	only   plan.Kind     // empty: every kind
+	disk   bool          // an edge's disk can be filled
+	slow   bool          // fewer requests
+	faults []plan.Fault  // nil: those of the seed
+	siege  time.Duration // how long a hostile tenant attacks when all is well again
 	out    io.Writer
 }
 
@@ -166,7 +167,13 @@ func (c config) judge(ctx context.Context, f *fleet.Fleet, r *actors.Receiver) (
 	if err != nil {
 		return nil, err
 	}
-	return audit.Audit(seen, stored), failures
+	verdict := audit.Audit(seen, stored)
+	fmt.Fprintln(c.out, "a hostile tenant for", c.siege)
+	siege, err := w.Siege(ctx, c.siege, b.lateness)
+	if err != nil {
+		return verdict, errors.Join(failures, fmt.Errorf("a hostile tenant: %w", err))
+	}
+	return append(verdict, audit.Fair(siege, c.slow)), failures
 }
 
 // storm breaks what is planned, when it is planned.

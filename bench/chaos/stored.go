@@ -122,3 +122,34 @@ func (b books) usage(ctx context.Context) (n int64, err error) {
 	})
 	return n, err
 }
+
+// lateness is what actors.Lateness asks for. Only runs that are due once count: what
+// is due once a minute has none within a short time.
+func (b books) lateness(ctx context.Context, account string, since time.Time) (due map[string]time.Time, webhooks []time.Duration, err error) {
+	due = map[string]time.Time{}
+	err = b.with(ctx, func(db *pgx.Conn) error {
+		var id string
+		var at time.Time
+		rows, err := db.Query(ctx, `SELECT e.id, e.scheduled_for FROM schedule_executions e JOIN schedules s ON s.id = e.schedule_id
+			WHERE s.account_id = $1 AND s.definition->'schedule'->>'type' = 'one_time' AND e.scheduled_for >= $2`, account, since)
+		if err != nil {
+			return err
+		}
+		if _, err := pgx.ForEachRow(rows, []any{&id, &at}, func() error { due[id] = at; return nil }); err != nil {
+			return err
+		}
+		var late float64
+		rows, err = db.Query(ctx, `SELECT extract(epoch FROM a.started_at - d.created_at)::float8 FROM webhook_deliveries d
+			JOIN webhook_attempts a ON a.delivery_id = d.id AND a.number = 1 JOIN webhook_subscriptions s ON s.id = d.subscription_id
+			WHERE s.account_id = $1 AND d.created_at >= $2`, account, since)
+		if err != nil {
+			return err
+		}
+		_, err = pgx.ForEachRow(rows, []any{&late}, func() error {
+			webhooks = append(webhooks, time.Duration(late*float64(time.Second)))
+			return nil
+		})
+		return err
+	})
+	return due, webhooks, err
+}

@@ -142,7 +142,8 @@ func (e environment) api(pool *pgxpool.Pool, edges *xds.Server, versions *config
 	if err != nil {
 		return api.Config{}, err
 	}
-	s, err := e.services(pool, idempotency.DB{Pool: pool}, metrics, tracer)
+	shared := postgres.Share(pool, identity.Account)
+	s, err := e.services(pool, idempotency.DB{Pool: shared}, metrics, tracer)
 	if err != nil {
 		return api.Config{}, err
 	}
@@ -172,10 +173,10 @@ func (e environment) api(pool *pgxpool.Pool, edges *xds.Server, versions *config
 	if err != nil {
 		return api.Config{}, err
 	}
-	apps := e.oauth(idempotency.DB{Pool: pool}, people)
+	apps := e.oauth(idempotency.DB{Pool: shared}, people)
 	documents := config.Admin{Store: config.Store{DB: pool, Memory: versions}, Check: edges.Check, Checker: edges.Checker(), Respond: adapter}
 	return api.Config{
-		DB:           pool,
+		DB:           shared,
 		Respond:      adapter,
 		Identity:     verifier,
 		Sessions:     people,

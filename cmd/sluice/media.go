@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+	"sluice.dev/sluice/controlplane/identity"
+	"sluice.dev/sluice/controlplane/postgres"
 	"sluice.dev/sluice/controlplane/respond"
 	"sluice.dev/sluice/controlplane/telemetry"
 	"sluice.dev/sluice/deploy/local/programs"
@@ -57,7 +59,7 @@ func (e environment) media(ctx context.Context, pool *pgxpool.Pool, s services) 
 		return media.Config{}, err
 	}
 	c := media.Config{
-		DB: pool, Events: s.webhooks, Identity: verifier, Respond: respond.Adapter{DocsBase: e.publicURL()},
+		DB: postgres.Share(pool, identity.Account), Events: s.webhooks, Identity: verifier, Respond: respond.Adapter{DocsBase: e.publicURL()},
 		Allow: allow, Box: s.box, AnswerSecret: s.answers, FormerAnswerSecrets: s.former,
 	}
 	tool, err := e.program(ctx, programs.FFmpeg)

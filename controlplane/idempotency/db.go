@@ -6,6 +6,14 @@
 // that, whatever serves the request works on a [DB], which joins the
 // transaction in the context. So a crash leaves both or neither, and a request
 // that was cut off may simply be sent again.
+//
+// No transaction is held while somebody else's answer is waited for. Before a
+// request calls out ([postgres.Apart], as the guarded client does by itself), what
+// it has done so far is committed with a claim, which keeps repetitions away;
+// afterwards it goes on in a new transaction, which takes the claim's place. So
+// what a request writes after its last call still commits with its answer. A claim
+// that a crash left lapses, and then a repetition runs: calls to others, and what
+// was written before them, are done at least once.
 package idempotency
 
 import (
@@ -21,13 +29,13 @@ import (
 // what would be a transaction is a savepoint. Else it is Pool.
 type DB struct{ Pool postgres.DB }
 
-// contextKey is under what a context has the request's transaction.
+// contextKey is under what a context has the *running request.
 type contextKey struct{}
 
 // now is the request's transaction, or the pool.
 func (d DB) now(ctx context.Context) postgres.DB {
-	if tx, ok := ctx.Value(contextKey{}).(pgx.Tx); ok {
-		return tx
+	if q, ok := ctx.Value(contextKey{}).(*running); ok && q.tx != nil {
+		return q.tx
 	}
 	return d.Pool
 }
@@ -36,7 +44,40 @@ func (d DB) now(ctx context.Context) postgres.DB {
 // reached is service_unavailable, as from every other call of a store.
 func (d DB) Begin(ctx context.Context) (pgx.Tx, error) {
 	tx, err := d.now(ctx).Begin(ctx)
-	return tx, postgres.Unreachable(err)
+	if err != nil {
+		return tx, postgres.Unreachable(err)
+	}
+	if q, ok := ctx.Value(contextKey{}).(*running); ok && q.tx != nil {
+		q.savepoints++
+		return &savepoint{Tx: tx, of: q}, nil
+	}
+	return tx, nil
+}
+
+// savepoint is a transaction within that of a request, which sees that it ends.
+type savepoint struct {
+	pgx.Tx
+	of    *running
+	ended bool
+}
+
+// Commit ends the savepoint and keeps what was done.
+func (s *savepoint) Commit(ctx context.Context) error {
+	s.end()
+	return s.Tx.Commit(ctx)
+}
+
+// Rollback ends the savepoint and undoes what was done, unless it has ended.
+func (s *savepoint) Rollback(ctx context.Context) error {
+	s.end()
+	return s.Tx.Rollback(ctx)
+}
+
+func (s *savepoint) end() {
+	if !s.ended {
+		s.ended = true
+		s.of.savepoints--
+	}
 }
 
 // Exec runs a statement.

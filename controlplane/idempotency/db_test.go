@@ -25,7 +25,7 @@ func TestDBJoinsTheTransactionInTheContext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	within := context.WithValue(t.Context(), contextKey{}, tx)
+	within := context.WithValue(t.Context(), contextKey{}, &running{tx: tx})
 	if err := insert(within, b.db, "a"); err != nil {
 		t.Fatal(err)
 	}

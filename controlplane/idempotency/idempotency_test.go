@@ -39,7 +39,7 @@ func setup(t *testing.T) *bundle {
 		t.Fatal(err)
 	}
 	b.db = DB{b.pool}
-	b.m = New(Config{DB: b.pool, Now: func() time.Time { return b.now }, Secret: [32]byte{1}, Concurrent: 4,
+	b.m = New(Config{DB: b.pool, Now: func() time.Time { return b.now }, Secret: [32]byte{1}, Concurrent: 8,
 		Respond: respond.Adapter{Log: slog.New(slog.NewTextHandler(io.Discard, nil))}})
 	return b
 }
@@ -196,7 +196,7 @@ func TestACrashInBetweenLeavesNothing(t *testing.T) {
 	o := options{key: "k", body: "a", account: "A"}
 	w := b.call(t.Context(), func(w http.ResponseWriter, r *http.Request) {
 		b.add(w, r)
-		r.Context().Value(contextKey{}).(pgx.Tx).Conn().Close(r.Context())
+		r.Context().Value(contextKey{}).(*running).tx.Conn().Close(r.Context())
 	}, o)
 	if w.Code < 500 || b.effects(t) != 0 {
 		t.Fatalf("%d, %d effects", w.Code, b.effects(t))

@@ -19,6 +19,7 @@ import (
 	"sluice.dev/sluice/controlplane/postgres"
 	"sluice.dev/sluice/controlplane/respond"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/platform/fairshare"
 )
 
 // Names of headers.
@@ -30,9 +31,13 @@ const (
 // Life is for how long an answer is kept.
 const Life = 24 * time.Hour
 
-// DefaultConcurrent is how many requests with a key run at once, in one process,
-// when Config names no number.
-const DefaultConcurrent = 8
+// How requests with a key are bounded in one process, where Config names no number.
+const (
+	// DefaultConcurrent is how many run at once.
+	DefaultConcurrent = 8
+	// maxWaiting is how many of one account may wait for a place, each with its body.
+	maxWaiting = 128
+)
 
 // Config says how answers are kept.
 type Config struct {
@@ -45,7 +50,8 @@ type Config struct {
 	// then.
 	Former [][32]byte
 	// Concurrent bounds how many run at once, each on a connection of its own; the
-	// pool should be larger. 0: DefaultConcurrent.
+	// pool should be larger. 0: DefaultConcurrent. One account has at most a quarter
+	// of them. Requests that wait for others' answers do not count.
 	Concurrent int
 	// Now is the clock; nil: time.Now.
 	Now func() time.Time
@@ -55,7 +61,7 @@ type Config struct {
 // behind what identifies the caller; a request of nobody passes through.
 type Middleware struct {
 	Config
-	slots chan struct{}
+	places *fairshare.Pool
 }
 
 // New returns a Middleware, which may wrap any number of handlers.
@@ -66,13 +72,14 @@ func New(c Config) *Middleware {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	return &Middleware{c, make(chan struct{}, c.Concurrent)}
+	return &Middleware{c, fairshare.New(fairshare.Config{Places: c.Concurrent, Waiting: maxWaiting})}
 }
 
 // Wrap is the middleware. The first request with a key runs; meanwhile others
 // with the key get 409, afterwards its answer with ReplayedHeader. A request that
 // differs from the first gets 422. An answer that is no final one (5xx, 408, 409,
-// 425, 429) is not kept, and its effects are undone.
+// 425, 429) is not kept, and its effects are undone. An account with too many
+// requests under way gets 429; one that waits in vain for a place gets 503.
 func (m *Middleware) Wrap(next http.Handler) http.Handler {
 	return m.Respond.Handle(func(w http.ResponseWriter, r *http.Request) error {
 		caller, known := identity.From(r.Context())
@@ -83,12 +90,6 @@ func (m *Middleware) Wrap(next http.Handler) http.Handler {
 		q, err := read(w, r, caller)
 		if err != nil {
 			return err
-		}
-		select {
-		case m.slots <- struct{}{}:
-			defer func() { <-m.slots }()
-		case <-r.Context().Done():
-			return &controlplane.Error{Code: decision.Unavailable, RetryAfter: 1, Cause: r.Context().Err()}
 		}
 		err = m.run(w, r, next, q)
 		if errors.Is(err, errMismatch) {
@@ -101,6 +102,7 @@ func (m *Middleware) Wrap(next http.Handler) http.Handler {
 
 // request is what is remembered of a request.
 type request struct {
+	account string
 	key     string
 	scope   []byte // of account, route and key
 	content []byte // of everything that must be the same in a repetition
@@ -122,7 +124,7 @@ func read(w http.ResponseWriter, r *http.Request, caller identity.Caller) (reque
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	// Scopes are content: someone of the account who may do less must not be shown
 	// the answer to someone who may do more.
-	return request{key,
+	return request{caller.Account, key,
 		digest(caller.Account, r.Method, r.URL.Path, key),
 		digest(r.URL.RawQuery, r.Header.Get("Content-Type"), strings.Join(caller.Scopes, " "), string(body))}, nil
 }
@@ -157,15 +159,15 @@ func (m *Middleware) run(w http.ResponseWriter, r *http.Request, next http.Handl
 	if err != nil {
 		return err
 	}
-	tx, err := m.DB.Begin(ctx)
-	if err != nil {
-		return fmt.Errorf("begin: %w", postgres.Unreachable(err))
-	}
-	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }() // nothing after a commit
-	if err := lock(ctx, tx, q.scope); err != nil {
+	now := &running{m: m, request: q}
+	defer now.stop(ctx)
+	if err := now.start(ctx); err != nil {
 		return err
 	}
-	if stored, ok, err := m.load(ctx, tx, aead, q); err != nil || ok {
+	if err := now.claim(ctx); err != nil {
+		return err
+	}
+	if stored, ok, err := m.load(ctx, now.tx, aead, q); err != nil || ok {
 		if err != nil {
 			return err
 		}
@@ -174,11 +176,12 @@ func (m *Middleware) run(w http.ResponseWriter, r *http.Request, next http.Handl
 		return nil
 	}
 	rec := newRecorder()
-	next.ServeHTTP(rec, r.WithContext(context.WithValue(ctx, contextKey{}, tx)))
+	next.ServeHTTP(rec, r.WithContext(postgres.WithHolder(context.WithValue(ctx, contextKey{}, now), now)))
 	a := rec.done()
-	if err := m.settle(ctx, tx, aead, q, a); err != nil {
+	if err := now.settle(ctx, aead, a); err != nil {
 		return err
 	}
+	now.stop(ctx) // before the client, who may be slow
 	a.write(w)
 	return nil
 }
@@ -186,8 +189,11 @@ func (m *Middleware) run(w http.ResponseWriter, r *http.Request, next http.Handl
 // settle commits the handler's effects with its answer. An answer that is not
 // final, or comes after a statement that failed, is not kept; if it is not a
 // success either, what was done is undone.
-func (m *Middleware) settle(ctx context.Context, tx pgx.Tx, aead cipher.AEAD, q request, a answer) error {
-	failed := tx.Conn().PgConn().TxStatus() != 'T'
+func (q *running) settle(ctx context.Context, aead cipher.AEAD, a answer) error {
+	if q.err != nil {
+		return q.err
+	}
+	failed := q.tx.Conn().PgConn().TxStatus() != 'T'
 	if failed && a.Status < 400 {
 		return errors.New("the handler reports a success, yet its transaction has failed")
 	}
@@ -195,27 +201,19 @@ func (m *Middleware) settle(ctx context.Context, tx pgx.Tx, aead cipher.AEAD, q 
 		return nil
 	}
 	if len(a.Body) <= maxAnswer {
-		if err := m.keep(ctx, tx, aead, q, a); err != nil {
+		if err := q.m.keep(ctx, q.tx, aead, q.request, a); err != nil {
 			return err
 		}
 	}
-	if err := tx.Commit(ctx); err != nil {
+	if q.token != nil {
+		if err := q.unclaim(ctx); err != nil {
+			return err
+		}
+	}
+	if err := q.tx.Commit(ctx); err != nil {
 		return fmt.Errorf("commit: %w", postgres.Unreachable(err))
 	}
-	return nil
-}
-
-// lock makes sure that no other request with the same key runs, until tx ends
-// in whatever way.
-func lock(ctx context.Context, tx pgx.Tx, scope []byte) error {
-	var mine bool
-	err := tx.QueryRow(ctx, `SELECT pg_try_advisory_xact_lock($1)`, int64(binary.BigEndian.Uint64(scope))).Scan(&mine)
-	if err != nil {
-		return fmt.Errorf("lock: %w", postgres.Unreachable(err))
-	}
-	if !mine {
-		return &controlplane.Error{Code: decision.Conflict, RetryAfter: 1, Message: "A request with this Idempotency-Key is still running."}
-	}
+	q.tx, q.token = nil, nil
 	return nil
 }
 
@@ -268,8 +266,12 @@ func (m *Middleware) keep(ctx context.Context, tx pgx.Tx, aead cipher.AEAD, q re
 	return nil
 }
 
-// Purge drops answers older than Life and returns how many.
+// Purge drops answers older than Life and returns how many, and claims that have
+// lapsed.
 func Purge(ctx context.Context, db postgres.DB, now time.Time) (int, error) {
+	if _, err := db.Exec(ctx, `DELETE FROM idempotent_claims WHERE until < $1`, now); err != nil {
+		return 0, fmt.Errorf("purge claims: %w", postgres.Unreachable(err))
+	}
 	tag, err := db.Exec(ctx, `DELETE FROM idempotent_answers WHERE created_at < $1`, now.Add(-Life))
 	if err != nil {
 		return 0, fmt.Errorf("purge answers: %w", postgres.Unreachable(err))

@@ -20,6 +20,7 @@ import (
 	"syscall"
 	"time"
 
+	"sluice.dev/sluice/controlplane/postgres"
 	"sluice.dev/sluice/controlplane/telemetry/traces"
 )
 
@@ -122,8 +123,15 @@ func (r reach) control(_, address string, _ syscall.RawConn) error {
 }
 
 // Do makes the call. Every error is a *Failure; an answer with any status is
-// not an error.
-func (c *Client) Do(ctx context.Context, req Request) (Result, error) {
+// not an error. No connection to the database is held meanwhile (postgres.Apart).
+func (c *Client) Do(ctx context.Context, req Request) (result Result, err error) {
+	if held := postgres.Apart(ctx, func(ctx context.Context) { result, err = c.do(ctx, req) }); held != nil {
+		return Result{}, &Failure{Reason: ReasonConnection, Cause: held}
+	}
+	return result, err
+}
+
+func (c *Client) do(ctx context.Context, req Request) (Result, error) {
 	t, err := parseTarget(req.URL)
 	if err != nil {
 		return Result{}, &Failure{Reason: ReasonURL, Cause: err}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"sluice.dev/sluice/controlplane/postgres"
 	"sluice.dev/sluice/filters/decision"
 )
 
@@ -84,10 +85,14 @@ func (c *Client) lookup(ctx context.Context, host string) []netip.Addr {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{addr}
 	}
-	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
-	defer cancel()
-	addrs, err := c.resolver.LookupNetIP(ctx, "ip", host)
-	if err != nil {
+	var addrs []netip.Addr
+	var err error
+	held := postgres.Apart(ctx, func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
+		defer cancel()
+		addrs, err = c.resolver.LookupNetIP(ctx, "ip", host)
+	})
+	if held != nil || err != nil {
 		return nil
 	}
 	return addrs

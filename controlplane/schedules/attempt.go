@@ -123,7 +123,7 @@ func (s *Service) Retry(ctx context.Context, a Attempt, at time.Time, result *Re
 // behind, and an execution that was never picked up most likely has its job
 // there: a second one would only add to the load.
 func (s *Service) TakeOver(ctx context.Context) (int, error) {
-	var taken []string
+	var taken []started
 	err := pgx.BeginFunc(ctx, s.DB, func(tx pgx.Tx) error {
 		now := s.now()
 		rows, err := tx.Query(ctx, `
@@ -133,11 +133,11 @@ func (s *Service) TakeOver(ctx context.Context) (int, error) {
 				SELECT id FROM schedule_executions WHERE status = 'executing' AND lease_until < $1 AND (running OR NOT EXISTS (
 					SELECT FROM river_job WHERE state = 'available' AND queue = $5 AND scheduled_at < now() - interval '1 second'))
 				LIMIT $4 FOR UPDATE SKIP LOCKED)
-			RETURNING id`, now, now.Add(pickup), logLine(now, "the worker was lost; the execution goes to another one"), s.Batch, Queue)
+			RETURNING id, (SELECT account_id FROM schedules s WHERE s.id = schedule_id)`, now, now.Add(pickup), logLine(now, "the worker was lost; the execution goes to another one"), s.Batch, Queue)
 		if err != nil {
 			return err
 		}
-		if taken, err = pgx.CollectRows(rows, pgx.RowTo[string]); err != nil {
+		if taken, err = pgx.CollectRows(rows, scanStarted); err != nil {
 			return err
 		}
 		return s.enqueue(ctx, tx, taken)

@@ -50,9 +50,21 @@ func (s *Service) FireDue(ctx context.Context) (Fired, error) {
 	return fired, err
 }
 
+// lookAhead is how many batches of due schedules are looked at to find what one
+// claim takes.
+const lookAhead = 10
+
+// claim locks a batch of due schedules that nobody else holds. Accounts take turns:
+// the first due of each come before the second of any, so that many schedules of
+// one account do not make others late. It costs as much as there are due, up to
+// lookAhead batches.
 func (s *Service) claim(ctx context.Context, tx pgx.Tx, now time.Time) ([]dueSchedule, error) {
-	rows, err := tx.Query(ctx, `SELECT `+scheduleColumns+` FROM schedules WHERE status = 'active' AND next_fire_at <= $1
-		ORDER BY next_fire_at LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED`, now, s.Batch)
+	rows, err := tx.Query(ctx, `
+		WITH due AS MATERIALIZED (SELECT id, account_id, next_fire_at FROM schedules WHERE status = 'active' AND next_fire_at <= $1
+			ORDER BY next_fire_at LIMIT $3),
+		turns AS (SELECT id, row_number() OVER (PARTITION BY account_id ORDER BY next_fire_at, id) AS turn FROM due)
+		SELECT `+scheduleColumns+` FROM schedules JOIN turns USING (id) WHERE status = 'active' AND next_fire_at <= $1
+		ORDER BY turn, next_fire_at LIMIT $2 FOR NO KEY UPDATE OF schedules SKIP LOCKED`, now, s.Batch, lookAhead*s.Batch)
 	if err != nil {
 		return nil, fmt.Errorf("claim schedules: %w", err)
 	}
@@ -81,22 +93,22 @@ func (s *Service) fire(ctx context.Context, tx pgx.Tx, due []dueSchedule, now ti
 	if err != nil {
 		return 0, err
 	}
-	var started []string
+	var begun []started
 	for _, e := range made {
 		switch {
 		case !inserted[e.id]: // made before: the schedule was set back to a time that had been claimed
 		case e.status == Executing:
-			started = append(started, e.id)
+			begun = append(begun, started{id: e.id, account: e.account})
 		case e.status == Skipped:
 			if err := s.announceSkip(ctx, tx, e); err != nil {
 				return 0, err
 			}
 		}
 	}
-	if err := s.enqueue(ctx, tx, started); err != nil {
+	if err := s.enqueue(ctx, tx, ranked(begun)); err != nil {
 		return 0, fmt.Errorf("enqueue executions: %w", err)
 	}
-	return len(started), moveOn(ctx, tx, due)
+	return len(begun), moveOn(ctx, tx, due)
 }
 
 // runsOf returns the executions of one schedule and sets its next run. A
@@ -129,7 +141,7 @@ func openRuns(ctx context.Context, tx pgx.Tx, due []dueSchedule) (map[string]pla
 		ids[i] = d.ID
 	}
 	rows, err := tx.Query(ctx, `
-		SELECT schedule_id, bool_or(status = 'executing'), count(*) FILTER (WHERE status = 'waiting')
+		SELECT schedule_id, count(*) FILTER (WHERE status = 'executing'), count(*) FILTER (WHERE status = 'waiting')
 		FROM schedule_executions WHERE schedule_id = ANY ($1) AND status IN ('waiting', 'executing') GROUP BY schedule_id`, ids)
 	if err != nil {
 		return nil, fmt.Errorf("count open executions: %w", err)
@@ -137,7 +149,8 @@ func openRuns(ctx context.Context, tx pgx.Tx, due []dueSchedule) (map[string]pla
 	open := map[string]plan.Busy{}
 	var id string
 	var busy plan.Busy
-	_, err = pgx.ForEachRow(rows, []any{&id, &busy.Executing, &busy.Waiting}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&id, &busy.Running, &busy.Waiting}, func() error {
+		busy.Executing = busy.Running > 0
 		open[id] = busy
 		return nil
 	})

@@ -109,13 +109,13 @@ func (s *Service) startWaiting(ctx context.Context, tx pgx.Tx, all []finish, now
 			WHERE w.schedule_id = ANY ($1) AND w.status = 'waiting' AND NOT EXISTS (
 				SELECT FROM schedule_executions x WHERE x.schedule_id = w.schedule_id AND x.status = 'executing')
 			ORDER BY w.schedule_id, w.scheduled_for)
-		RETURNING id`, schedules, now, now.Add(pickup))
+		RETURNING id, (SELECT account_id FROM schedules s WHERE s.id = schedule_id)`, schedules, now, now.Add(pickup))
 	if err != nil {
 		return fmt.Errorf("start waiting executions: %w", err)
 	}
-	started, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	begun, err := pgx.CollectRows(rows, scanStarted)
 	if err != nil {
 		return fmt.Errorf("start waiting executions: %w", err)
 	}
-	return s.enqueue(ctx, tx, started)
+	return s.enqueue(ctx, tx, begun)
 }

@@ -16,28 +16,10 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/riverqueue/river"
 	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/controlplane/postgres"
 	"sluice.dev/sluice/controlplane/schedules/group"
 )
-
-// Queue is the name of the queue that executions go through.
-const Queue = "schedules"
-
-// Jobs puts jobs into the queue inside a transaction. *river.Client has it.
-type Jobs interface {
-	InsertManyFastTx(ctx context.Context, tx pgx.Tx, params []river.InsertManyParams) (int, error)
-}
-
-// ExecutionArgs asks for the next attempt of an execution.
-type ExecutionArgs struct {
-	Execution string `json:"execution"`
-}
-
-// Kind names the job in the queue.
-func (ExecutionArgs) Kind() string { return "schedule_execution" }
 
 // Config says what a Service works with.
 type Config struct {
@@ -53,6 +35,10 @@ type Config struct {
 	Retention time.Duration
 	// Batch is how many due schedules one claim takes; 0: 500.
 	Batch int
+	// MaxTriggered is how many runs of one account that were triggered by hand may
+	// be pending, to within what is triggered at the same moment; one schedule may
+	// have a fifth of them. 0: 100.
+	MaxTriggered int
 	// Log; nil: slog.Default.
 	Log *slog.Logger
 }
@@ -60,8 +46,9 @@ type Config struct {
 // Service is the scheduling service.
 type Service struct {
 	Config
-	begins   group.Group[string, begun]
-	finishes group.Group[finish, bool]
+	begins    group.Group[string, begun]
+	finishes  group.Group[finish, bool]
+	postpones group.Group[postponed, struct{}]
 }
 
 // New returns a service; it starts nothing.
@@ -75,27 +62,17 @@ func New(c Config) *Service {
 	if c.Batch == 0 {
 		c.Batch = 500
 	}
+	if c.MaxTriggered == 0 {
+		c.MaxTriggered = 100
+	}
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
 	s := &Service{Config: c}
-	s.begins.Do, s.finishes.Do = s.beginAll, s.finishAll
+	s.begins.Do, s.finishes.Do, s.postpones.Do = s.beginAll, s.finishAll, s.postponeAll
 	return s
 }
 
 // now is the clock in the database's precision, so that what is stored equals
 // what was compared.
 func (s *Service) now() time.Time { return s.Now().UTC().Truncate(time.Microsecond) }
-
-// enqueue gives each execution a job, in the caller's transaction.
-func (s *Service) enqueue(ctx context.Context, tx pgx.Tx, executions []string) error {
-	if len(executions) == 0 {
-		return nil
-	}
-	jobs := make([]river.InsertManyParams, len(executions))
-	for i, id := range executions {
-		jobs[i] = river.InsertManyParams{Args: ExecutionArgs{id}, InsertOpts: &river.InsertOpts{Queue: Queue}}
-	}
-	_, err := s.Jobs.InsertManyFastTx(ctx, tx, jobs)
-	return err
-}

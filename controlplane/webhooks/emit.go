@@ -70,14 +70,14 @@ func (s *Service) emit(ctx context.Context, tx pgx.Tx, e controlplane.Event) (em
 	var (
 		out     emitted
 		isEvent bool
-		args    DeliveryArgs
+		args    = DeliveryArgs{Account: e.Account}
 		jobs    []river.InsertManyParams
 	)
 	_, err = pgx.ForEachRow(rows, []any{&isEvent, &args.Delivery, &args.Subscription}, func() error {
 		if isEvent {
 			out.Stored = true
 		} else {
-			jobs = append(jobs, DeliveryJob(args))
+			jobs = append(jobs, DeliveryJob(args, len(jobs)))
 		}
 		return nil
 	})

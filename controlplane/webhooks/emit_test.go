@@ -138,3 +138,22 @@ func TestPublishRefuses(t *testing.T) {
 		t.Errorf("without identity: %d", status)
 	}
 }
+
+// An event for many subscriptions leaves the first places in the queue to others.
+func TestFanOutGoesFirstUpToANumber(t *testing.T) {
+	t.Parallel()
+	b := webhooktest.New(t, nil)
+	sub := b.Subscribe("http://127.0.0.1:1/", webhooks.Create{})
+	_, err := b.Pool.Exec(t.Context(), `INSERT INTO webhook_subscriptions (id, account_id, url, events, secret, max_concurrency, created_at, updated_at)
+		SELECT id || n, account_id, url, events, secret, max_concurrency, created_at, updated_at FROM webhook_subscriptions, generate_series(1, 149) n WHERE id = $1`, sub.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Emit(controlplane.Event{})
+	var first, second int
+	err = b.Pool.QueryRow(t.Context(), `SELECT count(*) FILTER (WHERE priority = 1), count(*) FILTER (WHERE priority = 2) FROM river_job
+		WHERE args->>'a' = $1`, webhooktest.Account).Scan(&first, &second)
+	if err != nil || first != 100 || second != 50 {
+		t.Errorf("%d and %d, %v", first, second, err)
+	}
+}

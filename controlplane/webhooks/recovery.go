@@ -81,7 +81,11 @@ func (s *Service) startRecovery(ctx context.Context, tx pgx.Tx, r Recovery) (Rec
 	if err != nil {
 		return out, err
 	}
-	job := river.InsertManyParams{Args: RecoveryArgs{out.ID}, InsertOpts: &river.InsertOpts{Queue: QueueBackground}}
+	var account string
+	if err := tx.QueryRow(ctx, `SELECT account_id FROM webhook_subscriptions WHERE id = $1`, out.SubscriptionID).Scan(&account); err != nil {
+		return out, err
+	}
+	job := river.InsertManyParams{Args: RecoveryArgs{out.ID, account}, InsertOpts: &river.InsertOpts{Queue: QueueBackground}}
 	return out, s.enqueue(ctx, tx, []river.InsertManyParams{job})
 }
 

@@ -20,6 +20,10 @@ const recoveryStep = 500
 const againSQL = `UPDATE webhook_deliveries SET status = 'pending', generation = generation + 1, failures = 0,
 	error_code = NULL, next_attempt_at = $1, finished_at = NULL `
 
+// returning is what again reads of each delivery.
+const returning = `RETURNING id, generation, subscription_id,
+	coalesce((SELECT w.account_id FROM webhook_subscriptions w WHERE w.id = webhook_deliveries.subscription_id), '')`
+
 // Resend makes a delivery of account be attempted at once, whatever its state;
 // it takes the place of a retry that was planned. It fails with not_found, and
 // with conflict when the subscription is not active.
@@ -32,7 +36,7 @@ func (s *Service) Resend(ctx context.Context, account, id string, number int64) 
 		if status != Active {
 			return controlplane.Errorf(decision.Conflict, "The subscription is %s: make it active first.", status)
 		}
-		n, err := s.again(ctx, tx, againSQL+`WHERE id = $2 AND subscription_id = $3 RETURNING id, generation, subscription_id`, s.Now(), number, id)
+		n, err := s.again(ctx, tx, 0, againSQL+`WHERE id = $2 AND subscription_id = $3 `+returning, s.Now(), number, id)
 		if err == nil && n == 0 {
 			err = pgx.ErrNoRows
 		}
@@ -42,13 +46,13 @@ func (s *Service) Resend(ctx context.Context, account, id string, number int64) 
 }
 
 // again runs a statement that returns deliveries, and puts a job for each into
-// the queue.
-func (s *Service) again(ctx context.Context, tx pgx.Tx, sql string, args ...any) (int, error) {
+// the queue, as if earlier ones had been made.
+func (s *Service) again(ctx context.Context, tx pgx.Tx, earlier int, sql string, args ...any) (int, error) {
 	rows, _ := tx.Query(ctx, sql, args...)
 	jobs, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (river.InsertManyParams, error) {
 		var a DeliveryArgs
-		err := row.Scan(&a.Delivery, &a.Generation, &a.Subscription)
-		return DeliveryJob(a), err
+		err := row.Scan(&a.Delivery, &a.Generation, &a.Subscription, &a.Account)
+		return DeliveryJob(a, earlier), err
 	})
 	if err != nil {
 		return 0, err
@@ -86,17 +90,17 @@ func (s *Service) RecoveryStep(ctx context.Context, id string) (done bool, err e
 // are left when that is 0, also because the subscription is not active any more.
 func (s *Service) step(ctx context.Context, tx pgx.Tx, r Recovery) (int, error) {
 	if r.kind == release {
-		return s.again(ctx, tx, againSQL+`WHERE id IN (SELECT d.id FROM webhook_deliveries d
+		return s.again(ctx, tx, firstDeliveries, againSQL+`WHERE id IN (SELECT d.id FROM webhook_deliveries d
 			JOIN webhook_subscriptions s ON s.id = d.subscription_id AND s.status = 'active'
-			WHERE d.subscription_id = $2 AND d.status = 'held' ORDER BY d.id LIMIT $3) RETURNING id, generation, subscription_id`,
+			WHERE d.subscription_id = $2 AND d.status = 'held' ORDER BY d.id LIMIT $3) `+returning,
 			s.Now(), r.SubscriptionID, recoveryStep)
 	}
 	// Only what had failed before the recovery began: what fails again is for the next one.
-	n, err := s.again(ctx, tx, againSQL+`WHERE id IN (SELECT d.id FROM webhook_deliveries d
+	n, err := s.again(ctx, tx, firstDeliveries, againSQL+`WHERE id IN (SELECT d.id FROM webhook_deliveries d
 		JOIN account_events e ON e.seq = d.event_seq
 		JOIN webhook_subscriptions s ON s.id = d.subscription_id AND s.status = 'active'
 		WHERE d.subscription_id = $2 AND d.status = 'failed' AND e.created_at >= $4 AND e.created_at < $5 AND d.finished_at < $6
-		ORDER BY d.id LIMIT $3) RETURNING id, generation, subscription_id`,
+		ORDER BY d.id LIMIT $3) `+returning,
 		s.Now(), r.SubscriptionID, recoveryStep, r.Since.Time, r.Until.Time, r.CreatedAt.Time)
 	if n > 0 || err != nil || !r.IncludeMissed {
 		return n, err
@@ -107,7 +111,7 @@ func (s *Service) step(ctx context.Context, tx pgx.Tx, r Recovery) (int, error) 
 // addMissed makes the deliveries that were not made while the subscription was
 // disabled, or before it existed.
 func (s *Service) addMissed(ctx context.Context, tx pgx.Tx, r Recovery) (int, error) {
-	return s.again(ctx, tx, `
+	return s.again(ctx, tx, firstDeliveries, `
 		INSERT INTO webhook_deliveries (subscription_id, event_seq, order_key, next_attempt_at, created_at)
 		SELECT s.id, e.seq, CASE WHEN s.ordered THEN e.stream_id END, $1, $1
 		FROM webhook_subscriptions s JOIN account_events e ON e.account_id = s.account_id
@@ -116,7 +120,7 @@ func (s *Service) addMissed(ctx context.Context, tx pgx.Tx, r Recovery) (int, er
 			AND NOT EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.subscription_id = s.id AND d.event_seq = e.seq)
 		ORDER BY e.seq LIMIT $3
 		ON CONFLICT ON CONSTRAINT webhook_deliveries_once DO NOTHING
-		RETURNING id, generation, subscription_id`,
+		`+returning,
 		s.Now(), r.SubscriptionID, recoveryStep, r.Since.Time, r.Until.Time)
 }
 

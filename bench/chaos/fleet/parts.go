@@ -246,3 +246,10 @@ func (f *Fleet) Await(ctx context.Context, ready func() error) error {
 func (f *Fleet) disk(edge string) string { return filepath.Join(f.Dir, edge) }
 
 func (f *Fleet) certs() string { return filepath.Join(f.Dir, "certs") }
+
+// Straight are the base URLs of an edge over no wire, for clients that must not share
+// the address of others.
+func (f *Fleet) Straight(edge int) (gateway, runtime string) {
+	n := strconv.Itoa(edge + 1)
+	return f.gateway + f.addrs["gateway-"+n], f.gateway + f.addrs["chat-"+n]
+}

@@ -31,6 +31,9 @@ const (
 	Grace = time.Minute
 	// MaxWaiting is how many runs of one schedule may wait behind another.
 	MaxWaiting = 100
+	// MaxRunning is how many runs of one schedule may be under way at once, where
+	// they may overlap.
+	MaxRunning = 100
 )
 
 // Fate is what becomes of a run.
@@ -55,6 +58,7 @@ const (
 	NoteMissed  = "missed: no worker was running when it was due"
 	NoteOverlap = "skipped: the run before it has not ended"
 	NoteFull    = "skipped: too many runs are waiting already"
+	NoteRunning = "skipped: too many runs have not ended"
 	NoteEarlier = "earlier runs were missed and are not caught up on"
 )
 
@@ -62,6 +66,7 @@ const (
 type Busy struct {
 	Executing bool
 	Waiting   int
+	Running   int // how many are executing
 }
 
 // Decide returns what becomes of the runs due from first to now. It is never
@@ -77,6 +82,7 @@ func Decide(p Plan, policy Policy, first, now time.Time, busy Busy) []Run {
 		switch runs[i].Fate {
 		case Start:
 			busy.Executing = true
+			busy.Running++
 		case Wait:
 			busy.Waiting++
 		}
@@ -115,6 +121,8 @@ func caughtUp(p Plan, policy Policy, first, now time.Time) []Run {
 // together wait for each other rather than skip.
 func overlap(policy string, batch bool, busy Busy, note string) (Fate, string) {
 	switch {
+	case policy == OverlapAllow && busy.Running >= MaxRunning:
+		return Skip, NoteRunning
 	case policy == OverlapAllow, !busy.Executing && busy.Waiting == 0:
 		return Start, note
 	case policy == OverlapSkip && !batch:

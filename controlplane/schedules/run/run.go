@@ -21,6 +21,7 @@ type Store interface {
 	Begin(ctx context.Context, execution string) (*schedules.Attempt, time.Time, error)
 	Retry(ctx context.Context, a schedules.Attempt, at time.Time, result *schedules.Result, logs []string) error
 	Finish(ctx context.Context, a schedules.Attempt, o schedules.Outcome) error
+	Postpone(ctx context.Context, job int64, execution string, until time.Time) error
 }
 
 // Streams acts on streams; product.Client does.

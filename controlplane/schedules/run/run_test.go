@@ -55,6 +55,8 @@ func (f *fakes) Retry(_ context.Context, _ schedules.Attempt, at time.Time, kept
 	return f.write()
 }
 
+func (f *fakes) Postpone(context.Context, int64, string, time.Time) error { return nil }
+
 func (f *fakes) Finish(_ context.Context, _ schedules.Attempt, o schedules.Outcome) error {
 	f.outcome = &o
 	return f.write()

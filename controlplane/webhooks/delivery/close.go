@@ -94,7 +94,7 @@ func (d *Deliverer) closeTx(ctx context.Context, tx pgx.Tx, all []closed) error 
 // advance has just given the delivery.
 func retryJob(c closed, at time.Time) river.InsertManyParams {
 	return river.InsertManyParams{
-		Args:       webhooks.DeliveryArgs{Delivery: c.delivery, Generation: c.generation + 1, Subscription: c.subscription},
+		Args:       webhooks.DeliveryArgs{Delivery: c.delivery, Generation: c.generation + 1, Subscription: c.subscription, Account: c.account},
 		InsertOpts: &river.InsertOpts{Queue: webhooks.QueueRetry, ScheduledAt: at, Metadata: traces.Metadata(c.span)},
 	}
 }

@@ -50,6 +50,7 @@ type Deliverer struct {
 	opening batch[claim, opened]
 	closing batch[closed, struct{}]
 	moving  batch[int64, struct{}]
+	behind  batch[int64, struct{}]
 	metrics metrics
 }
 
@@ -70,6 +71,7 @@ func New(c Config) *Deliverer {
 	d.opening = batch[claim, opened]{run: d.openAll, maximum: 500, lanes: 2, blame: notTransient}
 	d.closing = batch[closed, struct{}]{run: d.closeAll, maximum: 500, lanes: 2, blame: notTransient}
 	d.moving = batch[int64, struct{}]{run: d.divertAll, maximum: 1000, lanes: 1, blame: notTransient}
+	d.behind = batch[int64, struct{}]{run: d.behindAll, maximum: 1000, lanes: 1, blame: notTransient}
 	return d
 }
 

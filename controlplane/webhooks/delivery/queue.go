@@ -32,6 +32,24 @@ func (d *Deliverer) divertAll(jobs []int64) ([]struct{}, error) {
 	return make([]struct{}, len(jobs)), nil
 }
 
+// Behind puts a job that is being run behind those of others in its queue. The
+// worker must then snooze it.
+func (d *Deliverer) Behind(ctx context.Context, job int64) error {
+	_, err := d.behind.do(ctx, job)
+	return err
+}
+
+// behindAll is one statement for many jobs, as divertAll.
+func (d *Deliverer) behindAll(jobs []int64) ([]struct{}, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), d.StoreTimeout)
+	defer cancel()
+	_, err := d.DB.Exec(ctx, `UPDATE river_job SET priority = $2 WHERE id = ANY ($1) AND state = 'running'`, jobs, webhooks.Behind)
+	if err != nil {
+		return nil, fmt.Errorf("put jobs behind others: %w", err)
+	}
+	return make([]struct{}, len(jobs)), nil
+}
+
 // queues are those that Revive looks after.
 var queues = []string{webhooks.QueueFirst, webhooks.QueueRetry, webhooks.QueueSlow, webhooks.QueueBackground}
 
@@ -44,7 +62,7 @@ func (d *Deliverer) Revive(ctx context.Context, stuckAfter time.Duration) (int, 
 		UPDATE river_job SET state = 'available' WHERE id IN (
 			SELECT id FROM river_job WHERE state = 'running' AND queue = ANY ($1) AND attempted_at < now() - $2::interval
 			UNION ALL
-			SELECT id FROM river_job WHERE state = 'scheduled' AND queue = ANY ($1) AND priority = 1 AND scheduled_at <= now()
+			SELECT id FROM river_job WHERE state = 'scheduled' AND queue = ANY ($1) AND priority IN (1, 2, 3) AND scheduled_at <= now()
 			LIMIT 10000)
 		AND state IN ('running', 'scheduled')`, queues, stuckAfter)
 	if err != nil {

@@ -5,6 +5,7 @@ package signalling
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"strings"
 
 	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/controlplane/postgres"
 	"sluice.dev/sluice/filters/decision"
 )
 
@@ -64,13 +66,22 @@ func Body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 }
 
 // Forward sends body on and returns the engine's answer; answer.Send passes it to
-// the caller. A refusal is not_found, invalid_request or bad_gateway.
-func (v Relay) Forward(r *http.Request, q Request, body []byte) (Answer, error) {
+// the caller. A refusal is not_found, invalid_request or bad_gateway. No connection
+// to the database is held meanwhile.
+func (v Relay) Forward(r *http.Request, q Request, body []byte) (a Answer, err error) {
+	held := postgres.Apart(r.Context(), func(ctx context.Context) { a, err = v.forward(ctx, r, q, body) })
+	if held != nil {
+		return Answer{}, held
+	}
+	return a, err
+}
+
+func (v Relay) forward(ctx context.Context, r *http.Request, q Request, body []byte) (Answer, error) {
 	address := v.Base + "/" + q.Stream + "/" + q.Verb
 	if q.Session != "" {
 		address += "/" + q.Session
 	}
-	req, err := http.NewRequestWithContext(r.Context(), r.Method, address, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, r.Method, address, bytes.NewReader(body))
 	if err != nil {
 		return Answer{}, err
 	}

@@ -1,0 +1,87 @@
+// Command fairness measures what one tenant can do to another. A neighbour has a few
+// schedules, deliveries, POSTs with an Idempotency-Key and sign-ins a second: first
+// alone, then beside a tenant that asks for a hundred times as much, with receivers
+// that never answer. It prints a table.
+//
+//	go run ./bench/fairness [-for 2m] [-rate 2] [-times 100] [-without sign-in]
+//
+// Everything runs on this machine: `sluice up` with its PostgreSQL, Envoy, worker and
+// product, and both tenants.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"sluice.dev/sluice/bench/hostile"
+)
+
+type options struct {
+	length      time.Duration
+	rate, times int
+	without     string
+}
+
+func main() {
+	var o options
+	flag.DurationVar(&o.length, "for", 2*time.Minute, "length of each phase")
+	flag.IntVar(&o.rate, "rate", 2, "of the neighbour: each a second")
+	flag.IntVar(&o.times, "times", 100, "how many times as much the other tenant asks for")
+	flag.StringVar(&o.without, "without", "", "attacks to leave out, by their names in the table, joined by commas")
+	flag.Parse()
+	if err := run(context.Background(), o); err != nil {
+		fmt.Fprintln(os.Stderr, "bench/fairness:", err)
+		os.Exit(1)
+	}
+}
+
+// warmUp is how long the hostile tenant attacks before anything is measured.
+const warmUp = 8 * time.Second
+
+func run(ctx context.Context, o options) error {
+	silent := hostile.NewReceiver()
+	defer silent.Close()
+	b, err := start(ctx)
+	if err != nil {
+		return err
+	}
+	defer b.stop()
+	if err := b.prepare(ctx); err != nil {
+		return fmt.Errorf("prepare: %w", err)
+	}
+	if _, err := b.measure(ctx, "warm", options{length: 3 * time.Second, rate: o.rate}); err != nil {
+		return err
+	}
+	quiet, err := b.measure(ctx, "quiet", o)
+	if err != nil {
+		return fmt.Errorf("quiet: %w", err)
+	}
+	key, account, err := b.tenant(ctx)
+	if err != nil {
+		return err
+	}
+	t := &hostile.Tenant{Gateway: b.Dev["SLUICE_GATEWAY_URL"], Key: key, Silent: silent.URL, Rate: o.rate * o.times, Most: 512, Without: strings.Split(o.without, ","),
+		Client: hostile.From("127.0.0.2", http.DefaultTransport.(*http.Transport))}
+	if err := t.Prepare(ctx, 50, o.times); err != nil {
+		return fmt.Errorf("prepare the hostile tenant: %w", err)
+	}
+	attack, end := context.WithCancel(ctx)
+	defer end()
+	if err := b.flood(ctx, account, silent.URL, o); err != nil {
+		return err
+	}
+	attacked := make(chan map[string]hostile.Count, 1)
+	go func() { attacked <- t.Run(attack) }()
+	time.Sleep(warmUp) // nothing is measured
+	beside, err := b.measure(ctx, "beside", o)
+	if err != nil {
+		return fmt.Errorf("beside: %w", err)
+	}
+	end()
+	return report(ctx, b, o, quiet, beside, <-attacked, account)
+}

@@ -1,0 +1,110 @@
+package schedules
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
+	"sluice.dev/sluice/controlplane/postgres"
+)
+
+// Queue is the name of the queue that executions go through.
+const Queue = "schedules"
+
+// The priorities of jobs: those of a lower number are taken first.
+const (
+	First  = 1 // the first runs of an account that are due at a time
+	Second = 2 // further runs of the same account, and triggers behind other triggers
+	Behind = 3 // retries, and runs of an account that has its share under way
+)
+
+// firstRuns is how many runs of one account go First, of those that one claim has
+// made or that were triggered and have not ended.
+const firstRuns = 20
+
+// Jobs puts jobs into the queue inside a transaction. *river.Client has it.
+type Jobs interface {
+	InsertManyFastTx(ctx context.Context, tx pgx.Tx, params []river.InsertManyParams) (int, error)
+}
+
+// ExecutionArgs asks for the next attempt of an execution.
+type ExecutionArgs struct {
+	Execution string `json:"execution"`
+	// Account lets a worker see whose it is without asking the database. Empty: made
+	// by a release that did not say.
+	Account string `json:"account,omitempty"`
+}
+
+// Kind names the job in the queue.
+func (ExecutionArgs) Kind() string { return "schedule_execution" }
+
+// started is an execution that gets a job.
+type started struct {
+	id, account string
+	priority    int // 0: First
+}
+
+// enqueue gives each execution a job, in the caller's transaction.
+func (s *Service) enqueue(ctx context.Context, tx pgx.Tx, executions []started) error {
+	if len(executions) == 0 {
+		return nil
+	}
+	jobs := make([]river.InsertManyParams, len(executions))
+	for i, e := range executions {
+		jobs[i] = river.InsertManyParams{Args: ExecutionArgs{e.id, e.account}, InsertOpts: &river.InsertOpts{Queue: Queue, Priority: e.priority}}
+	}
+	_, err := s.Jobs.InsertManyFastTx(ctx, tx, jobs)
+	return err
+}
+
+// scanStarted reads an execution's id and its account.
+func scanStarted(row pgx.CollectableRow) (e started, err error) {
+	err = row.Scan(&e.id, &e.account)
+	return e, err
+}
+
+// ranked gives the executions that one claim has made their priorities: many of
+// one account do not keep others from being first.
+func ranked(all []started) []started {
+	seen := map[string]int{}
+	for i := range all {
+		all[i].priority = First
+		if seen[all[i].account]++; seen[all[i].account] > firstRuns {
+			all[i].priority = Second
+		}
+	}
+	return all
+}
+
+// postponed is a job that a worker puts off.
+type postponed struct {
+	job       int64
+	execution string
+	until     time.Time
+}
+
+// Postpone puts the job of an execution, which the caller is working on and must
+// snooze, behind those of others, and keeps the execution from being taken for lost
+// until then. Calls that come together share a statement.
+func (s *Service) Postpone(ctx context.Context, job int64, execution string, until time.Time) error {
+	if _, err := s.postpones.Call(ctx, postponed{job, execution, until}); err != nil {
+		return fmt.Errorf("postpone execution %s: %w", execution, err)
+	}
+	return nil
+}
+
+// postponeAll is Postpone for several jobs.
+func (s *Service) postponeAll(ctx context.Context, all []postponed) ([]struct{}, error) {
+	jobs, ids, leases := make([]int64, len(all)), make([]string, len(all)), make([]time.Time, len(all))
+	for i, p := range all {
+		jobs[i], ids[i], leases[i] = p.job, p.execution, p.until.Add(pickup)
+	}
+	_, err := s.DB.Exec(ctx, `
+		WITH job AS (UPDATE river_job SET priority = $1 WHERE id = ANY ($2) AND state = 'running')
+		UPDATE schedule_executions e SET lease_until = greatest(e.lease_until, u.lease)
+		FROM unnest($3::text[], $4::timestamptz[]) AS u (id, lease) WHERE e.id = u.id AND e.status = 'executing' AND NOT e.running`,
+		Behind, jobs, ids, leases)
+	return make([]struct{}, len(all)), postgres.Unreachable(err)
+}
