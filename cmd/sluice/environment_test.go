@@ -86,6 +86,22 @@ func TestTimesAndSizes(t *testing.T) {
 	}
 }
 
+func TestWhereTheBuiltInModelsAre(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		mode      string
+		providers int
+		left, bad bool
+	}{
+		{"", 0, false, false}, {"", 1, true, false}, {"on", 1, false, false}, {"off", 1, true, false}, {"off", 0, false, true}, {"yes", 0, false, true},
+	} {
+		left, err := setTo("SLUICE_CHAT_ECHO", c.mode).withoutEcho(c.providers)
+		if left != c.left || (err != nil) != c.bad {
+			t.Errorf("%q beside %d providers: %v %v", c.mode, c.providers, left, err)
+		}
+	}
+}
+
 func TestReadingVariables(t *testing.T) {
 	t.Parallel()
 	if got := setTo("SLUICE_GATEWAY_ADDR", "").get("SLUICE_GATEWAY_ADDR"); got != "127.0.0.1:8080" {
