@@ -8,6 +8,7 @@ import (
 	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/deploy"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/platform/growth"
 )
 
 const sample = `
@@ -96,6 +97,11 @@ func FuzzParseJSON(f *testing.F) {
 	f.Add([]byte(`{"classes":[{"name":"default","per_minute":60}],"routes":[null,{}]}`))
 	f.Add([]byte(`{"plans":[{"name":"a","limits":{"x":{"per_minute":1}}}]}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
+		growth.Linear(t, len(b), 1<<10, 256<<10, func() {
+			if d, err := ParseJSON(b); err == nil {
+				d.Faults()
+			}
+		})
 		d, err := ParseJSON(b)
 		if err != nil || d.Validate() != nil {
 			return

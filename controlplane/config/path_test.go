@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"sluice.dev/sluice/platform/growth"
 )
 
 func TestPathsMatch(t *testing.T) {
@@ -89,6 +91,7 @@ func FuzzParsePath(f *testing.F) {
 	f.Add("/x/*")
 	f.Add("/a//{")
 	f.Fuzz(func(t *testing.T, s string) {
+		growth.Linear(t, len(s), 64, 8<<10, func() { _, _ = ParsePath(s) })
 		p, err := ParsePath(s)
 		if err != nil {
 			return

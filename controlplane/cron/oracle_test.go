@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sluice.dev/sluice/platform/growth"
 )
 
 // The oracle is a second implementation, as naive as possible: it asks of every
@@ -223,6 +225,7 @@ func FuzzNext(f *testing.F) {
 	}
 	f.Add("0 0 * 2 MON#5", "Europe/Berlin", int64(2_240_000_000))
 	f.Fuzz(func(t *testing.T, expr, zone string, from int64) {
+		growth.Linear(t, len(expr)+len(zone), 64, 64<<10, func() { _, _ = Parse(expr); _, _ = LoadZone(zone) })
 		s, err := Parse(expr)
 		if err != nil {
 			return

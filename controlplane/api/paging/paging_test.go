@@ -3,6 +3,8 @@ package paging
 import (
 	"net/url"
 	"testing"
+
+	"sluice.dev/sluice/platform/growth"
 )
 
 func TestParse(t *testing.T) {
@@ -43,6 +45,11 @@ func TestOf(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add("limit=5&offset=3")
 	f.Fuzz(func(t *testing.T, s string) {
+		growth.Linear(t, len(s), 64, 8<<10, func() {
+			if q, err := url.ParseQuery(s); err == nil {
+				Parse(q)
+			}
+		})
 		q, err := url.ParseQuery(s)
 		if err != nil {
 			return

@@ -3,9 +3,12 @@ package croncli
 import (
 	"bytes"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 	"time"
+
+	"sluice.dev/sluice/platform/growth"
 )
 
 var now = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -108,6 +111,7 @@ func FuzzBatch(f *testing.F) {
 	f.Add(`{"tz":1}`)
 	f.Add("[]\nnull\n{}")
 	f.Fuzz(func(t *testing.T, in string) {
+		growth.Linear(t, len(in), 512, 64<<10, func() { Batch(strings.NewReader(in), io.Discard, io.Discard) })
 		var out, errs bytes.Buffer
 		status := Batch(strings.NewReader(in), &out, &errs)
 		if answers := strings.Count(out.String(), "\n"); status == 0 && answers > strings.Count(in, "\n")+1 {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"sluice.dev/sluice/controlplane/mcp/toolset"
+	"sluice.dev/sluice/platform/growth"
 )
 
 const document = `
@@ -236,6 +237,11 @@ func FuzzRequest(f *testing.F) {
 	f.Add(`{"id":"../v1/keys"}`)
 	f.Add(`{"id":"a\u0000","tag":[1,true,null]}`)
 	f.Fuzz(func(t *testing.T, arguments string) {
+		growth.Linear(t, len(arguments)*len(list), 128, 256<<10, func() {
+			for _, tool := range list {
+				tool.Request([]byte(arguments))
+			}
+		})
 		for _, tool := range list {
 			r, faults := tool.Request([]byte(arguments))
 			if len(faults) > 0 {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"sluice.dev/sluice/platform/growth"
 )
 
 func TestRedirectAddressesThatCanBeRegistered(t *testing.T) {
@@ -253,6 +255,11 @@ func FuzzAuthorize(f *testing.F) {
 	f.Add("response_type=code&code_challenge_method=S256&code_challenge=" + challenge)
 	f.Add("redirect_uri=http://127.0.0.1:80/cb&redirect_uri=x&state=%0a")
 	f.Fuzz(func(t *testing.T, query string) {
+		growth.Linear(t, len(query), 64, 16<<10, func() {
+			if f, bad := ParseForm(query); bad == nil {
+				_, _ = Authorize(f, client)
+			}
+		})
 		q, refusal := ask(t, client, query)
 		if refusal != "" {
 			return
@@ -275,6 +282,7 @@ func FuzzRedirectMatches(f *testing.F) {
 	f.Add("http://127.0.0.1:80@evil/cb")
 	f.Add("http://[::1]/cb")
 	f.Fuzz(func(t *testing.T, asked string) {
+		growth.Linear(t, len(asked), 64, 8<<10, func() { RedirectMatches([]string{"http://127.0.0.1/cb"}, asked) })
 		if !RedirectMatches([]string{"http://127.0.0.1/cb"}, asked) {
 			return
 		}
@@ -289,6 +297,10 @@ func FuzzClientCredentials(f *testing.F) {
 	f.Add("Basic YTpi", "client_id=a")
 	f.Add("", "client_id=a&client_secret=b")
 	f.Fuzz(func(t *testing.T, header, form string) {
+		growth.Linear(t, len(header)+len(form), 64, 8<<10, func() {
+			p, _ := ParseForm(form)
+			_, _ = ClientCredentials(header, p)
+		})
 		p, _ := ParseForm(form)
 		c, bad := ClientCredentials(header, p)
 		if bad == nil && (c.ID == "" || c.Header && c.Secret == "") {
@@ -302,6 +314,7 @@ func FuzzNarrow(f *testing.F) {
 	f.Add("streams:* *")
 	f.Add("\tstreams:read  streams:read")
 	f.Fuzz(func(t *testing.T, text string) {
+		growth.Linear(t, len(text), 64, 8<<10, func() { _, _ = Narrow(client.Scopes, text) })
 		list, bad := Narrow(client.Scopes, text)
 		if bad != nil {
 			return
@@ -317,6 +330,7 @@ func FuzzRedirectFault(f *testing.F) {
 	f.Add("com.example:/cb")
 	f.Add("http://[::1]:8/#")
 	f.Fuzz(func(t *testing.T, address string) {
+		growth.Linear(t, len(address), 64, 8<<10, func() { RedirectFault(address) })
 		if RedirectFault(address) != "" {
 			return
 		}

@@ -12,6 +12,7 @@ import (
 	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/controlplane/outbound"
 	"sluice.dev/sluice/controlplane/respond"
+	"sluice.dev/sluice/platform/growth"
 )
 
 // onlyExample accepts one address and refuses every other one.
@@ -224,6 +225,12 @@ func FuzzDefinition(f *testing.F) {
 	f.Add(`{"name":"n","type":"custom","schedule":{"type":"one_time","executeAt":"2030-01-01T00:00:00"}}`)
 	f.Add(`{"name":"n","type":"custom","schedule":{"type":"recurring","cron":"* * * * *","nextExecution":null}}`)
 	f.Fuzz(func(t *testing.T, raw string) {
+		growth.Linear(t, len(raw), 64, 256<<10, func() {
+			var d Definition
+			if respond.Unmarshal([]byte(raw), &d) == nil {
+				_, _ = d.Complete(func(string) error { return nil })
+			}
+		})
 		var d Definition
 		if respond.Unmarshal([]byte(raw), &d) != nil {
 			return

@@ -3,6 +3,8 @@ package definition
 import (
 	"slices"
 	"testing"
+
+	"sluice.dev/sluice/platform/growth"
 )
 
 func apply(t *testing.T, patch string) (Definition, error) {
@@ -96,6 +98,7 @@ func FuzzPatch(f *testing.F) {
 		f.Add(patch)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
+		growth.Linear(t, len(raw), 160, 256<<10, func() { _, _ = ParsePatch([]byte(raw)) })
 		p, err := ParsePatch([]byte(raw))
 		if err != nil {
 			return

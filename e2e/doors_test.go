@@ -1,0 +1,272 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// door is an operation of a document, as one may ask for it.
+type door struct {
+	base, method, path, credential string
+	body                           bool
+}
+
+// The bounds of an answer that says what is wrong.
+const (
+	maxAnswer  = 16 << 10
+	maxDetails = 20
+	maxNamed   = 100
+)
+
+// What all the inputs of one size may make all processes allocate together: so
+// much for each byte that was sent, and a constant for each request, which is what
+// a request costs whatever stands in it: the edge's, the log's, the database's.
+const (
+	perByte    = 256
+	perRequest = 512 << 10
+)
+
+// doorSizes are the two sizes of inputs, in bytes. The larger has room for four
+// times the steps, and is below every limit of bodies that are read whole.
+var doorSizes = []int{12 << 10, 48 << 10}
+
+// inputs are bodies of about n bytes. None is right for any operation.
+var inputs = []struct {
+	name string
+	of   func(n int) string
+}{
+	{"names given twice", func(n int) string { return `{"name":{` + repeat(n, `"":1,`) + `"":1}}` }},
+	{"names given twice under a long one", func(n int) string {
+		return `{"` + repeat(n/2, "n") + `":{` + repeat(n/2, `"":1,`) + `"":1}}`
+	}},
+	{"unknown names", func(n int) string {
+		var b strings.Builder
+		for i := 0; b.Len() < n; i++ {
+			fmt.Fprintf(&b, `"unknown%d":1,`, i)
+		}
+		return "{" + b.String() + `"name":1}`
+	}},
+	{"blanks behind", func(n int) string { return `{"name":1}` + repeat(n, " ") }},
+	{"a deep body", func(n int) string { return repeat(n, `{"name":`) }},
+	{"a long text", func(n int) string { return `{"title":"` + repeat(n, "x") + `","name":"` + repeat(8, "x") + `"}` }},
+	{"a long number", func(n int) string { return `{"name":` + repeat(n, "9") + `}` }},
+	{"lone surrogates", func(n int) string { return `{"name":"` + repeat(n, `\ud800`) + `"}` }},
+	{"bytes that are no UTF-8", func(n int) string { return `{"name":"` + repeat(n, "\xff") + `"}` }},
+	{"empty members", func(n int) string {
+		return `{"tags":[` + repeat(n, `"",`) + `""],"scopes":[` + repeat(8, `"",`) + `""]}`
+	}},
+	{"commas", func(n int) string { return `{"name":[` + repeat(n, ",") + `]}` }},
+	{"many messages", func(n int) string {
+		return `{"model":"none","messages":[` + repeat(n, `{"role":"user","content":"a"},`) + `null]}`
+	}},
+	{"a form", func(n int) string { return repeat(n, "a=%ff&") }},
+}
+
+func repeat(n int, unit string) string { return strings.Repeat(unit, max(1, n/len(unit))) }
+
+// Whatever is sent to whatever is described, the processes live, answer what is
+// wrong in few words, and take memory for what was sent and no more.
+func TestDoors(t *testing.T) {
+	s := own(t, nil)
+	doors := s.doors(t)
+	if len(doors) < 150 {
+		t.Fatalf("only %d operations are described", len(doors))
+	}
+	began := s.started(t)
+	for _, d := range doors {
+		var before [2]float64
+		for i, n := range doorSizes {
+			was := s.bytesMade(t)
+			sent, requests := d.knock(t, n)
+			before[i] = s.bytesMade(t) - was
+			if most := float64(perByte*sent + perRequest*requests); before[i] > most {
+				t.Errorf("%s %s: %d requests of %d bytes in all took %.0f bytes, more than %.0f", d.method, d.path, requests, sent, before[i], most)
+			}
+		}
+		// What grows with the square takes sixteen times; what does not grow is within
+		// the constant.
+		if before[1] > 8*before[0]+16<<20 {
+			t.Errorf("%s %s: %.0f bytes became %.0f for four times the input", d.method, d.path, before[0], before[1])
+		}
+	}
+	if now := s.started(t); now != began {
+		t.Errorf("a process was replaced: %s, then %s", began, now)
+	}
+}
+
+// doors are the operations of all documents.
+func (s *stack) doors(t *testing.T) (list []door) {
+	t.Helper()
+	ids := s.things(t)
+	for _, d := range []described{
+		s.described(t, s.dev["SLUICE_GATEWAY_URL"], "/openapi.json", s.dev["SLUICE_API_KEY"]),
+		s.described(t, s.dev["SLUICE_RUNTIME_URL"], "/openapi.json", s.dev["SLUICE_API_KEY"]),
+		s.described(t, s.dev["SLUICE_ADMIN_URL"], "/admin/v1/openapi.json", s.dev["SLUICE_ADMIN_KEY"]),
+	} {
+		for path, item := range d.doc.Paths.Map() {
+			for method, op := range item.Operations() {
+				list = append(list, door{d.base, method, ids.in(method, path), s.credentialFor(path, d.credential), op.RequestBody != nil})
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b door) int { return strings.Compare(a.path+a.method, b.path+b.method) })
+	return list
+}
+
+// credentialFor is a session where a key will not do.
+func (s *stack) credentialFor(path, otherwise string) string {
+	if strings.HasPrefix(path, "/v1/auth/keys") || strings.HasPrefix(path, "/v1/users") {
+		return s.dev["SLUICE_SESSION_TOKEN"]
+	}
+	return otherwise
+}
+
+// things are ids of objects that there are, by the beginning of their paths.
+type things map[string]string
+
+func (s *stack) things(t *testing.T) things {
+	t.Helper()
+	gateway, key := s.dev["SLUICE_GATEWAY_URL"], s.dev["SLUICE_API_KEY"]
+	made := func(path, credential string, body any) string {
+		r := call(t, "POST", gateway+path, credential, body)
+		wantStatus(t, r, http.StatusCreated)
+		return into[struct{ ID string }](t, r).ID
+	}
+	accounts := into[struct{ Data []struct{ ID string } }](t, call(t, "GET", s.dev["SLUICE_ADMIN_URL"]+"/admin/v1/accounts", s.dev["SLUICE_ADMIN_KEY"], nil))
+	return things{
+		"/v1/streams/":   made("/v1/streams", key, map[string]any{"title": "a", "protocol": "rtmp"}),
+		"/v1/auth/keys/": made("/v1/auth/keys", s.dev["SLUICE_SESSION_TOKEN"], map[string]any{"name": "k", "scopes": []string{"streams:read"}}),
+		"/v1/webhooks/":  made("/v1/webhooks", key, map[string]any{"url": "https://a.example/", "events": []string{"stream.started"}, "secret": "a-secret-of-sixteen-bytes-or-more"}),
+		"/v1/events/schedules/": made("/v1/events/schedules", key, map[string]any{"name": "n", "type": "custom",
+			"schedule": map[string]any{"type": "recurring", "cron": "@yearly"}}),
+		"/admin/v1/accounts/": accounts.Data[0].ID,
+		"/admin/v1/routes/":   "streams.list", "/admin/v1/classes/": "default", "/admin/v1/products/": "media", "/admin/v1/plans/": "local",
+	}
+}
+
+// in fills the variables of a path: with an object that there is, unless it would
+// be removed.
+func (ids things) in(method, path string) string {
+	id := "none"
+	for beginning, known := range ids {
+		if method != http.MethodDelete && strings.HasPrefix(path, beginning) {
+			id = known
+		}
+	}
+	for {
+		from, to := strings.IndexByte(path, '{'), strings.IndexByte(path, '}')
+		if from < 0 || to < from {
+			return path
+		}
+		path, id = path[:from]+id+path[to+1:], "none"
+	}
+}
+
+// knock sends everything of size n, and returns how many bytes that was, in how
+// many requests.
+func (d door) knock(t *testing.T, n int) (sent, requests int) {
+	t.Helper()
+	try := func(what, query, body string, header http.Header) {
+		sent += len(query) + len(body) + 200
+		requests++
+		if err := d.ask(query, body, header); err != nil {
+			t.Errorf("%s %s, %s, %d bytes: %v", d.method, d.path, what, n, err)
+		}
+	}
+	short := min(n, 24<<10) / 4 // an edge takes a few ten thousand bytes of headers, the address included
+	try("a long query", "?q="+repeat(short, "x"), "", nil)
+	try("a query of many names", "?"+repeat(short, "a=&"), "", nil)
+	try("a query that is no UTF-8", "?q=%ff&limit=%ff&cursor=%c3%28", "", nil)
+	try("numbers that are none", "?limit="+repeat(short, "9")+"&offset=-1", "", nil)
+	try("a long header", "", "", http.Header{"Idempotency-Key": {repeat(short, "k")}, "If-Match": {repeat(short/2, `"a",`)}})
+	if !d.body {
+		return sent, requests
+	}
+	for _, in := range inputs {
+		try(in.name, "", in.of(n), http.Header{"Content-Type": {"application/json"}})
+	}
+	try("a form", "", repeat(n, "a=%ff&"), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}})
+	return sent, requests
+}
+
+// ask makes one request. It fails when the answer is none, is a failure of ours,
+// or says at length what is wrong.
+func (d door) ask(query, body string, header http.Header) error {
+	req, err := http.NewRequest(d.method, d.base+d.path+query, strings.NewReader(body))
+	if err != nil {
+		return err
+	}
+	for name, v := range header {
+		req.Header[name] = v
+	}
+	req.Header.Set("Authorization", "Bearer "+d.credential)
+	res, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	if res.StatusCode < 400 {
+		return nil // a stream may have no end
+	}
+	text, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
+	switch {
+	case err != nil:
+		return err
+	case res.StatusCode >= 500 && res.StatusCode != http.StatusNotImplemented && res.StatusCode != http.StatusServiceUnavailable:
+		return fmt.Errorf("%s: %.300s", res.Status, text)
+	case len(text) > maxAnswer:
+		return fmt.Errorf("%s in %d bytes: %.300s", res.Status, len(text), text)
+	}
+	var e envelope
+	if json.Unmarshal(text, &e) != nil {
+		return nil // pages for people, and errors in the words of other protocols
+	}
+	if len(e.Error.Details) > maxDetails {
+		return fmt.Errorf("%d details", len(e.Error.Details))
+	}
+	for _, f := range e.Error.Details {
+		if len(f.Field) > maxNamed {
+			return fmt.Errorf("a field of %d bytes: %s", len(f.Field), f.Field)
+		}
+	}
+	return nil
+}
+
+// counters reads a metric of each process.
+func (s *stack) counters(t *testing.T, name string) (values []string) {
+	t.Helper()
+	for _, part := range []string{"ADMIN_ADDR", "RUNTIME_LISTEN", "MEDIA_LISTEN", "WORKER_LISTEN"} {
+		_, rest, ok := strings.Cut(scrape(t, "http://"+s.env["SLUICE_"+part]+"/metrics"), "\n"+name+" ")
+		value, _, _ := strings.Cut(rest, "\n")
+		if !ok {
+			t.Fatalf("%s shows no %s", part, name)
+		}
+		values = append(values, value)
+	}
+	return values
+}
+
+// started says when each process began.
+func (s *stack) started(t *testing.T) string {
+	t.Helper()
+	return strings.Join(s.counters(t, "process_start_time_seconds"), " ")
+}
+
+// bytesMade is how many bytes all processes have allocated since they began.
+func (s *stack) bytesMade(t *testing.T) (sum float64) {
+	t.Helper()
+	for _, v := range s.counters(t, "go_memstats_alloc_bytes_total") {
+		n, err := strconv.ParseFloat(v, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum += n
+	}
+	return sum
+}
