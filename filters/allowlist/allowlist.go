@@ -12,8 +12,12 @@ import (
 // Max is how many blocks of addresses an account may list.
 const Max = 64
 
-// maxText is how many bytes a block has in its longest spelling.
-const maxText = len("ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255/128")
+// How many bytes a block has in its longest spelling, and an address with a port
+// and the name of an interface.
+const (
+	maxText = len("ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255/128")
+	maxAddr = 2 * maxText
+)
 
 // Parse reads an address or a block of addresses, such as 192.0.2.7,
 // 192.0.2.0/24 or 2001:db8::/32. Bits behind the block's length are cleared,
@@ -55,8 +59,12 @@ func Encode(list []netip.Prefix) []byte {
 
 // Decide lets a client pass whose address is in one of the encoded blocks. addr
 // is "host:port" or "[host]:port", as Envoy gives it. A list or an address that
-// cannot be read lets nobody pass. It takes time linear in both.
+// cannot be read lets nobody pass. It takes time linear in the list, and allocates
+// nothing that grows with either.
 func Decide(addr string, encoded []byte) decision.Decision {
+	if len(addr) > maxAddr { // whoever reads one that is none repeats it in an error
+		return decision.Deny(decision.AddrRefused)
+	}
 	if ap, err := netip.ParseAddrPort(addr); err == nil && contains(encoded, ap.Addr().Unmap().WithZone("")) {
 		return decision.Pass
 	}

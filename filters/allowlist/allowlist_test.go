@@ -2,6 +2,7 @@ package allowlist
 
 import (
 	"net/netip"
+	"strings"
 	"testing"
 
 	"sluice.dev/sluice/filters/decision"
@@ -89,7 +90,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		growth.Linear(t, len(s), 0, 1<<10, func() { Parse(s) })
+		growth.Linear(t, len(s), 0, 4<<10, func() { Parse(s) })
 		p, ok := Parse(s)
 		if !ok {
 			return
@@ -105,8 +106,9 @@ func FuzzParse(f *testing.F) {
 
 func FuzzDecide(f *testing.F) {
 	f.Add("192.0.2.1:1", []byte{4, 24, 192, 0, 2, 0})
+	f.Add("0:"+strings.Repeat("\xff", 4096), []byte{4, 24, 192, 0, 2, 0})
 	f.Fuzz(func(t *testing.T, addr string, b []byte) {
-		growth.Linear(t, len(addr)+len(b), 16, 1<<10, func() { Decide(addr, b) })
+		growth.Linear(t, len(addr)+len(b), 0, 4<<10, func() { Decide(addr, b) })
 		if d := Decide(addr, b); d.OK() && len(b) < 6 {
 			t.Fatal("a list without a block let somebody pass")
 		}

@@ -3,6 +3,7 @@ package ratelimit
 import (
 	"math/rand/v2"
 	"net/netip"
+	"strings"
 	"testing"
 )
 
@@ -197,6 +198,7 @@ func TestAddresses(t *testing.T) {
 	same("192.0.2.1:1", "[::ffff:192.0.2.1]:1")
 	same("[2001:db8::1]:1", "[2001:db8::ffff:1]:9")
 	same("junk", "")
+	same("junk", strings.Repeat("192.0.2.1:1", 100))
 	apart("192.0.2.1:1", "192.0.2.2:1")
 	apart("[2001:db8::1]:1", "[2001:db8:0:1::1]:1")
 	apart("192.0.2.1:1", "junk")
