@@ -111,29 +111,34 @@ func TestAWorkerThatHangsIsReplaced(t *testing.T) {
 	t.Logf("noticed after %s, replaced after %s, the old one ended after %s", noticed, replaced, time.Since(began))
 }
 
-// A client that goes on with it hangs the next Envoy as well: that one is
-// replaced too, and after it an upgrade goes as ever. None of
-// those that hung is left.
+// A client that goes on with it hangs the next Envoy as well: that one is replaced
+// too, and after it an upgrade goes as ever. None of those that hung is left in the
+// end.
 func TestWorkersThatHangAgain(t *testing.T) {
 	t.Parallel()
 	b := newHangBed(t)
-	one, _ := b.both(t, 1)
 	first := b.edge.proc
-	hung := one[0].later("/", "please")
-	<-b.hangs
-	b.awaitEpoch(t, 1)
-	second := b.edge.proc
-	again := b.connect(t).later("/", "please")
-	<-b.hangs
-	b.awaitEpoch(t, 2)
+	var hung []<-chan answer
+	for epoch := 1; epoch <= 2; epoch++ {
+		hung = append(hung, b.connect(t).later("/", "please"))
+		<-b.hangs
+		b.awaitEpoch(t, epoch)
+	}
 	<-first.Done()
 	b.edge.Reload()
 	b.awaitEpoch(t, 3)
-	<-second.Done()
 	b.await(t, http.StatusTeapot)
-	for _, a := range []<-chan answer{hung, again} {
+	b.stop()
+	if err := <-b.finished; err != nil {
+		t.Error(err)
+	}
+	b.finished <- nil // for the clean-up
+	for _, a := range hung {
 		if a := <-a; a.err == nil {
 			t.Errorf("a request that hung was answered: %+v", a)
 		}
+	}
+	if got := b.edge.Hangs(); got != 2 {
+		t.Errorf("%d workers were found to hang, want 2", got)
 	}
 }

@@ -105,3 +105,13 @@ func refused(t *testing.T, w *httptest.ResponseRecorder, status int, code string
 		t.Errorf("%d %s, Retry-After %q; want %d %s", w.Code, body.Error.Code, w.Header().Get("Retry-After"), status, code)
 	}
 }
+
+// Envoy refuses work before its container ends it.
+func TestEnvoysHeap(t *testing.T) {
+	t.Parallel()
+	for limit, want := range map[int64]uint64{memlimit.Unlimited: 0, 8 << 30: 0, 1000 << 20: 600 << 20, 128 << 20: 256 << 20} {
+		if got := envoyHeap(limit); got != want {
+			t.Errorf("of %d: %d, want %d", limit, got, want)
+		}
+	}
+}

@@ -21,6 +21,7 @@ import (
 	"sluice.dev/sluice/envoy"
 	"sluice.dev/sluice/envoy/logpipe"
 	"sluice.dev/sluice/envoy/relay"
+	"sluice.dev/sluice/platform/memlimit"
 )
 
 // runEdge supervises one Envoy, and stands between it and the control plane.
@@ -65,10 +66,11 @@ func runEdge(ctx context.Context, env environment) error {
 	}
 	cfg := envoy.EdgeConfig{
 		Bootstrap: envoy.Config{
-			NodeID:      name,
-			GatewayAddr: env.get("SLUICE_GATEWAY_ADDR"),
-			RuntimeAddr: env.get("SLUICE_RUNTIME_ADDR"),
-			AdminAddr:   env.get("SLUICE_ENVOY_ADMIN_ADDR"),
+			NodeID:       name,
+			GatewayAddr:  env.get("SLUICE_GATEWAY_ADDR"),
+			RuntimeAddr:  env.get("SLUICE_RUNTIME_ADDR"),
+			AdminAddr:    env.get("SLUICE_ENVOY_ADMIN_ADDR"),
+			MaxHeapBytes: envoyHeap(memlimit.Container(os.DirFS("/"))),
 		},
 		Agent:       agent,
 		Binary:      binary,
@@ -93,6 +95,17 @@ func runEdge(ctx context.Context, env environment) error {
 	running.Store(edge)
 	follow(ctx, append(sources, mutual.sources()...))
 	return env.runBoth(ctx, agent, edge, lines)
+}
+
+// envoyHeap is where Envoy stops accepting requests, of what the container may take:
+// before it is ended for more, with room for the filters' memory and the agent; not
+// less than it needs to serve at all. 0: the default.
+func envoyHeap(limit int64) uint64 {
+	const least, most = 256 << 20, 2 << 30
+	if limit/5*3 >= most {
+		return 0
+	}
+	return uint64(max(least, limit/5*3))
 }
 
 // edgeLog has the agent log, as Envoy does, to standard error without ever waiting
