@@ -17,6 +17,7 @@ import (
 	"sluice.dev/sluice/envoy/child/childtest"
 	"sluice.dev/sluice/runtime/media"
 	"sluice.dev/sluice/runtime/media/engine"
+	"sluice.dev/sluice/runtime/media/plans"
 	"sluice.dev/sluice/runtime/media/streams"
 )
 
@@ -108,6 +109,28 @@ func TestAPublisherTakesTheStreamOnAirAndOff(t *testing.T) {
 	if s.status(show) != "ended" || s.eventTypes() != "stream.started stream.ended" || s.events()[1].Data["duration"] != 60.0 {
 		t.Errorf("%s, %+v", s.status(show), s.events())
 	}
+}
+
+// What the storage has no room for is not recorded, and its owner is told.
+func TestARecordingThatHasNoRoomFails(t *testing.T) {
+	t.Parallel()
+	s := newStudio(t, func(c *media.Config) { c.Plans = plans.Table{"": {StorageBytes: int64(len(film)) + 10}} })
+	s.upload()
+	show := s.create(object{"recording": object{"enabled": true}})
+	began := s.now
+	s.publish(show, "c1", 0, "H264")
+	s.step()
+	s.now = s.now.Add(time.Minute)
+	s.record(show, began, film)
+	s.leave(show)
+	s.step()
+	s.now = s.now.Add(5 * time.Second)
+	s.step()
+	list := s.do("GET", "/v1/recordings?stream_id="+show.text("id"), nil).want(200)
+	if list.text("data.0.status") != "failed" || list.text("data.0.error.code") != "BILLING_002" || !strings.HasSuffix(s.eventTypes(), "recording.failed") {
+		t.Errorf("%s\n%s", list.raw, s.eventTypes())
+	}
+	s.wantFiles(1)
 }
 
 func TestARecordingArrivesWhenItsPublisherHasGone(t *testing.T) {

@@ -56,7 +56,7 @@ func (w *FetchWorker) Work(ctx context.Context, job *river.Job[FetchArgs]) error
 		return err
 	}
 	limits := v.Plans.Of(job.Args.Plan)
-	stored, err := v.store(ctx, a.Owner, fetch.Open(ctx, v.Client, a.SourceURL), limits.FileBytes)
+	stored, err := v.fetch(ctx, a, limits)
 	if err != nil && !final(err) && job.Attempt < job.MaxAttempts {
 		return err
 	}
@@ -64,6 +64,16 @@ func (w *FetchWorker) Work(ctx context.Context, job *river.Job[FetchArgs]) error
 		return err
 	}
 	return v.Sweep(ctx)
+}
+
+// fetch stores the source of a. Its first range tells how much room it needs.
+func (v Service) fetch(ctx context.Context, a Asset, l plans.Limits) (Stored, error) {
+	src := fetch.Open(ctx, v.Client, a.SourceURL)
+	size, err := src.Size()
+	if err != nil {
+		return Stored{}, err
+	}
+	return v.store(ctx, bounds(a.Owner, l, size), src)
 }
 
 // end makes the asset ready with what was stored, or failed for cause.
@@ -96,7 +106,7 @@ func final(err error) bool {
 		return e.Permanent
 	}
 	code := controlplane.ErrorCode(err)
-	return code == decision.Storage001 || code == decision.Storage002
+	return code == decision.Storage001 || code == decision.Storage002 || code == decision.QuotaUsed
 }
 
 // reason is the error of an asset as its owner sees it.

@@ -20,11 +20,16 @@ import (
 // more than two hours.
 const eventTTL = 24 * time.Hour
 
-// store keeps src as a file and reads what it says of itself. It fails with
-// STORAGE_001 above limit bytes and with STORAGE_002 when it is no video file
-// that we know; nothing is kept then.
-func (v Service) store(ctx context.Context, owner string, src io.Reader, limit int64) (Stored, error) {
-	id, size, err := files.Write(ctx, v.DB, owner, src, limit, now(v.Now))
+// bounds are those of a file of owner that is size bytes long; negative: not known.
+func bounds(owner string, l plans.Limits, size int64) files.Spec {
+	return files.Spec{Owner: owner, Size: size, Limit: l.FileBytes, Quota: l.StorageBytes}
+}
+
+// store keeps src as a file and reads what it says of itself. It fails as
+// files.Write does, and with STORAGE_002 when it is no video file that we know;
+// nothing is kept then.
+func (v Service) store(ctx context.Context, s files.Spec, src io.Reader) (Stored, error) {
+	id, size, err := files.Write(ctx, v.DB, s, src, now(v.Now))
 	if err != nil {
 		return Stored{}, err
 	}

@@ -50,7 +50,7 @@ func (v Service) Render(ctx context.Context, o owner.Owner, kind Kind, id, profi
 	if !v.FFmpeg.Available() {
 		return Rendition{}, noTranscoder()
 	}
-	if _, err := v.room(ctx, o); err != nil {
+	if err := v.room(ctx, o); err != nil {
 		return Rendition{}, err
 	}
 	r := v.newRendition(o, id, profile)
@@ -155,7 +155,7 @@ func (w *TranscodeWorker) Work(ctx context.Context, job *river.Job[TranscodeArgs
 // lasting says whether another attempt would fail as this one did.
 func lasting(err error) bool {
 	switch controlplane.ErrorCode(err) {
-	case decision.Transcode002, decision.Transcode003, decision.Storage001, decision.Storage002, decision.NotImplemented, decision.NotFound:
+	case decision.Transcode002, decision.Transcode003, decision.Storage001, decision.Storage002, decision.QuotaUsed, decision.NotImplemented, decision.NotFound:
 		return true
 	}
 	return false
@@ -174,10 +174,14 @@ func (v Service) transcode(ctx context.Context, r Rendition) (Stored, error) {
 	if err != nil {
 		return Stored{}, err
 	}
-	limit := v.Plans.Of(r.Plan).FileBytes
+	limits := v.Plans.Of(r.Plan)
 	var stored Stored
-	err = v.convert(ctx, a, ffmpeg.Transcode(p), limit, transcodeTimeout, func(out *os.File) error {
-		stored, err = v.store(ctx, r.Owner, out, limit)
+	err = v.convert(ctx, a, ffmpeg.Transcode(p), limits.FileBytes, transcodeTimeout, func(out *os.File) error {
+		info, err := out.Stat()
+		if err != nil {
+			return fmt.Errorf("look at result: %w", err)
+		}
+		stored, err = v.store(ctx, bounds(r.Owner, limits, info.Size()), out)
 		return err
 	})
 	return stored, err

@@ -60,6 +60,21 @@ func Open(ctx context.Context, client *outbound.Client, url string) *Reader {
 	return &Reader{ctx: ctx, client: client, url: url, size: -1}
 }
 
+// Size asks for the first range, if none has come yet, and returns the length of
+// the whole source in bytes.
+func (r *Reader) Size() (int64, error) {
+	if r.size < 0 {
+		err := r.next()
+		if errors.Is(err, io.EOF) {
+			r.size, err = 0, nil
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	return r.size, nil
+}
+
 // Read reads on, asking for the next range where needed.
 func (r *Reader) Read(p []byte) (int, error) {
 	if len(r.buf) == 0 {
