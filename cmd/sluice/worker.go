@@ -63,7 +63,11 @@ func runWorker(ctx context.Context, env environment) error {
 	if err != nil {
 		return err
 	}
-	r, err := env.jobs(ctx, pool, s, metrics)
+	product, err := env.media(ctx, pool, s)
+	if err != nil {
+		return err
+	}
+	r, err := env.jobs(pool, s, product, metrics)
 	if err != nil {
 		return err
 	}
@@ -76,6 +80,7 @@ func runWorker(ctx context.Context, env environment) error {
 		workers.ScheduleLoop{Service: s.schedules, Fired: workers.NewScheduleMetrics(metrics).Observe}.Run,
 		workers.Metering{Store: metering.Store{DB: pool}}.Run,
 		workers.Housekeeping{DB: pool, Sessions: people, Apps: env.oauth(pool, people)}.Run,
+		media.NewUpkeep(product).Run,
 	} {
 		loops.Go(func() error { run(ctx); return nil })
 	}
@@ -89,7 +94,7 @@ func runWorker(ctx context.Context, env environment) error {
 }
 
 // jobs is the client that works off the queues.
-func (e environment) jobs(ctx context.Context, pool *pgxpool.Pool, s services, metrics prometheus.Registerer) (*river.Client[pgx.Tx], error) {
+func (e environment) jobs(pool *pgxpool.Pool, s services, product media.Config, metrics prometheus.Registerer) (*river.Client[pgx.Tx], error) {
 	secrets, err := e.secrets("SLUICE_IDENTITY_SECRETS")
 	if err != nil {
 		return nil, err
@@ -107,10 +112,6 @@ func (e environment) jobs(ctx context.Context, pool *pgxpool.Pool, s services, m
 		return nil, err
 	}
 	workers.AddPayments(w, payments)
-	product, err := e.media(ctx, pool, s)
-	if err != nil {
-		return nil, err
-	}
 	media.AddWorkers(w, product)
 	queues := map[string]river.QueueConfig{assets.Queue: {MaxWorkers: mediaJobs}, assets.TranscodeQueue: {MaxWorkers: transcodings}}
 	maps.Copy(queues, workers.WebhookQueues())

@@ -341,17 +341,26 @@ func TestAVideoThatIsDeletedWhileItIsFetchedLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestAFetchSweepsWhatOthersLeft(t *testing.T) {
+func TestUpkeepDropsWhatOthersLeft(t *testing.T) {
 	t.Parallel()
-	source, allow := filmOrigin(t)
-	b := setup(t, allow)
-	_, err := b.pool.Exec(t.Context(), `INSERT INTO media_files (id, owner, size, complete, created_at) VALUES ('file_dead', 'acct_1', 0, false, $1)`, b.now.Add(-25*time.Hour))
-	if err != nil {
-		t.Fatal(err)
+	b := setup(t)
+	kept := b.upload()
+	for _, sql := range []string{
+		`INSERT INTO media_files (id, owner, size, complete, created_at) VALUES ('file_dead', 'acct_1', 0, false, $1::timestamptz - interval '25 hours')`,
+		`INSERT INTO media_views (owner, subject, viewer, hour, first_at, last_at) SELECT 'acct_' || n % 3, 'strm_1', decode(md5(n::text), 'hex'),
+			date_trunc('hour', at), at, at FROM generate_series(1, 9) n, LATERAL (SELECT $1::timestamptz - n * interval '90 days' AS at) a`,
+	} {
+		if _, err := b.pool.Exec(t.Context(), sql, b.now); err != nil {
+			t.Fatal(err)
+		}
 	}
-	b.do("POST", "/v1/vod", object{"source_url": source}).want(201)
-	b.work(1)
+	media.NewUpkeep(b.config).Round(t.Context())
 	b.wantFiles(1)
+	b.do("GET", "/v1/vod/"+kept, nil).want(200)
+	var views int
+	if err := b.pool.QueryRow(t.Context(), `SELECT count(*) FROM media_views`).Scan(&views); err != nil || views != 4 {
+		t.Errorf("%d views are left of 4 younger than 400 days, %v", views, err)
+	}
 }
 
 func TestVideosAreListedByPageStatusAndStream(t *testing.T) {

@@ -60,10 +60,7 @@ func (w *FetchWorker) Work(ctx context.Context, job *river.Job[FetchArgs]) error
 	if err != nil && !final(err) && job.Attempt < job.MaxAttempts {
 		return err
 	}
-	if err := v.end(ctx, a, limits, stored, err); err != nil {
-		return err
-	}
-	return v.Sweep(ctx)
+	return v.end(ctx, a, limits, stored, err)
 }
 
 // fetch stores the source of a. Its first range tells how much room it needs.
@@ -124,9 +121,8 @@ func reason(err error) (decision.Code, string) {
 // behind. It is far more than fetchTimeout.
 const sweepAfter = 24 * time.Hour
 
-// Sweep removes the bytes that writers who died have left behind. Each fetch ends
-// with it.
-func (v Service) Sweep(ctx context.Context) error {
-	_, err := files.Sweep(ctx, v.DB, now(v.Now).Add(-sweepAfter))
-	return err
+// Sweep removes the bytes that writers who died have left behind, and returns of how
+// many files.
+func (v Service) Sweep(ctx context.Context) (int64, error) {
+	return files.Sweep(ctx, v.DB, now(v.Now).Add(-sweepAfter))
 }
