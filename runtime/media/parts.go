@@ -10,6 +10,7 @@ import (
 	"sluice.dev/sluice/controlplane/idempotency"
 	"sluice.dev/sluice/controlplane/postgres"
 	"sluice.dev/sluice/controlplane/respond"
+	"sluice.dev/sluice/platform/fairshare"
 	"sluice.dev/sluice/runtime/media/analytics"
 	"sluice.dev/sluice/runtime/media/assets"
 	"sluice.dev/sluice/runtime/media/capability"
@@ -67,7 +68,7 @@ func newParts(c Config) parts {
 		Client: &http.Client{Transport: &http.Transport{ResponseHeaderTimeout: engineTimeout, MaxIdleConnsPerHost: 64}}, Now: c.Now}
 	p.captions = captions.Service{DB: c.DB, Events: c.Events, Streams: p.streams, Watch: p.playback.Watch, Playback: link, Now: c.Now}
 	p.ingest = ingest.Service{Streams: p.streams, WebRTC: webrtc}
-	p.legacy = legacy.Service{DB: c.DB, Assets: p.assets, Client: client, Jobs: jobs, Box: c.Box, Now: c.Now}
+	p.legacy = legacy.Service{DB: c.DB, Assets: p.assets, Client: legacy.NewClient(c.Allow), Calls: fairshare.New(fairshare.Config{Places: legacy.MaxCalls}), Jobs: jobs, Box: c.Box, Now: c.Now}
 	return p
 }
 
