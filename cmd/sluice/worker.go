@@ -20,7 +20,6 @@ import (
 	"sluice.dev/sluice/controlplane/schedules/run"
 	"sluice.dev/sluice/controlplane/telemetry"
 	"sluice.dev/sluice/runtime/media"
-	"sluice.dev/sluice/runtime/media/assets"
 	"sluice.dev/sluice/workers"
 )
 
@@ -30,13 +29,6 @@ const (
 	jobTimeout  = 30 * time.Second
 	rescueAfter = 60 * time.Second
 )
-
-// mediaJobs is how many jobs of the reference product run at once: each moves
-// whole files.
-const mediaJobs = 4
-
-// transcodings is how many of them run at once: each keeps two threads busy.
-const transcodings = 1
 
 // runWorker works off River's queues, fires schedules and keeps house. Any
 // number of workers may run: each piece of work is taken by one of them.
@@ -113,7 +105,7 @@ func (e environment) jobs(pool *pgxpool.Pool, s services, product media.Config, 
 	}
 	workers.AddPayments(w, payments)
 	media.AddWorkers(w, product)
-	queues := map[string]river.QueueConfig{assets.Queue: {MaxWorkers: mediaJobs}, assets.TranscodeQueue: {MaxWorkers: transcodings}}
+	queues := media.Queues()
 	maps.Copy(queues, workers.WebhookQueues())
 	maps.Copy(queues, workers.ScheduleQueues())
 	maps.Copy(queues, workers.PaymentQueues())

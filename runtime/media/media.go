@@ -46,15 +46,17 @@ type Config struct {
 	// Nil: none.
 	Allow []netip.Prefix
 	// QueueLimit is how many sources may wait to be fetched, and how many renditions
-	// to be made; beyond it creation answers TRANSCODE_001. 0: 1000.
+	// to be made; beyond it creation answers TRANSCODE_001. 0: 10,000.
 	QueueLimit int
+	// OwnerLimit is the same for one owner. 0: 100.
+	OwnerLimit int
 	// FFmpeg is the path of ffmpeg. Empty: what needs it answers 501.
 	FFmpeg string
 	// Scratch is the folder for files that ffmpeg works on. Empty: os.TempDir.
 	Scratch string
 	// Conversions is how many callers may wait for an answer of ffmpeg at once; a
-	// quarter of them, and at least one, is worked for. Beyond it they get
-	// TRANSCODE_001. 0: 8.
+	// quarter of them, and at least one, is worked for. One owner has a quarter of
+	// either. Beyond it they get TRANSCODE_001. 0: 8.
 	Conversions int
 	// Box seals the tokens of providers that accounts move in from. Nil:
 	// POST /v1/migration/legacy/connect answers 501.
@@ -107,8 +109,16 @@ func (c *Config) joinAnswers() func(http.Handler) http.Handler {
 	}
 }
 
-// AddWorkers registers the product's jobs. They run in the queues assets.Queue and
-// assets.TranscodeQueue, which the caller's River client must serve.
+// transcodings is how many run at once: each keeps two threads busy.
+const transcodings = 1
+
+// Queues are those that the product's jobs run in.
+func Queues() map[string]river.QueueConfig {
+	return map[string]river.QueueConfig{assets.Queue: {MaxWorkers: assets.FetchPlaces}, assets.TranscodeQueue: {MaxWorkers: transcodings}}
+}
+
+// AddWorkers registers the product's jobs. They run in Queues, which the caller's
+// River client must serve.
 func AddWorkers(workers *river.Workers, c Config) {
 	c.fill()
 	p := newParts(c)
@@ -126,7 +136,10 @@ func (c *Config) fill() {
 		c.Now = time.Now
 	}
 	if c.QueueLimit == 0 {
-		c.QueueLimit = 1000
+		c.QueueLimit = 10_000
+	}
+	if c.OwnerLimit == 0 {
+		c.OwnerLimit = 100
 	}
 	if c.Conversions == 0 {
 		c.Conversions = 8

@@ -50,8 +50,8 @@ func newParts(c Config) parts {
 	}
 	client := fetch.NewClient(c.Allow)
 	tool := ffmpeg.Tool{Binary: c.FFmpeg, Dir: c.Scratch}
-	running := max(1, c.Conversions/4)
-	slots := ffmpeg.NewSlots(running, c.Conversions-running)
+	bodies := fairshare.New(fairshare.Config{Places: c.Conversions})
+	converting := fairshare.New(fairshare.Config{Places: max(1, c.Conversions/4)})
 	keys := &signing.Keys{DB: outside(c.DB)}
 	counter := views.Counter{DB: c.DB, Events: c.Events, Now: c.Now}
 	link := c.Endpoints.Playback
@@ -59,8 +59,9 @@ func newParts(c Config) parts {
 		streams:   streams.Service{DB: c.DB, Events: c.Events, Plans: c.Plans, Endpoints: c.Endpoints, Now: c.Now},
 		analytics: analytics.Service{DB: c.DB, Plans: c.Plans, Now: c.Now},
 		assets: assets.Service{DB: c.DB, Events: c.Events, Plans: c.Plans, Keys: keys, Client: client,
-			Jobs: jobs, Playback: link, QueueLimit: c.QueueLimit, Views: counter, FFmpeg: tool, Slots: slots, Now: c.Now},
-		bodies: capability.Service{FFmpeg: tool, Slots: slots, Plans: c.Plans},
+			Jobs: jobs, Playback: link, QueueLimit: c.QueueLimit, OwnerLimit: c.OwnerLimit, Fetches: fairshare.New(fairshare.Config{Places: assets.FetchPlaces}), Turns: &assets.Turns{},
+			Views: counter, FFmpeg: tool, Converting: converting, Now: c.Now},
+		bodies: capability.Service{FFmpeg: tool, Bodies: bodies, Converting: converting, Plans: c.Plans},
 	}
 	p.streams.Record = p.assets.OpenRecording
 	webrtc := signalling.Relay{Base: c.EngineWebRTC, Client: &http.Client{Timeout: engineTimeout}}

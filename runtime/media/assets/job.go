@@ -15,9 +15,14 @@ import (
 	"sluice.dev/sluice/runtime/media/plans"
 )
 
-// Queue is the River queue of this package's jobs. Few workers suffice: each
-// holds one range of a file in memory.
+// Queue is the River queue of the jobs that fetch from addresses that customers
+// chose. Few workers suffice: each holds one range of a file in memory. What else a
+// worker does has queues of its own, so that nobody waits for a slow source.
 const Queue = "media"
+
+// FetchPlaces is how many of them run at once in a process. An owner has a quarter
+// of it at most.
+const FetchPlaces = 8
 
 // fetchTimeout bounds one attempt to fetch a source.
 const fetchTimeout = 30 * time.Minute
@@ -45,7 +50,8 @@ func (w *FetchWorker) Timeout(*river.Job[FetchArgs]) time.Duration { return fetc
 
 // Work fetches the source and makes the asset ready, or failed where another
 // attempt would not help. An asset that is no longer processing, or gone, is left
-// alone: the job can run twice.
+// alone: the job can run twice. One whose owner has its share of the workers is put
+// aside.
 func (w *FetchWorker) Work(ctx context.Context, job *river.Job[FetchArgs]) error {
 	v := w.Service
 	a, err := one(ctx, v.DB, `id = $1`, job.Args.AssetID)
@@ -55,6 +61,11 @@ func (w *FetchWorker) Work(ctx context.Context, job *river.Job[FetchArgs]) error
 	if err != nil {
 		return err
 	}
+	leave, err := v.Enter(a.Owner)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	limits := v.Plans.Of(job.Args.Plan)
 	stored, err := v.fetch(ctx, a, limits)
 	if err != nil && !final(err) && job.Attempt < job.MaxAttempts {

@@ -13,6 +13,7 @@ import (
 	"sluice.dev/sluice/controlplane/outbound"
 	"sluice.dev/sluice/controlplane/postgres"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/platform/fairshare"
 	"sluice.dev/sluice/runtime/media/ffmpeg"
 	"sluice.dev/sluice/runtime/media/files"
 	"sluice.dev/sluice/runtime/media/ident"
@@ -37,9 +38,12 @@ type Service struct {
 	Jobs       *river.Client[pgx.Tx] // only InsertTx is called
 	Playback   string                // public address of /v1/playback, without a trailing slash
 	QueueLimit int                   // sources waiting to be fetched, and renditions to be made, of all owners; beyond: TRANSCODE_001
+	OwnerLimit int                   // the same of one owner
+	Fetches    *fairshare.Pool       // of the workers that fetch sources, by owner
+	Turns      *Turns                // of the owners of renditions
 	Views      views.Counter         // counts who begins to watch a file
 	FFmpeg     ffmpeg.Tool           // makes renditions and stills; its zero value: none
-	Slots      *ffmpeg.Slots         // for stills
+	Converting *fairshare.Pool       // of the conversions that callers wait for, by owner
 	Now        func() time.Time
 }
 
@@ -158,10 +162,12 @@ func (v Service) enqueue(ctx context.Context, o owner.Owner, a Asset) error {
 // EnqueueTx stores an asset of Admit and the job that fetches its source. It fails
 // with TRANSCODE_001 when the queue is full.
 func (v Service) EnqueueTx(ctx context.Context, tx pgx.Tx, o owner.Owner, a Asset) error {
-	if n, err := countProcessing(ctx, tx); err != nil {
+	l, err := countProcessing(ctx, tx, a.Owner)
+	if err == nil {
+		err = v.full(l)
+	}
+	if err != nil {
 		return err
-	} else if n >= v.QueueLimit {
-		return &controlplane.Error{Code: decision.Transcode001, RetryAfter: queueRetry}
 	}
 	if err := save(ctx, tx, a); err != nil {
 		return err

@@ -46,7 +46,7 @@ func (v Service) still(w http.ResponseWriter, r *http.Request) error {
 	if !v.FFmpeg.Available() {
 		return noTranscoder()
 	}
-	leave, err := v.Slots.Enter(r.Context())
+	leave, err := ffmpeg.Enter(r.Context(), v.Converting, a.Owner)
 	if err != nil {
 		return err
 	}

@@ -75,12 +75,14 @@ func (v Service) Render(ctx context.Context, o owner.Owner, kind Kind, id, profi
 
 // insertRendition stores r in place of one that has failed.
 func (v Service) insertRendition(ctx context.Context, tx pgx.Tx, r Rendition) error {
-	if n, err := countRenditions(ctx, tx); err != nil {
-		return err
-	} else if n >= v.QueueLimit {
-		return &controlplane.Error{Code: decision.Transcode001, RetryAfter: queueRetry}
+	l, err := countRenditions(ctx, tx, r.Owner)
+	if err == nil {
+		err = v.full(l)
 	}
-	_, err := tx.Exec(ctx, `DELETE FROM media_renditions WHERE asset_id = $1 AND profile = $2 AND status = 'failed'`, r.AssetID, r.Profile)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `DELETE FROM media_renditions WHERE asset_id = $1 AND profile = $2 AND status = 'failed'`, r.AssetID, r.Profile)
 	if err != nil {
 		return fmt.Errorf("drop rendition: %w", postgres.Unreachable(err))
 	}
@@ -136,6 +138,7 @@ func (w *TranscodeWorker) Timeout(*river.Job[TranscodeArgs]) time.Duration {
 
 // Work makes the rendition ready, or failed where another attempt would not help.
 // One that is no longer processing, or gone, is left alone: the job can run twice.
+// One whose owner had a turn later than another who waits is put aside.
 func (w *TranscodeWorker) Work(ctx context.Context, job *river.Job[TranscodeArgs]) error {
 	v := w.Service
 	r, err := rendition(ctx, v.DB, job.Args.RenditionID, "")
@@ -144,6 +147,13 @@ func (w *TranscodeWorker) Work(ctx context.Context, job *river.Job[TranscodeArgs
 	}
 	if err != nil {
 		return err
+	}
+	others, err := waitForRenditions(ctx, v.DB, r.Owner)
+	if err != nil {
+		return err
+	}
+	if !v.Turns.Take(r.Owner, others) {
+		return river.JobSnooze(aside)
 	}
 	stored, err := v.transcode(ctx, r)
 	if err != nil && !lasting(err) && job.Attempt < job.MaxAttempts {

@@ -20,6 +20,7 @@ import (
 	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/controlplane/respond"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/platform/fairshare"
 	"sluice.dev/sluice/runtime/media/ffmpeg"
 	"sluice.dev/sluice/runtime/media/form"
 	"sluice.dev/sluice/runtime/media/mp4"
@@ -47,9 +48,10 @@ var missing = map[string]string{
 
 // Service is what can be done with bodies. Every field is required.
 type Service struct {
-	FFmpeg ffmpeg.Tool // its zero value: every surface answers 501
-	Slots  *ffmpeg.Slots
-	Plans  plans.Table
+	FFmpeg     ffmpeg.Tool     // its zero value: every surface answers 501
+	Bodies     *fairshare.Pool // of the bodies that are here or on their way, by owner
+	Converting *fairshare.Pool // of the conversions that run, by owner
+	Plans      plans.Table
 }
 
 // Paths lists the surfaces.
@@ -130,7 +132,9 @@ func render(q url.Values) (order, error) {
 }
 
 // serve answers one surface. What can be refused is refused before the body is
-// read: nobody uploads a film to learn that there is no engine.
+// read: nobody uploads a film to learn that there is no engine. A slow body holds a
+// place of its sender's share among the bodies, within bodyTimeout, and no place
+// among the conversions.
 func (v Service) serve(w http.ResponseWriter, r *http.Request, read func(url.Values) (order, error)) error {
 	o, err := owner.From(r.Context())
 	if err != nil {
@@ -147,7 +151,7 @@ func (v Service) serve(w http.ResponseWriter, r *http.Request, read func(url.Val
 	if err != nil {
 		return err
 	}
-	leave, err := v.Slots.Reserve()
+	leave, err := ffmpeg.TryEnter(v.Bodies, o.ID)
 	if err != nil {
 		return err
 	}
@@ -161,7 +165,7 @@ func (v Service) serve(w http.ResponseWriter, r *http.Request, read func(url.Val
 	if err := receive(w, r, folder.Input(), limit, asked); err != nil {
 		return err
 	}
-	done, err := v.Slots.Run(r.Context())
+	done, err := ffmpeg.Enter(r.Context(), v.Converting, o.ID)
 	if err != nil {
 		return err
 	}

@@ -48,6 +48,11 @@ func (w *ImportWorker) Work(ctx context.Context, job *river.Job[ImportArgs]) err
 	if err != nil {
 		return err
 	}
+	leave, err := v.Assets.Enter(c.Owner)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	_, p, err := v.open(ctx, c.By())
 	if err == nil {
 		_, err = walk(ctx, p, func(found []Video) error { return v.takeAll(ctx, c, job.Args.IDs, found) })
