@@ -15,9 +15,14 @@ import (
 
 	"github.com/spf13/cobra"
 	"sluice.dev/sluice/controlplane/telemetry"
+	"sluice.dev/sluice/platform/sandbox"
+	"sluice.dev/sluice/runtime/media"
 )
 
-func main() { os.Exit(execute(os.Args[1:])) }
+func main() {
+	sandbox.Main(media.Confined()) // does not return in a process that handles strangers' files
+	os.Exit(execute(os.Args[1:]))
+}
 
 // execute runs one command and returns the exit status: 0, 1 for a failure, 2
 // for a wrong call.

@@ -23,6 +23,7 @@ import (
 	"sluice.dev/sluice/runtime/media/capability"
 	"sluice.dev/sluice/runtime/media/legacy"
 	"sluice.dev/sluice/runtime/media/plans"
+	"sluice.dev/sluice/runtime/media/probe"
 	"sluice.dev/sluice/runtime/media/streams"
 )
 
@@ -52,6 +53,10 @@ type Config struct {
 	OwnerLimit int
 	// FFmpeg is the path of ffmpeg. Empty: what needs it answers 501.
 	FFmpeg string
+	// NeedSandbox refuses films, and conversions of them, where the machine cannot keep
+	// what reads them from the network and from other files. Else it does what the
+	// machine allows.
+	NeedSandbox bool
 	// Scratch is the folder for files that ffmpeg works on. Empty: os.TempDir.
 	Scratch string
 	// Conversions is how many callers may wait for an answer of ffmpeg at once; a
@@ -68,6 +73,10 @@ type Config struct {
 	FormerAnswerSecrets [][32]byte
 	Now                 func() time.Time // nil: time.Now
 }
+
+// Confined are the functions that the product runs in a sandbox: the program's main
+// hands them to sandbox.Main.
+func Confined() map[string]func() int { return map[string]func() int{probe.Function: probe.Child} }
 
 // New returns the product's handler: /health for anyone, /v1/playback for viewers,
 // the rest for callers whom an edge has identified.

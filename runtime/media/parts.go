@@ -11,6 +11,7 @@ import (
 	"sluice.dev/sluice/controlplane/postgres"
 	"sluice.dev/sluice/controlplane/respond"
 	"sluice.dev/sluice/platform/fairshare"
+	"sluice.dev/sluice/platform/sandbox"
 	"sluice.dev/sluice/runtime/media/analytics"
 	"sluice.dev/sluice/runtime/media/assets"
 	"sluice.dev/sluice/runtime/media/capability"
@@ -20,6 +21,7 @@ import (
 	"sluice.dev/sluice/runtime/media/ingest"
 	"sluice.dev/sluice/runtime/media/legacy"
 	"sluice.dev/sluice/runtime/media/playback"
+	"sluice.dev/sluice/runtime/media/probe"
 	"sluice.dev/sluice/runtime/media/signalling"
 	"sluice.dev/sluice/runtime/media/signing"
 	"sluice.dev/sluice/runtime/media/streams"
@@ -49,7 +51,10 @@ func newParts(c Config) parts {
 		panic(err) // an empty configuration is a valid one
 	}
 	client := fetch.NewClient(c.Allow)
-	tool := ffmpeg.Tool{Binary: c.FFmpeg, Dir: c.Scratch}
+	look, tool := probe.New(), ffmpeg.Tool{Binary: c.FFmpeg, Dir: c.Scratch}
+	if c.NeedSandbox && !sandbox.Check().Whole() {
+		look, tool = probe.Prober{}, ffmpeg.Tool{}
+	}
 	bodies := fairshare.New(fairshare.Config{Places: c.Conversions})
 	converting := fairshare.New(fairshare.Config{Places: max(1, c.Conversions/4)})
 	keys := &signing.Keys{DB: outside(c.DB)}
@@ -60,8 +65,8 @@ func newParts(c Config) parts {
 		analytics: analytics.Service{DB: c.DB, Plans: c.Plans, Now: c.Now},
 		assets: assets.Service{DB: c.DB, Events: c.Events, Plans: c.Plans, Keys: keys, Client: client,
 			Jobs: jobs, Playback: link, QueueLimit: c.QueueLimit, OwnerLimit: c.OwnerLimit, Fetches: fairshare.New(fairshare.Config{Places: assets.FetchPlaces}), Turns: &assets.Turns{},
-			Views: counter, FFmpeg: tool, Converting: converting, Now: c.Now},
-		bodies: capability.Service{FFmpeg: tool, Bodies: bodies, Converting: converting, Plans: c.Plans},
+			Views: counter, Probe: look, FFmpeg: tool, Converting: converting, Now: c.Now},
+		bodies: capability.Service{Probe: look, FFmpeg: tool, Bodies: bodies, Converting: converting, Plans: c.Plans},
 	}
 	p.streams.Record = p.assets.OpenRecording
 	webrtc := signalling.Relay{Base: c.EngineWebRTC, Client: &http.Client{Timeout: engineTimeout}}

@@ -20,6 +20,7 @@ import (
 	"sluice.dev/sluice/runtime/media/owner"
 	"sluice.dev/sluice/runtime/media/page"
 	"sluice.dev/sluice/runtime/media/plans"
+	"sluice.dev/sluice/runtime/media/probe"
 	"sluice.dev/sluice/runtime/media/signing"
 	"sluice.dev/sluice/runtime/media/views"
 )
@@ -42,6 +43,7 @@ type Service struct {
 	Fetches    *fairshare.Pool       // of the workers that fetch sources, by owner
 	Turns      *Turns                // of the owners of renditions
 	Views      views.Counter         // counts who begins to watch a file
+	Probe      probe.Prober          // looks into files
 	FFmpeg     ffmpeg.Tool           // makes renditions and stills; its zero value: none
 	Converting *fairshare.Pool       // of the conversions that callers wait for, by owner
 	Now        func() time.Time

@@ -33,7 +33,7 @@ func (v Service) store(ctx context.Context, s files.Spec, src io.Reader) (Stored
 	if err != nil {
 		return Stored{}, err
 	}
-	info, err := v.probe(ctx, id)
+	info, err := v.probe(ctx, s.Owner, id)
 	if err != nil {
 		drop := postgres.InTx(context.WithoutCancel(ctx), v.DB, func(tx pgx.Tx) error { return files.RemoveTx(ctx, tx, id) })
 		return Stored{}, errors.Join(err, drop)
@@ -43,12 +43,12 @@ func (v Service) store(ctx context.Context, s files.Spec, src io.Reader) (Stored
 
 // probe reads what a stored file says of itself. What is wrong with the file is
 // STORAGE_002; what is wrong with the database is not, and may be tried again.
-func (v Service) probe(ctx context.Context, id string) (mp4.Info, error) {
+func (v Service) probe(ctx context.Context, owner, id string) (mp4.Info, error) {
 	r, err := files.Open(ctx, v.DB, id)
 	if err != nil {
 		return mp4.Info{}, err
 	}
-	info, err := mp4.Parse(r, r.Size())
+	info, err := v.Probe.Look(ctx, owner, r, r.Size())
 	for _, known := range []error{mp4.ErrNotMP4, mp4.ErrNoMovie, mp4.ErrDamaged} {
 		if errors.Is(err, known) {
 			return info, &controlplane.Error{Code: decision.Storage002, Message: "The file is not accepted: " + known.Error() + ".", Cause: err}
