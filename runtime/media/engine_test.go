@@ -279,7 +279,11 @@ func TestWhoMayPublishAndRead(t *testing.T) {
 		"another protocol":       {publish(show, "srt", key(show)), "STREAM_001"},
 		"no such stream":         {object{"action": "publish", "path": "live/play_" + strings.Repeat("0", 20), "protocol": "rtmp"}, "STREAM_004"},
 		"another folder":         {object{"action": "publish", "path": "elsewhere", "protocol": "rtmp"}, "STREAM_004"},
-		"our proxy reads":        {object{"action": "read", "path": path(show), "ip": "127.0.0.1"}, ""},
+		"our proxy reads":        {object{"action": "read", "path": path(show), "ip": "127.0.0.1", "protocol": "hls"}, ""},
+		"it reads pictures":      {object{"action": "read", "path": path(show), "ip": "::1", "protocol": "webrtc"}, ""},
+		"a proxy of RTMP reads":  {object{"action": "read", "path": path(show), "ip": "127.0.0.1", "protocol": "rtmp"}, "AUTH_002"},
+		"a proxy of SRT reads":   {object{"action": "read", "path": path(show), "ip": "127.0.0.1", "protocol": "srt"}, "AUTH_002"},
+		"a proxy of who knows":   {object{"action": "read", "path": path(show), "ip": "127.0.0.1"}, "AUTH_002"},
 		"somebody reads":         {object{"action": "read", "path": path(show), "ip": "192.0.2.1"}, "AUTH_002"},
 		"the engine's own API":   {object{"action": "api", "path": path(show)}, "AUTH_002"},
 	}
