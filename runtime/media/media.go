@@ -59,6 +59,9 @@ type Config struct {
 	NeedSandbox bool
 	// Scratch is the folder for files that ffmpeg works on. Empty: os.TempDir.
 	Scratch string
+	// StillBytes bounds the copies of films that stills are made of, and so each film
+	// of which there are stills, in bytes. 0: 4 GiB.
+	StillBytes int64
 	// Conversions is how many callers may wait for an answer of ffmpeg at once; a
 	// quarter of them, and at least one, is worked for. One owner has a quarter of
 	// either. Beyond it they get TRANSCODE_001. 0: 8.
@@ -149,6 +152,9 @@ func (c *Config) fill() {
 	}
 	if c.OwnerLimit == 0 {
 		c.OwnerLimit = 100
+	}
+	if c.StillBytes == 0 {
+		c.StillBytes = 4 << 30
 	}
 	if c.Conversions == 0 {
 		c.Conversions = 8

@@ -45,6 +45,7 @@ type Service struct {
 	Views      views.Counter         // counts who begins to watch a file
 	Probe      probe.Prober          // looks into files
 	FFmpeg     ffmpeg.Tool           // makes renditions and stills; its zero value: none
+	Films      *ffmpeg.Films         // of which stills are made
 	Converting *fairshare.Pool       // of the conversions that callers wait for, by owner
 	Now        func() time.Time
 }

@@ -186,7 +186,7 @@ func (v Service) transcode(ctx context.Context, r Rendition) (Stored, error) {
 	}
 	limits := v.Plans.Of(r.Plan)
 	var stored Stored
-	err = v.convert(ctx, a, ffmpeg.Transcode(p), limits.FileBytes, transcodeTimeout, func(out *os.File) error {
+	err = v.convert(ctx, a, keep, ffmpeg.Transcode(p), limits.FileBytes, transcodeTimeout, func(out *os.File) error {
 		info, err := out.Stat()
 		if err != nil {
 			return fmt.Errorf("look at result: %w", err)
@@ -197,8 +197,9 @@ func (v Service) transcode(ctx context.Context, r Rendition) (Stored, error) {
 	return stored, err
 }
 
-// convert runs ffmpeg on the bytes of a and hands the result to use.
-func (v Service) convert(ctx context.Context, a Asset, recipe ffmpeg.Recipe, most int64, limit time.Duration, use func(*os.File) error) error {
+// convert runs ffmpeg on the bytes of a, which input puts in place, and hands the
+// result to use.
+func (v Service) convert(ctx context.Context, a Asset, input func(context.Context, *files.Reader, ffmpeg.Folder) error, recipe ffmpeg.Recipe, most int64, limit time.Duration, use func(*os.File) error) error {
 	folder, err := v.FFmpeg.NewFolder()
 	if err != nil {
 		return err
@@ -208,7 +209,7 @@ func (v Service) convert(ctx context.Context, a Asset, recipe ffmpeg.Recipe, mos
 	if err != nil {
 		return err
 	}
-	if err := keep(folder.Input(), src); err != nil {
+	if err := input(ctx, src, folder); err != nil {
 		return err
 	}
 	if err := v.FFmpeg.Run(ctx, folder, recipe, most, limit); err != nil {
@@ -222,9 +223,9 @@ func (v Service) convert(ctx context.Context, a Asset, recipe ffmpeg.Recipe, mos
 	return use(out)
 }
 
-// keep writes src to a new file.
-func keep(name string, src io.Reader) error {
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+// keep copies src for one conversion.
+func keep(_ context.Context, src *files.Reader, to ffmpeg.Folder) error {
+	f, err := os.OpenFile(to.Input(), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("keep source: %w", err)
 	}
