@@ -43,6 +43,7 @@ var variables = []variable{
 	{"SLUICE_HLS_LISTEN", "127.0.0.1:18004", "where it serves HLS, for the product only"},
 	{"SLUICE_ENGINE_API_LISTEN", "127.0.0.1:18005", "where it serves its own API, for `sluice engine` only"},
 	{"SLUICE_FFMPEG", "", "ffmpeg's binary; empty: PATH, then the pinned tool; off: none, so that videos are not converted"},
+	{"SLUICE_MEDIA_SANDBOX", "", "required: films are refused (501) where the kernel cannot keep what reads and converts them from network and files; empty: it does what it can, and the log says what"},
 	{"SLUICE_WORKER_LISTEN", "127.0.0.1:18006", "where a worker serves /metrics and /health"},
 	{"SLUICE_ENVOY_ADMIN_ADDR", "127.0.0.1:9901", "where Envoy's admin interface listens"},
 	{"SLUICE_EDGES", "1", "how many edges `up` starts, on ports 100 apart"},

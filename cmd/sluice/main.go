@@ -16,9 +16,12 @@ import (
 	"github.com/spf13/cobra"
 	"sluice.dev/sluice/controlplane/telemetry"
 	"sluice.dev/sluice/platform/memlimit"
+	"sluice.dev/sluice/platform/sandbox"
+	"sluice.dev/sluice/runtime/media"
 )
 
 func main() {
+	sandbox.Main(media.Confined()) // does not return in a process that handles strangers' files
 	_, set := os.LookupEnv(memlimit.Variable)
 	memlimit.Apply(set)
 	os.Exit(execute(os.Args[1:]))

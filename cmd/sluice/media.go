@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"log/slog"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"sluice.dev/sluice/controlplane/identity"
@@ -9,6 +11,7 @@ import (
 	"sluice.dev/sluice/controlplane/respond"
 	"sluice.dev/sluice/controlplane/telemetry"
 	"sluice.dev/sluice/deploy/local/programs"
+	"sluice.dev/sluice/platform/sandbox"
 	"sluice.dev/sluice/runtime/media"
 )
 
@@ -62,6 +65,9 @@ func (e environment) media(ctx context.Context, pool *pgxpool.Pool, s services) 
 		DB: postgres.Share(pool, identity.Account), Events: s.webhooks, Identity: verifier, Respond: respond.Adapter{DocsBase: e.publicURL()},
 		Allow: allow, Box: s.box, AnswerSecret: s.answers, FormerAnswerSecrets: s.former,
 	}
+	if err := e.confine(&c); err != nil {
+		return media.Config{}, err
+	}
 	tool, err := e.program(ctx, programs.FFmpeg)
 	if err != nil {
 		return c, err
@@ -70,4 +76,25 @@ func (e environment) media(ctx context.Context, pool *pgxpool.Pool, s services) 
 		c.FFmpeg = tool
 	}
 	return c, e.ingest(ctx, &c)
+}
+
+// confine keeps this process's secrets from programs of the same user, such as those
+// that handle strangers' films, and says in the log what holds those.
+func (e environment) confine(c *media.Config) error {
+	switch text := e.get("SLUICE_MEDIA_SANDBOX"); text {
+	case "":
+	case "required":
+		c.NeedSandbox = true
+	default:
+		return fmt.Errorf("SLUICE_MEDIA_SANDBOX is %q: it is required, or empty", text)
+	}
+	if err := sandbox.Protect(); err != nil {
+		return err
+	}
+	if holds := sandbox.Check(); holds.Whole() {
+		slog.Info("films are read in a sandbox", "holds", holds)
+	} else {
+		slog.Warn("films are read in a process of their own that this kernel cannot keep from network and files", "holds", holds, "refused", c.NeedSandbox)
+	}
+	return nil
 }

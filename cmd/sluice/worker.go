@@ -20,7 +20,6 @@ import (
 	"sluice.dev/sluice/controlplane/schedules/run"
 	"sluice.dev/sluice/controlplane/telemetry"
 	"sluice.dev/sluice/runtime/media"
-	"sluice.dev/sluice/runtime/media/assets"
 	"sluice.dev/sluice/workers"
 )
 
@@ -30,13 +29,6 @@ const (
 	jobTimeout  = 30 * time.Second
 	rescueAfter = 60 * time.Second
 )
-
-// mediaJobs is how many jobs of the reference product run at once: each moves
-// whole files.
-const mediaJobs = 4
-
-// transcodings is how many of them run at once: each keeps two threads busy.
-const transcodings = 1
 
 // runWorker works off River's queues, fires schedules and keeps house. Any
 // number of workers may run: each piece of work is taken by one of them.
@@ -63,7 +55,11 @@ func runWorker(ctx context.Context, env environment) error {
 	if err != nil {
 		return err
 	}
-	r, err := env.jobs(ctx, pool, s, metrics)
+	product, err := env.media(ctx, pool, s)
+	if err != nil {
+		return err
+	}
+	r, err := env.jobs(pool, s, product, metrics)
 	if err != nil {
 		return err
 	}
@@ -76,6 +72,7 @@ func runWorker(ctx context.Context, env environment) error {
 		workers.ScheduleLoop{Service: s.schedules, Fired: workers.NewScheduleMetrics(metrics).Observe}.Run,
 		workers.Metering{Store: metering.Store{DB: pool}}.Run,
 		workers.Housekeeping{DB: pool, Sessions: people, Apps: env.oauth(pool, people)}.Run,
+		media.NewUpkeep(product).Run,
 	} {
 		loops.Go(func() error { run(ctx); return nil })
 	}
@@ -89,7 +86,7 @@ func runWorker(ctx context.Context, env environment) error {
 }
 
 // jobs is the client that works off the queues.
-func (e environment) jobs(ctx context.Context, pool *pgxpool.Pool, s services, metrics prometheus.Registerer) (*river.Client[pgx.Tx], error) {
+func (e environment) jobs(pool *pgxpool.Pool, s services, product media.Config, metrics prometheus.Registerer) (*river.Client[pgx.Tx], error) {
 	secrets, err := e.secrets("SLUICE_IDENTITY_SECRETS")
 	if err != nil {
 		return nil, err
@@ -107,12 +104,8 @@ func (e environment) jobs(ctx context.Context, pool *pgxpool.Pool, s services, m
 		return nil, err
 	}
 	workers.AddPayments(w, payments)
-	product, err := e.media(ctx, pool, s)
-	if err != nil {
-		return nil, err
-	}
 	media.AddWorkers(w, product)
-	queues := map[string]river.QueueConfig{assets.Queue: {MaxWorkers: mediaJobs}, assets.TranscodeQueue: {MaxWorkers: transcodings}}
+	queues := media.Queues()
 	maps.Copy(queues, workers.WebhookQueues())
 	maps.Copy(queues, workers.ScheduleQueues())
 	maps.Copy(queues, workers.PaymentQueues())

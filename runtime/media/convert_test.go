@@ -191,6 +191,25 @@ func TestAThumbnailIsAPictureOutOfTheFile(t *testing.T) {
 	b.fetch(clip.text("thumbnail_url")).want(200)
 }
 
+// A viewer who asks for many pictures of a film has it copied once.
+func TestAFilmIsCopiedOnceForAllItsPictures(t *testing.T) {
+	t.Parallel()
+	real := ffmpegtest.Film(t, "mp4")
+	b := setup(t, withFFmpeg(t), func(c *media.Config) { c.StillBytes = int64(len(real)) })
+	made := b.send("/v1/vod/upload", real).want(201)
+	b.fetch(made.text("thumbnail_url")).want(200)
+	if _, err := b.pool.Exec(t.Context(), `DELETE FROM media_chunks`); err != nil {
+		t.Fatal(err)
+	}
+	b.fetch(made.text("thumbnail_url") + "&time=1").want(200)
+	large := setup(t, withFFmpeg(t), func(c *media.Config) { c.StillBytes = int64(len(real)) - 1 })
+	if got := large.send("/v1/vod/upload", real).want(201); got.get("thumbnail_url") != nil {
+		t.Errorf("%s", got.raw)
+	} else if link := strings.Replace(got.text("playback_url"), "?", "/thumbnail.jpg?", 1); true {
+		large.fetch(link).wantError(413, "STORAGE_001")
+	}
+}
+
 func TestChaptersDivideAFilm(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -16,7 +16,7 @@ func NewWatcher(c Config) *engine.Watcher {
 	if log == nil {
 		log = slog.Default()
 	}
-	return &engine.Watcher{Streams: p.streams, Assets: p.assets, Plans: c.Plans, Log: log, Now: c.Now}
+	return &engine.Watcher{Streams: p.streams, Assets: p.assets, Views: p.assets.Views, Plans: c.Plans, Log: log, Now: c.Now}
 }
 
 // RunEngine runs the media engine beside the product until ctx ends. The product's

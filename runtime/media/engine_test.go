@@ -17,6 +17,7 @@ import (
 	"sluice.dev/sluice/envoy/child/childtest"
 	"sluice.dev/sluice/runtime/media"
 	"sluice.dev/sluice/runtime/media/engine"
+	"sluice.dev/sluice/runtime/media/plans"
 	"sluice.dev/sluice/runtime/media/streams"
 )
 
@@ -108,6 +109,28 @@ func TestAPublisherTakesTheStreamOnAirAndOff(t *testing.T) {
 	if s.status(show) != "ended" || s.eventTypes() != "stream.started stream.ended" || s.events()[1].Data["duration"] != 60.0 {
 		t.Errorf("%s, %+v", s.status(show), s.events())
 	}
+}
+
+// What the storage has no room for is not recorded, and its owner is told.
+func TestARecordingThatHasNoRoomFails(t *testing.T) {
+	t.Parallel()
+	s := newStudio(t, func(c *media.Config) { c.Plans = plans.Table{"": {StorageBytes: int64(len(film)) + 10}} })
+	s.upload()
+	show := s.create(object{"recording": object{"enabled": true}})
+	began := s.now
+	s.publish(show, "c1", 0, "H264")
+	s.step()
+	s.now = s.now.Add(time.Minute)
+	s.record(show, began, film)
+	s.leave(show)
+	s.step()
+	s.now = s.now.Add(5 * time.Second)
+	s.step()
+	list := s.do("GET", "/v1/recordings?stream_id="+show.text("id"), nil).want(200)
+	if list.text("data.0.status") != "failed" || list.text("data.0.error.code") != "BILLING_002" || !strings.HasSuffix(s.eventTypes(), "recording.failed") {
+		t.Errorf("%s\n%s", list.raw, s.eventTypes())
+	}
+	s.wantFiles(1)
 }
 
 func TestARecordingArrivesWhenItsPublisherHasGone(t *testing.T) {
@@ -256,7 +279,11 @@ func TestWhoMayPublishAndRead(t *testing.T) {
 		"another protocol":       {publish(show, "srt", key(show)), "STREAM_001"},
 		"no such stream":         {object{"action": "publish", "path": "live/play_" + strings.Repeat("0", 20), "protocol": "rtmp"}, "STREAM_004"},
 		"another folder":         {object{"action": "publish", "path": "elsewhere", "protocol": "rtmp"}, "STREAM_004"},
-		"our proxy reads":        {object{"action": "read", "path": path(show), "ip": "127.0.0.1"}, ""},
+		"our proxy reads":        {object{"action": "read", "path": path(show), "ip": "127.0.0.1", "protocol": "hls"}, ""},
+		"it reads pictures":      {object{"action": "read", "path": path(show), "ip": "::1", "protocol": "webrtc"}, ""},
+		"a proxy of RTMP reads":  {object{"action": "read", "path": path(show), "ip": "127.0.0.1", "protocol": "rtmp"}, "AUTH_002"},
+		"a proxy of SRT reads":   {object{"action": "read", "path": path(show), "ip": "127.0.0.1", "protocol": "srt"}, "AUTH_002"},
+		"a proxy of who knows":   {object{"action": "read", "path": path(show), "ip": "127.0.0.1"}, "AUTH_002"},
 		"somebody reads":         {object{"action": "read", "path": path(show), "ip": "192.0.2.1"}, "AUTH_002"},
 		"the engine's own API":   {object{"action": "api", "path": path(show)}, "AUTH_002"},
 	}

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -26,9 +27,15 @@ import (
 	"sluice.dev/sluice/controlplane/respond"
 	"sluice.dev/sluice/controlplane/webhooks/catalogue"
 	edge "sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/platform/sandbox"
 	"sluice.dev/sluice/runtime/media"
 	"sluice.dev/sluice/runtime/media/plans"
 )
+
+func TestMain(m *testing.M) {
+	sandbox.Main(media.Confined())
+	os.Exit(m.Run())
+}
 
 var secret = []byte("the secret that edges sign with.")
 

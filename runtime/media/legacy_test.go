@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/controlplane/webhooks/seal"
+	"sluice.dev/sluice/filters/identity"
 	"sluice.dev/sluice/runtime/media"
 )
 
@@ -147,5 +148,62 @@ func TestTheTokenOfAProviderIsNotStoredInTheClear(t *testing.T) {
 	var stored []byte
 	if err := b.pool.QueryRow(t.Context(), `SELECT token FROM media_migrations`).Scan(&stored); err != nil || bytes.Contains(stored, []byte("legacy")) {
 		t.Errorf("%q, %v", stored, err)
+	}
+}
+
+func TestAnImportTakesOverSoManyVideosAtMost(t *testing.T) {
+	t.Parallel()
+	url, config := provider(t)
+	b := setup(t, config)
+	b.do("POST", legacyPath+"/connect", object{"base_url": url, "api_token": "legacy-token"}).want(201)
+	_, err := b.pool.Exec(t.Context(), `INSERT INTO media_migration_videos (owner, legacy_id, vod_id, duration_ms, file_size, error)
+		SELECT 'acct_1', 'old ' || n, 'vod_' || n, 0, 0, '' FROM generate_series(1, 9999) n`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.do("POST", legacyPath+"/import", object{"all": true}).want(202)
+	b.work(2) // the import, and the fetch of the one video that has room
+	s := b.do("GET", legacyPath+"/status", nil).want(200)
+	if s.text("status") != "failed" || s.get("progress.total") != 10000.0 || !strings.Contains(s.text("error"), "10000 videos") {
+		t.Errorf("%s", s.raw)
+	}
+}
+
+// One whose provider hangs keeps nobody else from theirs.
+func TestCallsOfAHangingProviderAreAShare(t *testing.T) {
+	t.Parallel()
+	arrived, let := make(chan struct{}), make(chan struct{})
+	hanging, allow := origin(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("limit") != "1" { // the question of POST /connect
+			arrived <- struct{}{}
+			<-let
+		}
+		_, _ = w.Write([]byte(`{"videos":[]}`))
+	})
+	_, config := provider(t)
+	b := setup(t, config, allow)
+	for _, who := range []identity.Caller{{Account: "acct_1"}, otherAccount} {
+		b.as(who, "POST", legacyPath+"/connect", object{"base_url": hanging, "api_token": "t"}).want(201)
+	}
+	const share = 4
+	ended := make(chan int)
+	ask := func(who identity.Caller) {
+		go func() { ended <- b.as(who, "GET", legacyPath+"/comparison", nil).status }()
+		<-arrived
+	}
+	for range share {
+		ask(identity.Caller{Account: "acct_1"})
+	}
+	late := b.do("GET", legacyPath+"/videos", nil)
+	late.wantError(429, "rate_limit_exceeded")
+	if late.header.Get("Retry-After") == "" {
+		t.Error("no Retry-After")
+	}
+	ask(otherAccount)
+	close(let)
+	for range share + 1 {
+		if status := <-ended; status != 200 {
+			t.Error(status)
+		}
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"sluice.dev/sluice/runtime/media/capability"
 	"sluice.dev/sluice/runtime/media/legacy"
 	"sluice.dev/sluice/runtime/media/plans"
+	"sluice.dev/sluice/runtime/media/probe"
 	"sluice.dev/sluice/runtime/media/streams"
 )
 
@@ -46,15 +47,24 @@ type Config struct {
 	// Nil: none.
 	Allow []netip.Prefix
 	// QueueLimit is how many sources may wait to be fetched, and how many renditions
-	// to be made; beyond it creation answers TRANSCODE_001. 0: 1000.
+	// to be made; beyond it creation answers TRANSCODE_001. 0: 10,000.
 	QueueLimit int
+	// OwnerLimit is the same for one owner. 0: 100.
+	OwnerLimit int
 	// FFmpeg is the path of ffmpeg. Empty: what needs it answers 501.
 	FFmpeg string
+	// NeedSandbox refuses films, and conversions of them, where the machine cannot keep
+	// what reads them from the network and from other files. Else it does what the
+	// machine allows.
+	NeedSandbox bool
 	// Scratch is the folder for files that ffmpeg works on. Empty: os.TempDir.
 	Scratch string
+	// StillBytes bounds the copies of films that stills are made of, and so each film
+	// of which there are stills, in bytes. 0: 4 GiB.
+	StillBytes int64
 	// Conversions is how many callers may wait for an answer of ffmpeg at once; a
-	// quarter of them, and at least one, is worked for. Beyond it they get
-	// TRANSCODE_001. 0: 8.
+	// quarter of them, and at least one, is worked for. One owner has a quarter of
+	// either. Beyond it they get TRANSCODE_001. 0: 8.
 	Conversions int
 	// Box seals the tokens of providers that accounts move in from. Nil:
 	// POST /v1/migration/legacy/connect answers 501.
@@ -66,6 +76,10 @@ type Config struct {
 	FormerAnswerSecrets [][32]byte
 	Now                 func() time.Time // nil: time.Now
 }
+
+// Confined are the functions that the product runs in a sandbox: the program's main
+// hands them to sandbox.Main.
+func Confined() map[string]func() int { return map[string]func() int{probe.Function: probe.Child} }
 
 // New returns the product's handler: /health for anyone, /v1/playback for viewers,
 // the rest for callers whom an edge has identified.
@@ -108,8 +122,16 @@ func (c *Config) joinAnswers() func(http.Handler) http.Handler {
 	}
 }
 
-// AddWorkers registers the product's jobs. They run in the queues assets.Queue and
-// assets.TranscodeQueue, which the caller's River client must serve.
+// transcodings is how many run at once: each keeps two threads busy.
+const transcodings = 1
+
+// Queues are those that the product's jobs run in.
+func Queues() map[string]river.QueueConfig {
+	return map[string]river.QueueConfig{assets.Queue: {MaxWorkers: assets.FetchPlaces}, assets.TranscodeQueue: {MaxWorkers: transcodings}}
+}
+
+// AddWorkers registers the product's jobs. They run in Queues, which the caller's
+// River client must serve.
 func AddWorkers(workers *river.Workers, c Config) {
 	c.fill()
 	p := newParts(c)
@@ -127,7 +149,13 @@ func (c *Config) fill() {
 		c.Now = time.Now
 	}
 	if c.QueueLimit == 0 {
-		c.QueueLimit = 1000
+		c.QueueLimit = 10_000
+	}
+	if c.OwnerLimit == 0 {
+		c.OwnerLimit = 100
+	}
+	if c.StillBytes == 0 {
+		c.StillBytes = 4 << 30
 	}
 	if c.Conversions == 0 {
 		c.Conversions = 8

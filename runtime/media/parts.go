@@ -10,6 +10,8 @@ import (
 	"sluice.dev/sluice/controlplane/idempotency"
 	"sluice.dev/sluice/controlplane/postgres"
 	"sluice.dev/sluice/controlplane/respond"
+	"sluice.dev/sluice/platform/fairshare"
+	"sluice.dev/sluice/platform/sandbox"
 	"sluice.dev/sluice/runtime/media/analytics"
 	"sluice.dev/sluice/runtime/media/assets"
 	"sluice.dev/sluice/runtime/media/capability"
@@ -19,6 +21,7 @@ import (
 	"sluice.dev/sluice/runtime/media/ingest"
 	"sluice.dev/sluice/runtime/media/legacy"
 	"sluice.dev/sluice/runtime/media/playback"
+	"sluice.dev/sluice/runtime/media/probe"
 	"sluice.dev/sluice/runtime/media/signalling"
 	"sluice.dev/sluice/runtime/media/signing"
 	"sluice.dev/sluice/runtime/media/streams"
@@ -48,9 +51,12 @@ func newParts(c Config) parts {
 		panic(err) // an empty configuration is a valid one
 	}
 	client := fetch.NewClient(c.Allow)
-	tool := ffmpeg.Tool{Binary: c.FFmpeg, Dir: c.Scratch}
-	running := max(1, c.Conversions/4)
-	slots := ffmpeg.NewSlots(running, c.Conversions-running)
+	look, tool := probe.New(), ffmpeg.Tool{Binary: c.FFmpeg, Dir: c.Scratch}
+	if c.NeedSandbox && !sandbox.Check().Whole() {
+		look, tool = probe.Prober{}, ffmpeg.Tool{}
+	}
+	bodies := fairshare.New(fairshare.Config{Places: c.Conversions})
+	converting := fairshare.New(fairshare.Config{Places: max(1, c.Conversions/4)})
 	keys := &signing.Keys{DB: outside(c.DB)}
 	counter := views.Counter{DB: c.DB, Events: c.Events, Now: c.Now}
 	link := c.Endpoints.Playback
@@ -58,8 +64,9 @@ func newParts(c Config) parts {
 		streams:   streams.Service{DB: c.DB, Events: c.Events, Plans: c.Plans, Endpoints: c.Endpoints, Now: c.Now},
 		analytics: analytics.Service{DB: c.DB, Plans: c.Plans, Now: c.Now},
 		assets: assets.Service{DB: c.DB, Events: c.Events, Plans: c.Plans, Keys: keys, Client: client,
-			Jobs: jobs, Playback: link, QueueLimit: c.QueueLimit, Views: counter, FFmpeg: tool, Slots: slots, Now: c.Now},
-		bodies: capability.Service{FFmpeg: tool, Slots: slots, Plans: c.Plans},
+			Jobs: jobs, Playback: link, QueueLimit: c.QueueLimit, OwnerLimit: c.OwnerLimit, Fetches: fairshare.New(fairshare.Config{Places: assets.FetchPlaces}), Turns: &assets.Turns{},
+			Views: counter, Probe: look, FFmpeg: tool, Films: &ffmpeg.Films{Dir: c.Scratch, Most: c.StillBytes}, Converting: converting, Now: c.Now},
+		bodies: capability.Service{Probe: look, FFmpeg: tool, Bodies: bodies, Converting: converting, Plans: c.Plans},
 	}
 	p.streams.Record = p.assets.OpenRecording
 	webrtc := signalling.Relay{Base: c.EngineWebRTC, Client: &http.Client{Timeout: engineTimeout}}
@@ -67,7 +74,7 @@ func newParts(c Config) parts {
 		Client: &http.Client{Transport: &http.Transport{ResponseHeaderTimeout: engineTimeout, MaxIdleConnsPerHost: 64}}, Now: c.Now}
 	p.captions = captions.Service{DB: c.DB, Events: c.Events, Streams: p.streams, Watch: p.playback.Watch, Playback: link, Now: c.Now}
 	p.ingest = ingest.Service{Streams: p.streams, WebRTC: webrtc}
-	p.legacy = legacy.Service{DB: c.DB, Assets: p.assets, Client: client, Jobs: jobs, Box: c.Box, Now: c.Now}
+	p.legacy = legacy.Service{DB: c.DB, Assets: p.assets, Client: legacy.NewClient(c.Allow), Calls: fairshare.New(fairshare.Config{Places: legacy.MaxCalls}), Jobs: jobs, Box: c.Box, Now: c.Now}
 	return p
 }
 

@@ -125,11 +125,14 @@ func TestWithoutAnEngineNothingIsPlayed(t *testing.T) {
 
 func TestViewersAreCountedAndTheirThresholdTold(t *testing.T) {
 	t.Parallel()
-	b := setup(t, hlsEngine(t))
+	b := newStudio(t, hlsEngine(t))
 	made := b.do("POST", "/v1/streams", object{"title": "Show", "viewer_threshold": 2}).want(201)
 	id, hls := made.text("id"), made.text("playback.hls_url")
 	b.act(id, "start").want(200)
-	watch := func(viewer string) { b.fetch(hls, "User-Agent", viewer).want(200) }
+	watch := func(viewer string) {
+		b.fetch(hls, "User-Agent", viewer).want(200)
+		b.step()
+	}
 	watch("ann")
 	b.now = b.now.Add(20 * time.Second)
 	watch("ann")

@@ -77,11 +77,8 @@ func (v Service) upload(w http.ResponseWriter, r *http.Request) error {
 	if err := f.Err(); err != nil {
 		return err
 	}
-	if limit := v.Plans.Of(o.Plan).FileBytes; limit > 0 && r.ContentLength > limit {
-		return controlplane.Errorf(decision.Storage001, "The file is larger than %d bytes.", limit)
-	}
 	inflight.Stream(r, 2*files.ChunkSize) // one chunk, and its way to the database
-	a, err := v.Upload(r.Context(), o, name, r.Body)
+	a, err := v.Upload(r.Context(), o, name, r.Body, r.ContentLength)
 	return v.created(w, r, a, err)
 }
 

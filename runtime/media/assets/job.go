@@ -15,9 +15,14 @@ import (
 	"sluice.dev/sluice/runtime/media/plans"
 )
 
-// Queue is the River queue of this package's jobs. Few workers suffice: each
-// holds one range of a file in memory.
+// Queue is the River queue of the jobs that fetch from addresses that customers
+// chose. Few workers suffice: each holds one range of a file in memory. What else a
+// worker does has queues of its own, so that nobody waits for a slow source.
 const Queue = "media"
+
+// FetchPlaces is how many of them run at once in a process. An owner has a quarter
+// of it at most.
+const FetchPlaces = 8
 
 // fetchTimeout bounds one attempt to fetch a source.
 const fetchTimeout = 30 * time.Minute
@@ -45,7 +50,8 @@ func (w *FetchWorker) Timeout(*river.Job[FetchArgs]) time.Duration { return fetc
 
 // Work fetches the source and makes the asset ready, or failed where another
 // attempt would not help. An asset that is no longer processing, or gone, is left
-// alone: the job can run twice.
+// alone: the job can run twice. One whose owner has its share of the workers is put
+// aside.
 func (w *FetchWorker) Work(ctx context.Context, job *river.Job[FetchArgs]) error {
 	v := w.Service
 	a, err := one(ctx, v.DB, `id = $1`, job.Args.AssetID)
@@ -55,15 +61,27 @@ func (w *FetchWorker) Work(ctx context.Context, job *river.Job[FetchArgs]) error
 	if err != nil {
 		return err
 	}
+	leave, err := v.Enter(a.Owner)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	limits := v.Plans.Of(job.Args.Plan)
-	stored, err := v.store(ctx, a.Owner, fetch.Open(ctx, v.Client, a.SourceURL), limits.FileBytes)
+	stored, err := v.fetch(ctx, a, limits)
 	if err != nil && !final(err) && job.Attempt < job.MaxAttempts {
 		return err
 	}
-	if err := v.end(ctx, a, limits, stored, err); err != nil {
-		return err
+	return v.end(ctx, a, limits, stored, err)
+}
+
+// fetch stores the source of a. Its first range tells how much room it needs.
+func (v Service) fetch(ctx context.Context, a Asset, l plans.Limits) (Stored, error) {
+	src := fetch.Open(ctx, v.Client, a.SourceURL)
+	size, err := src.Size()
+	if err != nil {
+		return Stored{}, err
 	}
-	return v.Sweep(ctx)
+	return v.store(ctx, bounds(a.Owner, l, size), src)
 }
 
 // end makes the asset ready with what was stored, or failed for cause.
@@ -96,7 +114,7 @@ func final(err error) bool {
 		return e.Permanent
 	}
 	code := controlplane.ErrorCode(err)
-	return code == decision.Storage001 || code == decision.Storage002
+	return code == decision.Storage001 || code == decision.Storage002 || code == decision.QuotaUsed
 }
 
 // reason is the error of an asset as its owner sees it.
@@ -114,9 +132,8 @@ func reason(err error) (decision.Code, string) {
 // behind. It is far more than fetchTimeout.
 const sweepAfter = 24 * time.Hour
 
-// Sweep removes the bytes that writers who died have left behind. Each fetch ends
-// with it.
-func (v Service) Sweep(ctx context.Context) error {
-	_, err := files.Sweep(ctx, v.DB, now(v.Now).Add(-sweepAfter))
-	return err
+// Sweep removes the bytes that writers who died have left behind, and returns of how
+// many files.
+func (v Service) Sweep(ctx context.Context) (int64, error) {
+	return files.Sweep(ctx, v.DB, now(v.Now).Add(-sweepAfter))
 }

@@ -2,7 +2,6 @@ package assets
 
 import (
 	"context"
-	"errors"
 	"io"
 
 	"github.com/jackc/pgx/v5"
@@ -25,17 +24,18 @@ func (v Service) Pending(ctx context.Context) ([]Asset, error) {
 	return many(ctx, v.DB, `kind = 'recording' AND status = 'processing' ORDER BY created_at, id`)
 }
 
-// FinishRecording gives a recording its bytes and emits recording.completed and
-// recording.ready. Bytes that are no video, or too many, end it as failed, with
+// FinishRecording gives a recording its bytes, size of them, and emits
+// recording.completed and recording.ready. Bytes that are no video, too many, or
+// more than the owner's storage has room for end it as failed, with
 // recording.failed; so does a nil src, which means that there are none.
-func (v Service) FinishRecording(ctx context.Context, a Asset, plan string, src io.Reader) error {
+func (v Service) FinishRecording(ctx context.Context, a Asset, plan string, src io.Reader, size int64) error {
 	limits := v.Plans.Of(plan)
 	var stored Stored
 	var err error = controlplane.Errorf(decision.Storage002, "Nothing was recorded.")
 	if src != nil {
-		stored, err = v.store(ctx, a.Owner, src, limits.FileBytes)
+		stored, err = v.store(ctx, bounds(a.Owner, limits, size), src)
 	}
-	if e, ok := errors.AsType[*controlplane.Error](err); err != nil && (!ok || e.Code != decision.Storage001 && e.Code != decision.Storage002) {
+	if err != nil && !final(err) {
 		return err
 	}
 	return v.end(ctx, a, limits, stored, err)

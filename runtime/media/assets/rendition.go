@@ -104,13 +104,9 @@ func rendition(ctx context.Context, db postgres.DB, id, lock string) (Rendition,
 	return found[0], nil
 }
 
-// countRenditions is the length of the transcoding queue, of all owners.
-func countRenditions(ctx context.Context, tx pgx.Tx) (n int, err error) {
-	err = tx.QueryRow(ctx, `SELECT count(*) FROM media_renditions WHERE status = 'processing'`).Scan(&n)
-	if err != nil {
-		return 0, fmt.Errorf("count queue: %w", postgres.Unreachable(err))
-	}
-	return n, nil
+// countRenditions is the length of the transcoding queue.
+func countRenditions(ctx context.Context, tx pgx.Tx, owner string) (line, error) {
+	return countLine(ctx, tx, owner, `SELECT count(*), count(*) FILTER (WHERE owner = $1) FROM media_renditions WHERE status = 'processing'`)
 }
 
 // RenditionView is a rendition as callers see it.

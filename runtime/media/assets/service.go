@@ -13,12 +13,14 @@ import (
 	"sluice.dev/sluice/controlplane/outbound"
 	"sluice.dev/sluice/controlplane/postgres"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/platform/fairshare"
 	"sluice.dev/sluice/runtime/media/ffmpeg"
 	"sluice.dev/sluice/runtime/media/files"
 	"sluice.dev/sluice/runtime/media/ident"
 	"sluice.dev/sluice/runtime/media/owner"
 	"sluice.dev/sluice/runtime/media/page"
 	"sluice.dev/sluice/runtime/media/plans"
+	"sluice.dev/sluice/runtime/media/probe"
 	"sluice.dev/sluice/runtime/media/signing"
 	"sluice.dev/sluice/runtime/media/views"
 )
@@ -37,9 +39,14 @@ type Service struct {
 	Jobs       *river.Client[pgx.Tx] // only InsertTx is called
 	Playback   string                // public address of /v1/playback, without a trailing slash
 	QueueLimit int                   // sources waiting to be fetched, and renditions to be made, of all owners; beyond: TRANSCODE_001
+	OwnerLimit int                   // the same of one owner
+	Fetches    *fairshare.Pool       // of the workers that fetch sources, by owner
+	Turns      *Turns                // of the owners of renditions
 	Views      views.Counter         // counts who begins to watch a file
+	Probe      probe.Prober          // looks into files
 	FFmpeg     ffmpeg.Tool           // makes renditions and stills; its zero value: none
-	Slots      *ffmpeg.Slots         // for stills
+	Films      *ffmpeg.Films         // of which stills are made
+	Converting *fairshare.Pool       // of the conversions that callers wait for, by owner
 	Now        func() time.Time
 }
 
@@ -143,7 +150,7 @@ func (v Service) admit(ctx context.Context, o owner.Owner, a *Asset) error {
 	if err := v.Client.CheckURL(ctx, a.SourceURL); err != nil {
 		return controlplane.Invalid([]decision.Detail{outbound.Detail("source_url", err)})
 	}
-	if _, err := v.room(ctx, o); err != nil {
+	if err := v.room(ctx, o); err != nil {
 		return err
 	}
 	v.adopt(a, o)
@@ -158,10 +165,12 @@ func (v Service) enqueue(ctx context.Context, o owner.Owner, a Asset) error {
 // EnqueueTx stores an asset of Admit and the job that fetches its source. It fails
 // with TRANSCODE_001 when the queue is full.
 func (v Service) EnqueueTx(ctx context.Context, tx pgx.Tx, o owner.Owner, a Asset) error {
-	if n, err := countProcessing(ctx, tx); err != nil {
+	l, err := countProcessing(ctx, tx, a.Owner)
+	if err == nil {
+		err = v.full(l)
+	}
+	if err != nil {
 		return err
-	} else if n >= v.QueueLimit {
-		return &controlplane.Error{Code: decision.Transcode001, RetryAfter: queueRetry}
 	}
 	if err := save(ctx, tx, a); err != nil {
 		return err
@@ -172,42 +181,43 @@ func (v Service) EnqueueTx(ctx context.Context, tx pgx.Tx, o owner.Owner, a Asse
 	return nil
 }
 
-// Upload stores a video whose bytes come with the request. It fails with
-// STORAGE_001 when they are too many, with STORAGE_002 when they are no video
-// that we know, and with BILLING_002 when the owner's storage is used up.
-func (v Service) Upload(ctx context.Context, o owner.Owner, name string, body io.Reader) (Asset, error) {
-	limit, err := v.room(ctx, o)
-	if err != nil {
-		return Asset{}, err
-	}
+// maxOpen is how many uploads an owner may have under way.
+const maxOpen = 8
+
+// Upload stores a video whose bytes, size of them, come with the request; negative:
+// their number is not known. It fails with STORAGE_001 when they are too many, with
+// STORAGE_002 when they are no video that we know, with BILLING_002 when the owner's
+// storage has no room for them, and with rate_limit_exceeded when the owner has too
+// many uploads under way.
+func (v Service) Upload(ctx context.Context, o owner.Owner, name string, body io.Reader, size int64) (Asset, error) {
 	a := Asset{Kind: VOD, Status: Processing, Title: title(name, ""), Metadata: map[string]string{}}
 	v.adopt(&a, o)
-	stored, err := v.store(ctx, o.ID, body, limit)
+	limits := v.Plans.Of(o.Plan)
+	spec := bounds(o.ID, limits, size)
+	spec.Open = maxOpen
+	stored, err := v.store(ctx, spec, body)
 	if err != nil {
 		return Asset{}, err
 	}
 	err = postgres.InTx(ctx, v.DB, func(tx pgx.Tx) error {
 		a.Complete(stored)
-		return v.settle(ctx, tx, a, v.Plans.Of(o.Plan))
+		return v.settle(ctx, tx, a, limits)
 	})
 	return a, err
 }
 
-// room returns how many bytes a new file of o may have, or BILLING_002 when there
-// is no room at all. 0: any number.
-func (v Service) room(ctx context.Context, o owner.Owner) (int64, error) {
+// room is BILLING_002 when the storage of o has no room at all. How much a file
+// needs is seen when it is stored.
+func (v Service) room(ctx context.Context, o owner.Owner) error {
 	l := v.Plans.Of(o.Plan)
 	if l.StorageBytes == 0 {
-		return l.FileBytes, nil
+		return nil
 	}
-	used, err := files.Used(ctx, v.DB, o.ID)
-	if err != nil {
-		return 0, err
+	taken, err := files.Taken(ctx, v.DB, o.ID)
+	if err == nil && taken >= l.StorageBytes {
+		err = controlplane.Errorf(decision.QuotaUsed, "The plan's storage of %d bytes is used up.", l.StorageBytes)
 	}
-	if used >= l.StorageBytes {
-		return 0, controlplane.Errorf(decision.QuotaUsed, "The plan's storage of %d bytes is used up.", l.StorageBytes)
-	}
-	return l.FileBytes, nil
+	return err
 }
 
 // adopt gives a new asset its id, its owner and its time.

@@ -20,15 +20,20 @@ import (
 // more than two hours.
 const eventTTL = 24 * time.Hour
 
-// store keeps src as a file and reads what it says of itself. It fails with
-// STORAGE_001 above limit bytes and with STORAGE_002 when it is no video file
-// that we know; nothing is kept then.
-func (v Service) store(ctx context.Context, owner string, src io.Reader, limit int64) (Stored, error) {
-	id, size, err := files.Write(ctx, v.DB, owner, src, limit, now(v.Now))
+// bounds are those of a file of owner that is size bytes long; negative: not known.
+func bounds(owner string, l plans.Limits, size int64) files.Spec {
+	return files.Spec{Owner: owner, Size: size, Limit: l.FileBytes, Quota: l.StorageBytes}
+}
+
+// store keeps src as a file and reads what it says of itself. It fails as
+// files.Write does, and with STORAGE_002 when it is no video file that we know;
+// nothing is kept then.
+func (v Service) store(ctx context.Context, s files.Spec, src io.Reader) (Stored, error) {
+	id, size, err := files.Write(ctx, v.DB, s, src, now(v.Now))
 	if err != nil {
 		return Stored{}, err
 	}
-	info, err := v.probe(ctx, id)
+	info, err := v.probe(ctx, s.Owner, id)
 	if err != nil {
 		drop := postgres.InTx(context.WithoutCancel(ctx), v.DB, func(tx pgx.Tx) error { return files.RemoveTx(ctx, tx, id) })
 		return Stored{}, errors.Join(err, drop)
@@ -38,12 +43,12 @@ func (v Service) store(ctx context.Context, owner string, src io.Reader, limit i
 
 // probe reads what a stored file says of itself. What is wrong with the file is
 // STORAGE_002; what is wrong with the database is not, and may be tried again.
-func (v Service) probe(ctx context.Context, id string) (mp4.Info, error) {
+func (v Service) probe(ctx context.Context, owner, id string) (mp4.Info, error) {
 	r, err := files.Open(ctx, v.DB, id)
 	if err != nil {
 		return mp4.Info{}, err
 	}
-	info, err := mp4.Parse(r, r.Size())
+	info, err := v.Probe.Look(ctx, owner, r, r.Size())
 	for _, known := range []error{mp4.ErrNotMP4, mp4.ErrNoMovie, mp4.ErrDamaged} {
 		if errors.Is(err, known) {
 			return info, &controlplane.Error{Code: decision.Storage002, Message: "The file is not accepted: " + known.Error() + ".", Cause: err}

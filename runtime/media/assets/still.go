@@ -1,6 +1,7 @@
 package assets
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/runtime/media/ffmpeg"
+	"sluice.dev/sluice/runtime/media/files"
 	"sluice.dev/sluice/runtime/media/form"
 	"sluice.dev/sluice/runtime/media/signing"
 )
@@ -27,7 +29,9 @@ const (
 const stillFile = "thumbnail.jpg"
 
 // still answers GET /v1/playback/files/{id}/thumbnail.jpg: the picture at ?time=
-// seconds, ?width= pixels wide. The token is that of the asset's file.
+// seconds, ?width= pixels wide. The token is that of the asset's file. However many
+// are asked for, the film is copied once, and an owner's films take one conversion at
+// a time.
 func (v Service) still(w http.ResponseWriter, r *http.Request) error {
 	a, err := v.opened(r)
 	if err != nil {
@@ -46,12 +50,15 @@ func (v Service) still(w http.ResponseWriter, r *http.Request) error {
 	if !v.FFmpeg.Available() {
 		return noTranscoder()
 	}
-	leave, err := v.Slots.Enter(r.Context())
+	leave, err := ffmpeg.Enter(r.Context(), v.Converting, a.Owner)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	return v.convert(r.Context(), a, ffmpeg.Still(at, min(width, a.Width), "jpg"), maxStillSize, stillTimeout, func(out *os.File) error {
+	input := func(ctx context.Context, src *files.Reader, to ffmpeg.Folder) error {
+		return v.Films.Put(ctx, a.FileID, src.Size(), to, func(w io.Writer) error { _, err := io.Copy(w, src); return err })
+	}
+	return v.convert(r.Context(), a, input, ffmpeg.Still(at, min(width, a.Width), "jpg"), maxStillSize, stillTimeout, func(out *os.File) error {
 		h := w.Header()
 		h.Set("Content-Type", "image/jpeg")
 		h.Set("Cache-Control", "private, max-age=3600")

@@ -83,14 +83,10 @@ func list(ctx context.Context, db postgres.DB, owner string, f Filter) ([]Asset,
 // place is the cursor right after a.
 func place(a Asset) page.Cursor { return page.Cursor{At: a.CreatedAt, ID: a.ID} }
 
-// countProcessing is the length of the processing queue, of all owners, of
-// assets that have a source to fetch.
-func countProcessing(ctx context.Context, tx pgx.Tx) (n int, err error) {
-	err = tx.QueryRow(ctx, `SELECT count(*) FROM media_assets WHERE status = 'processing' AND source_url <> ''`).Scan(&n)
-	if err != nil {
-		return 0, fmt.Errorf("count queue: %w", postgres.Unreachable(err))
-	}
-	return n, nil
+// countProcessing is the length of the processing queue: assets that have a source to
+// fetch.
+func countProcessing(ctx context.Context, tx pgx.Tx, owner string) (line, error) {
+	return countLine(ctx, tx, owner, `SELECT count(*), count(*) FILTER (WHERE owner = $1) FROM media_assets WHERE status = 'processing' AND source_url <> ''`)
 }
 
 // followers returns the clips that wait for source, locked.

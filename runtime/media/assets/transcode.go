@@ -50,7 +50,7 @@ func (v Service) Render(ctx context.Context, o owner.Owner, kind Kind, id, profi
 	if !v.FFmpeg.Available() {
 		return Rendition{}, noTranscoder()
 	}
-	if _, err := v.room(ctx, o); err != nil {
+	if err := v.room(ctx, o); err != nil {
 		return Rendition{}, err
 	}
 	r := v.newRendition(o, id, profile)
@@ -75,12 +75,14 @@ func (v Service) Render(ctx context.Context, o owner.Owner, kind Kind, id, profi
 
 // insertRendition stores r in place of one that has failed.
 func (v Service) insertRendition(ctx context.Context, tx pgx.Tx, r Rendition) error {
-	if n, err := countRenditions(ctx, tx); err != nil {
-		return err
-	} else if n >= v.QueueLimit {
-		return &controlplane.Error{Code: decision.Transcode001, RetryAfter: queueRetry}
+	l, err := countRenditions(ctx, tx, r.Owner)
+	if err == nil {
+		err = v.full(l)
 	}
-	_, err := tx.Exec(ctx, `DELETE FROM media_renditions WHERE asset_id = $1 AND profile = $2 AND status = 'failed'`, r.AssetID, r.Profile)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `DELETE FROM media_renditions WHERE asset_id = $1 AND profile = $2 AND status = 'failed'`, r.AssetID, r.Profile)
 	if err != nil {
 		return fmt.Errorf("drop rendition: %w", postgres.Unreachable(err))
 	}
@@ -136,6 +138,7 @@ func (w *TranscodeWorker) Timeout(*river.Job[TranscodeArgs]) time.Duration {
 
 // Work makes the rendition ready, or failed where another attempt would not help.
 // One that is no longer processing, or gone, is left alone: the job can run twice.
+// One whose owner had a turn later than another who waits is put aside.
 func (w *TranscodeWorker) Work(ctx context.Context, job *river.Job[TranscodeArgs]) error {
 	v := w.Service
 	r, err := rendition(ctx, v.DB, job.Args.RenditionID, "")
@@ -144,6 +147,13 @@ func (w *TranscodeWorker) Work(ctx context.Context, job *river.Job[TranscodeArgs
 	}
 	if err != nil {
 		return err
+	}
+	others, err := waitForRenditions(ctx, v.DB, r.Owner)
+	if err != nil {
+		return err
+	}
+	if !v.Turns.Take(r.Owner, others) {
+		return river.JobSnooze(aside)
 	}
 	stored, err := v.transcode(ctx, r)
 	if err != nil && !lasting(err) && job.Attempt < job.MaxAttempts {
@@ -155,7 +165,7 @@ func (w *TranscodeWorker) Work(ctx context.Context, job *river.Job[TranscodeArgs
 // lasting says whether another attempt would fail as this one did.
 func lasting(err error) bool {
 	switch controlplane.ErrorCode(err) {
-	case decision.Transcode002, decision.Transcode003, decision.Storage001, decision.Storage002, decision.NotImplemented, decision.NotFound:
+	case decision.Transcode002, decision.Transcode003, decision.Storage001, decision.Storage002, decision.QuotaUsed, decision.NotImplemented, decision.NotFound:
 		return true
 	}
 	return false
@@ -174,17 +184,22 @@ func (v Service) transcode(ctx context.Context, r Rendition) (Stored, error) {
 	if err != nil {
 		return Stored{}, err
 	}
-	limit := v.Plans.Of(r.Plan).FileBytes
+	limits := v.Plans.Of(r.Plan)
 	var stored Stored
-	err = v.convert(ctx, a, ffmpeg.Transcode(p), limit, transcodeTimeout, func(out *os.File) error {
-		stored, err = v.store(ctx, r.Owner, out, limit)
+	err = v.convert(ctx, a, keep, ffmpeg.Transcode(p), limits.FileBytes, transcodeTimeout, func(out *os.File) error {
+		info, err := out.Stat()
+		if err != nil {
+			return fmt.Errorf("look at result: %w", err)
+		}
+		stored, err = v.store(ctx, bounds(r.Owner, limits, info.Size()), out)
 		return err
 	})
 	return stored, err
 }
 
-// convert runs ffmpeg on the bytes of a and hands the result to use.
-func (v Service) convert(ctx context.Context, a Asset, recipe ffmpeg.Recipe, most int64, limit time.Duration, use func(*os.File) error) error {
+// convert runs ffmpeg on the bytes of a, which input puts in place, and hands the
+// result to use.
+func (v Service) convert(ctx context.Context, a Asset, input func(context.Context, *files.Reader, ffmpeg.Folder) error, recipe ffmpeg.Recipe, most int64, limit time.Duration, use func(*os.File) error) error {
 	folder, err := v.FFmpeg.NewFolder()
 	if err != nil {
 		return err
@@ -194,7 +209,7 @@ func (v Service) convert(ctx context.Context, a Asset, recipe ffmpeg.Recipe, mos
 	if err != nil {
 		return err
 	}
-	if err := keep(folder.Input(), src); err != nil {
+	if err := input(ctx, src, folder); err != nil {
 		return err
 	}
 	if err := v.FFmpeg.Run(ctx, folder, recipe, most, limit); err != nil {
@@ -208,9 +223,9 @@ func (v Service) convert(ctx context.Context, a Asset, recipe ffmpeg.Recipe, mos
 	return use(out)
 }
 
-// keep writes src to a new file.
-func keep(name string, src io.Reader) error {
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+// keep copies src for one conversion.
+func keep(_ context.Context, src *files.Reader, to ffmpeg.Folder) error {
+	f, err := os.OpenFile(to.Input(), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("keep source: %w", err)
 	}

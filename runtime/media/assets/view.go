@@ -64,7 +64,7 @@ func (v Service) view(a Asset, key []byte) View {
 		CreatedAt: a.CreatedAt.UTC(), UpdatedAt: a.UpdatedAt.UTC(), StreamID: some(a.StreamID), SourceID: some(a.SourceID)}
 	if a.Status == Ready {
 		out.PlaybackURL = some(v.link(a, key, linkTTL))
-		if v.FFmpeg.Available() && a.Width > 0 {
+		if v.FFmpeg.Available() && a.Width > 0 && v.Films.Fits(a.FileSize) {
 			out.Thumbnail = some(strings.Replace(v.address(a.ID, key, linkTTL), "?", "/"+stillFile+"?", 1))
 		}
 	}

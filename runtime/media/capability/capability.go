@@ -20,12 +20,14 @@ import (
 	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/controlplane/respond"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/platform/fairshare"
 	"sluice.dev/sluice/platform/inflight"
 	"sluice.dev/sluice/runtime/media/ffmpeg"
 	"sluice.dev/sluice/runtime/media/form"
 	"sluice.dev/sluice/runtime/media/mp4"
 	"sluice.dev/sluice/runtime/media/owner"
 	"sluice.dev/sluice/runtime/media/plans"
+	"sluice.dev/sluice/runtime/media/probe"
 )
 
 // Bounds of one request, whose caller waits for the result. What takes longer is a
@@ -48,9 +50,11 @@ var missing = map[string]string{
 
 // Service is what can be done with bodies. Every field is required.
 type Service struct {
-	FFmpeg ffmpeg.Tool // its zero value: every surface answers 501
-	Slots  *ffmpeg.Slots
-	Plans  plans.Table
+	Probe      probe.Prober
+	FFmpeg     ffmpeg.Tool     // its zero value: every surface answers 501
+	Bodies     *fairshare.Pool // of the bodies that are here or on their way, by owner
+	Converting *fairshare.Pool // of the conversions that run, by owner
+	Plans      plans.Table
 }
 
 // Paths lists the surfaces.
@@ -131,7 +135,9 @@ func render(q url.Values) (order, error) {
 }
 
 // serve answers one surface. What can be refused is refused before the body is
-// read: nobody uploads a film to learn that there is no engine.
+// read: nobody uploads a film to learn that there is no engine. A slow body holds a
+// place of its sender's share among the bodies, within bodyTimeout, and no place
+// among the conversions.
 func (v Service) serve(w http.ResponseWriter, r *http.Request, read func(url.Values) (order, error)) error {
 	o, err := owner.From(r.Context())
 	if err != nil {
@@ -148,7 +154,7 @@ func (v Service) serve(w http.ResponseWriter, r *http.Request, read func(url.Val
 	if err != nil {
 		return err
 	}
-	leave, err := v.Slots.Reserve()
+	leave, err := ffmpeg.TryEnter(v.Bodies, o.ID)
 	if err != nil {
 		return err
 	}
@@ -159,10 +165,10 @@ func (v Service) serve(w http.ResponseWriter, r *http.Request, read func(url.Val
 	}
 	defer func() { _ = folder.Close() }() // what is left of it is the machine's to clean
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
-	if err := receive(w, r, folder.Input(), limit, asked); err != nil {
+	if err := v.receive(w, r, o, folder.Input(), limit, asked); err != nil {
 		return err
 	}
-	done, err := v.Slots.Run(r.Context())
+	done, err := ffmpeg.Enter(r.Context(), v.Converting, o.ID)
 	if err != nil {
 		return err
 	}
@@ -201,7 +207,7 @@ func tooLarge(limit int64) error {
 }
 
 // receive keeps the body in a file and looks into it.
-func receive(w http.ResponseWriter, r *http.Request, name string, limit int64, asked order) error {
+func (v Service) receive(w http.ResponseWriter, r *http.Request, o owner.Owner, name string, limit int64, asked order) error {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
 		return fmt.Errorf("keep body: %w", err)
@@ -215,7 +221,10 @@ func receive(w http.ResponseWriter, r *http.Request, name string, limit int64, a
 	if err != nil {
 		return &controlplane.Error{Code: decision.InvalidRequest, Message: "The request body could not be read.", Cause: err}
 	}
-	info, err := mp4.Parse(f, size)
+	info, err := v.Probe.Look(r.Context(), o.ID, f, size)
+	if _, ours := errors.AsType[*controlplane.Error](err); ours || r.Context().Err() != nil {
+		return err
+	}
 	if err != nil {
 		return &controlplane.Error{Code: decision.Storage002, Message: "The file is not accepted: an MP4 or QuickTime file is expected.", Cause: err}
 	}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"sluice.dev/sluice/controlplane"
@@ -32,7 +33,8 @@ type question struct {
 	Query    string `json:"query"`
 }
 
-// maxQuestion bounds a question, in bytes.
+// maxQuestion bounds a question, in bytes. It is decoded in linear time, and takes
+// no more memory than its texts.
 const maxQuestion = 64 << 10
 
 // Auth answers MediaMTX: 204 lets a client pass, anything else does not. Only the
@@ -58,6 +60,10 @@ func Auth(s streams.Service, a respond.Adapter, secret string) http.Handler {
 	})
 }
 
+// readProtocols are those that our own proxy reads by. Whoever reads by another has
+// come to the engine's port himself, be it by way of a proxy on this machine.
+var readProtocols = []string{"hls", "webrtc"}
+
 // decide answers one question: nil lets the client pass. The engine's other
 // actions (api, metrics, playback of its own) are refused, whoever asks.
 func decide(r *http.Request, s streams.Service, q question) error {
@@ -67,7 +73,7 @@ func decide(r *http.Request, s streams.Service, q question) error {
 		return &controlplane.Error{Code: decision.Stream004}
 	case q.Action == "publish":
 		return s.Admit(r.Context(), streams.Attempt{PlaybackID: id, Protocol: q.Protocol, Key: streams.KeyOf(q.Token, q.Password, q.Query)})
-	case q.Action == "read" && local(q.IP):
+	case q.Action == "read" && local(q.IP) && slices.Contains(readProtocols, q.Protocol):
 		return nil // our own proxy, which has checked the viewer's token
 	}
 	return &controlplane.Error{Code: decision.ScopeMissing}

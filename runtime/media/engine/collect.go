@@ -81,7 +81,7 @@ func (w *Watcher) waiting(ctx context.Context) (map[string][]job, error) {
 		case controlplane.ErrorCode(err) != decision.NotFound:
 			return nil, err
 		default:
-			if err := w.Assets.FinishRecording(ctx, a, "", nil); err != nil {
+			if err := w.Assets.FinishRecording(ctx, a, "", nil, 0); err != nil {
 				return nil, err
 			}
 		}
@@ -152,12 +152,16 @@ func match(jobs []job, files []string) []string {
 // finish hands the file called name to a recording, or nothing for "".
 func (w *Watcher) finish(ctx context.Context, j job, name string) error {
 	if name == "" {
-		return w.Assets.FinishRecording(ctx, j.asset, j.plan, nil)
+		return w.Assets.FinishRecording(ctx, j.asset, j.plan, nil, 0)
 	}
 	f, err := os.Open(name)
 	if err != nil {
 		return fmt.Errorf("open recording: %w", err)
 	}
 	defer f.Close()
-	return w.Assets.FinishRecording(ctx, j.asset, j.plan, f)
+	info, err := f.Stat()
+	if err != nil {
+		return fmt.Errorf("open recording: %w", err)
+	}
+	return w.Assets.FinishRecording(ctx, j.asset, j.plan, f, info.Size())
 }

@@ -12,6 +12,7 @@ import (
 	"sluice.dev/sluice/runtime/media/assets"
 	"sluice.dev/sluice/runtime/media/plans"
 	"sluice.dev/sluice/runtime/media/streams"
+	"sluice.dev/sluice/runtime/media/views"
 )
 
 // Watcher keeps streams in step with the engine. One runs beside each engine.
@@ -19,6 +20,7 @@ type Watcher struct {
 	API     API
 	Streams streams.Service
 	Assets  assets.Service
+	Views   views.Counter
 	Plans   plans.Table
 	Dir     string // where the engine records
 	Log     *slog.Logger
@@ -29,8 +31,13 @@ type Watcher struct {
 
 // Step looks once: streams with a publisher go live, those whose publisher has
 // gone end and get their recording, and publishers who break a rule, or whose
-// stream was stopped, are closed.
+// stream was stopped, are closed. Those who watch are counted.
 func (w *Watcher) Step(ctx context.Context) error {
+	return errors.Join(w.Views.Tally(ctx), w.look(ctx))
+}
+
+// look is Step without the viewers.
+func (w *Watcher) look(ctx context.Context) error {
 	paths, err := w.API.Ready(ctx)
 	if err != nil {
 		return err

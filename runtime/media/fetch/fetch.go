@@ -23,6 +23,13 @@ const RangeSize = 8 << 20
 // rangeTimeout bounds one range.
 const rangeTimeout = 60 * time.Second
 
+// A source that takes longer than patience must come at slowest bytes a second, or it
+// is given up: it would hold a worker for the sake of nothing.
+const (
+	patience = time.Minute
+	slowest  = 64 << 10
+)
+
 // Error is a source that could not be read. Its text may be shown to the
 // customer who named the source.
 type Error struct {
@@ -52,12 +59,29 @@ type Reader struct {
 	pos    int64  // bytes asked for so far
 	tag    string // validator of the version that is read
 	buf    []byte
+	now    func() time.Time
+	waited time.Duration // for the source, in all
 }
 
 // Open returns a reader of url. Nothing is asked for before the first Read.
 // Errors of Read are *Error, but for io.EOF.
 func Open(ctx context.Context, client *outbound.Client, url string) *Reader {
-	return &Reader{ctx: ctx, client: client, url: url, size: -1}
+	return &Reader{ctx: ctx, client: client, url: url, size: -1, now: time.Now}
+}
+
+// Size asks for the first range, if none has come yet, and returns the length of
+// the whole source in bytes.
+func (r *Reader) Size() (int64, error) {
+	if r.size < 0 {
+		err := r.next()
+		if errors.Is(err, io.EOF) {
+			r.size, err = 0, nil
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	return r.size, nil
 }
 
 // Read reads on, asking for the next range where needed.
@@ -86,9 +110,13 @@ func (r *Reader) next() error {
 	if r.tag != "" {
 		h.Set("If-Range", r.tag)
 	}
+	began := r.now()
 	res, err := r.client.Do(r.ctx, outbound.Request{Method: http.MethodGet, URL: r.url, Header: h})
 	if err != nil {
 		return unreached(err)
+	}
+	if r.waited += r.now().Sub(began); r.tooSlow(len(res.Body)) {
+		return &Error{Message: "The source is too slow: at least " + strconv.Itoa(slowest) + " bytes a second are expected.", Permanent: true}
 	}
 	switch {
 	case res.Status == http.StatusPartialContent:
@@ -102,6 +130,11 @@ func (r *Reader) next() error {
 	}
 	again := res.Status >= 500 || res.Status == http.StatusTooManyRequests || res.Status == http.StatusRequestTimeout
 	return &Error{Message: "The source answered with status " + strconv.Itoa(res.Status) + ".", Permanent: !again}
+}
+
+// tooSlow says whether r's source, of which so many more bytes have come, is.
+func (r *Reader) tooSlow(more int) bool {
+	return r.waited > patience && float64(r.pos+int64(more)) < slowest*r.waited.Seconds()
 }
 
 // whole takes the answer of a server that does not know ranges.

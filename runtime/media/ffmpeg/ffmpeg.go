@@ -1,8 +1,8 @@
-// Package ffmpeg converts video files with ffmpeg, a process of its own that is
-// held tight, because the files come from strangers: arguments without a shell, a
-// folder and an environment of its own, no protocol but files, no format that leads
-// to other files, bounds on time, processor, memory and output, and the whole
-// process group killed at the end.
+// Package ffmpeg converts video files with ffmpeg, in a sandbox of its own, because
+// the files come from strangers: no network and no files but a folder of its own, a
+// clean environment, arguments without a shell, no protocol but files, no format that
+// leads to other files, bounds on time, processor, memory and output, and all that it
+// started killed at the end.
 package ffmpeg
 
 import (
@@ -10,16 +10,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
-	"syscall"
+	"strconv"
+	"strings"
+	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
 	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/platform/sandbox"
 )
 
 // Tool is an ffmpeg.
@@ -33,7 +35,7 @@ func (t Tool) Available() bool { return t.Binary != "" }
 
 // Bounds of one conversion.
 const (
-	maxMemory = 4 << 30 // bytes of address space
+	maxMemory = 4 << 30 // bytes of data
 	maxSaid   = 4 << 10 // bytes of its complaints that are kept, for the log
 )
 
@@ -64,59 +66,53 @@ func (f Folder) Output() string { return filepath.Join(f.Path, "output") }
 // Close removes the folder.
 func (f Folder) Close() error { return os.RemoveAll(f.Path) }
 
-// Run converts the input in f by recipe. The result is at most maxOutput bytes
-// long, else it fails with STORAGE_001. Within limit it ends, or it fails with
-// gateway_timeout. A file that ffmpeg makes nothing of is STORAGE_002, with
+// Run converts the input in f by recipe. The result is at most maxOutput bytes long
+// (0: any length), else it fails with STORAGE_001. Within limit it ends, or it fails
+// with gateway_timeout. A file that ffmpeg makes nothing of is STORAGE_002, with
 // ErrFile and what ffmpeg said as the cause.
 func (t Tool) Run(ctx context.Context, f Folder, r Recipe, maxOutput int64, limit time.Duration) error {
 	if !t.Available() {
 		return controlplane.Errorf(decision.NotImplemented, "There is no ffmpeg here: videos are not converted.")
 	}
+	if maxOutput == 0 {
+		maxOutput = math.MaxInt64
+	}
+	binary, err := filepath.Abs(t.Binary)
+	if err != nil {
+		return fmt.Errorf("find ffmpeg: %w", err)
+	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	var said tail
-	if err := t.start(ctx, f, r, maxOutput, limit, &said); err != nil {
+	err = sandbox.Job{Program: binary, Args: r.args(), Folder: f.Path, Memory: memory(), FileSize: maxOutput,
+		CPU: limit * time.Duration(runtime.NumCPU()), Stderr: &said}.Run(ctx)
+	info, missing := os.Stat(f.Output())
+	switch {
+	case err != nil && missing == nil && info.Size() >= maxOutput:
+		return tooLarge()
+	case err != nil:
 		return failure(ctx, err, said.String())
-	}
-	info, err := os.Stat(f.Output())
-	if err != nil || info.Size() == 0 {
+	case missing != nil || info.Size() == 0:
 		return failure(ctx, errNothing, said.String())
-	}
-	if info.Size() > maxOutput {
+	case info.Size() > maxOutput:
 		return tooLarge()
 	}
 	return nil
 }
 
-// start runs ffmpeg to its end.
-func (t Tool) start(ctx context.Context, f Folder, r Recipe, maxOutput int64, limit time.Duration, said *tail) error {
-	// The kernel ties Pdeathsig to the thread that forks, not to the process.
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	cmd := exec.CommandContext(ctx, t.Binary, r.args()...)
-	cmd.Dir = f.Path
-	cmd.Env = []string{"HOME=" + f.Path, "TMPDIR=" + f.Path, "LC_ALL=C"}
-	cmd.Stderr = said
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = time.Second
-	if err := cmd.Start(); err != nil {
-		return err
+// memory is how much ffmpeg may take: half of what the container may, so that the
+// kernel ends ffmpeg and nothing else, and at most maxMemory.
+var memory = sync.OnceValue(func() int64 {
+	text, err := os.ReadFile("/sys/fs/cgroup/memory.max")
+	if err != nil {
+		return maxMemory
 	}
-	confine(cmd.Process.Pid, maxOutput, limit)
-	return cmd.Wait()
-}
-
-// confine sets the bounds that the kernel holds. A process that has ended already
-// needs none.
-func confine(pid int, maxOutput int64, limit time.Duration) {
-	for resource, most := range map[int]uint64{
-		unix.RLIMIT_FSIZE: uint64(maxOutput), unix.RLIMIT_AS: maxMemory, unix.RLIMIT_CORE: 0,
-		unix.RLIMIT_CPU: uint64(limit.Seconds())*uint64(runtime.NumCPU()) + 1,
-	} {
-		_ = unix.Prlimit(pid, resource, &unix.Rlimit{Cur: most, Max: most}, nil)
+	most, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	if err != nil { // max
+		return maxMemory
 	}
-}
+	return min(most/2, maxMemory)
+})
 
 // failure says what a failed run means to whoever sent the file.
 func failure(ctx context.Context, err error, said string) error {
@@ -125,13 +121,8 @@ func failure(ctx context.Context, err error, said string) error {
 		return &controlplane.Error{Code: decision.GatewayTimeout, Message: "The conversion took too long.", Cause: err}
 	case ctx.Err() != nil:
 		return ctx.Err()
-	}
-	exit, ran := errors.AsType[*exec.ExitError](err)
-	if ran && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGXFSZ {
-		return tooLarge()
-	}
-	if !ran && said == "" && !errors.Is(err, errNothing) {
-		return fmt.Errorf("run ffmpeg: %w", err)
+	case sandbox.Failed(err):
+		return fmt.Errorf("run ffmpeg: %w: %s", err, said)
 	}
 	return &controlplane.Error{Code: decision.Storage002, Message: "The file is not accepted: it cannot be converted.", Cause: fmt.Errorf("%w: %w: %s", ErrFile, err, said)}
 }

@@ -8,18 +8,28 @@ import (
 	_ "image/jpeg" // of stills
 	_ "image/png"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"sluice.dev/sluice/controlplane"
-	"sluice.dev/sluice/envoy/child/childtest"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/platform/sandbox"
 	"sluice.dev/sluice/runtime/media/ffmpeg"
 	"sluice.dev/sluice/runtime/media/ffmpeg/ffmpegtest"
 	"sluice.dev/sluice/runtime/media/mp4"
 )
+
+func TestMain(m *testing.M) {
+	sandbox.Main(nil)
+	if len(os.Args) > 1 && os.Args[1] == "-nostdin" {
+		_ = exec.Command("/proc/self/exe", os.Args[1:]...).Start()
+		select {}
+	}
+	os.Exit(m.Run())
+}
 
 // convert runs recipe on film and returns the result.
 func convert(t *testing.T, tool ffmpeg.Tool, film []byte, r ffmpeg.Recipe, most int64) ([]byte, error) {
@@ -105,10 +115,12 @@ func TestWhatIsRefused(t *testing.T) {
 // time is over, and nothing of the folder is left.
 func TestTimeOverEndsTheWholeGroup(t *testing.T) {
 	t.Parallel()
+	self, err := os.Executable() // which does so when it is called as ffmpeg is
+	if err != nil {
+		t.Fatal(err)
+	}
 	dir := t.TempDir()
-	script := filepath.Join(dir, "ffmpeg")
-	childtest.Program(t, script, "#!/bin/sh\n/bin/sleep 600 &\nwait\n")
-	tool := ffmpeg.Tool{Binary: script, Dir: dir}
+	tool := ffmpeg.Tool{Binary: self, Dir: dir}
 	f, err := tool.NewFolder()
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -19,15 +20,17 @@ import (
 // are read with it: it cannot change.
 const ChunkSize = 1 << 20
 
-// Write stores all of src as a new file of owner and returns its id and size. No
-// connection is held while src is waited for, so a reader sees the file only
-// when it is whole. It fails with STORAGE_001 above limit bytes (0: no limit),
-// and leaves nothing behind when it fails.
-func Write(ctx context.Context, db postgres.DB, owner string, src io.Reader, limit int64, now time.Time) (id string, size int64, err error) {
+// Write stores all of src as a new file and returns its id and size. Its room is
+// set aside before the first byte is read. No connection is held while src is
+// waited for, so a reader sees the file only when it is whole. It fails with
+// STORAGE_001 above s.Limit, with BILLING_002 where the owner's storage has no room,
+// with rate_limit_exceeded when the owner writes too many files, and leaves nothing
+// behind when it fails. Its memory is one chunk.
+func Write(ctx context.Context, db postgres.DB, s Spec, src io.Reader, now time.Time) (id string, size int64, err error) {
 	file := ident.New("file")
-	_, err = db.Exec(ctx, `INSERT INTO media_files (id, owner, size, complete, created_at) VALUES ($1, $2, 0, false, $3)`, file, owner, now)
+	most, err := reserve(ctx, db, file, s, now)
 	if err != nil {
-		return "", 0, fmt.Errorf("create file: %w", postgres.Unreachable(err))
+		return "", 0, err
 	}
 	defer func() {
 		if err != nil {
@@ -35,24 +38,48 @@ func Write(ctx context.Context, db postgres.DB, owner string, src io.Reader, lim
 			err = errors.Join(err, derr)
 		}
 	}()
-	if size, err = writeChunks(ctx, db, file, src, limit); err != nil {
-		return "", 0, err
+	writing, lost := context.WithCancelCause(ctx)
+	var alive sync.WaitGroup
+	alive.Go(func() { keepAlive(writing, db, file, func() { lost(errLost) }) })
+	defer alive.Wait()
+	defer lost(nil)
+	if size, err = writeChunks(writing, db, file, src, most); err == nil {
+		err = settle(writing, db, file, size)
 	}
-	if _, err = db.Exec(ctx, `UPDATE media_files SET size = $2, complete = true WHERE id = $1`, file, size); err != nil {
-		return "", 0, fmt.Errorf("complete file: %w", postgres.Unreachable(err))
+	if cause := context.Cause(writing); err != nil && errors.Is(cause, errLost) {
+		err = cause
+	}
+	if err != nil {
+		return "", 0, s.over(most, err)
 	}
 	return file, size, nil
 }
 
+// errFull says that a source has more bytes than were set aside for it.
+var errFull = errors.New("more bytes than were set aside")
+
+// over says which bound a source passed that may have most bytes; other errors stay
+// as they are.
+func (s Spec) over(most int64, err error) error {
+	switch {
+	case !errors.Is(err, errFull):
+		return err
+	case s.Size >= 0 || most == s.Limit:
+		return tooLarge(most)
+	}
+	return controlplane.Errorf(decision.QuotaUsed, "The plan's storage of %d bytes has no room for the file.", s.Quota)
+}
+
 // writeChunks stores src chunk by chunk, each in a statement of its own, and
-// returns how many bytes there were.
-func writeChunks(ctx context.Context, db postgres.DB, id string, src io.Reader, limit int64) (size int64, err error) {
+// returns how many bytes there were. It fails with errFull above most (negative: no
+// bound).
+func writeChunks(ctx context.Context, db postgres.DB, id string, src io.Reader, most int64) (size int64, err error) {
 	buf := make([]byte, ChunkSize)
 	for n := 0; ; n++ {
 		got, rerr := io.ReadFull(src, buf)
 		size += int64(got)
-		if limit > 0 && size > limit {
-			return 0, controlplane.Errorf(decision.Storage001, "The file is larger than %d bytes.", limit)
+		if most >= 0 && size > most {
+			return 0, errFull
 		}
 		if got > 0 {
 			if _, err := db.Exec(ctx, `INSERT INTO media_chunks (file_id, n, data) VALUES ($1, $2, $3)`, id, n, buf[:got]); err != nil {
@@ -85,12 +112,14 @@ func Used(ctx context.Context, db postgres.DB, owner string) (n int64, err error
 	return n, nil
 }
 
-// Sweep deletes files whose writing began before t and never ended, and files
-// from before t that no asset or rendition refers to. It returns how many.
+// Sweep deletes files whose writer died, files whose writing began before t and
+// never ended, and files from before t that no asset or rendition refers to. It
+// returns how many.
 func Sweep(ctx context.Context, db postgres.DB, t time.Time) (int64, error) {
 	tag, err := db.Exec(ctx, `DELETE FROM media_files f WHERE created_at < $1
-		AND (NOT complete OR NOT EXISTS (SELECT FROM media_assets a WHERE a.file_id = f.id)
-			AND NOT EXISTS (SELECT FROM media_renditions r WHERE r.file_id = f.id))`, t)
+			AND (NOT complete OR NOT EXISTS (SELECT FROM media_assets a WHERE a.file_id = f.id)
+				AND NOT EXISTS (SELECT FROM media_renditions r WHERE r.file_id = f.id))
+		OR NOT complete AND id IN (SELECT file_id FROM media_reservations WHERE alive_at < clock_timestamp() - $2::interval)`, t, lease+grace)
 	if err != nil {
 		return 0, fmt.Errorf("sweep files: %w", postgres.Unreachable(err))
 	}

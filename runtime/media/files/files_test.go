@@ -34,7 +34,7 @@ func TestAFileReadsBackFromAnyPlace(t *testing.T) {
 	pool := pgtest.Pool(t)
 	for _, size := range []int{0, 1, files.ChunkSize, 2*files.ChunkSize + 7} {
 		want := noise(size)
-		id, n, err := files.Write(t.Context(), pool, "acct_1", bytes.NewReader(want), 0, now)
+		id, n, err := files.Write(t.Context(), pool, files.Spec{Owner: "acct_1", Size: -1}, bytes.NewReader(want), now)
 		if err != nil || n != int64(size) {
 			t.Fatal(n, err)
 		}
@@ -58,18 +58,18 @@ func TestAFileReadsBackFromAnyPlace(t *testing.T) {
 func TestAWriteThatFailsLeavesNothing(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Pool(t)
-	_, _, err := files.Write(t.Context(), pool, "acct_1", bytes.NewReader(noise(11)), 10, now)
+	_, _, err := files.Write(t.Context(), pool, files.Spec{Owner: "acct_1", Size: -1, Limit: 10}, bytes.NewReader(noise(11)), now)
 	if controlplane.ErrorCode(err) != decision.Storage001 {
 		t.Errorf("too large: %v", err)
 	}
 	broken := errors.New("the line went dead")
-	_, _, err = files.Write(t.Context(), pool, "acct_1", io.MultiReader(bytes.NewReader(noise(files.ChunkSize+1)), iotest.ErrReader(broken)), 0, now)
+	_, _, err = files.Write(t.Context(), pool, files.Spec{Owner: "acct_1", Size: -1}, io.MultiReader(bytes.NewReader(noise(files.ChunkSize+1)), iotest.ErrReader(broken)), now)
 	if !errors.Is(err, broken) {
 		t.Error(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cut := readerFunc(func(p []byte) (int, error) { cancel(); return len(p), nil })
-	if _, _, err := files.Write(ctx, pool, "acct_1", cut, 0, now); err == nil {
+	if _, _, err := files.Write(ctx, pool, files.Spec{Owner: "acct_1", Size: -1}, cut, now); err == nil {
 		t.Error("a cancelled write succeeds")
 	}
 	var left int
@@ -85,7 +85,7 @@ func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 func TestTheSweepTakesWhatNobodyRefersTo(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Pool(t)
-	if _, _, err := files.Write(t.Context(), pool, "acct_1", bytes.NewReader(noise(5)), 0, now); err != nil {
+	if _, _, err := files.Write(t.Context(), pool, files.Spec{Owner: "acct_1", Size: -1}, bytes.NewReader(noise(5)), now); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := files.Sweep(t.Context(), pool, now); n != 0 || err != nil {

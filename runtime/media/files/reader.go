@@ -49,6 +49,22 @@ func (r *Reader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
+// ReadAt reads from off on. It moves no position, but only one goroutine may use a
+// Reader at a time.
+func (r *Reader) ReadAt(p []byte, off int64) (n int, err error) {
+	if off < 0 {
+		return 0, errors.New("read before the start of the file")
+	}
+	defer func(pos int64) { r.pos = pos }(r.pos)
+	r.pos = off
+	for n < len(p) && err == nil {
+		var got int
+		got, err = r.Read(p[n:])
+		n += got
+	}
+	return n, err
+}
+
 // load fetches one chunk. After an error no chunk counts as loaded.
 func (r *Reader) load(n int64) error {
 	r.have = -1

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"sluice.dev/sluice/runtime/media/assets"
 )
@@ -52,28 +53,45 @@ type Comparison struct {
 	Partial  bool     `json:"partial"` // the provider has more videos than were looked at
 }
 
-// Compare sets what the provider has beside what has arrived.
-func Compare(there []Video, here []Taken, partial bool) Comparison {
-	c := Comparison{Missing: []string{}, Partial: partial}
-	ready := map[string]bool{}
-	for _, t := range here {
-		if t.Status == assets.Ready {
-			ready[t.LegacyID] = true
-			c.Imported.add(t.HereDurationMS, t.HereFileSize)
-		}
+// Comparing makes a Comparison of a provider's pages as they come. It keeps sums,
+// the ids that are ready here and at most 100 that are missing, and nothing else of
+// what the provider says.
+type Comparing struct {
+	out     Comparison
+	ready   map[string]bool
+	missing int
+}
+
+// NewComparing returns a Comparing that has seen no page.
+func NewComparing() *Comparing {
+	return &Comparing{out: Comparison{Missing: []string{}}, ready: map[string]bool{}}
+}
+
+// Here counts a video that was taken over.
+func (c *Comparing) Here(t Taken) {
+	if t.Status == assets.Ready {
+		c.ready[t.LegacyID] = true
+		c.out.Imported.add(t.HereDurationMS, t.HereFileSize)
 	}
-	missing := 0
-	for _, v := range there {
-		c.Legacy.add(int64(v.Duration*1000), v.Size)
-		if ready[v.ID] {
+}
+
+// There counts a page of the provider, after all of Here.
+func (c *Comparing) There(page []Video) {
+	for _, v := range page {
+		c.out.Legacy.add(int64(v.Duration*1000), v.Size)
+		if c.ready[v.ID] {
 			continue
 		}
-		if missing++; len(c.Missing) < maxListed {
-			c.Missing = append(c.Missing, v.ID)
+		if c.missing++; len(c.out.Missing) < maxListed {
+			c.out.Missing = append(c.out.Missing, strings.Clone(v.ID)) // and not the page around it
 		}
 	}
-	c.Complete = missing == 0 && !partial
-	return c
+}
+
+// Done returns the comparison. partial: the provider has more pages.
+func (c *Comparing) Done(partial bool) Comparison {
+	c.out.Partial, c.out.Complete = partial, c.missing == 0 && !partial
+	return c.out
 }
 
 // Problem is a video that did not arrive as it was.
@@ -90,18 +108,17 @@ type Validation struct {
 	Problems []Problem `json:"problems"` // at most 100
 }
 
-// Validate checks each video that was taken over against what the provider said
-// of it.
-func Validate(here []Taken) Validation {
-	v := Validation{Checked: len(here), Problems: []Problem{}}
-	for _, t := range here {
-		if issue := t.issue(); issue != "" {
-			v.Problems = append(v.Problems, Problem{t.LegacyID, t.VODID, issue})
-		}
+// add checks a video that was taken over against what the provider said of it.
+func (v *Validation) add(t Taken) {
+	v.Checked++
+	issue := t.issue()
+	if issue == "" {
+		return
 	}
-	v.Valid = len(v.Problems) == 0
-	v.Problems = slices.Clip(v.Problems[:min(len(v.Problems), maxListed)])
-	return v
+	v.Valid = false
+	if len(v.Problems) < maxListed {
+		v.Problems = append(v.Problems, Problem{t.LegacyID, t.VODID, issue})
+	}
 }
 
 // issue is what is wrong with a video that was taken over, or "". What the
@@ -134,21 +151,11 @@ type Progress struct {
 	Percentage float64 `json:"percentage"` // of total, ready or failed
 }
 
-// Count sums up here.
-func Count(here []Taken) Progress {
-	p := Progress{Total: len(here)}
-	for _, t := range here {
-		switch t.Status {
-		case assets.Ready:
-			p.Ready++
-		case assets.Processing:
-			p.Processing++
-		default: // failed, refused or gone
-			p.Failed++
-		}
-	}
-	if p.Total > 0 {
-		p.Percentage = math.Round(1000*float64(p.Ready+p.Failed)/float64(p.Total)) / 10
+// progress is how far an import of total videos is.
+func progress(total, processing, ready int) Progress {
+	p := Progress{Total: total, Processing: processing, Ready: ready, Failed: total - processing - ready} // failed, refused or gone
+	if total > 0 {
+		p.Percentage = math.Round(1000*float64(total-processing)/float64(total)) / 10
 	}
 	return p
 }

@@ -69,29 +69,29 @@ func (v Service) videos(w http.ResponseWriter, r *http.Request, o owner.Owner) e
 	if err != nil {
 		return err
 	}
+	leave, err := v.call(o)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	page, err := p.Videos(r.Context(), cursor, pageSize)
 	if err != nil {
 		return err
 	}
-	here, err := taken(r.Context(), v.DB, o.ID)
-	if err != nil {
-		return err
-	}
-	respond.JSON(w, http.StatusOK, listing(page, here))
-	return nil
+	here := map[string]*string{}
+	err = taken(r.Context(), v.DB, o.ID, page.ids(), func(t Taken) {
+		if t.VODID != "" {
+			here[t.LegacyID] = &t.VODID
+		}
+	})
+	return respond.Result(w, http.StatusOK, listing(page, here), err)
 }
 
-// listing sets each video of a page beside what became of it here.
-func listing(page Page, here []Taken) map[string]any {
-	ids := map[string]*string{}
-	for _, t := range here {
-		if t.VODID != "" {
-			ids[t.LegacyID] = &t.VODID
-		}
-	}
+// listing sets each video of a page beside the id that it has here.
+func listing(page Page, here map[string]*string) map[string]any {
 	data := []VideoView{}
 	for _, v := range page.Videos {
-		data = append(data, VideoView{v.ID, v.Title, v.Duration, v.Size, ids[v.ID]})
+		data = append(data, VideoView{v.ID, v.Title, v.Duration, v.Size, here[v.ID]})
 	}
 	var next *string
 	if page.NextCursor != "" {
@@ -138,6 +138,11 @@ func (v Service) webhooks(w http.ResponseWriter, r *http.Request, o owner.Owner)
 	if err != nil {
 		return err
 	}
+	leave, err := v.call(o)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	hooks, err := p.Webhooks(r.Context())
 	if err != nil {
 		return err
@@ -153,6 +158,11 @@ func (v Service) webhooks(w http.ResponseWriter, r *http.Request, o owner.Owner)
 
 // comparison answers GET /comparison.
 func (v Service) comparison(w http.ResponseWriter, r *http.Request, o owner.Owner) error {
+	leave, err := v.call(o)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	c, err := v.Compare(r.Context(), o)
 	return respond.Result(w, http.StatusOK, c, err)
 }
@@ -163,12 +173,9 @@ func (v Service) validate(w http.ResponseWriter, r *http.Request, o owner.Owner)
 	if _, _, err := v.open(r.Context(), o); err != nil {
 		return err
 	}
-	here, err := taken(r.Context(), v.DB, o.ID)
-	if err != nil {
-		return err
-	}
-	respond.JSON(w, http.StatusOK, Validate(here))
-	return nil
+	out := Validation{Valid: true, Problems: []Problem{}}
+	err := taken(r.Context(), v.DB, o.ID, nil, out.add)
+	return respond.Result(w, http.StatusOK, out, err)
 }
 
 // cleanup forgets the connection, its token and which video came from where. The

@@ -48,6 +48,11 @@ func (w *ImportWorker) Work(ctx context.Context, job *river.Job[ImportArgs]) err
 	if err != nil {
 		return err
 	}
+	leave, err := v.Assets.Enter(c.Owner)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	_, p, err := v.open(ctx, c.By())
 	if err == nil {
 		_, err = walk(ctx, p, func(found []Video) error { return v.takeAll(ctx, c, job.Args.IDs, found) })
@@ -72,20 +77,25 @@ func message(err error) string {
 }
 
 // takeAll takes over the videos of one page: those that are wanted, and not
-// there yet. What was taken over is read anew for each page, so that a page
+// there yet, up to maxTaken. What was taken over is read anew for each page, so that a page
 // that repeats a video does no harm.
 func (v Service) takeAll(ctx context.Context, c Connection, ids []string, found []Video) error {
-	have, err := taken(ctx, v.DB, c.Owner)
-	if err != nil {
+	done := map[string]bool{}
+	if err := taken(ctx, v.DB, c.Owner, Page{Videos: found}.ids(), func(t Taken) { done[t.LegacyID] = t.VODID != "" }); err != nil {
 		return err
 	}
-	done := map[string]bool{}
-	for _, t := range have {
-		done[t.LegacyID] = t.VODID != ""
+	have, err := count(ctx, v.DB, c.Owner)
+	if err != nil {
+		return err
 	}
 	for _, video := range found {
 		if done[video.ID] || len(ids) > 0 && !slices.Contains(ids, video.ID) {
 			continue
+		}
+		if _, again := done[video.ID]; !again {
+			if have.Total++; have.Total > maxTaken {
+				return controlplane.Errorf(decision.QuotaUsed, "%d videos have been taken over, which is the most for one account.", maxTaken)
+			}
 		}
 		if err := v.takeOne(ctx, c, video); err != nil {
 			return err

@@ -1,15 +1,36 @@
 package legacy
 
 import (
+	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"sluice.dev/sluice/platform/growth"
 	"sluice.dev/sluice/runtime/media/assets"
 )
 
 func good(id string) Taken {
 	return Taken{LegacyID: id, VODID: "vod_" + id, DurationMS: 1500, FileSize: 10, Status: assets.Ready, HereDurationMS: 1500, HereFileSize: 10}
+}
+
+// compare is what comes of a whole walk.
+func compare(there []Video, here []Taken, partial bool) Comparison {
+	c := NewComparing()
+	for _, t := range here {
+		c.Here(t)
+	}
+	c.There(there)
+	return c.Done(partial)
+}
+
+func validate(here ...Taken) Validation {
+	v := Validation{Valid: true}
+	for _, t := range here {
+		v.add(t)
+	}
+	return v
 }
 
 func TestBothSidesAreSummed(t *testing.T) {
@@ -18,13 +39,13 @@ func TestBothSidesAreSummed(t *testing.T) {
 	failed.Status = assets.Failed
 	there := []Video{{ID: "1", Duration: 1.5, Size: 10}, {ID: "2", Duration: 0.25, Size: 5}}
 	want := Comparison{Legacy: Side{2, 1.75, 15}, Imported: Side{1, 1.5, 10}, Missing: []string{"2"}}
-	if diff := cmp.Diff(want, Compare(there, []Taken{good("1"), failed}, false)); diff != "" {
+	if diff := cmp.Diff(want, compare(there, []Taken{good("1"), failed}, false)); diff != "" {
 		t.Error(diff)
 	}
-	if c := Compare(there[:1], []Taken{good("1")}, false); !c.Complete {
+	if c := compare(there[:1], []Taken{good("1")}, false); !c.Complete {
 		t.Errorf("%+v", c)
 	}
-	if c := Compare(there[:1], []Taken{good("1")}, true); c.Complete {
+	if c := compare(there[:1], []Taken{good("1")}, true); c.Complete {
 		t.Error("complete, though nobody looked at all of it")
 	}
 }
@@ -42,13 +63,13 @@ func TestWhatDidNotArriveAsItWas(t *testing.T) {
 		"lasts":         change(func(t *Taken) { t.HereDurationMS = 2501 }),
 	}
 	for want, taken := range cases {
-		v := Validate([]Taken{taken})
+		v := validate(taken)
 		if v.Valid != (want == "") || want != "" && !strings.Contains(v.Problems[0].Issue, want) {
 			t.Errorf("%q: %+v", want, v)
 		}
 	}
 	for _, fine := range []Taken{change(func(t *Taken) { t.HereDurationMS = 2500 }), change(func(t *Taken) { t.FileSize, t.DurationMS = 0, 0 })} {
-		if v := Validate([]Taken{fine}); !v.Valid {
+		if v := validate(fine); !v.Valid {
 			t.Errorf("%+v", v)
 		}
 	}
@@ -56,9 +77,7 @@ func TestWhatDidNotArriveAsItWas(t *testing.T) {
 
 func TestProgressAndStatus(t *testing.T) {
 	t.Parallel()
-	busy, gone := good("1"), good("2")
-	busy.Status, gone.Status = assets.Processing, ""
-	p := Count([]Taken{good("0"), busy, gone})
+	p := progress(3, 1, 1)
 	if p != (Progress{Total: 3, Processing: 1, Ready: 1, Failed: 1, Percentage: 66.7}) {
 		t.Errorf("%+v", p)
 	}
@@ -86,13 +105,62 @@ func TestAnswersThatAreNotAsDocumented(t *testing.T) {
 	t.Parallel()
 	for _, raw := range []string{"", "[]", "{}", `{"videos":null}`, `{"videos":[{}]}`, `{"videos":[{"id":"a\u0000"}]}`, `{"videos":[{"id":"a","size":-1}]}`,
 		`{"videos":[{"id":"a","duration":1e300}]}`, `{"videos":[],"next_cursor":"` + strings.Repeat("x", 1001) + `"}`} {
-		if p, err := parsePage([]byte(raw)); err == nil {
+		if p, err := ParsePage([]byte(raw)); err == nil {
 			t.Errorf("%s: %+v", raw, p)
 		}
 	}
-	for _, raw := range []string{"", "{}", `{"webhooks":[` + strings.Repeat(`{},`, 100) + `{}]}`} {
-		if _, err := parseWebhooks([]byte(raw)); err == nil {
+	for _, raw := range []string{"", "{}", `{"webhooks":[` + strings.Repeat(`{},`, 1000) + `{}]}`} {
+		if _, err := ParseWebhooks([]byte(raw)); err == nil {
 			t.Errorf("%s is taken", raw)
+		}
+	}
+}
+
+// A provider that fills every page costs no more than one of its pages.
+func TestAComparisonKeepsLittleOfWhatAProviderSays(t *testing.T) {
+	var before, after runtime.MemStats // no t.Parallel: it looks at the heap
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	c := NewComparing()
+	for n := range maxPages {
+		raw := fmt.Appendf(nil, `{"videos":[{"id":"%d","title":"%s"}]}`, n, strings.Repeat("x", maxPage-100))
+		page, err := ParsePage(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.There(page.Videos)
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if kept := int64(after.HeapAlloc) - int64(before.HeapAlloc); kept > 1<<20 {
+		t.Errorf("%d bytes are kept of %d pages", kept, maxPages)
+	}
+	if got := c.Done(false); got.Legacy.Videos != maxPages || len(got.Missing) != maxListed {
+		t.Errorf("%+v", got)
+	}
+}
+
+// shapes are answers of about n bytes that cost a careless reader most.
+var shapes = map[string]func(n int) string{
+	"empty videos": func(n int) string { return `{"videos":[` + strings.Repeat(`{},`, n/3) + `{}]}` },
+	"few videos":   func(n int) string { return `{"videos":[{"id":"a","title":"` + strings.Repeat("x", n) + `"}]}` },
+	"no UTF-8":     func(n int) string { return `{"videos":[{"id":"a","title":"` + strings.Repeat("\xff", n) + `"}]}` },
+	"escapes":      func(n int) string { return `{"videos":[{"id":"a","title":"` + strings.Repeat(`\ud800`, n/6) + `"}]}` },
+	"names":        func(n int) string { return `{"videos":[{"id":"a"` + strings.Repeat(`,"id":"b"`, n/9) + `}]}` },
+	"depth":        func(n int) string { return `{"videos":` + strings.Repeat("[", n) },
+	"blanks":       func(n int) string { return `{"videos":[` + strings.Repeat(" ", n) + `]}` + strings.Repeat(" ", n) },
+	"other lists":  func(n int) string { return `{"videos":[],"x":[` + strings.Repeat(`{},`, n/3) + `{}]}` },
+	"a long name":  func(n int) string { return `{"` + strings.Repeat("x", n) + `":1}` },
+}
+
+func TestWhatAnAnswerCosts(t *testing.T) {
+	for name, shape := range shapes {
+		for _, n := range []int{32 << 10, 128 << 10} {
+			raw := []byte(shape(n))
+			growth.Linear(t, len(raw), 16, 256<<10, func() { _, _ = ParsePage(raw); _, _ = ParseWebhooks(raw) })
+			if t.Failed() {
+				t.Fatal(name, n)
+			}
 		}
 	}
 }
@@ -100,7 +168,8 @@ func TestAnswersThatAreNotAsDocumented(t *testing.T) {
 func FuzzParsePage(f *testing.F) {
 	f.Add([]byte(`{"videos":[{"id":"a","title":"b","duration":1,"size":2,"download_url":"https://a.b/c"}],"next_cursor":"x"}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		p, err := parsePage(raw)
+		growth.Linear(t, len(raw), 16, 256<<10, func() { _, _ = ParsePage(raw) })
+		p, err := ParsePage(raw)
 		for _, v := range p.Videos {
 			if err != nil || v.ID == "" || v.Size < 0 || v.Duration < 0 || strings.ContainsRune(v.Title, 0) {
 				t.Fatalf("%+v %v", v, err)

@@ -3,14 +3,17 @@
 package legacy
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"sluice.dev/sluice/controlplane"
@@ -27,6 +30,18 @@ const (
 	maxCursor = 1000
 )
 
+// maxPage bounds an answer of a provider, in bytes, and callTimeout one call of it.
+const (
+	maxPage     = 256 << 10
+	callTimeout = 20 * time.Second
+)
+
+// NewClient returns a guarded client fit for a Provider. allow lists addresses that
+// are not public and may be called all the same.
+func NewClient(allow []netip.Prefix) *outbound.Client {
+	return outbound.New(outbound.Config{Allow: allow, Timeout: callTimeout, MaxBody: maxPage})
+}
+
 // Video is a video as a provider describes it.
 type Video struct {
 	ID          string  `json:"id"`
@@ -40,6 +55,15 @@ type Video struct {
 type Page struct {
 	Videos     []Video `json:"videos"`
 	NextCursor string  `json:"next_cursor"` // empty: the last page
+}
+
+// ids are those of the page's videos.
+func (p Page) ids() []string {
+	out := make([]string, len(p.Videos))
+	for i, v := range p.Videos {
+		out[i] = v.ID
+	}
+	return out
 }
 
 // Webhook is one of the answer of GET <base>/webhooks.
@@ -67,7 +91,7 @@ func (p Provider) Videos(ctx context.Context, cursor string, limit int) (Page, e
 	if err != nil {
 		return Page{}, err
 	}
-	page, err := parsePage(raw)
+	page, err := ParsePage(raw)
 	return page, gateway(err)
 }
 
@@ -77,7 +101,7 @@ func (p Provider) Webhooks(ctx context.Context) ([]Webhook, error) {
 	if err != nil {
 		return nil, err
 	}
-	hooks, err := parseWebhooks(raw)
+	hooks, err := ParseWebhooks(raw)
 	return hooks, gateway(err)
 }
 
@@ -107,15 +131,48 @@ func gateway(err error) error {
 	return &controlplane.Error{Code: decision.BadGateway, Message: "The provider did not answer as expected: " + err.Error() + ".", Cause: err}
 }
 
-// parsePage reads a page and checks what is stored of it. Download addresses
+// maxList bounds the lists in a provider's answer. It may send more than it was
+// asked for, within reason.
+const maxList = 10 * pageSize
+
+// list is a list of at most maxList items.
+type list[T any] []T
+
+// UnmarshalJSON decodes one item after the other.
+func (l *list[T]) UnmarshalJSON(raw []byte) error {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	if open, err := d.Token(); err != nil || open != json.Delim('[') {
+		return errors.New("no list")
+	}
+	*l = list[T]{}
+	for d.More() {
+		var item T
+		if len(*l) == maxList {
+			return errors.New("too many items")
+		}
+		if err := d.Decode(&item); err != nil {
+			return err
+		}
+		*l = append(*l, item)
+	}
+	return nil
+}
+
+// ParsePage reads a page and checks what is stored of it. It takes time linear in
+// raw and memory of at most 16 times its length: a list of more videos than a page
+// can have is left at the first that is too many. Download addresses
 // are checked where they are used, one by one: a bad one spoils its own video
 // only.
-func parsePage(raw []byte) (Page, error) {
-	var p Page
-	if err := json.Unmarshal(raw, &p); err != nil || p.Videos == nil {
-		return Page{}, errors.New("no list of videos")
+func ParsePage(raw []byte) (Page, error) {
+	var answer struct {
+		Videos     list[Video] `json:"videos"`
+		NextCursor string      `json:"next_cursor"`
 	}
-	if len(p.NextCursor) > maxCursor || len(p.Videos) > 10*pageSize {
+	if err := json.Unmarshal(raw, &answer); err != nil || answer.Videos == nil {
+		return Page{}, errors.New("no list of videos, or too many")
+	}
+	p := Page{answer.Videos, answer.NextCursor}
+	if len(p.NextCursor) > maxCursor {
 		return Page{}, errors.New("a page that is too large")
 	}
 	for i, v := range p.Videos {
@@ -127,16 +184,13 @@ func parsePage(raw []byte) (Page, error) {
 	return p, nil
 }
 
-// parseWebhooks reads the provider's webhooks.
-func parseWebhooks(raw []byte) ([]Webhook, error) {
+// ParseWebhooks reads the provider's webhooks, at the cost of ParsePage.
+func ParseWebhooks(raw []byte) ([]Webhook, error) {
 	var answer struct {
-		Webhooks []Webhook `json:"webhooks"`
+		Webhooks list[Webhook] `json:"webhooks"`
 	}
 	if err := json.Unmarshal(raw, &answer); err != nil || answer.Webhooks == nil {
-		return nil, errors.New("no list of webhooks")
-	}
-	if len(answer.Webhooks) > pageSize {
-		return nil, fmt.Errorf("more than %d webhooks", pageSize)
+		return nil, errors.New("no list of webhooks, or too many")
 	}
 	return answer.Webhooks, nil
 }

@@ -9,14 +9,13 @@ import (
 
 	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/runtime/media/fetch"
 )
 
 func connect(t *testing.T, h http.HandlerFunc) Provider {
 	t.Helper()
 	s := httptest.NewServer(h)
 	t.Cleanup(s.Close)
-	return Provider{Client: fetch.NewClient([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}), BaseURL: s.URL + "/api", Token: "t0ken"}
+	return Provider{Client: NewClient([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}), BaseURL: s.URL + "/api", Token: "t0ken"}
 }
 
 func TestAProviderIsAskedAsDocumented(t *testing.T) {
@@ -47,7 +46,7 @@ func TestWhatAProviderAnswersInstead(t *testing.T) {
 		"not now":                 {status(503), decision.BadGateway},
 		"a page for people":       {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) }, decision.BadGateway},
 		"more than anyone asked for": {func(w http.ResponseWriter, _ *http.Request) {
-			_, _ = w.Write([]byte(`{"videos":[],"x":"` + strings.Repeat("x", fetch.RangeSize) + `"}`))
+			_, _ = w.Write([]byte(`{"videos":[],"x":"` + strings.Repeat("x", maxPage) + `"}`))
 		}, decision.BadGateway},
 	}
 	for name, c := range cases {

@@ -15,6 +15,7 @@ import (
 	"sluice.dev/sluice/controlplane/reseal"
 	"sluice.dev/sluice/controlplane/webhooks/seal"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/platform/fairshare"
 	"sluice.dev/sluice/runtime/media/assets"
 	"sluice.dev/sluice/runtime/media/form"
 	"sluice.dev/sluice/runtime/media/owner"
@@ -23,6 +24,19 @@ import (
 // maxPages bounds how much of a provider is walked through at once.
 const maxPages = 100
 
+// walkTimeout bounds a walk that a caller waits for.
+const walkTimeout = time.Minute
+
+// MaxCalls is how many callers may wait for providers at once; one has a quarter of
+// it at most. callRetry is what Retry-After says to one who has, in seconds.
+const (
+	MaxCalls  = 16
+	callRetry = 5
+)
+
+// maxTaken bounds the videos that are taken over for one owner.
+const maxTaken = 10_000
+
 // maxIDs bounds the videos that one request may name.
 const maxIDs = 1000
 
@@ -30,7 +44,8 @@ const maxIDs = 1000
 type Service struct {
 	DB     postgres.DB
 	Assets assets.Service
-	Client *outbound.Client
+	Client *outbound.Client      // of NewClient
+	Calls  *fairshare.Pool       // of those who wait for their provider
 	Jobs   *river.Client[pgx.Tx] // only InsertTx is called
 	Box    *seal.Box             // seals tokens; nil: connect answers 501
 	Now    func() time.Time
@@ -51,6 +66,11 @@ func (v Service) Connect(ctx context.Context, o owner.Owner, in ConnectInput) (C
 	if err := v.check(ctx, in); err != nil {
 		return Connection{}, err
 	}
+	leave, err := v.call(o)
+	if err != nil {
+		return Connection{}, err
+	}
+	defer leave()
 	p := Provider{Client: v.Client, BaseURL: c.BaseURL, Token: in.APIToken}
 	if _, err := p.Videos(ctx, "", 1); err != nil {
 		return Connection{}, err
@@ -170,11 +190,10 @@ func (v Service) Status(ctx context.Context, o owner.Owner) (StatusView, error) 
 	if err != nil {
 		return StatusView{}, err
 	}
-	here, err := taken(ctx, v.DB, o.ID)
+	p, err := count(ctx, v.DB, o.ID)
 	if err != nil {
 		return StatusView{}, err
 	}
-	p := Count(here)
 	out := StatusView{Status: status(c, p), BaseURL: c.BaseURL, Progress: p, ConnectedAt: c.ConnectedAt.UTC(), UpdatedAt: c.UpdatedAt.UTC()}
 	if c.Error != "" {
 		out.Error = &c.Error
@@ -182,19 +201,32 @@ func (v Service) Status(ctx context.Context, o owner.Owner) (StatusView, error) 
 	return out, nil
 }
 
-// Compare sets what the provider has beside what has arrived.
+// Compare sets what the provider has beside what has arrived. It reads at most
+// maxPages pages of maxPage bytes, one after the other, and keeps of them what
+// Comparing keeps.
 func (v Service) Compare(ctx context.Context, o owner.Owner) (Comparison, error) {
 	_, p, err := v.open(ctx, o)
 	if err != nil {
 		return Comparison{}, err
 	}
-	var there []Video
-	partial, err := walk(ctx, p, func(found []Video) error { there = append(there, found...); return nil })
-	if err != nil {
+	ctx, cancel := context.WithTimeout(ctx, walkTimeout)
+	defer cancel()
+	c := NewComparing()
+	if err := taken(ctx, v.DB, o.ID, nil, c.Here); err != nil {
 		return Comparison{}, err
 	}
-	here, err := taken(ctx, v.DB, o.ID)
-	return Compare(there, here, partial), err
+	partial, err := walk(ctx, p, func(found []Video) error { c.There(found); return nil })
+	return c.Done(partial), err
+}
+
+// call takes a place for a call of the provider that o waits for, which the caller
+// must leave. It is rate_limit_exceeded when o has its share.
+func (v Service) call(o owner.Owner) (leave func(), err error) {
+	leave, ok := v.Calls.TryEnter(o.ID)
+	if !ok {
+		return nil, &controlplane.Error{Code: decision.RateLimited, RetryAfter: callRetry, Message: "Too many calls of your provider are under way."}
+	}
+	return leave, nil
 }
 
 // walk hands every page of the provider to f; partial: there are more than

@@ -104,19 +104,38 @@ func take(ctx context.Context, tx pgx.Tx, owner string, v Video, vod, problem st
 	return tag.RowsAffected() == 1, nil
 }
 
-// taken returns everything that was taken over, with what became of it.
-func taken(ctx context.Context, db postgres.DB, owner string) ([]Taken, error) {
+// taken hands what was taken over to f, in the order of its ids and with what became
+// of it; of the videos called ids, or for nil of all. One row at a time is in memory.
+func taken(ctx context.Context, db postgres.DB, owner string, ids []string, f func(Taken)) error {
 	rows, err := db.Query(ctx, `SELECT m.legacy_id, m.vod_id, m.duration_ms, m.file_size, m.error,
 			coalesce(a.status, '') AS status, coalesce(a.duration_ms, 0) AS here_duration_ms,
 			coalesce(a.file_size, 0) AS here_file_size, coalesce(a.error_message, '') AS here_error
 		FROM media_migration_videos m LEFT JOIN media_assets a ON a.id = m.vod_id
-		WHERE m.owner = $1 ORDER BY m.legacy_id`, owner)
+		WHERE m.owner = $1 AND ($2::text[] IS NULL OR m.legacy_id = ANY ($2)) ORDER BY m.legacy_id`, owner, ids)
 	if err != nil {
-		return nil, fmt.Errorf("read import: %w", postgres.Unreachable(err))
+		return fmt.Errorf("read import: %w", postgres.Unreachable(err))
 	}
-	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[Taken])
+	defer rows.Close()
+	for rows.Next() {
+		t, err := pgx.RowToStructByName[Taken](rows)
+		if err != nil {
+			return fmt.Errorf("read import: %w", postgres.Unreachable(err))
+		}
+		f(t)
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("read import: %w", postgres.Unreachable(err))
+	}
+	return nil
+}
+
+// count is how far owner's import is.
+func count(ctx context.Context, db postgres.DB, owner string) (Progress, error) {
+	var total, processing, ready int
+	err := db.QueryRow(ctx, `SELECT count(*), count(*) FILTER (WHERE a.status = 'processing'), count(*) FILTER (WHERE a.status = 'ready')
+		FROM media_migration_videos m LEFT JOIN media_assets a ON a.id = m.vod_id WHERE m.owner = $1`, owner).Scan(&total, &processing, &ready)
 	if err != nil {
-		return nil, fmt.Errorf("read import: %w", postgres.Unreachable(err))
+		return Progress{}, fmt.Errorf("count import: %w", postgres.Unreachable(err))
 	}
-	return found, nil
+	return progress(total, processing, ready), nil
 }

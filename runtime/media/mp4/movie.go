@@ -12,71 +12,105 @@ type track struct {
 	codec         string
 }
 
-// reader gathers what stands in a moov box.
-type reader struct {
+// movie gathers what stands in a moov box.
+type movie struct {
+	*file
+	boxes, tracks int
 	scale, length uint64 // of the movie: ticks a second, ticks
 	fragments     uint64 // ticks, from mehd
-	tracks        []track
+	current       track
+	picture       track // the largest so far
+	sound         string
 }
 
 // containers are the boxes whose content is boxes.
 var containers = map[string]bool{"trak": true, "mdia": true, "minf": true, "stbl": true, "mvex": true}
 
-// walk visits the boxes in raw; false: they do not fit into each other.
-func (m *reader) walk(raw []byte, depth int) bool {
-	for len(raw) > 0 {
-		if len(raw) < 8 || depth > maxDepth {
-			return false
+// walk visits the boxes from pos to end. It fails with ErrDamaged when they do not
+// fit into each other, or are too many.
+func (m *movie) walk(pos, end int64, depth int) error {
+	for pos < end {
+		if m.boxes++; m.boxes > maxInside {
+			return tooMany(maxInside, "boxes")
 		}
-		size, head := uint64(binary.BigEndian.Uint32(raw)), uint64(8)
-		if size == 1 && len(raw) >= 16 {
-			size, head = binary.BigEndian.Uint64(raw[8:]), 16
+		if depth > maxDepth {
+			return ErrDamaged
 		}
-		if size == 0 {
-			size = uint64(len(raw))
+		b, err := m.header(pos, end)
+		if err == nil {
+			err = m.visit(b, depth)
 		}
-		if size < head || size > uint64(len(raw)) {
-			return false
+		if err != nil {
+			return err
 		}
-		if !m.visit(string(raw[4:8]), raw[head:size], depth) {
-			return false
-		}
-		raw = raw[size:]
+		pos = b.end
 	}
-	return true
+	return nil
 }
 
 // visit takes in one box, or goes into it.
-func (m *reader) visit(kind string, body []byte, depth int) bool {
-	if kind == "trak" {
-		m.tracks = append(m.tracks, track{})
+func (m *movie) visit(b box, depth int) error {
+	if b.kind == "trak" {
+		m.close()
+		if m.tracks++; m.tracks > maxTracks {
+			return tooMany(maxTracks, "tracks")
+		}
 	}
-	if containers[kind] {
-		return m.walk(body, depth+1)
+	if containers[b.kind] {
+		return m.walk(b.at, b.end, depth+1)
 	}
-	switch kind {
+	switch b.kind {
 	case "mvhd":
+		body, err := m.body(b, 32)
 		m.scale, m.length = times(body)
+		return err
 	case "mehd":
+		body, err := m.body(b, 12)
 		m.fragments = wide(body, 4, 4)
+		return err
 	}
-	if len(m.tracks) > 0 {
-		m.tracks[len(m.tracks)-1].read(kind, body)
+	if m.tracks > 0 {
+		return m.trackBox(b)
 	}
-	return true
+	return nil
 }
 
-// read takes in a box of the track. Boxes that are too short say nothing.
-func (t *track) read(kind string, body []byte) {
-	switch {
-	case kind == "tkhd" && len(body) >= 8:
+// trackBox takes in a box of the current track. Boxes that are too short say nothing.
+func (m *movie) trackBox(b box) error {
+	switch length := b.end - b.at; {
+	case b.kind == "tkhd" && length >= 8:
 		// Width and height are the last two fields, as 16.16 fixed point.
-		t.width = int(binary.BigEndian.Uint16(body[len(body)-8:]))
-		t.height = int(binary.BigEndian.Uint16(body[len(body)-4:]))
-	case kind == "hdlr" && len(body) >= 12:
-		t.handler = string(body[8:12])
-	case kind == "stsd" && len(body) >= 16:
-		t.codec = printable(body[12:16])
+		last, err := m.read(b.end-8, 8)
+		if err != nil {
+			return err
+		}
+		m.current.width = int(binary.BigEndian.Uint16(last))
+		m.current.height = int(binary.BigEndian.Uint16(last[4:]))
+	case b.kind == "hdlr" && length >= 12:
+		body, err := m.body(b, 12)
+		if err != nil {
+			return err
+		}
+		m.current.handler = string(body[8:])
+	case b.kind == "stsd" && length >= 16:
+		body, err := m.body(b, 16)
+		if err != nil {
+			return err
+		}
+		m.current.codec = printable(body[12:])
+	}
+	return nil
+}
+
+// close keeps what is wanted of the current track.
+func (m *movie) close() {
+	t := m.current
+	m.current = track{}
+	switch {
+	case t.handler == "vide" && t.width*t.height >= m.picture.width*m.picture.height:
+		m.picture = t
+	case t.handler == "soun" && m.sound == "":
+		m.sound = t.codec
 	}
 }
 
@@ -109,16 +143,11 @@ func wide(body []byte, v0, v1 int) uint64 {
 }
 
 // fill puts what was gathered into info.
-func (m *reader) fill(info *Info) {
+func (m *movie) fill(info *Info) {
+	m.close()
 	info.Duration = duration(max(m.length, m.fragments), m.scale)
-	for _, t := range m.tracks {
-		switch {
-		case t.handler == "vide" && t.width*t.height >= info.Width*info.Height:
-			info.Width, info.Height, info.VideoCodec = t.width, t.height, t.codec
-		case t.handler == "soun" && info.AudioCodec == "":
-			info.AudioCodec = t.codec
-		}
-	}
+	info.Width, info.Height, info.VideoCodec = m.picture.width, m.picture.height, m.picture.codec
+	info.AudioCodec = m.sound
 }
 
 // longest bounds a duration that is believed.

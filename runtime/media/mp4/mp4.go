@@ -1,6 +1,6 @@
 // Package mp4 reads what a player must know of an MP4 or QuickTime file (ISO/IEC
-// 14496-12): how long it is, how large its picture is, and its codecs. It reads
-// only the boxes that say so, and never more than MaxMovie bytes of them.
+// 14496-12): how long it is, how large its picture is, and its codecs. It goes
+// from box to box and reads only the few fields that say so.
 package mp4
 
 import (
@@ -11,15 +11,14 @@ import (
 	"time"
 )
 
-// MaxMovie bounds the moov box, in bytes: that of a day of video is smaller.
-const MaxMovie = 32 << 20
-
-// maxBoxes bounds the boxes that are looked at on the top level of a file. A
-// fragmented recording has two for every fragment.
-const maxBoxes = 100_000
-
-// maxDepth bounds the nesting of boxes inside moov.
-const maxDepth = 8
+// Bounds of one file.
+const (
+	maxBoxes  = 100_000 // looked at on the top level; a fragmented recording has two for every fragment
+	maxInside = 20_000  // looked at inside moov
+	maxTracks = 256
+	maxDepth  = 8   // of boxes inside moov
+	window    = 512 // bytes that are read at a time: a header, and what stands next to it
+)
 
 // Errors of Parse.
 var (
@@ -39,11 +38,17 @@ type Info struct {
 
 // Parse reads the boxes of r, which is size bytes long, to the end: a file that
 // was cut short is damaged. Errors of r itself are returned as they are.
-func Parse(r io.ReadSeeker, size int64) (Info, error) {
+//
+// It passes over the file once, forwards. Each box costs a constant number of
+// steps and at most two reads of 512 bytes, whatever size it declares, and at most
+// 120,000 boxes are looked at, of at most 256 tracks. Memory is constant: less than
+// 4 KiB.
+func Parse(r io.ReaderAt, size int64) (Info, error) {
+	f := &file{r: r, size: size}
 	var info Info
 	var found bool
 	for pos, n := int64(0), 0; pos < size && n < maxBoxes; n++ {
-		b, err := header(r, pos, size)
+		b, err := f.header(pos, size)
 		if n == 0 && (errors.Is(err, ErrDamaged) || err == nil && b.kind != "ftyp") {
 			return Info{}, ErrNotMP4
 		}
@@ -52,14 +57,16 @@ func Parse(r io.ReadSeeker, size int64) (Info, error) {
 		}
 		switch {
 		case b.kind == "ftyp":
-			info.Format = format(r, b)
+			info.Format = f.format(b)
 		case b.kind == "moov" && !found:
 			found = true
-			if err := movie(r, b, &info); err != nil {
+			m := movie{file: f}
+			if err := m.walk(b.at, b.end, 0); err != nil {
 				return Info{}, err
 			}
+			m.fill(&info)
 		}
-		pos += b.size
+		pos = b.end
 	}
 	switch {
 	case info.Format == "":
@@ -70,74 +77,80 @@ func Parse(r io.ReadSeeker, size int64) (Info, error) {
 	return info, nil
 }
 
-// box is the header of one box of a file.
-type box struct {
-	kind string
-	at   int64 // where its content begins
-	size int64 // header included
-	body int64 // length of its content
+// file reads a file through a small window.
+type file struct {
+	r    io.ReaderAt
+	size int64
+	buf  [window]byte
+	from int64 // place in the file of what buf has
+	have int
 }
 
-// header reads the header of the box at pos in a file of size bytes.
-func header(r io.ReadSeeker, pos, size int64) (box, error) {
-	var h [16]byte
-	if _, err := r.Seek(pos, io.SeekStart); err != nil {
-		return box{}, err
+// read returns n bytes at pos, at most a window; they hold until the next call.
+func (f *file) read(pos int64, n int) ([]byte, error) {
+	if pos < 0 || pos+int64(n) > f.size {
+		return nil, ErrDamaged
 	}
-	if _, err := io.ReadFull(r, h[:8]); err != nil {
-		return box{}, damaged(err)
-	}
-	n, length := int64(8), int64(binary.BigEndian.Uint32(h[:4]))
-	switch length {
-	case 0: // to the end of the file
-		length = size - pos
-	case 1: // a 64 bit size follows
-		if _, err := io.ReadFull(r, h[8:]); err != nil {
-			return box{}, damaged(err)
+	if pos < f.from || pos+int64(n) > f.from+int64(f.have) {
+		f.from, f.have = pos, 0
+		got, err := f.r.ReadAt(f.buf[:min(window, f.size-pos)], pos)
+		if got < n {
+			if err == nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+				return nil, ErrDamaged
+			}
+			return nil, err
 		}
-		n, length = 16, int64(binary.BigEndian.Uint64(h[8:]))
+		f.have = got
 	}
-	if length < n || length > size-pos {
+	at := int(pos - f.from)
+	return f.buf[at : at+n], nil
+}
+
+// box is one box of a file: its content is from at to end.
+type box struct {
+	kind    string
+	at, end int64
+}
+
+// header reads the header of the box at pos, whose surroundings end at end.
+func (f *file) header(pos, end int64) (box, error) {
+	if end-pos < 8 {
 		return box{}, ErrDamaged
 	}
-	return box{kind: string(h[4:8]), at: pos + n, size: length, body: length - n}, nil
-}
-
-// damaged keeps errors of the reader itself apart from files that end too soon.
-func damaged(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return ErrDamaged
+	h, err := f.read(pos, 8)
+	if err != nil {
+		return box{}, err
 	}
-	return err
+	n, length, kind := int64(8), int64(binary.BigEndian.Uint32(h)), string(h[4:8])
+	switch length {
+	case 0: // to the end
+		length = end - pos
+	case 1: // a 64 bit size follows
+		if h, err = f.read(pos+8, 8); err != nil {
+			return box{}, err
+		}
+		n, length = 16, int64(binary.BigEndian.Uint64(h))
+	}
+	if length < n || length > end-pos {
+		return box{}, ErrDamaged
+	}
+	return box{kind: kind, at: pos + n, end: pos + length}, nil
 }
 
-// format tells QuickTime from MP4 by the brand, which is read next.
-func format(r io.Reader, b box) string {
-	var brand [4]byte
-	if b.body >= 4 {
-		if _, err := io.ReadFull(r, brand[:]); err == nil && string(brand[:]) == "qt  " {
-			return "mov"
-		}
+// body reads the first bytes of b's content, at most most of them.
+func (f *file) body(b box, most int64) ([]byte, error) {
+	return f.read(b.at, int(min(most, b.end-b.at)))
+}
+
+// format tells QuickTime from MP4 by the brand.
+func (f *file) format(b box) string {
+	if brand, err := f.body(b, 4); err == nil && string(brand) == "qt  " {
+		return "mov"
 	}
 	return "mp4"
 }
 
-// movie reads the moov box into info.
-func movie(r io.ReadSeeker, b box, info *Info) error {
-	if b.body > MaxMovie {
-		return fmt.Errorf("%w: moov of %d bytes", ErrDamaged, b.body)
-	}
-	if _, err := r.Seek(b.at, io.SeekStart); err != nil {
-		return err
-	}
-	raw := make([]byte, b.body)
-	if _, err := io.ReadFull(r, raw); err != nil {
-		return damaged(err)
-	}
-	var m reader
-	if !m.walk(raw, 0) {
-		return ErrDamaged
-	}
-	m.fill(info)
-	return nil
+// tooMany is ErrDamaged for a file that passes a bound.
+func tooMany(n int, what string) error {
+	return fmt.Errorf("%w: more than %d %s", ErrDamaged, n, what)
 }

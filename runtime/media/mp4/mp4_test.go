@@ -4,10 +4,9 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"io"
+	"runtime"
 	"slices"
 	"testing"
-	"testing/iotest"
 	"time"
 
 	"sluice.dev/sluice/runtime/media/mp4"
@@ -98,12 +97,81 @@ func TestErrorsOfTheReaderAreNotTheFiles(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("the disk is gone")
 	whole := film.File()
-	r := struct {
-		io.Reader
-		io.Seeker
-	}{iotest.ErrReader(broken), bytes.NewReader(whole)}
+	r := readerAt(func([]byte, int64) (int, error) { return 0, broken })
 	if _, err := mp4.Parse(r, int64(len(whole))); !errors.Is(err, broken) {
 		t.Errorf("%v, want the reader's", err)
+	}
+}
+
+type readerAt func([]byte, int64) (int, error)
+
+func (f readerAt) ReadAt(p []byte, off int64) (int, error) { return f(p, off) }
+
+// counted reads raw and counts what is read of it.
+type counted struct {
+	*bytes.Reader
+	calls int
+	bytes int64
+}
+
+func (c *counted) ReadAt(p []byte, off int64) (int, error) {
+	n, err := c.Reader.ReadAt(p, off)
+	c.calls++
+	c.bytes += int64(n)
+	return n, err
+}
+
+// hostile are files of n bytes whose boxes cost a careless parser most.
+var hostile = map[string]func(n int) []byte{
+	"empty tracks": func(n int) []byte { return moov(bytes.Repeat(mp4test.Box("trak"), n/8)) },
+	"empty boxes":  func(n int) []byte { return moov(bytes.Repeat(mp4test.Box("free"), n/8)) },
+	"empty boxes on the top": func(n int) []byte {
+		return slices.Concat(mp4test.Box("ftyp", []byte("isom")), bytes.Repeat(mp4test.Box("free"), n/8), moov(nil)[12:])
+	},
+	"large boxes of a track": func(n int) []byte {
+		return moov(mp4test.Box("trak", mp4test.Box("stsd", make([]byte, n/3)), mp4test.Box("hdlr", make([]byte, n/3)), mp4test.Box("tkhd", make([]byte, n/3))))
+	},
+	"a large header": func(n int) []byte { return moov(mp4test.Box("mvhd", make([]byte, n))) },
+	"depth":          func(n int) []byte { return moov(nested(n)) },
+	"sizes of 64 bits": func(n int) []byte {
+		return moov(bytes.Repeat([]byte{0, 0, 0, 1, 'f', 'r', 'e', 'e', 0, 0, 0, 0, 0, 0, 0, 16}, n/16))
+	},
+	"many tracks": func(n int) []byte {
+		return moov(bytes.Repeat(mp4test.Box("trak", mp4test.Box("tkhd", make([]byte, 84))), n/100))
+	},
+}
+
+func moov(contents ...[]byte) []byte {
+	return slices.Concat(mp4test.Box("ftyp", []byte("isom")), mp4test.Box("moov", contents...))
+}
+
+// nested is boxes in boxes, as deep as n bytes allow.
+func nested(n int) []byte {
+	out := make([]byte, 0, n)
+	for left := n - n%8; left >= 8; left -= 8 {
+		out = append(binary.BigEndian.AppendUint32(out, uint32(left)), "mdia"...)
+	}
+	return out
+}
+
+// However large a file is and whatever its boxes say, few bytes of it are read and
+// next to no memory is taken.
+func TestWhatAHostileFileCosts(t *testing.T) {
+	const size = 32 << 20 // no t.Parallel: it counts what is allocated
+	for name, make := range hostile {
+		raw := make(size)
+		c := &counted{Reader: bytes.NewReader(raw)}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := mp4.Parse(c, int64(len(raw)))
+		runtime.ReadMemStats(&after)
+		if got := after.TotalAlloc - before.TotalAlloc; got > 1<<20 {
+			t.Errorf("%s: %d bytes are allocated for a file of %d", name, got, len(raw))
+		}
+		if c.calls > 2*120_000 || c.bytes > 512*int64(c.calls) {
+			t.Errorf("%s: %d reads of %d bytes", name, c.calls, c.bytes)
+		}
+		t.Logf("%s: %d reads, %d bytes, %v", name, c.calls, c.bytes, err)
 	}
 }
 
@@ -112,7 +180,11 @@ func FuzzParse(f *testing.F) {
 	f.Add(film.File())
 	f.Add([]byte{0, 0, 0, 0, 'f', 't', 'y', 'p'})
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		info, err := parse(raw)
+		c := &counted{Reader: bytes.NewReader(raw)}
+		info, err := mp4.Parse(c, int64(len(raw)))
+		if c.calls > 2+len(raw)/4 {
+			t.Fatalf("%d reads of %d bytes", c.calls, len(raw))
+		}
 		if err == nil && (info.Width < 0 || info.Duration < 0 || info.Format == "") {
 			t.Fatalf("%+v", info)
 		}

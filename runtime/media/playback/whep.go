@@ -46,5 +46,5 @@ func (v Service) whep(w http.ResponseWriter, r *http.Request) error {
 
 // subject is what a viewer of s watches.
 func subject(s streams.Stream) views.Subject {
-	return views.Subject{Owner: s.Owner, Account: s.Account, ID: s.ID, Threshold: s.Threshold}
+	return views.Subject{Owner: s.Owner, ID: s.ID}
 }

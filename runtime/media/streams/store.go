@@ -128,10 +128,11 @@ func openSession(ctx context.Context, tx pgx.Tx, s Session) error {
 	return nil
 }
 
-// closeSession ends the open session of a stream. A clock that has gone back
-// gives a session of no length, not a negative one.
+// closeSession ends the open session of a stream, and counts who has watched it. A
+// clock that has gone back gives a session of no length, not a negative one.
 func closeSession(ctx context.Context, tx pgx.Tx, streamID string, now time.Time) (Session, error) {
-	rows, err := tx.Query(ctx, `UPDATE media_sessions SET ended_at = greatest($2::timestamptz, started_at)
+	rows, err := tx.Query(ctx, `UPDATE media_sessions SET ended_at = greatest($2::timestamptz, started_at),
+			total_viewers = (SELECT count(DISTINCT viewer) FROM media_views WHERE subject = $1 AND last_at >= started_at)
 		WHERE stream_id = $1 AND ended_at IS NULL
 		RETURNING id, owner, stream_id, started_at, ended_at, total_viewers, peak_viewers, engine`, streamID, now)
 	if err != nil {

@@ -1,0 +1,53 @@
+package media
+
+import (
+	"context"
+	"log/slog"
+	"time"
+)
+
+// upkeepEvery is the pause between two rounds of Upkeep.
+const upkeepEvery = time.Minute
+
+// Upkeep drops what nobody needs any more: the bytes of writers who died, and old
+// views. It may run in every worker; whoever comes second finds nothing to do.
+type Upkeep struct {
+	parts parts
+	log   *slog.Logger
+}
+
+// NewUpkeep returns the product's.
+func NewUpkeep(c Config) Upkeep {
+	c.fill()
+	log := c.Respond.Log
+	if log == nil {
+		log = slog.Default()
+	}
+	return Upkeep{newParts(c), log}
+}
+
+// Run works until ctx ends: at once, and then every minute.
+func (u Upkeep) Run(ctx context.Context) {
+	pause := time.NewTicker(upkeepEvery)
+	defer pause.Stop()
+	for {
+		u.Round(ctx)
+		select {
+		case <-ctx.Done():
+			return
+		case <-pause.C:
+		}
+	}
+}
+
+// Round does everything once. A part that fails does not keep the other from its
+// work.
+func (u Upkeep) Round(ctx context.Context) {
+	for name, do := range map[string]func(context.Context) (int64, error){"files": u.parts.assets.Sweep, "views": u.parts.assets.Views.Purge} {
+		if n, err := do(ctx); err != nil && ctx.Err() == nil {
+			u.log.WarnContext(ctx, "media upkeep failed", "part", name, "cause", err)
+		} else if n > 0 {
+			u.log.InfoContext(ctx, "media upkeep", "part", name, "dropped", n)
+		}
+	}
+}
