@@ -33,7 +33,7 @@ func runRuntime(ctx context.Context, env environment) error {
 	}
 	defer pool.Close()
 	env = env.timed(ctx, pool)
-	verifier, err := env.verifier()
+	verifier, err := env.verifier(only(runtimeProduct))
 	if err != nil {
 		return err
 	}
@@ -47,7 +47,8 @@ func runRuntime(ctx context.Context, env environment) error {
 	metrics.MustRegister(telemetry.Pool(pool))
 	c.Metrics = metrics
 	ledger := budget.New(budget.Config{DB: pool, Metrics: metrics})
-	c.Targets, c.Ledger, c.Secrets, c.Now = targets, ledger, verifier.Secrets, env.now
+	c.Targets, c.Ledger, c.Now = targets, ledger, env.now
+	c.Secrets, c.Leads, c.Own = verifier.Secrets, verifier.Leads, verifier.Own
 	c.Gateway, c.GatewayTLS = env.gatewayURL(), env.gatewayTLS()
 	c.PublicURL, c.DocsBase, c.Hosts = env.runtimeURL(), env.publicURL(), env.mcpHosts()
 	handler, err := server.New(c)
