@@ -12,9 +12,11 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	neturl "net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -196,8 +198,50 @@ func (c *steadyClient) send(h *http.Client, method, url, body string) (status in
 	return res.StatusCode, string(b), err
 }
 
+// ownSettings makes a user of the database for each kind of process, and gives each
+// the secrets that are its own in place of the platform's. Control planes no longer
+// have edges speak as before.
+func ownSettings(t *testing.T, base map[string]string) map[string]map[string]string {
+	t.Helper()
+	url, err := neturl.Parse(base["SLUICE_DATABASE_URL"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, logins := map[string]map[string]string{"controlplane": {"SLUICE_IDENTITY_V1": ""}}, []string(nil)
+	for _, kind := range []string{"controlplane", "worker", "runtime", "media"} {
+		user, password := kind+strings.TrimPrefix(url.Path, "/"), rand.Text()
+		logins = append(logins, kind+":"+user+":"+password)
+		theirs := *url
+		theirs.User = neturl.UserPassword(user, password)
+		if own[kind] == nil {
+			own[kind] = map[string]string{"SLUICE_FEED_TOKEN": ""}
+		}
+		own[kind]["SLUICE_DATABASE_URL"] = theirs.String()
+	}
+	env := maps.Clone(base)
+	env["SLUICE_DATABASE_LOGINS"] = strings.Join(logins, ",")
+	(&stack{}).wantCommand(t, env, 0, "", "migrate")
+	for kind, product := range map[string]string{"worker": "media", "media": "media", "runtime": "runtime"} {
+		status, out, errs := sluice(t, base, "secrets", "product", product)
+		if status != 0 {
+			t.Fatal(out, errs)
+		}
+		for line := range strings.Lines(out) {
+			name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+			if kind != "worker" || name != "SLUICE_SECRETS_KEY" {
+				own[kind][name] = value
+			}
+		}
+	}
+	own["runtime"]["SLUICE_SECRETS_KEY"] = ""
+	return own
+}
+
 // Every process is replaced, one after the other, while clients that never try
-// again use the platform: nothing fails, and no webhook is lost.
+// again use the platform: nothing fails, and no webhook is lost. At first they share
+// every secret and the database's owner, and edges speak as those of before. Then
+// workers, runtimes and products are replaced once more, by such as have secrets and
+// users of their own.
 func TestRollingUpgrade(t *testing.T) {
 	t.Parallel()
 	dir := tempDir(t)
@@ -217,7 +261,9 @@ func TestRollingUpgrade(t *testing.T) {
 		_, _ = rand.Read(b[:])
 		base[name] = hex.EncodeToString(b[:])
 	}
+	base["SLUICE_IDENTITY_V1"] = "api,media,placeholder,runtime"
 	(&stack{}).wantCommand(t, base, 0, "", "seed")
+	own := ownSettings(t, base)
 	dev := readEnv(t, filepath.Join(dir, "dev.env"))
 
 	edges := maps.Clone(base)
@@ -249,7 +295,14 @@ func TestRollingUpgrade(t *testing.T) {
 	for i := range 3 {
 		load.Go(func() { c.use(ctx, i > 0) })
 	}
+	maps.Copy(replicas[0].env, own["controlplane"])
+	maps.Copy(replicas[1].env, own["controlplane"])
 	for _, m := range all {
+		m.replace(t)
+	}
+	// Edges now say for whom each value is: the others can do without the platform's.
+	for _, m := range slices.Concat(workers, runtimes, products) {
+		maps.Copy(m.env, own[m.kind])
 		m.replace(t)
 	}
 	stop()

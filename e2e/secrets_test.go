@@ -91,6 +91,14 @@ func leaksIn(log, text string) (found []error) {
 			found = append(found, fmt.Errorf("%s holds a secret: %s", log, kind))
 		}
 	}
+	// Each process has a database role of its own, which must do for all that it does,
+	// the work in the background too.
+	for line := range strings.Lines(text) {
+		if strings.Contains(line, "SQLSTATE 42501") || strings.Contains(line, "permission denied for") {
+			found = append(found, fmt.Errorf("%s: the database refuses something: %s", log, strings.TrimSpace(line)))
+			break
+		}
+	}
 	return found
 }
 

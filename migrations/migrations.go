@@ -32,16 +32,20 @@ const lockKey = 0x51_1ce0
 
 // Up brings the database at databaseURL to the newest schema. It may run in
 // several processes at once; one does the work. It returns ErrNewer when the
-// database knows migrations that this binary does not.
+// database knows migrations that this binary does not. Each role of Roles then may
+// do what Grants says.
 func Up(ctx context.Context, databaseURL string) error {
-	return run(ctx, databaseURL, func(m *migrate.Migrate) error {
+	return run(ctx, databaseURL, func(conn *pgxv5.Conn, m *migrate.Migrate) error {
 		if err := refuseNewer(m); err != nil {
 			return err
 		}
 		if err := river(ctx, databaseURL, rivermigrate.DirectionUp, nil); err != nil {
 			return err
 		}
-		return m.Up()
+		if err := m.Up(); err != nil && !errors.Is(err, migrate.ErrNoChange) {
+			return err
+		}
+		return grantAll(ctx, conn)
 	})
 }
 
@@ -56,7 +60,7 @@ func UpTo(ctx context.Context, databaseURL string, version uint) error {
 	if version > newest {
 		return fmt.Errorf("%w (it is at %d, this binary knows %d)", ErrNewer, version, newest)
 	}
-	return run(ctx, databaseURL, func(m *migrate.Migrate) error {
+	return run(ctx, databaseURL, func(_ *pgxv5.Conn, m *migrate.Migrate) error {
 		if err := river(ctx, databaseURL, rivermigrate.DirectionUp, nil); err != nil {
 			return err
 		}
@@ -66,7 +70,7 @@ func UpTo(ctx context.Context, databaseURL string, version uint) error {
 
 // Down removes everything that Up made, data included.
 func Down(ctx context.Context, databaseURL string) error {
-	return run(ctx, databaseURL, func(m *migrate.Migrate) error {
+	return run(ctx, databaseURL, func(_ *pgxv5.Conn, m *migrate.Migrate) error {
 		if err := m.Down(); err != nil && !errors.Is(err, migrate.ErrNoChange) {
 			return err
 		}
@@ -74,7 +78,7 @@ func Down(ctx context.Context, databaseURL string) error {
 	})
 }
 
-func run(ctx context.Context, databaseURL string, f func(*migrate.Migrate) error) error {
+func run(ctx context.Context, databaseURL string, f func(*pgxv5.Conn, *migrate.Migrate) error) error {
 	conn, err := pgxv5.Connect(ctx, databaseURL)
 	if err != nil {
 		return fmt.Errorf("connect to the database: %w", err)
@@ -88,7 +92,7 @@ func run(ctx context.Context, databaseURL string, f func(*migrate.Migrate) error
 		return err
 	}
 	defer func() { _, _ = m.Close() }()
-	if err := f(m); err != nil && !errors.Is(err, migrate.ErrNoChange) {
+	if err := f(conn, m); err != nil && !errors.Is(err, migrate.ErrNoChange) {
 		return fmt.Errorf("migrate: %w", err)
 	}
 	return nil

@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 	"sluice.dev/sluice/controlplane/certs"
@@ -9,6 +11,7 @@ import (
 
 func certsCommand() *cobra.Command {
 	var edges, hosts []string
+	var each string
 	c := &cobra.Command{
 		Use: "certs DIR", Short: "make certificates for development: a CA, the control plane's, one for each edge, and a gateway's", Args: cobra.ExactArgs(1),
 		Long: "Writes ca, controlplane, gateway and one pair for each edge into DIR, as NAME.pem and NAME.key.\n" +
@@ -18,11 +21,37 @@ func certsCommand() *cobra.Command {
 			if err := certs.Make(certs.MakeConfig{Dir: args[0], Edges: edges, Hosts: hosts}); err != nil {
 				return err
 			}
+			if each != "" {
+				for _, name := range append([]string{certs.ControlPlane}, edges...) {
+					if err := shareOut(args[0], filepath.Join(each, name), name); err != nil {
+						return err
+					}
+				}
+			}
 			_, err := fmt.Fprintf(c.OutOrStdout(), "certificates for %d edges in %s, good for 90 days\n", len(edges), args[0])
 			return err
 		},
 	}
 	c.Flags().StringSliceVar(&edges, "edge", []string{"edge-1"}, "name of an edge; may be given several times")
+	c.Flags().StringVar(&each, "each", "", "folder that gets a folder for the control plane and for each edge, with ca.pem and its own pair alone, to mount there as SLUICE_XDS_TLS_DIR")
 	c.Flags().StringSliceVar(&hosts, "host", []string{"localhost", "127.0.0.1"}, "name or address under which clients reach a gateway; may be given several times")
 	return c
+}
+
+// shareOut gives one process, in a folder of its own, what it shows and whom it
+// believes. The CA's key stays where it was made.
+func shareOut(from, to, name string) error {
+	if err := os.MkdirAll(to, 0o700); err != nil {
+		return err
+	}
+	for _, file := range []string{"ca.pem", name + ".key", name + ".pem"} {
+		b, err := os.ReadFile(filepath.Join(from, file))
+		if err != nil {
+			return err
+		}
+		if err := writeSecret(filepath.Join(to, file), b); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -39,6 +39,7 @@ func uses(env environment) []*cobra.Command {
 		backupCommand(env),
 		restoreCommand(env),
 		resealCommand(env),
+		secretsCommand(env),
 		x402Command(env),
 		cronCommand(),
 		demoCommand(env),

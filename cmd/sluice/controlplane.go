@@ -38,6 +38,7 @@ import (
 	"sluice.dev/sluice/controlplane/xds"
 	"sluice.dev/sluice/controlplane/xds/resources"
 	"sluice.dev/sluice/docs"
+	edgeidentity "sluice.dev/sluice/filters/identity"
 	"sluice.dev/sluice/filters/x402"
 )
 
@@ -48,9 +49,15 @@ var version = "dev"
 // identity headers.
 const identitySecret = "identity"
 
+// apiAddress is how the configuration writes the address of the public API.
+const apiAddress = "${api}"
+
 // runControlPlane serves edges (xDS and the key feed), the public API behind
 // them, and the admin API.
 func runControlPlane(ctx context.Context, env environment) error {
+	if err := env.guarded([]string{env.get("SLUICE_XDS_ADDR")}); err != nil {
+		return err
+	}
 	pool, err := env.database(ctx, "sluice controlplane", 20)
 	if err != nil {
 		return err
@@ -58,12 +65,15 @@ func runControlPlane(ctx context.Context, env environment) error {
 	defer pool.Close()
 	env = env.timed(ctx, pool)
 	defer present(ctx, pool, "controlplane")()
-	secrets, err := env.secrets("SLUICE_IDENTITY_SECRETS")
+	secret, err := env.platformSecret()
 	if err != nil {
 		return err
 	}
-	if err := feed.PutSecret(ctx, pool, identitySecret, secrets[0]); err != nil {
+	if err := feed.PutSecret(ctx, pool, identitySecret, secret); err != nil {
 		return err
+	}
+	if err := feed.PutValue(ctx, pool, edgeidentity.Former, []byte(strings.Join(env.list("SLUICE_IDENTITY_V1"), ","))); err != nil {
+		return fmt.Errorf("SLUICE_IDENTITY_V1: %w", err)
 	}
 	tracer, err := env.tracer(ctx, "controlplane")
 	if err != nil {
@@ -99,7 +109,11 @@ func runControlPlane(ctx context.Context, env environment) error {
 	if err := env.addDashboard(ctx, &surfaces, pool, edges, tracer); err != nil {
 		return err
 	}
-	payments, err := env.payments(pool, adapter)
+	callers, err := env.verifier(nil) // edges call for themselves: their values are for no product
+	if err != nil {
+		return err
+	}
+	payments, err := env.payments(pool, callers, adapter)
 	if err != nil {
 		return err
 	}
@@ -138,7 +152,8 @@ func runControlPlane(ctx context.Context, env environment) error {
 
 // api is what the public and the admin API are made of.
 func (e environment) api(pool *pgxpool.Pool, edges *xds.Server, versions *config.Memory, adapter respond.Adapter, metrics prometheus.Registerer, tracer *traces.Tracer) (api.Config, error) {
-	verifier, err := e.verifier()
+	current := &config.Current{Store: config.Store{DB: pool, Memory: versions}}
+	verifier, err := e.verifier(leadingTo(current, apiAddress))
 	if err != nil {
 		return api.Config{}, err
 	}
@@ -147,7 +162,6 @@ func (e environment) api(pool *pgxpool.Pool, edges *xds.Server, versions *config
 	if err != nil {
 		return api.Config{}, err
 	}
-	current := &config.Current{Store: config.Store{DB: pool, Memory: versions}}
 	described, err := e.publicDescription(current, adapter)
 	if err != nil {
 		return api.Config{}, err
@@ -156,7 +170,7 @@ func (e environment) api(pool *pgxpool.Pool, edges *xds.Server, versions *config
 	if err != nil {
 		return api.Config{}, err
 	}
-	payments, err := e.payments(pool, adapter)
+	payments, err := e.payments(pool, verifier, adapter)
 	if err != nil {
 		return api.Config{}, err
 	}
@@ -330,17 +344,4 @@ func (e environment) database(ctx context.Context, name string, conns int32) (*p
 		return nil, err
 	}
 	return postgres.Open(ctx, postgres.Config{URL: url, MaxConns: conns, Name: name})
-}
-
-// verifier checks the identity headers that edges sign.
-func (e environment) verifier() (identity.Verifier, error) {
-	secrets, err := e.secrets("SLUICE_IDENTITY_SECRETS")
-	if err != nil {
-		return identity.Verifier{}, err
-	}
-	list := make([][]byte, len(secrets))
-	for i := range secrets {
-		list[i] = secrets[i][:]
-	}
-	return identity.Verifier{Secrets: func() [][]byte { return list }, Now: e.now}, nil
 }

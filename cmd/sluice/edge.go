@@ -26,6 +26,9 @@ import (
 
 // runEdge supervises one Envoy, and stands between it and the control plane.
 func runEdge(ctx context.Context, env environment) error {
+	if err := env.guarded(strings.Split(env.get("SLUICE_XDS_ADDR"), ",")); err != nil {
+		return err
+	}
 	binary, err := env.envoy()
 	if err != nil {
 		return err

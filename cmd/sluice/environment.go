@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -29,6 +28,7 @@ var variables = []variable{
 	{"SLUICE_TLS_KEY", "", "PEM file with its key"},
 	{"SLUICE_HTTP3", "", "1: HTTP/3 too, on the same ports of UDP; needs a certificate"},
 	{"SLUICE_XDS_TLS_DIR", "", "folder of `sluice certs` or alike (ca.pem, and controlplane.pem, .key or EDGE.pem, .key): edges and the control plane show each other certificates; empty: plain text"},
+	{"SLUICE_XDS_INSECURE", "", "what edges and the control plane may do on addresses that are not this machine's: plain (speak without certificates), open (serve the key feed without a token), or both, joined by a comma; empty: they refuse to start so"},
 	{"SLUICE_API_LISTEN", "127.0.0.1:18001", "where the public API listens, for edges only"},
 	{"SLUICE_RUNTIME_LISTEN", "127.0.0.1:18002", "where the chat runtime listens, for edges only"},
 	{"SLUICE_MEDIA_LISTEN", "127.0.0.1:18003", "where the reference product listens, for edges only"},
@@ -55,13 +55,15 @@ var variables = []variable{
 	{"SLUICE_STATE_DIR", ".sluice", "where a local stack keeps data, logs and tools"},
 	{"SLUICE_WASM_DIR", "", "folder named wasm with the built filters; empty: wasm in the state folder"},
 	{"SLUICE_DATABASE_URL", "", "PostgreSQL; empty: `up` starts a private server"},
+	{"SLUICE_DATABASE_LOGINS", "", "users that `sluice migrate` and `sluice seed` make, PROCESS:USER:PASSWORD each, joined by commas; PROCESS is controlplane, worker, runtime, media or backup"},
 	{"SLUICE_GATEWAY_INTERNAL_URL", "", "where services of ours call the gateway; empty: http:// and SLUICE_GATEWAY_ADDR, or with a certificate the public address"},
 	{"SLUICE_MCP_HOSTS", "", "further host names under which /mcp, of the gateway and of the runtime, may be called, joined by commas"},
 	{"SLUICE_PUBLIC_URL", "", "public address of the gateway, for links; empty: http:// or https:// and SLUICE_GATEWAY_ADDR"},
 	{"SLUICE_RUNTIME_PUBLIC_URL", "", "public address of the chat runtime, for links; empty: http:// or https:// and SLUICE_RUNTIME_ADDR"},
 	{"SLUICE_REGION", "local", "region that /v1/health names"},
-	{"SLUICE_IDENTITY_SECRETS", "", "64 hexadecimal digits each, joined by commas: the first signs identity headers, all verify"},
-	{"SLUICE_SECRETS_KEY", "", "64 hexadecimal digits each, joined by commas: the first encrypts stored secrets and the keys that sign tokens, all decrypt"},
+	{"SLUICE_IDENTITY_SECRETS", "", "64 hexadecimal digits each, joined by commas: the first signs identity headers, all verify; NAME:DIGITS is one product's own, see docs/operations.md"},
+	{"SLUICE_IDENTITY_V1", "", "for the control plane: products, joined by commas, that verify identity headers themselves and know only the form v1, which the platform's secret signs"},
+	{"SLUICE_SECRETS_KEY", "", "64 hexadecimal digits each, joined by commas: the first encrypts stored secrets and the keys that sign tokens, all decrypt; media:DIGITS is the media product's own, see docs/operations.md"},
 	{"SLUICE_FEED_TOKEN", "", "token that edges must show to read the key feed; several, joined by commas: an edge shows the first, a control plane takes each; empty: none"},
 	{"SLUICE_WEBHOOK_ALLOW_CIDRS", "", "private networks that webhooks may call, joined by commas"},
 	{"SLUICE_UPSTREAM_ALLOW_CIDRS", "any", "private networks that products of the configuration may be in, joined by commas; any: all; none: public addresses only"},
@@ -95,8 +97,9 @@ var variables = []variable{
 
 // environment reads variables; nothing else in the program does.
 type environment struct {
-	lookup func(string) (string, bool)
-	now    func() time.Time // the database's time, in processes that have one; nil: the machine's
+	process string // whose variables may be read; empty: all
+	lookup  func(string) (string, bool)
+	now     func() time.Time // the database's time, in processes that have one; nil: the machine's
 }
 
 // timed returns e with the clock of the database behind pool, which is followed
@@ -110,6 +113,9 @@ func (e environment) timed(ctx context.Context, pool *pgxpool.Pool) environment 
 
 // get returns the value of a variable, or its fallback when it is unset or empty.
 func (e environment) get(name string) string {
+	if e.process != "" && !reads(e.process, name) {
+		panic("process " + e.process + " reads " + name + ", which is not in its list")
+	}
 	for _, v := range variables {
 		if v.name == name {
 			if s, ok := e.lookup(name); ok && s != "" {
@@ -131,7 +137,7 @@ func (e environment) require(name string) (string, error) {
 
 // with returns e with some variables set.
 func (e environment) with(set map[string]string) environment {
-	return environment{now: e.now, lookup: func(name string) (string, bool) {
+	return environment{process: e.process, now: e.now, lookup: func(name string) (string, bool) {
 		if v, ok := set[name]; ok {
 			return v, true
 		}
@@ -192,24 +198,6 @@ func (e environment) gatewayURL() string {
 		return e.publicURL()
 	}
 	return "http://" + e.get("SLUICE_GATEWAY_ADDR")
-}
-
-// secrets reads a variable of comma-joined secrets of 32 bytes. The error does
-// not show the value.
-func (e environment) secrets(name string) ([][32]byte, error) {
-	text, err := e.require(name)
-	if err != nil {
-		return nil, err
-	}
-	var out [][32]byte
-	for part := range strings.SplitSeq(text, ",") {
-		b, err := hex.DecodeString(strings.TrimSpace(part))
-		if err != nil || len(b) != 32 {
-			return nil, fmt.Errorf("%s must be 64 hexadecimal digits each, joined by commas", name)
-		}
-		out = append(out, [32]byte(b))
-	}
-	return out, nil
 }
 
 // list reads a variable of comma-joined texts as they stand; none of them is empty.

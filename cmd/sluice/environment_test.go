@@ -111,11 +111,13 @@ func TestReadingVariables(t *testing.T) {
 		t.Error(err)
 	}
 	secret := strings.Repeat("ab", 32)
-	if got, err := setTo("SLUICE_IDENTITY_SECRETS", secret+", "+secret).secrets("SLUICE_IDENTITY_SECRETS"); err != nil || len(got) != 2 {
+	if got, err := setTo("SLUICE_IDENTITY_SECRETS", secret+", "+secret+",media:"+secret).identities(); err != nil || len(got.platform) != 2 || len(got.own) != 1 || got.own[0].Product != "media" {
 		t.Error(got, err)
 	}
-	if _, err := setTo("SLUICE_IDENTITY_SECRETS", secret+"zz").secrets("SLUICE_IDENTITY_SECRETS"); err == nil || strings.Contains(err.Error(), secret) {
-		t.Errorf("a bad secret is shown, or accepted: %v", err)
+	for _, bad := range []string{secret + "zz", ":" + secret, "media:", "media:" + secret + "zz", "media"} {
+		if _, err := setTo("SLUICE_IDENTITY_SECRETS", bad).identities(); err == nil || strings.Contains(err.Error(), secret) {
+			t.Errorf("a bad secret is shown, or accepted: %v", err)
+		}
 	}
 	if got, err := setTo("SLUICE_WEBHOOK_ALLOW_CIDRS", "10.0.0.0/8, ::1/128").prefixes("SLUICE_WEBHOOK_ALLOW_CIDRS"); err != nil || len(got) != 2 {
 		t.Error(got, err)

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	_ "time/tzdata" // zones where the machine has none
 
@@ -78,6 +79,9 @@ func process(env environment, name, short string, f func(context.Context, enviro
 			return err
 		}
 		logs.Process = name
+		if slices.Contains(processNames, name) {
+			env.process = name
+		}
 		slog.SetDefault(telemetry.NewLogger(os.Stderr, logs))
 		return f(c.Context(), env)
 	}}

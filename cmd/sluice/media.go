@@ -53,7 +53,11 @@ func runMedia(ctx context.Context, env environment) error {
 
 // media is what the product works with; its jobs run in the worker.
 func (e environment) media(ctx context.Context, pool *pgxpool.Pool, s services) (media.Config, error) {
-	verifier, err := e.verifier()
+	verifier, err := e.verifier(only(mediaProduct))
+	if err != nil {
+		return media.Config{}, err
+	}
+	box, err := e.mediaBox()
 	if err != nil {
 		return media.Config{}, err
 	}
@@ -63,7 +67,7 @@ func (e environment) media(ctx context.Context, pool *pgxpool.Pool, s services) 
 	}
 	c := media.Config{
 		DB: postgres.Share(pool, identity.Account), Events: s.webhooks, Identity: verifier, Respond: respond.Adapter{DocsBase: e.publicURL()},
-		Allow: allow, Box: s.box, AnswerSecret: s.answers, FormerAnswerSecrets: s.former,
+		Allow: allow, Box: box, AnswerSecret: s.answers, FormerAnswerSecrets: s.former,
 	}
 	if err := e.confine(&c); err != nil {
 		return media.Config{}, err

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
+	"sluice.dev/sluice/controlplane/postgres"
 	"sluice.dev/sluice/controlplane/reseal"
 	"sluice.dev/sluice/controlplane/sessions"
 	"sluice.dev/sluice/controlplane/webhooks"
@@ -16,20 +19,37 @@ func sealedColumns() []reseal.Column {
 	return append(append(webhooks.Sealed(), sessions.Sealed()), legacy.Sealed())
 }
 
+// resealAll seals all of it anew: by the first key of SLUICE_SECRETS_KEY, and what
+// the media product stores by its own.
+func (e environment) resealAll(ctx context.Context, db postgres.DB) ([]reseal.Result, error) {
+	box, err := e.box()
+	if err != nil {
+		return nil, err
+	}
+	own, err := e.ownBox()
+	if err != nil {
+		return nil, err
+	}
+	list, err := reseal.All(ctx, db, box, slices.DeleteFunc(sealedColumns(), isMedias))
+	if err != nil {
+		return list, err
+	}
+	more, err := reseal.All(ctx, db, own, []reseal.Column{legacy.Sealed()})
+	return append(list, more...), err
+}
+
+func isMedias(c reseal.Column) bool { return c.Table == legacy.Sealed().Table }
+
 func resealCommand(env environment) *cobra.Command {
 	return &cobra.Command{
 		Use: "reseal", Short: "seal stored secrets anew with the first key of SLUICE_SECRETS_KEY, so that the others can be dropped", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			box, err := env.box()
-			if err != nil {
-				return err
-			}
 			pool, err := env.database(c.Context(), "sluice reseal", 2)
 			if err != nil {
 				return err
 			}
 			defer pool.Close()
-			list, err := reseal.All(c.Context(), pool, box, sealedColumns())
+			list, err := env.resealAll(c.Context(), pool)
 			if err != nil {
 				return err
 			}

@@ -35,7 +35,7 @@ func runRuntime(ctx context.Context, env environment) error {
 	defer pool.Close()
 	env = env.timed(ctx, pool)
 	c.Standalone = env.get("SLUICE_RUNTIME_STANDALONE") == "1"
-	verifier, err := env.verifier()
+	verifier, err := env.verifier(only(runtimeProduct))
 	if err != nil && (!c.Standalone || env.get("SLUICE_IDENTITY_SECRETS") != "") { // alone, it need not know any edge
 		return err
 	}
@@ -52,7 +52,8 @@ func runRuntime(ctx context.Context, env environment) error {
 	if c.NoEcho, err = env.withoutEcho(len(targets)); err != nil {
 		return err
 	}
-	c.Targets, c.Ledger, c.Secrets, c.Now = targets, ledger, verifier.Secrets, env.now
+	c.Targets, c.Ledger, c.Now = targets, ledger, env.now
+	c.Secrets, c.Leads, c.Own = verifier.Secrets, verifier.Leads, verifier.Own
 	c.Gateway, c.GatewayTLS = env.gatewayURL(), env.gatewayTLS()
 	c.PublicURL, c.DocsBase, c.Hosts = env.runtimeURL(), env.publicURL(), env.mcpHosts()
 	handler, err := server.New(c)

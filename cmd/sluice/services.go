@@ -54,12 +54,12 @@ func (e environment) box() (*seal.Box, error) {
 	if _, err := e.require("SLUICE_SECRETS_KEY"); err != nil {
 		return nil, err
 	}
-	return seal.New(e.list("SLUICE_SECRETS_KEY")...)
+	return seal.New(e.sealing()...)
 }
 
 // answerSecrets are derived from the keys that seal, in their order.
 func (e environment) answerSecrets() (list [][32]byte, err error) {
-	for _, key := range e.list("SLUICE_SECRETS_KEY") {
+	for _, key := range e.sealing() {
 		derived, err := hkdf.Expand(sha256.New, []byte(key), "kept answers", 32)
 		if err != nil {
 			return nil, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -33,8 +34,9 @@ const maxEdges = 8
 type local struct {
 	env   environment
 	state string
-	self  string            // this binary
-	set   map[string]string // what the processes are given beyond the environment
+	self  string                       // this binary
+	set   map[string]string            // what the processes are given beyond the environment
+	own   map[string]map[string]string // what one process is given in its place
 	edges []edgePorts
 	// apiKey of the seeded account, for the probe of the edges.
 	apiKey string
@@ -77,7 +79,7 @@ func isTerminal(w io.Writer) bool {
 }
 
 func prepare(ctx context.Context, env environment) (*local, error) {
-	l := &local{env: env, set: map[string]string{}}
+	l := &local{env: env, set: map[string]string{}, own: map[string]map[string]string{}}
 	var err error
 	if l.state, err = filepath.Abs(env.get("SLUICE_STATE_DIR")); err != nil {
 		return nil, err
@@ -118,7 +120,10 @@ func prepare(ctx context.Context, env environment) (*local, error) {
 	if err := os.MkdirAll(l.state, 0o755); err != nil {
 		return nil, err
 	}
-	return l, l.loadSecrets()
+	if err := l.loadSecrets(); err != nil {
+		return nil, err
+	}
+	return l, l.env.guarded([]string{l.env.get("SLUICE_XDS_ADDR")})
 }
 
 func (l *local) file(name string) string { return filepath.Join(l.state, name) }
@@ -179,6 +184,7 @@ func (l *local) parts() []supervise.Part {
 		l.postgres(),
 		supervise.Step("migrate", l.migrate),
 		supervise.Step("seed", l.seed),
+		supervise.Step("users", l.part),
 		l.process("controlplane", "SLUICE_ADMIN_ADDR", "/health"),
 		l.process("worker", "SLUICE_WORKER_LISTEN", "/health"),
 		l.process("runtime", "SLUICE_RUNTIME_LISTEN", "/openapi.json"),
@@ -230,22 +236,24 @@ func (l *local) edge(e edgePorts) supervise.Part {
 
 func (l *local) start(command string, extra map[string]string) func(context.Context, io.Writer) (supervise.Running, error) {
 	return func(ctx context.Context, log io.Writer) (supervise.Running, error) {
-		return supervise.Command{Argv: []string{l.self, command}, Env: l.environ(extra)}.Start(ctx, log)
+		return supervise.Command{Argv: []string{l.self, command}, Env: l.environ(os.Environ(), command, extra)}.Start(ctx, log)
 	}
 }
 
-// environ is this process's environment with the stack's settings in it.
-func (l *local) environ(extra map[string]string) []string {
-	var env []string
-	for _, kv := range os.Environ() {
-		name, _, _ := strings.Cut(kv, "=")
-		if _, set := l.set[name]; !set && extra[name] == "" {
-			env = append(env, kv)
-		}
+// environ is what a process is given: of this process's environment, with the
+// stack's settings in it, the variables that it reads.
+func (l *local) environ(inherited []string, process string, extra map[string]string) (env []string) {
+	values := map[string]string{}
+	for _, kv := range inherited {
+		name, value, _ := strings.Cut(kv, "=")
+		values[name] = value
 	}
-	for _, m := range []map[string]string{l.set, extra} {
-		for k, v := range m {
-			env = append(env, k+"="+v)
+	for _, m := range []map[string]string{l.set, l.own[process], extra} {
+		maps.Copy(values, m)
+	}
+	for name, value := range values {
+		if gets(process, name) {
+			env = append(env, name+"="+value)
 		}
 	}
 	return env

@@ -3,10 +3,13 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -74,7 +77,72 @@ func (l *local) migrate(ctx context.Context) error {
 	if err := l.withPool(ctx, func(*pgxpool.Pool) error { return nil }); err != nil {
 		return fmt.Errorf("%w: look at SLUICE_DATABASE_URL, or unset it for a private server", err)
 	}
-	return migrations.Up(ctx, l.env.get("SLUICE_DATABASE_URL"))
+	return l.env.migrateUp(ctx)
+}
+
+// part gives each process what it needs of the secrets, and a user of its own for the
+// database.
+func (l *local) part(ctx context.Context) error {
+	env := l.env.with(l.set)
+	for process, product := range map[string]string{"worker": mediaProduct, runtimeProcess: runtimeProduct, "media": mediaProduct, "engine": mediaProduct} {
+		set, err := env.productSettings(product)
+		if err != nil {
+			return err
+		}
+		if process == "worker" {
+			delete(set, "SLUICE_SECRETS_KEY") // which it needs whole: it rotates keys, and opens the secrets of webhooks
+		}
+		l.own[process] = set
+	}
+	return l.logins(ctx, env.get("SLUICE_DATABASE_URL"))
+}
+
+// logins makes a user of the database for each process, with a password that only
+// this run knows. Where the user of the stack may not, all share that one.
+func (l *local) logins(ctx context.Context, owner string) error {
+	u, err := url.Parse(owner)
+	if err != nil {
+		return errors.New("SLUICE_DATABASE_URL is not a URL") // the cause would show the password
+	}
+	roles := map[string]migrations.Role{
+		"controlplane": migrations.ControlPlane, "worker": migrations.Worker, runtimeProcess: migrations.Runtime, "media": migrations.Media, "engine": migrations.Media,
+	}
+	var logins []migrations.Login
+	for process, role := range roles {
+		login := migrations.Login{Role: role, User: loginName(process, strings.TrimPrefix(u.Path, "/")), Password: rand.Text()}
+		logins = append(logins, login)
+		own := *u
+		own.User = url.UserPassword(login.User, login.Password)
+		l.own[process] = with(l.own[process], "SLUICE_DATABASE_URL", own.String())
+	}
+	err = migrations.EnsureLogins(ctx, owner, logins)
+	if errors.Is(err, migrations.ErrMayNot) {
+		slog.WarnContext(ctx, "every process signs in as the user of SLUICE_DATABASE_URL, and may do all that it may: that user may not make others", "cause", err)
+		for process := range roles {
+			delete(l.own[process], "SLUICE_DATABASE_URL")
+		}
+		return nil
+	}
+	return err
+}
+
+func with(m map[string]string, name, value string) map[string]string {
+	if m == nil {
+		m = map[string]string{}
+	}
+	m[name] = value
+	return m
+}
+
+// loginName is the user of a process for one database of a server.
+func loginName(process, database string) string {
+	const most = 63 // bytes, for PostgreSQL
+	name := "sluice_" + process + "_" + database
+	if len(name) > most {
+		sum := sha256.Sum256([]byte(database))
+		name = "sluice_" + process + "_" + hex.EncodeToString(sum[:16])
+	}
+	return name
 }
 
 // seed puts the default configuration into an empty database, and makes the
@@ -89,6 +157,9 @@ func (l *local) seed(ctx context.Context) error {
 			return err
 		}
 		if _, err := config.EnsureNumbers(ctx, pool, d); err != nil {
+			return err
+		}
+		if _, err := l.env.with(l.set).resealAll(ctx, pool); err != nil { // what media has stored before it had a key of its own
 			return err
 		}
 		return l.account(ctx, pool)

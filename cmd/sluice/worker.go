@@ -87,15 +87,10 @@ func runWorker(ctx context.Context, env environment) error {
 
 // jobs is the client that works off the queues.
 func (e environment) jobs(pool *pgxpool.Pool, s services, product media.Config, metrics prometheus.Registerer) (*river.Client[pgx.Tx], error) {
-	secrets, err := e.secrets("SLUICE_IDENTITY_SECRETS")
+	streams, err := e.streams()
 	if err != nil {
 		return nil, err
 	}
-	products, err := e.upstream("SLUICE_MEDIA")
-	if err != nil {
-		return nil, err
-	}
-	streams := schedproduct.Client{BaseURL: "http://" + products[0], Secret: secrets[0][:], HTTP: schedproduct.FirstOf(products), Now: e.now}
 	w := river.NewWorkers()
 	workers.AddWebhooks(w, workers.Webhooks{Service: s.webhooks, Deliverer: s.deliverer})
 	workers.AddSchedules(w, run.Runner{Store: s.schedules, Streams: streams, Webhook: s.outbound, Now: e.now})
@@ -116,6 +111,32 @@ func (e environment) jobs(pool *pgxpool.Pool, s services, product media.Config, 
 		// would fill River's.
 		CompletedJobRetentionPeriod: 5 * time.Minute,
 	})
+}
+
+// streams is how schedules act on the product. With the platform's secret it speaks
+// as edges of before did, which products of before understand; with the product's
+// own, as edges do.
+func (e environment) streams() (c schedproduct.Client, err error) {
+	products, err := e.upstream("SLUICE_MEDIA")
+	if err != nil {
+		return c, err
+	}
+	s, err := e.identities()
+	if err != nil {
+		return c, err
+	}
+	c = schedproduct.Client{BaseURL: "http://" + products[0], HTTP: schedproduct.FirstOf(products), Now: e.now}
+	for _, own := range s.own {
+		if own.Product == mediaProduct {
+			c.Product, c.Secret = own.Product, own.Key
+			return c, nil
+		}
+	}
+	if len(s.platform) == 0 {
+		return c, errors.New("SLUICE_IDENTITY_SECRETS has no secret of the product media: `sluice secrets product media` shows it")
+	}
+	c.Secret = s.platform[0]
+	return c, nil
 }
 
 // stopJobs lets the jobs under way end. Those that do not are run again

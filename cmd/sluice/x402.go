@@ -18,6 +18,7 @@ import (
 	"sluice.dev/sluice/controlplane/hub/payment"
 	"sluice.dev/sluice/controlplane/hub/remote"
 	"sluice.dev/sluice/controlplane/idempotency"
+	"sluice.dev/sluice/controlplane/identity"
 	"sluice.dev/sluice/controlplane/outbound"
 	"sluice.dev/sluice/controlplane/respond"
 	"sluice.dev/sluice/filters/x402"
@@ -42,16 +43,12 @@ type payments struct {
 	open, admin api.Routes
 }
 
-func (e environment) payments(pool *pgxpool.Pool, adapter respond.Adapter) (p payments, err error) {
+func (e environment) payments(pool *pgxpool.Pool, verifier identity.Verifier, adapter respond.Adapter) (p payments, err error) {
 	s, err := e.services(pool, pool, prometheus.NewRegistry(), nil) // deliveries, which have metrics, are not made here
 	if err != nil {
 		return p, err
 	}
 	h, err := e.hub(pool, s)
-	if err != nil {
-		return p, err
-	}
-	verifier, err := e.verifier()
 	if err != nil {
 		return p, err
 	}

@@ -10,8 +10,11 @@
 package feed
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -96,6 +99,55 @@ func PutSecret(ctx context.Context, db postgres.DB, name string, secret [32]byte
 		}
 		return PutTx(ctx, tx, r)
 	})
+}
+
+// PutValue publishes a named value of at most keytable.MaxValue bytes, unless the
+// feed has it already; none takes it away.
+func PutValue(ctx context.Context, db postgres.DB, name string, value []byte) error {
+	tag := keytable.TagOfSecret(name)
+	put := keytable.Split(tag, value)
+	if len(value) > 0 && put == nil {
+		return fmt.Errorf("%d bytes are more than edges take, which is %d", len(value), keytable.MaxValue)
+	}
+	return postgres.InTx(ctx, db, func(tx pgx.Tx) error {
+		have, err := live(ctx, tx, keytable.Parts(tag))
+		if err != nil {
+			return fmt.Errorf("look for value %q in the feed: %w", name, postgres.Unreachable(err))
+		}
+		same := len(have) == len(put)
+		for _, r := range put {
+			same = same && bytes.Equal(have[r.Tag], r.Append(nil))
+			delete(have, r.Tag)
+		}
+		if same {
+			return nil
+		}
+		if len(put) > 0 {
+			if err := PutTx(ctx, tx, put...); err != nil {
+				return err
+			}
+		}
+		if len(have) == 0 {
+			return nil
+		}
+		return DeleteTx(ctx, tx, slices.Collect(maps.Keys(have))...)
+	})
+}
+
+// live returns those of the records with tags that are there.
+func live(ctx context.Context, tx pgx.Tx, tags []keytable.Tag) (map[keytable.Tag][]byte, error) {
+	list := make([][]byte, len(tags))
+	for i := range tags {
+		list[i] = tags[i][:]
+	}
+	rows, _ := tx.Query(ctx, `SELECT tag, record FROM edge_records WHERE tag = ANY ($1) AND record IS NOT NULL`, list)
+	have := map[keytable.Tag][]byte{}
+	var tag, record []byte
+	_, err := pgx.ForEachRow(rows, []any{&tag, &record}, func() error {
+		have[keytable.Tag(tag)] = slices.Clone(record)
+		return nil
+	})
+	return have, err
 }
 
 // TombstoneAge is for how long a tombstone is kept: an edge that was away for

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -326,6 +327,44 @@ func TestPutSecretWritesOnlyWhatChanged(t *testing.T) {
 	}
 	if len(e.log) != 2 || e.log[1].Secret != [32]byte{2} || e.log[1].Tag != keytable.TagOfSecret("identity") {
 		t.Fatalf("%+v", e.log)
+	}
+}
+
+func TestPutValueWritesOnlyWhatChanged(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Pool(t)
+	e := &edge{}
+	e.read(t, db, 10)
+	held := func() string {
+		records := map[keytable.Tag]keytable.Record{}
+		for _, r := range e.log {
+			records[r.Tag] = r
+		}
+		value, _, whole := keytable.Join(keytable.TagOfSecret("names"), func(tag keytable.Tag) (keytable.Record, bool) {
+			r, ok := records[tag]
+			return r, ok && r.Kind != keytable.KindNone
+		})
+		if !whole {
+			return ""
+		}
+		return string(value)
+	}
+	long := strings.Repeat("shop,", 20)
+	for _, c := range []struct {
+		value string
+		wrote int
+	}{{"", 0}, {"shop", 1}, {"shop", 0}, {long, 4}, {"media", 4}, {"", 1}, {"", 0}} {
+		before := len(e.log)
+		if err := PutValue(t.Context(), db, "names", []byte(c.value)); err != nil {
+			t.Fatal(err)
+		}
+		e.read(t, db, 10)
+		if held() != c.value || len(e.log)-before != c.wrote {
+			t.Errorf("%q: edges hold %q after %d records, want %d", c.value, held(), len(e.log)-before, c.wrote)
+		}
+	}
+	if err := PutValue(t.Context(), db, "names", make([]byte, keytable.MaxValue+1)); err == nil {
+		t.Error("a value was taken that no edge takes")
 	}
 }
 

@@ -17,11 +17,24 @@ import (
 // Caller is who calls; see filters/identity.
 type Caller = edge.Caller
 
-// Verifier checks identity headers.
+// Secret is a product's own, by which it knows what edges sign for it.
+type Secret struct {
+	Product string
+	Key     []byte // see filters/identity.ProductSecret
+}
+
+// Verifier checks identity headers. Without any secret every request is refused.
 type Verifier struct {
-	// Secrets are the keys that edges sign with: the present one and, while it
-	// is being rotated, the one before. None: every request is refused.
+	// Secrets are the platform's: the present one and, while it is being rotated,
+	// the one before. They are good for values that name no product, and for those
+	// that name one in Leads. nil: the service holds none.
 	Secrets func() [][]byte
+	// Leads says whether the product of a name leads to this service; nil: none
+	// does. It is asked about names that an edge has signed, and no others.
+	Leads func(ctx context.Context, product string) bool
+	// Own are the secrets of the products that lead here, for a service that does
+	// not hold the platform's. There may be several of one product.
+	Own []Secret
 	// Now is the clock; nil: time.Now.
 	Now func() time.Time
 }
@@ -51,7 +64,7 @@ func (v Verifier) Caller(r *http.Request) (Caller, error) {
 	if len(values) != 1 {
 		return Caller{}, &controlplane.Error{Code: decision.AuthRequired}
 	}
-	c, err := edge.Verify(v.Secrets(), values[0], v.now())
+	c, err := v.verify(r.Context(), values[0])
 	if errors.Is(err, edge.ErrExpired) { // the caller is not at fault: an edge whose clock is right would have signed anew
 		return Caller{}, &controlplane.Error{Code: decision.Unavailable, Cause: err, RetryAfter: 1}
 	}
@@ -59,6 +72,48 @@ func (v Verifier) Caller(r *http.Request) (Caller, error) {
 		return Caller{}, &controlplane.Error{Code: decision.AuthRequired, Cause: err}
 	}
 	return c, nil
+}
+
+// verify costs a MAC over the value for each secret of the platform and of the
+// product that the value names; for the platform's, one more over that name.
+func (v Verifier) verify(ctx context.Context, value string) (Caller, error) {
+	product := edge.Product(value)
+	if product == "" {
+		return edge.Verify(v.platform(), value, v.now())
+	}
+	if c, err := edge.VerifyFor(v.own(product), product, value, v.now()); err == nil || !errors.Is(err, edge.ErrSignature) || v.Leads == nil {
+		return c, err
+	}
+	c, err := edge.VerifyFor(v.derived(product), product, value, v.now())
+	if err == nil && !v.Leads(ctx, product) {
+		return Caller{}, edge.ErrSignature
+	}
+	return c, err
+}
+
+func (v Verifier) platform() [][]byte {
+	if v.Secrets == nil {
+		return nil
+	}
+	return v.Secrets()
+}
+
+// own are the secrets of a product that are known without the platform's.
+func (v Verifier) own(product string) (list [][]byte) {
+	for _, s := range v.Own {
+		if s.Product == product {
+			list = append(list, s.Key)
+		}
+	}
+	return list
+}
+
+// derived are those that follow from the platform's.
+func (v Verifier) derived(product string) (list [][]byte) {
+	for _, s := range v.platform() {
+		list = append(list, edge.ProductSecret(s, product))
+	}
+	return list
 }
 
 // now is in unix seconds.

@@ -45,3 +45,28 @@ func TestWhomAServiceVouchesFor(t *testing.T) {
 	v.Secrets = nil
 	v.Vouch(http.Header{}, http.Header{"X-Sluice-Identity": signed(present), "X-Sluice-Client-Address": {"192.0.2.7"}})
 }
+
+// A service that holds but its own secret vouches with that; the edge believes it
+// of the runtime alone.
+func TestVouchingWithoutThePlatformsSecret(t *testing.T) {
+	t.Parallel()
+	platform, now := []byte("the platform's"), func() time.Time { return time.Unix(1000, 0) }
+	for _, c := range []struct {
+		product string
+		all     bool // it holds the platform's secret
+		want    bool
+	}{{edge.Vouching, false, true}, {"media", false, false}, {"api", true, true}} {
+		own := edge.ProductSecret(platform, c.product)
+		v := Verifier{Own: []Secret{{c.product, own}}, Now: now}
+		if c.all {
+			v = Verifier{Secrets: func() [][]byte { return [][]byte{[]byte("next"), platform} }, Now: now}
+		}
+		in := http.Header{"X-Sluice-Identity": {edge.SignFor(own, c.product, Caller{Account: "acct_1", Key: "key_1"}, 1000)}, "X-Sluice-Client-Address": {"192.0.2.7"}}
+		out := http.Header{}
+		v.Vouch(out, in)
+		addr, ok := edge.VerifyVoucher(platform, out.Get(edge.VoucherHeader), "key_1", 1000)
+		if ok != c.want || ok && addr.String() != "192.0.2.7" {
+			t.Errorf("%s: %v %v, want %v", c.product, addr, ok, c.want)
+		}
+	}
+}

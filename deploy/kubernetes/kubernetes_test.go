@@ -224,8 +224,8 @@ func TestSettingsNameServices(t *testing.T) {
 	})
 }
 
-// What pods are given exists: variables that the product reads, ConfigMaps that
-// are rendered, and the one Secret.
+// What pods are given exists: variables that the product reads, and ConfigMaps that
+// are rendered.
 func TestSettingsAreKnown(t *testing.T) {
 	readme, err := os.ReadFile("../../README.md")
 	if err != nil {
@@ -246,32 +246,12 @@ func TestSettingsAreKnown(t *testing.T) {
 			for _, box := range w.spec.Containers {
 				for _, e := range box.Env {
 					known(e.Name)
-					if f := e.ValueFrom; f.SecretKeyRef != nil && f.SecretKeyRef.Name != "sluice-secrets" {
-						t.Errorf("%s wants the secret %s", w.name, f.SecretKeyRef.Name)
-					}
 				}
 				for _, from := range box.EnvFrom {
-					if from.ConfigMapRef != nil && c.settings[from.ConfigMapRef.Name] == nil || from.SecretRef != nil && from.SecretRef.Name != "sluice-secrets" {
+					if from.ConfigMapRef != nil && c.settings[from.ConfigMapRef.Name] == nil {
 						t.Errorf("%s wants settings that are not there: %+v", w.name, from)
 					}
 				}
-			}
-		}
-	})
-}
-
-// An edge faces the internet: it must not hold what opens the database.
-func TestEdgesHoldNoDatabase(t *testing.T) {
-	folders(t, func(t *testing.T, c *cluster) {
-		for _, w := range c.workloads {
-			box := w.spec.Containers[0]
-			if w.name == "edge" && slices.ContainsFunc(box.EnvFrom, func(f corev1.EnvFromSource) bool { return f.SecretRef != nil }) {
-				t.Error("an edge is given every secret")
-			}
-		}
-		for name := range c.settings["edge-settings"] {
-			if strings.Contains(name, "DATABASE") || strings.Contains(name, "SECRETS") {
-				t.Errorf("an edge is given %s", name)
 			}
 		}
 	})

@@ -34,10 +34,10 @@ func edgePolicy() []byte {
 		Payment: x402.Terms{Network: "base-sepolia", Asset: payTo, PayTo: payTo, Name: "USDC", Version: "2", Seconds: 60},
 		Scopes:  []policy.Scope{{Bit: 0, Name: "*"}, {Bit: 1, Name: "streams:read"}},
 		Routes: []policy.Route{
-			{Name: "streams.list", Auth: policy.AuthKey, Scope: "streams:read", Grants: keytable.Scopes{}.With(0).With(1)},
-			{Name: "streams.get", Auth: policy.AuthKey | policy.AuthToken, Scope: "streams:read", Grants: keytable.Scopes{}.With(0).With(1)},
+			{Name: "streams.list", Product: "media", Auth: policy.AuthKey, Scope: "streams:read", Grants: keytable.Scopes{}.With(0).With(1)},
+			{Name: "streams.get", Product: "other", Auth: policy.AuthKey | policy.AuthToken, Scope: "streams:read", Grants: keytable.Scopes{}.With(0).With(1)},
 			{Name: "clips.create", Auth: policy.AuthKey, Scope: "clips:write", Grants: keytable.Scopes{}.With(0)},
-			{Name: "clips.sold", Auth: policy.AuthKey, Price: 10000},
+			{Name: "clips.sold", Product: "media", Auth: policy.AuthKey, Price: 10000},
 			{Name: "health", Auth: policy.AuthNone},
 			{Name: "notes.create", Revision: "1", Auth: policy.AuthNone, BodyLimit: 10},
 			{Name: "unmapped", Deny: decision.RouteNotMapped},
@@ -65,6 +65,11 @@ func keyRecord() keytable.Record {
 
 func secretRecord() keytable.Record {
 	return keytable.Record{Tag: keytable.TagOfSecret(IdentitySecret), Kind: keytable.KindSecret, Secret: secret}
+}
+
+// told is what a product makes of a value.
+func told(product, value string, now int64) (identity.Caller, error) {
+	return identity.VerifyFor([][]byte{identity.ProductSecret(secret[:], product)}, product, value, now)
 }
 
 func both(t *testing.T, body func(*testing.T, proxytest.HostEmulator)) {
@@ -130,7 +135,7 @@ func TestGoodKeyReachesTheProductWithItsIdentity(t *testing.T) {
 		if r.status != 0 {
 			t.Fatal(r.status, r.body)
 		}
-		c, err := identity.Verify([][]byte{secret[:]}, r.request[identity.Header], signedAt(t, r.request[identity.Header]))
+		c, err := told("media", r.request[identity.Header], signedAt(t, r.request[identity.Header]))
 		want := identity.Caller{Account: keytable.FormatID("acct_", 9), Key: keytable.FormatID("key_", 7), Plan: "small", Scopes: []string{"streams:read"}}
 		if err != nil || fmt.Sprint(c) != fmt.Sprint(want) {
 			t.Fatalf("%+v %v, want %+v", c, err, want)

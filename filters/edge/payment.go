@@ -82,7 +82,7 @@ func (r *request) sell(v gate.Verdict, now int64) types.Action {
 	if why := x402.Decide(need, p, now); why != x402.Accepted {
 		return r.quote(need, why)
 	}
-	r.sale = &sale{need: need, payer: p.From, scope: v.Route.Scope, version: p.Version, id: r.id()}
+	r.sale = &sale{need: need, payer: p.From, scope: v.Route.Scope, product: v.Route.Product, version: p.Version, id: r.id()}
 	body := x402.AppendClaim(nil, need, text, v.Route.Name, r.id())
 	if !r.plugin.call(x402.ClaimsPath, body, claimMillis, r.claimed) {
 		return r.refuse(unavailable)

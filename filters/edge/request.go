@@ -61,7 +61,7 @@ func (r *request) identify(v gate.Verdict, now int64) decision.Decision {
 	var err error
 	if !v.Known {
 		err = proxywasm.RemoveHttpRequestHeader(identity.Header)
-	} else if value := r.plugin.callers.header(r.plugin.policy, v.Caller, v.Token, now); value != "" {
+	} else if value := r.plugin.callers.header(r.plugin.policy, v.Route.Product, v.Caller, v.Token, now); value != "" {
 		err = proxywasm.ReplaceHttpRequestHeader(identity.Header, value)
 		if err == nil {
 			err = r.plugin.env.nameClient(&v.Caller, v.Token)

@@ -18,6 +18,7 @@ type sale struct {
 	need    x402.Requirement
 	payer   string
 	scope   string // that the payer gets, of the route
+	product string // that is paid for
 	version uint8  // of the protocol that the payer speaks
 	id      string // of the request: the answer's callbacks cannot ask for it
 	claim   string // the hub's id of the payment; empty: not known yet
@@ -66,7 +67,7 @@ func (r *request) admit() {
 	// What was paid with is a credential: it goes no further.
 	_ = proxywasm.RemoveHttpRequestHeader("x-payment")
 	_ = proxywasm.RemoveHttpRequestHeader("payment-signature")
-	value := r.plugin.callers.sign(c, wasmhost.Now())
+	value := r.plugin.callers.tell(s.product, c, wasmhost.Now())
 	if value == "" || proxywasm.ReplaceHttpRequestHeader(identity.Header, value) != nil || proxywasm.ResumeHttpRequest() != nil {
 		r.release()
 		r.refuse(unavailable)

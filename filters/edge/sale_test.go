@@ -84,7 +84,7 @@ func TestPaidRequestIsSettled(t *testing.T) {
 		p := pay(t, h, [2]string{identity.Header, "forged"})
 		p.granted()
 		request := toMap(h.GetCurrentRequestHeaders(p.id))
-		c, err := identity.Verify([][]byte{secret[:]}, request[identity.Header], signedAt(t, request[identity.Header]))
+		c, err := told("media", request[identity.Header], signedAt(t, request[identity.Header]))
 		if err != nil || c.Key != "pay_"+payerAddress || c.Account != "" || request["x-payment"] != "" || h.GetCurrentHttpStreamAction(p.id) != types.ActionContinue {
 			t.Fatalf("%+v %v %v", c, err, request)
 		}

@@ -10,10 +10,12 @@ const issued = 1_800_000_000
 func TestVoucherSpeaksForItsAddress(t *testing.T) {
 	t.Parallel()
 	for said, want := range map[string]string{"192.0.2.7": "192.0.2.7", "2001:db8::1": "2001:db8::1", "::ffff:192.0.2.7": "192.0.2.7"} {
-		value := SignVoucher([]byte("secret"), Voucher{said, "key_1"}, issued)
-		for _, now := range []int64{issued, issued + Lifetime - 1} {
-			if got, ok := VerifyVoucher([]byte("secret"), value, "key_1", now); !ok || got.String() != want {
-				t.Errorf("%s: %v %v", said, got, ok)
+		v := Voucher{said, "key_1"}
+		for _, value := range []string{SignVoucher([]byte("secret"), v, issued), SignOwnVoucher(ProductSecret([]byte("secret"), Vouching), v, issued)} {
+			for _, now := range []int64{issued, issued + Lifetime - 1} {
+				if got, ok := VerifyVoucher([]byte("secret"), value, "key_1", now); !ok || got.String() != want {
+					t.Errorf("%s: %v %v", said, got, ok)
+				}
 			}
 		}
 	}
@@ -40,6 +42,8 @@ func TestVouchersThatAreRefused(t *testing.T) {
 		"no address":                {sign("here", "key_1"), "key_1", issued},
 		"a credential in its place": {sign("192.0.2.7;k=key_1;e=9999999999", "key_2"), "key_1", issued},
 		"two in a list":             {good + "," + good, "key_1", issued},
+		"of another product":        {SignOwnVoucher(ProductSecret(secret, "media"), Voucher{"192.0.2.7", "key_1"}, issued), "key_1", issued},
+		"of a product, as ours":     {SignVoucher(ProductSecret(secret, Vouching), Voucher{"192.0.2.7", "key_1"}, issued), "key_1", issued},
 		"far too long":              {strings.Repeat("c", 10_000), "key_1", issued},
 	} {
 		if addr, ok := VerifyVoucher(secret, c.value, c.key, c.now); ok {
@@ -57,7 +61,8 @@ func FuzzVerifyVoucher(f *testing.F) {
 	f.Add(";m=;;;")
 	f.Fuzz(func(t *testing.T, value string) {
 		addr, ok := VerifyVoucher([]byte("secret"), value, "key_1", issued)
-		if ok && SignVoucher([]byte("secret"), Voucher{addr.String(), "key_1"}, issued) != value {
+		v := Voucher{addr.String(), "key_1"}
+		if ok && SignVoucher([]byte("secret"), v, issued) != value && SignOwnVoucher(ProductSecret([]byte("secret"), Vouching), v, issued) != value {
 			t.Errorf("%q vouches for %v", value, addr)
 		}
 	})

@@ -3,6 +3,7 @@
 package server
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/tls"
 	_ "embed"
@@ -41,12 +42,13 @@ type Config struct {
 	NoEcho  bool
 	// Ledger meters tokens; nil: nothing is metered.
 	Ledger chat.Ledger
-	// Secrets are the keys that edges sign identities with; nil: none is
-	// accepted.
+	// Secrets, Leads and Own are those of identity.Verifier.
 	Secrets func() [][]byte
 	// Standalone also serves callers for whom no edge has signed, if they have a
 	// bearer token: see access.Guard.
 	Standalone bool
+	Leads      func(ctx context.Context, product string) bool
+	Own        []identity.Secret
 	// Now is the clock by which identities end; nil: time.Now.
 	Now func() time.Time
 	// Gateway is where binary bodies go, for instance http://127.0.0.1:8080.
@@ -96,11 +98,8 @@ func New(c Config) (http.Handler, error) {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
-	if c.Secrets == nil {
-		c.Secrets = func() [][]byte { return nil }
-	}
 	adapter := respond.Adapter{DocsBase: c.DocsBase, Log: c.Log}
-	guard := access.Guard{Verifier: identity.Verifier{Secrets: c.Secrets, Now: c.Now}, Adapter: adapter, Standalone: c.Standalone}
+	guard := access.Guard{Verifier: identity.Verifier{Secrets: c.Secrets, Leads: c.Leads, Own: c.Own, Now: c.Now}, Adapter: adapter, Standalone: c.Standalone}
 	binary, err := passthrough.New(passthrough.Config{Gateway: c.Gateway, TLS: c.GatewayTLS, MaxBody: c.MaxUpload, Adapter: adapter, Verifier: guard.Verifier, Log: c.Log})
 	if err != nil {
 		return nil, err

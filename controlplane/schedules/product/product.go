@@ -26,8 +26,10 @@ const maxAnswer = 64 << 10
 type Client struct {
 	// BaseURL is the product's internal address without a trailing slash.
 	BaseURL string
-	// Secret signs identity headers, as edges do.
-	Secret []byte
+	// Secret signs identity headers, as edges do: it is that of Product or, where
+	// Product is empty, the platform's.
+	Secret  []byte
+	Product string
 	// HTTP makes the calls; nil: http.DefaultClient. The context bounds them.
 	HTTP *http.Client
 	// Now is the clock; nil: time.Now.
@@ -67,8 +69,7 @@ func (c Client) Act(ctx context.Context, by Caller, a definition.Action) (Outcom
 		return Outcome{}, fmt.Errorf("address of the product: %w", err)
 	}
 	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set(identity.Header, identity.Sign(c.Secret, identity.Caller{
-		Account: by.Account, Key: by.Schedule, Plan: by.Plan, Scopes: []string{"streams:write"}}, c.now().Unix()))
+	req.Header.Set(identity.Header, c.sign(identity.Caller{Account: by.Account, Key: by.Schedule, Plan: by.Plan, Scopes: []string{"streams:write"}}))
 	traces.Inject(ctx, req.Header)
 	resp, err := c.client().Do(req)
 	if err != nil {
@@ -80,6 +81,13 @@ func (c Client) Act(ctx context.Context, by Caller, a definition.Action) (Outcom
 		return Outcome{}, unanswered(err)
 	}
 	return read(resp.StatusCode, answer)
+}
+
+func (c Client) sign(by identity.Caller) string {
+	if c.Product == "" {
+		return identity.Sign(c.Secret, by, c.now().Unix())
+	}
+	return identity.SignFor(c.Secret, c.Product, by, c.now().Unix())
 }
 
 func (c Client) client() *http.Client {

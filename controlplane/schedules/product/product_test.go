@@ -31,8 +31,9 @@ func client(t *testing.T, h http.HandlerFunc) Client {
 
 func TestActionsAreSignedInTheAccountsName(t *testing.T) {
 	t.Parallel()
+	var verify func(string) (identity.Caller, error)
 	c := client(t, func(w http.ResponseWriter, r *http.Request) {
-		by, err := identity.Verify([][]byte{secret}, r.Header.Get(identity.Header), 1001)
+		by, err := verify(r.Header.Get(identity.Header))
 		if err != nil || by.Account != "acct_1" || by.Plan != "pro" || by.Key != "schedule_1" || len(by.Scopes) != 1 || by.Scopes[0] != "streams:write" {
 			t.Errorf("caller %+v, %v", by, err)
 		}
@@ -42,9 +43,15 @@ func TestActionsAreSignedInTheAccountsName(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, `{"stream_id":"strm_1","action":"started","status":"live","changed":true,"message":"Stream started"}`)
 	})
-	got, err := c.Act(t.Context(), Caller{Account: "acct_1", Plan: "pro", Schedule: "schedule_1"}, start)
-	if err != nil || got != (Outcome{"strm_1", "started", "Stream started"}) {
-		t.Errorf("%+v %v", got, err)
+	for product, f := range map[string]func(string) (identity.Caller, error){
+		"":      func(v string) (identity.Caller, error) { return identity.Verify([][]byte{secret}, v, 1001) },
+		"media": func(v string) (identity.Caller, error) { return identity.VerifyFor([][]byte{secret}, "media", v, 1001) },
+	} {
+		c.Product, verify = product, f
+		got, err := c.Act(t.Context(), Caller{Account: "acct_1", Plan: "pro", Schedule: "schedule_1"}, start)
+		if err != nil || got != (Outcome{"strm_1", "started", "Stream started"}) {
+			t.Errorf("%q: %+v %v", product, got, err)
+		}
 	}
 }
 

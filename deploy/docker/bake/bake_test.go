@@ -72,6 +72,10 @@ func TestTreeFollowsLinks(t *testing.T) {
 func TestSecretsStay(t *testing.T) {
 	t.Parallel()
 	b := bakery{out: t.TempDir(), database: "db", base: "envoy"}
+	product := "#!/bin/sh\necho SLUICE_IDENTITY_SECRETS=$3:of-$SLUICE_IDENTITY_SECRETS\necho SLUICE_SECRETS_KEY=$3:of-$SLUICE_SECRETS_KEY\n"
+	if err := os.WriteFile(filepath.Join(b.out, "sluice"), []byte(product), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	read := func() string {
 		t.Helper()
 		if err := b.secrets(t.Context()); err != nil {
@@ -91,6 +95,18 @@ func TestSecretsStay(t *testing.T) {
 		if !strings.Contains(first, name) {
 			t.Errorf("no %s", name)
 		}
+	}
+	values, _ := parseEnv(first)
+	if want := "media:of-" + values["SLUICE_SECRETS_KEY"]; values["MEDIA_SECRETS_KEY"] != want || values["WORKER_PASSWORD"] == values["MEDIA_PASSWORD"] {
+		t.Errorf("%q, want %q", values["MEDIA_SECRETS_KEY"], want)
+	}
+	// A file of before gets what it lacks; what follows from a changed secret changes.
+	before := "POSTGRES_PASSWORD=kept\nSLUICE_IDENTITY_SECRETS=new,old\nSLUICE_POSTGRES_IMAGE=mine\n"
+	if err := os.WriteFile(filepath.Join(b.out, "secrets.env"), []byte(before), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if after := read(); !strings.HasPrefix(after, before) || !strings.Contains(after, "\nRUNTIME_IDENTITY_SECRETS=runtime:of-new,old\n") || !strings.Contains(after, "\nMEDIA_PASSWORD=") {
+		t.Error(after)
 	}
 	if info, err := os.Stat(filepath.Join(b.out, "secrets.env")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v %v", info.Mode(), err)

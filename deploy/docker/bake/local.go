@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -70,19 +71,92 @@ func (b *bakery) localPostgres(ctx context.Context) error {
 		b.build(ctx, "sluice-postgres:local", "postgres.Dockerfile", dir, "--build-arg", "BIN="+home+"/bin"))
 }
 
-// secrets writes those of a platform, once: with other ones it could not read
-// what it has stored.
-func (b *bakery) secrets(context.Context) error {
+// made are the secrets of a platform that are made once: with other ones it could
+// not read what it has stored, nor sign in.
+var made = []string{
+	"POSTGRES_PASSWORD", "SLUICE_IDENTITY_SECRETS", "SLUICE_SECRETS_KEY", "SLUICE_FEED_TOKEN",
+	"CONTROLPLANE_PASSWORD", "WORKER_PASSWORD", "RUNTIME_PASSWORD", "MEDIA_PASSWORD",
+}
+
+// derived are those of products, which follow from the platform's, by product and
+// by what `sluice secrets product` calls them.
+var derived = []struct{ name, product, variable string }{
+	{"MEDIA_IDENTITY_SECRETS", "media", "SLUICE_IDENTITY_SECRETS"},
+	{"MEDIA_SECRETS_KEY", "media", "SLUICE_SECRETS_KEY"},
+	{"RUNTIME_IDENTITY_SECRETS", "runtime", "SLUICE_IDENTITY_SECRETS"},
+}
+
+// secrets writes secrets.env. What is there stays, and what is missing is made;
+// what follows from others follows them.
+func (b *bakery) secrets(ctx context.Context) error {
 	name := filepath.Join(b.out, "secrets.env")
-	if _, err := os.Stat(name); err == nil {
-		return nil
+	have, order, err := readEnv(name)
+	if err != nil {
+		return err
+	}
+	set := func(variable, value string) {
+		if _, there := have[variable]; !there {
+			order = append(order, variable)
+		}
+		have[variable] = value
+	}
+	for _, v := range made {
+		if have[v] == "" {
+			var secret [32]byte
+			rand.Read(secret[:])
+			set(v, hex.EncodeToString(secret[:]))
+		}
+	}
+	for _, d := range derived {
+		text, err := b.productSecrets(ctx, d.product, have)
+		if err != nil {
+			return err
+		}
+		set(d.name, text[d.variable])
+	}
+	for v, image := range map[string]string{"SLUICE_POSTGRES_IMAGE": b.database, "SLUICE_BALANCER_IMAGE": b.base} {
+		if _, there := have[v]; !there {
+			set(v, image)
+		}
 	}
 	var text strings.Builder
-	for _, v := range []string{"POSTGRES_PASSWORD", "SLUICE_IDENTITY_SECRETS", "SLUICE_SECRETS_KEY", "SLUICE_FEED_TOKEN"} {
-		var secret [32]byte
-		rand.Read(secret[:])
-		fmt.Fprintf(&text, "%s=%s\n", v, hex.EncodeToString(secret[:]))
+	for _, v := range order {
+		fmt.Fprintf(&text, "%s=%s\n", v, have[v])
 	}
-	fmt.Fprintf(&text, "SLUICE_POSTGRES_IMAGE=%s\nSLUICE_BALANCER_IMAGE=%s\n", b.database, b.base)
-	return os.WriteFile(name, []byte(text.String()), 0o600)
+	if err := os.WriteFile(name+".new", []byte(text.String()), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(name+".new", name)
+}
+
+// productSecrets asks the product, which has just been built.
+func (b *bakery) productSecrets(ctx context.Context, product string, have map[string]string) (map[string]string, error) {
+	cmd := exec.CommandContext(ctx, filepath.Join(b.out, "sluice"), "secrets", "product", product)
+	cmd.Env = []string{"SLUICE_IDENTITY_SECRETS=" + have["SLUICE_IDENTITY_SECRETS"], "SLUICE_SECRETS_KEY=" + have["SLUICE_SECRETS_KEY"]}
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("derive the secrets of %s: %w", product, err)
+	}
+	values, _ := parseEnv(string(out))
+	return values, nil
+}
+
+// readEnv reads a file of variables, if there is one, and their order.
+func readEnv(name string) (values map[string]string, order []string, err error) {
+	text, err := os.ReadFile(name)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, nil, err
+	}
+	values, order = parseEnv(string(text))
+	return values, order, nil
+}
+
+func parseEnv(text string) (values map[string]string, order []string) {
+	values = map[string]string{}
+	for line := range strings.Lines(text) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok && !strings.HasPrefix(name, "#") {
+			values[name], order = value, append(order, name)
+		}
+	}
+	return values, order
 }
