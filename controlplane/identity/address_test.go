@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+
+	"sluice.dev/sluice/platform/growth"
 )
 
 func TestClientAddress(t *testing.T) {
@@ -76,10 +78,14 @@ func TestAddressOfACallerWithoutAnEdge(t *testing.T) {
 func FuzzForwarded(f *testing.F) {
 	f.Add("192.0.2.9, 10.0.0.1", "10.0.0.2:1")
 	f.Add(",,::1%a,", "[::1]:1")
+	f.Add(strings.Repeat("10.0.0.1, ", 10_000), "10.0.0.2:1")
+	f.Add(strings.Repeat("::1%zone,", 10_000)+"::1", "10.0.0.2:1")
 	f.Fuzz(func(t *testing.T, forwarded, remote string) {
 		r := httptest.NewRequest("GET", "/", nil)
 		r.Header["X-Forwarded-For"], r.RemoteAddr = []string{forwarded}, remote
-		a, ok := caller(r, []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")})
+		trusted := []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
+		growth.Linear(t, len(forwarded)+len(remote), 16, 1<<10, func() { caller(r, trusted) })
+		a, ok := caller(r, trusted)
 		if ok && (!a.IsValid() || a.Zone() != "" || a.Is4In6()) {
 			t.Errorf("%q from %q: %v", forwarded, remote, a)
 		}

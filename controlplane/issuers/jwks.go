@@ -25,6 +25,7 @@ import (
 const (
 	MaxBody = 256 << 10 // bytes of its text
 	maxKeys = 64        // that can be used
+	maxAll  = 1024      // with those that cannot
 	maxKid  = 512       // bytes of a key's id; edges refuse longer ones
 )
 
@@ -57,8 +58,8 @@ var ErrNoKey = errors.New("the key set has no usable key")
 // when an id stands twice among them, or when the text is no key set. An RSA
 // key that names no algorithm is for RS256.
 //
-// It takes time linear in b, which holds at most MaxBody, and memory for at most 64
-// keys; its errors quote at most an id of 512 bytes.
+// It takes time linear in b, which holds at most MaxBody, and allocates at most 64
+// bytes for each of them, and 2 MiB; its errors quote at most an id of 512 bytes.
 func Parse(b []byte) ([]Key, error) {
 	var set struct {
 		Keys []json.RawMessage `json:"keys"`
@@ -71,6 +72,9 @@ func Parse(b []byte) ([]Key, error) {
 	}
 	if set.Keys == nil {
 		return nil, errors.New("the key set has no member keys")
+	}
+	if len(set.Keys) > maxAll {
+		return nil, fmt.Errorf("the key set has more than %d members", maxAll)
 	}
 	var list []Key
 	seen := map[string]bool{}

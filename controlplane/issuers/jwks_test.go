@@ -17,6 +17,7 @@ import (
 
 	"sluice.dev/sluice/filters/jwt"
 	"sluice.dev/sluice/filters/keytable"
+	"sluice.dev/sluice/platform/growth"
 )
 
 var b64 = base64.RawURLEncoding.EncodeToString
@@ -146,7 +147,13 @@ func TestWhatIsNoKeySet(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add(set(f, ec(f, "k"), rsaJWK("PS256", rsaKey().N, 3)))
 	f.Add([]byte(`{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"k","x":""}]}`))
+	for _, shape := range []string{"{}", "1", `{"kid":"` + strings.Repeat("é", 100) + `"}`, `{"kty":"RSA","kid":"k","n":"` + strings.Repeat("A", 2000) + `","e":"AQAB"}`, strings.Repeat(" ", 50) + "null"} {
+		for _, n := range []int{250, 1000, 4000} {
+			f.Add([]byte(`{"keys":[` + strings.Repeat(shape+",", n) + shape + `]}`))
+		}
+	}
 	f.Fuzz(func(t *testing.T, b []byte) {
+		growth.Linear(t, len(b), 64, 2<<20, func() { _, _ = Parse(b) })
 		list, err := Parse(b)
 		if (err == nil) != (len(list) > 0) {
 			t.Fatal(list, err)

@@ -7,6 +7,7 @@ import (
 
 	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/platform/growth"
 )
 
 func TestPasswordRoundTrip(t *testing.T) {
@@ -94,7 +95,10 @@ func FuzzParsePHC(f *testing.F) {
 	f.Add(decoy)
 	f.Add("$argon2id$v=19$m=99999999,t=2,p=1$c29tZXNhbHQ$c29tZXNhbHRzb21lc2FsdA")
 	f.Add("$argon2i$v=19$m=8,t=1,p=1$$")
+	f.Add("$argon2id$v=19$m=19456,t=2,p=1$" + strings.Repeat("A", 50_000) + "$" + strings.Repeat("A", 50_000))
+	f.Add(strings.Repeat("$", 50_000))
 	f.Fuzz(func(t *testing.T, s string) {
+		growth.Linear(t, len(s), 32, 4<<10, func() { _, _ = parsePHC(s) })
 		if p, err := parsePHC(s); err == nil && (p.String() != s || !p.sane()) {
 			t.Fatalf("%q became %q", s, p)
 		}
