@@ -400,6 +400,10 @@ func TestAQuickTimeFileIsServedAsOne(t *testing.T) {
 	}
 	b.fetch(made.text("playback_url"), "If-None-Match", got.header.Get("ETag")).want(304)
 	b.fetch(made.text("playback_url"), "Range", "bytes=999999-").want(416)
+	several := b.fetch(made.text("playback_url"), "Range", "bytes=0-0"+strings.Repeat(",8-8,0-0", 1000)).want(200)
+	if !bytes.Equal(several.raw, raw) {
+		t.Errorf("%d bytes for several ranges", len(several.raw))
+	}
 }
 
 // Two who share bytes and go at once leave none of them.

@@ -3,7 +3,6 @@ package assets
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -140,7 +139,7 @@ func known(name string) (ffmpeg.Profile, error) {
 	p, ok := ffmpeg.ProfileOf(name)
 	if !ok {
 		return p, &controlplane.Error{Code: decision.Transcode002, Details: []decision.Detail{
-			{Field: "profile", Issue: "is " + strconv.Quote(name) + ", no known profile", Expected: profileList()}}}
+			{Field: "profile", Issue: "is not a known profile", Expected: profileList()}}}
 	}
 	return p, nil
 }

@@ -193,7 +193,7 @@ func (v Service) limit(o owner.Owner) int64 {
 func accept(r *http.Request, limit int64) error {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if kind != "application/octet-stream" && !strings.HasPrefix(kind, "video/") && kind != "" || err != nil && kind != "" {
-		return controlplane.Errorf(decision.Storage002, "The body is %s; send the bytes of a film as application/octet-stream.", kind)
+		return controlplane.Errorf(decision.Storage002, "The body is %.100s; send the bytes of a film as application/octet-stream.", kind)
 	}
 	if r.ContentLength > limit {
 		return tooLarge(limit)

@@ -17,7 +17,8 @@ type Problem struct {
 
 // Parse counts the cues of a WebVTT file (W3C WebVTT). It checks what players
 // stumble over: the header, the form and order of times. A nil problem means that
-// the file is good.
+// the file is good. It takes time linear in text, and memory of at most six times
+// its length, which Input bounds by MaxContent.
 func Parse(text string) (cues int, problem *Problem) {
 	text = strings.TrimPrefix(text, "\ufeff")
 	text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)

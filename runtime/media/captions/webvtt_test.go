@@ -3,6 +3,8 @@ package captions
 import (
 	"strings"
 	"testing"
+
+	"sluice.dev/sluice/platform/growth"
 )
 
 const good = "WEBVTT\n\n1\n00:00:01.000 --> 00:00:02.500 align:start\nHello\n\n00:02.500 --> 123:00:00.000\nWorld\n"
@@ -46,9 +48,37 @@ func TestBadFilesAreTraced(t *testing.T) {
 	}
 }
 
+// shapes are files of about n bytes that cost a careless reader most.
+var shapes = map[string]func(n int) string{
+	"cues":          func(n int) string { return "WEBVTT\n" + strings.Repeat("00:01.000 --> 00:02.000\n", n/24) },
+	"empty lines":   func(n int) string { return "WEBVTT" + strings.Repeat("\n", n) },
+	"returns":       func(n int) string { return "WEBVTT" + strings.Repeat("\r", n) },
+	"both":          func(n int) string { return "WEBVTT" + strings.Repeat("\r\n", n/2) },
+	"settings":      func(n int) string { return "WEBVTT\n00:01.000 --> 00:02.000" + strings.Repeat(" a", n/2) },
+	"blanks":        func(n int) string { return "WEBVTT\n00:01.000 -->" + strings.Repeat(" ", n) + "00:02.000" },
+	"colons":        func(n int) string { return "WEBVTT\n" + strings.Repeat(":", n) + " --> 00:02.000" },
+	"digits":        func(n int) string { return "WEBVTT\n" + strings.Repeat("9", n) + ":00:01.000 --> 00:02.000" },
+	"arrows":        func(n int) string { return "WEBVTT\n" + strings.Repeat("-->", n/3) },
+	"no UTF-8":      func(n int) string { return "WEBVTT\n00:01.000 --> " + strings.Repeat("\xff", n) },
+	"a long header": func(n int) string { return "WEBVTT " + strings.Repeat("x", n) },
+}
+
+func TestWhatAFileCosts(t *testing.T) {
+	for name, shape := range shapes {
+		for _, n := range []int{64 << 10, 256 << 10} {
+			text := shape(n)
+			growth.Linear(t, len(text), 20, 64<<10, func() { Parse(text) })
+			if t.Failed() {
+				t.Fatal(name, n)
+			}
+		}
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	f.Add(good)
 	f.Fuzz(func(t *testing.T, text string) {
+		growth.Linear(t, len(text), 20, 64<<10, func() { Parse(text) })
 		if n, p := Parse(text); p == nil && n > strings.Count(text, "-->") {
 			t.Fatalf("%d cues", n)
 		}

@@ -152,7 +152,7 @@ func (r *Reader) whole(res outbound.Result) error {
 // part takes a range. A server may send less than was asked for, but it must be
 // the right part, and of a file of the same size.
 func (r *Reader) part(res outbound.Result) error {
-	from, size, ok := contentRange(res.Header.Get("Content-Range"))
+	from, size, ok := ContentRange(res.Header.Get("Content-Range"))
 	if !ok || from != r.pos || len(res.Body) == 0 || res.Truncated || size < r.pos+int64(len(res.Body)) || r.size >= 0 && size != r.size {
 		return &Error{Message: "The source answered with a range that was not asked for.", Permanent: true}
 	}
@@ -165,8 +165,9 @@ func (r *Reader) part(res outbound.Result) error {
 	return nil
 }
 
-// contentRange reads "bytes FROM-TO/SIZE".
-func contentRange(s string) (from, size int64, ok bool) {
+// ContentRange reads "bytes FROM-TO/SIZE", in linear time and without memory; the
+// client bounds headers.
+func ContentRange(s string) (from, size int64, ok bool) {
 	s, ok = strings.CutPrefix(s, "bytes ")
 	span, total, ok2 := strings.Cut(s, "/")
 	first, _, ok3 := strings.Cut(span, "-")

@@ -83,7 +83,8 @@ func (c Cursor) Bound() (*time.Time, string) {
 }
 
 // parseCursor reads what String has written. Anything that the database could
-// stumble over is refused.
+// stumble over is refused. It takes time and memory linear in text, which the edge's
+// bound on a request's head bounds.
 func parseCursor(text string) (Cursor, bool) {
 	raw, err := base64.RawURLEncoding.DecodeString(text)
 	micros, id, ok := strings.Cut(string(raw), "|")

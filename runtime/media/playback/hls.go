@@ -64,9 +64,13 @@ func (v Service) playlist(w http.ResponseWriter, r *http.Request, res *http.Resp
 	if err != nil {
 		return &controlplane.Error{Code: decision.BadGateway, Cause: err}
 	}
+	signed, err := Sign(raw, r.URL.Query().Get("token"))
+	if err != nil {
+		return &controlplane.Error{Code: decision.BadGateway, Cause: err}
+	}
 	res.Header.Del("Content-Length")
 	head(w, res)
-	_, err = w.Write(sign(raw, r.URL.Query().Get("token")))
+	_, err = w.Write(signed)
 	return ignoreGone(err)
 }
 

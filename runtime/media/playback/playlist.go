@@ -2,6 +2,7 @@ package playback
 
 import (
 	"bytes"
+	"errors"
 	"net/url"
 	"regexp"
 )
@@ -9,15 +10,29 @@ import (
 // uriAttribute is where tags of a playlist name files (RFC 8216, 4.3).
 var uriAttribute = regexp.MustCompile(`URI="([^"]*)"`)
 
-// sign appends the token to every address in an HLS playlist, so that players
+// maxLine bounds a line of a playlist, in bytes.
+const maxLine = 16 << 10
+
+// maxSigned bounds a playlist with the token in every line, in bytes.
+const maxSigned = 4 * maxPlaylist
+
+// errLong says that a playlist has too many lines.
+var errLong = errors.New("a playlist with more or longer lines than are handed on")
+
+// Sign appends the token to every address in an HLS playlist, so that players
 // that know nothing of tokens send it with each request. Without a token the
-// playlist is returned as it is.
-func sign(playlist []byte, token string) []byte {
+// playlist is returned as it is. Each address costs the length of the token more: a
+// playlist that becomes longer than 4 MiB, or has a line of more than 16 KiB, is refused
+// at that point. So time is linear in the playlist, and what is allocated at most 64 MiB.
+func Sign(playlist []byte, token string) ([]byte, error) {
 	if token == "" {
-		return playlist
+		return playlist, nil
 	}
 	var out bytes.Buffer
 	for line := range bytes.Lines(playlist) {
+		if len(line) > maxLine {
+			return nil, errLong
+		}
 		text := bytes.TrimRight(line, "\r\n")
 		switch {
 		case len(text) == 0:
@@ -30,8 +45,11 @@ func sign(playlist []byte, token string) []byte {
 		}
 		out.Write(text)
 		out.WriteByte('\n')
+		if out.Len() > maxSigned {
+			return nil, errLong
+		}
 	}
-	return out.Bytes()
+	return out.Bytes(), nil
 }
 
 // withToken adds the token to a relative address. One that leads elsewhere is

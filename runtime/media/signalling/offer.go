@@ -12,9 +12,13 @@ var (
 	audio = []string{"OPUS"}
 )
 
+// needs are the codecs of each kind of part.
+var needs = map[string][]string{"video": video, "audio": audio}
+
 // Understood reports whether a publisher's offer (SDP, RFC 8866) has, in each of
 // its parts with pictures or sound, a codec that players understand. What is no
-// offer at all is left for the engine to refuse.
+// offer at all is left for the engine to refuse. It takes time linear in offer, and
+// memory of at most four times its length.
 func Understood(offer []byte) bool {
 	var known []string // codecs of the present part; nil: it needs none
 	found := true
@@ -24,7 +28,7 @@ func Understood(offer []byte) bool {
 			if !found {
 				return false
 			}
-			known = map[string][]string{"video": video, "audio": audio}[firstWord(kind)]
+			known = needs[firstWord(kind)]
 			found = known == nil
 		}
 		if mapping, ok := strings.CutPrefix(text, "a=rtpmap:"); ok {

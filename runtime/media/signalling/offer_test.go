@@ -1,6 +1,11 @@
 package signalling
 
-import "testing"
+import (
+	"bytes"
+	"testing"
+
+	"sluice.dev/sluice/platform/growth"
+)
 
 const head = "v=0\r\no=- 1 1 IN IP4 0.0.0.0\r\ns=-\r\nt=0 0\r\n"
 
@@ -25,10 +30,23 @@ func TestWhichOffersPlayersUnderstand(t *testing.T) {
 	}
 }
 
+func TestWhatAnOfferCosts(t *testing.T) {
+	for name, line := range map[string]string{"parts": "m=\n", "kinds": "m=video\n", "codecs": "a=rtpmap:\n", "lines": "\n", "words": " ", "bytes": "\xff", "long": "m=video 9 "} {
+		for _, n := range []int{64 << 10, 256 << 10} {
+			offer := bytes.Repeat([]byte(line), n/len(line))
+			growth.Linear(t, n, 4, 4<<10, func() { Understood(offer) })
+			if t.Failed() {
+				t.Fatal(name, n)
+			}
+		}
+	}
+}
+
 func FuzzUnderstood(f *testing.F) {
 	f.Add([]byte(head + "m=video 9 X 96\r\na=rtpmap:96 H264/90000\r\n"))
 	f.Add([]byte("m=\na=rtpmap:"))
 	f.Fuzz(func(t *testing.T, offer []byte) {
+		growth.Linear(t, len(offer), 4, 4<<10, func() { Understood(offer) })
 		// A part that nobody understands makes any offer bad.
 		if bad := append([]byte("m=audio 9 X 8\na=rtpmap:8 PCMA/8000\nm=audio 9 X 8\n"), offer...); Understood(bad) {
 			t.Errorf("%q is understood", bad)

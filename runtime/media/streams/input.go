@@ -117,7 +117,8 @@ func set[T any](dst, src *T) {
 }
 
 // ParseBitrate reads a bitrate as kbit/s. Units are k, kbps, M and Mbps in either
-// case; a bare number is kbit/s, as encoders count. "" is 0: no wish.
+// case; a bare number is kbit/s, as encoders count. "" is 0: no wish. It takes time and
+// memory linear in s, which the body's bound bounds.
 func ParseBitrate(s string) (kbps int, ok bool) {
 	if s == "" {
 		return 0, true

@@ -21,7 +21,8 @@ type Attempt struct {
 }
 
 // KeyOf finds the stream key in what the protocols carry: a bearer token
-// (WebRTC), a password (SRT) or the query of the address (RTMP).
+// (WebRTC), a password (SRT) or the query of the address (RTMP). It takes time linear
+// in them, which the engine's question bounds.
 func KeyOf(token, password, query string) string {
 	switch {
 	case token != "":
