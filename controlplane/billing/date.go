@@ -10,6 +10,8 @@ import (
 type Date struct{ time.Time }
 
 // ParseDate reads a date of the years 2000 to 2199.
+//
+// It takes time linear in s.
 func ParseDate(s string) (Date, error) {
 	t, err := time.Parse(time.DateOnly, s)
 	if err != nil || t.Year() < 2000 || t.Year() > 2199 {

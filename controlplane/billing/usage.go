@@ -24,6 +24,8 @@ type Period struct {
 
 // ParsePeriod reads from and to, dates; absent: the first of the month, and
 // today. It fails with invalid_request that names every bad one.
+//
+// It takes time linear in the values that it reads.
 func ParsePeriod(q url.Values, now time.Time) (Period, error) {
 	now = now.UTC()
 	day := func(y int, m time.Month, d int) Date { return Date{time.Date(y, m, d, 0, 0, 0, 0, time.UTC)} }

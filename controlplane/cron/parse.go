@@ -48,6 +48,9 @@ var aliases = map[string]string{
 // fire are refused.
 //
 // Every error is an *Error.
+//
+// It takes time and memory for MaxLength bytes at the most: longer texts are not
+// looked at, and what an error repeats of one is cut.
 func Parse(expr string) (Schedule, error) {
 	fields, err := split(expr)
 	if err != nil {

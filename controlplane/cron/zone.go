@@ -19,6 +19,9 @@ var zones sync.Map
 // LoadZone returns the IANA time zone with the given name, such as
 // "Europe/Berlin" or "UTC". It refuses what time.LoadLocation would take as the
 // machine's own zone ("" and "Local"), and the leap-second copies.
+//
+// It reads a file for a name of at most 64 bytes that it has not seen; longer names
+// are not looked at.
 func LoadZone(name string) (*time.Location, error) {
 	if loc, ok := zones.Load(name); ok {
 		return loc.(*time.Location), nil

@@ -25,6 +25,8 @@ type request struct {
 // parseRequest reads the query of a poll: epoch, position (decimal), cursor (32
 // hexadecimal digits) and wait (seconds, at most 30); each may be absent. It
 // fails with invalid_request that names every bad one.
+//
+// It takes time linear in the values that it reads.
 func parseRequest(q url.Values) (request, error) {
 	p := parser{q: q}
 	r := request{

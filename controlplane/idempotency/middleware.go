@@ -130,6 +130,8 @@ func read(w http.ResponseWriter, r *http.Request, caller identity.Caller) (reque
 }
 
 // valid reports whether key may be an Idempotency-Key.
+//
+// It takes time linear in key, and no memory.
 func valid(key string) bool {
 	for i := range len(key) {
 		if key[i] < ' ' || key[i] > '~' {

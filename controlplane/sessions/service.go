@@ -190,6 +190,9 @@ func (s *Service) scopesOf(ctx context.Context, role string) ([]string, error) {
 
 // Verify returns the claims of a token whose session has not been ended. It
 // fails with AUTH_001 when it has run out, else with invalid_token.
+//
+// It takes time linear in token before the signature is checked, and memory of at
+// most 16 bytes for each of its bytes.
 func (s *Service) Verify(ctx context.Context, token string) (Claims, error) {
 	c, err := verify(ctx, s.Keyring.public, s.config.Issuer, s.config.Audience, s.config.Now(), token)
 	if err != nil {

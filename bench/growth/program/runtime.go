@@ -44,7 +44,7 @@ func runtime() []parser {
 		{name: "runtime/chat: a request", read: completed(echo.Provider{}), forms: chat2, multiple: 128, constant: 1 << 20, n: 2 << 10},
 		{name: "runtime/chat/tokens: Prompt, Bound", read: quietly(func(in []byte) { tokens.Prompt(in); tokens.Bound(in) }), forms: valid(chat2), multiple: 128},
 		{name: "runtime/chat/tokens: Count, Prefix", read: quietly(func(in []byte) { tokens.Count(string(in)); tokens.Prefix(string(in), len(in)/2) }),
-			forms: texts("word%s"), multiple: 256},
+			forms: texts("word%s"), multiple: 1 << 10},
 	}
 }
 

@@ -22,6 +22,8 @@ type Page struct{ Limit, Offset int }
 
 // Parse reads limit and offset; each may be absent. The details name those that
 // are not whole numbers within their bounds.
+//
+// It takes time linear in the two values, and no memory for them.
 func Parse(q url.Values) (Page, []decision.Detail) {
 	var details []decision.Detail
 	number := func(name string, least, most, absent int) int {

@@ -15,6 +15,8 @@ type Credentials struct {
 // ClientCredentials reads them from the Authorization header (its value, "" when
 // there is none) or the form. It fails with invalid_request when both are used,
 // and with invalid_client when there are none, or the header cannot be read.
+//
+// It takes time and memory linear in header.
 func ClientCredentials(header string, f Form) (Credentials, *Error) {
 	form := Credentials{ID: f.Get("client_id"), Secret: f.Get("client_secret")}
 	if header == "" {

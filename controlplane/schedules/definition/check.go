@@ -44,6 +44,8 @@ func (c *check) add(field, issue, expected string) {
 // Complete checks the definition, fills its defaults and returns its plan. The
 // error lists every bad field. It does not ask whether the plan has a run left:
 // see Future.
+//
+// It takes time linear in the definition, and little memory but for what is wrong.
 func (d *Definition) Complete(checkURL URLCheck) (plan.Plan, error) {
 	d.applyDefaults()
 	var c check

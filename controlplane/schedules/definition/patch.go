@@ -45,6 +45,9 @@ var timingNames = []string{"cron", "timezone", "startDate", "endDate", "executeA
 
 // ParsePatch reads the body of a PATCH. The error lists every field that has no
 // place in one.
+//
+// It takes time linear in raw, and with Apply memory of at most 160 bytes for each
+// of its bytes.
 func ParsePatch(raw []byte) (Patch, error) {
 	var fields patchFields
 	if err := respond.Unmarshal(raw, &fields); err != nil {

@@ -10,6 +10,8 @@ import (
 // ParseAfter reads a Retry-After header (RFC 9110, 10.2.3): seconds, or a date
 // that is compared with now. Anything else, and any time past, is 0. The result
 // is at most MaxRetryAfter.
+//
+// It takes time and memory linear in value.
 func ParseAfter(value string, now time.Time) time.Duration {
 	value = strings.TrimSpace(value)
 	if isDigits(value) {

@@ -76,6 +76,8 @@ func Headers(eventID string, at time.Time) http.Header {
 }
 
 // Send makes the request. now is the clock, for Retry-After dates.
+//
+// Of an answer it keeps 1 KiB; see outbound for what is read of it.
 func Send(ctx context.Context, c Client, r Request, now func() time.Time) Response {
 	h := Headers(r.EventID, r.At)
 	if len(r.Secrets) > 0 {
