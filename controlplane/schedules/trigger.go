@@ -63,8 +63,8 @@ const triggerRetry = 5
 // of its job. It looks at no more rows than may be pending, and waits for nobody.
 func (s *Service) admit(ctx context.Context, tx pgx.Tx, account string, e execution) (int, error) {
 	_, err := tx.Exec(ctx, `DELETE FROM schedule_triggers WHERE execution_id IN (
-		SELECT t.execution_id FROM schedule_triggers t JOIN schedule_executions x ON x.id = t.execution_id
-		WHERE t.account_id = $1 AND x.status <> 'executing' FOR UPDATE OF t SKIP LOCKED)`, account)
+		SELECT t.execution_id FROM schedule_triggers t WHERE t.account_id = $1
+			AND (SELECT x.status FROM schedule_executions x WHERE x.id = t.execution_id) <> 'executing' FOR UPDATE OF t SKIP LOCKED)`, account)
 	if err != nil {
 		return 0, fmt.Errorf("drop triggers that have ended: %w", err)
 	}
@@ -86,8 +86,9 @@ func (s *Service) admit(ctx context.Context, tx pgx.Tx, account string, e execut
 // rate_limit_exceeded when the account, or the schedule, may have no more.
 func (s *Service) pending(ctx context.Context, db postgres.DB, account, schedule string) (all int, err error) {
 	var same int
-	err = db.QueryRow(ctx, `SELECT count(*), count(*) FILTER (WHERE t.schedule_id = $2) FROM schedule_triggers t
-		JOIN schedule_executions x ON x.id = t.execution_id AND x.status = 'executing' WHERE t.account_id = $1`, account, schedule).Scan(&all, &same)
+	// A scalar subquery looks each row up; a join might read every run of everybody.
+	err = db.QueryRow(ctx, `SELECT count(*), count(*) FILTER (WHERE t.schedule_id = $2) FROM schedule_triggers t WHERE t.account_id = $1
+		AND (SELECT x.status FROM schedule_executions x WHERE x.id = t.execution_id) = 'executing'`, account, schedule).Scan(&all, &same)
 	if err != nil {
 		return 0, fmt.Errorf("count triggers: %w", postgres.Unreachable(err))
 	}
