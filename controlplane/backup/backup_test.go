@@ -42,8 +42,14 @@ func filled(t *testing.T, secretsKey string) (conn *pgx.Conn, file []byte, rows 
 		}
 	}
 	var out bytes.Buffer
+	if _, err := conn.Exec(t.Context(), `SET SESSION AUTHORIZATION `+string(migrations.Backup)); err != nil { // who may read, and no more
+		t.Fatal(err)
+	}
 	rows, err := Write(t.Context(), conn, &out, Header{Build: "v1", SecretsKey: Fingerprint(secretsKey)})
 	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Exec(t.Context(), `RESET SESSION AUTHORIZATION`); err != nil {
 		t.Fatal(err)
 	}
 	return conn, out.Bytes(), rows
