@@ -64,12 +64,13 @@ func (o order) confine() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("refuse new privileges: %w", err)
 	}
+	memory := room(o.Memory) // which looks into a file
 	reach, err := o.reach()
 	if err == nil && o.Landlock {
 		err = restrict(reach)
 	}
 	if err == nil {
-		err = o.bound()
+		err = o.bound(memory)
 	}
 	if err == nil && o.Seccomp {
 		err = install(o.filter())
@@ -101,13 +102,13 @@ func (o order) reach() (map[string]uint64, error) {
 	return reach, nil
 }
 
-// bound sets the bounds that the kernel holds.
-func (o order) bound() error {
+// bound sets the bounds that the kernel holds, that of memory included.
+func (o order) bound(memory uint64) error {
 	for _, b := range []struct {
 		resource int
 		most     uint64
 	}{
-		{unix.RLIMIT_CORE, 0}, {unix.RLIMIT_CPU, o.CPU}, {unix.RLIMIT_FSIZE, o.FileSize}, {unix.RLIMIT_NOFILE, 64}, {unix.RLIMIT_DATA, o.Memory},
+		{unix.RLIMIT_CORE, 0}, {unix.RLIMIT_CPU, o.CPU}, {unix.RLIMIT_FSIZE, o.FileSize}, {unix.RLIMIT_NOFILE, 64}, {unix.RLIMIT_DATA, memory},
 	} {
 		if err := unix.Setrlimit(b.resource, &unix.Rlimit{Cur: b.most, Max: b.most}); err != nil {
 			return fmt.Errorf("bound resource %d: %w", b.resource, err)

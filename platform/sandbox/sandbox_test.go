@@ -206,7 +206,7 @@ func TestWhatAConfinedProcessCannotDo(t *testing.T) {
 		{"write", filepath.Join(filepath.Dir(secret), "new")}, {"signal", pid}, {"namespace", ""},
 		{"environment", "SANDBOX_TEST_SECRET"}, {"environment", "hunter2"}, {"file", strconv.Itoa(fd)},
 	} {
-		if c.name != "file" && c.name != "environment" {
+		if c.name != "file" && c.name != "environment" && (c.name != "namespace" || os.Getuid() == 0) {
 			bare(t, c.name, c.word)
 		}
 		for _, function := range []bool{false, true} {
