@@ -11,7 +11,7 @@ import (
 // secretKeys are what the Secret of each process holds, and all that it is told in
 // secret.
 var secretKeys = map[string][]string{
-	"controlplane": {"SLUICE_DATABASE_URL", "SLUICE_FEED_TOKEN", "SLUICE_IDENTITY_SECRETS", "SLUICE_SECRETS_KEY"},
+	"controlplane": {"SLUICE_DATABASE_URL", "SLUICE_FEED_TOKEN", "SLUICE_IDENTITY_SECRETS", "SLUICE_METRICS_TOKEN", "SLUICE_SECRETS_KEY"},
 	"worker":       {"SLUICE_DATABASE_URL", "SLUICE_IDENTITY_SECRETS", "SLUICE_SECRETS_KEY"},
 	"runtime":      {"SLUICE_DATABASE_URL", "SLUICE_IDENTITY_SECRETS"},
 	"media":        {"SLUICE_DATABASE_URL", "SLUICE_IDENTITY_SECRETS", "SLUICE_SECRETS_KEY"},
@@ -48,7 +48,7 @@ func TestEachProcessHasItsOwnSecret(t *testing.T) {
 		}
 		for name, data := range c.settings {
 			for variable := range data {
-				if slices.Contains([]string{"SLUICE_DATABASE_URL", "SLUICE_DATABASE_LOGINS", "SLUICE_IDENTITY_SECRETS", "SLUICE_SECRETS_KEY", "SLUICE_FEED_TOKEN"}, variable) {
+				if slices.Contains([]string{"SLUICE_DATABASE_URL", "SLUICE_DATABASE_LOGINS", "SLUICE_IDENTITY_SECRETS", "SLUICE_SECRETS_KEY", "SLUICE_FEED_TOKEN", "SLUICE_METRICS_TOKEN"}, variable) {
 					t.Errorf("%s stands in the ConfigMap %s", variable, name)
 				}
 			}
