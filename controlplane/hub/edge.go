@@ -53,7 +53,7 @@ func edgesOnly(a respond.Adapter) func(http.Handler) http.Handler {
 }
 
 func (h *Hub) serveClaim(w http.ResponseWriter, r *http.Request) error {
-	o, err := read(w, r)
+	o, err := ReadOrder(w, r)
 	if err != nil {
 		return err
 	}

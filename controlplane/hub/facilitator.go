@@ -64,7 +64,7 @@ func (f Facilitator) verify(w http.ResponseWriter, r *http.Request) error {
 		}
 		defer leave()
 	}
-	o, err := read(w, r)
+	o, err := ReadOrder(w, r)
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func (f Facilitator) settle(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer leave()
-	o, err := read(w, r)
+	o, err := ReadOrder(w, r)
 	if err != nil {
 		return err
 	}

@@ -54,10 +54,10 @@ func (r requirements) requirement() (q x402.Requirement, ok bool) {
 	}, ok
 }
 
-// read reads an order. It fails with invalid_request when the body is not one. It
+// ReadOrder reads an order from a request. It fails with invalid_request when the body is not one. It
 // takes time linear in the body, of 64 KiB at most, and memory of at most 48 bytes
 // for each of its bytes.
-func read(w http.ResponseWriter, r *http.Request) (o Order, err error) {
+func ReadOrder(w http.ResponseWriter, r *http.Request) (o Order, err error) {
 	raw, err := respond.ReadJSON(w, r, maxBody)
 	if err != nil {
 		return o, err

@@ -26,7 +26,7 @@ func FuzzRead(f *testing.F) {
 		growth.Linear(t, len(body), 64, 128<<10, func() {
 			r := httptest.NewRequest("POST", "/x402/verify", strings.NewReader(body))
 			r.Header.Set("Content-Type", "application/json")
-			_, err := read(httptest.NewRecorder(), r)
+			_, err := ReadOrder(httptest.NewRecorder(), r)
 			if code := controlplane.ErrorCode(err); err != nil && code == decision.Internal {
 				t.Fatalf("%q: %v", body, err)
 			}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"strings"
 	"time"
@@ -20,6 +21,7 @@ import (
 	"sluice.dev/sluice/controlplane/cron"
 	"sluice.dev/sluice/controlplane/cron/croncli"
 	"sluice.dev/sluice/controlplane/feed"
+	"sluice.dev/sluice/controlplane/hub"
 	"sluice.dev/sluice/controlplane/idempotency"
 	"sluice.dev/sluice/controlplane/identity"
 	"sluice.dev/sluice/controlplane/issuers"
@@ -104,6 +106,16 @@ func documents() []parser {
 		{name: "controlplane/webhooks: Body", read: quietly(func(in []byte) {
 			_, _ = webhooks.Body(controlplane.Event{ID: "evt_1", Type: "a", Time: now, Data: map[string]any{"k": string(in)}})
 		}), forms: texts()},
+		{name: "controlplane/hub: ReadOrder", read: func(in []byte) error {
+			_, err := hub.ReadOrder(httptest.NewRecorder(), post(in, "application/json"))
+			return err
+		}, forms: in(`{"paymentPayload":%s}`, `{"paymentPayload":{"x402Version":1,"payload":%s}}`, `{"paymentRequirements":%s}`, `{"paymentRequirements":{"maxAmountRequired":%s}}`)},
+		{name: "controlplane/identity: Direct", read: served(identity.Direct([]netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")})(http.NotFoundHandler()), func(in []byte) *http.Request {
+			r := post(nil, "")
+			r.RemoteAddr = "192.0.2.1:1"
+			r.Header.Set("X-Forwarded-For", string(in))
+			return r
+		}), forms: texts("%s,192.0.2.1", "192.0.2.1%s")},
 	}
 }
 

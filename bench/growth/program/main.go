@@ -16,7 +16,9 @@ import (
 	"log/slog"
 	"net/http/httptest"
 	"os"
+	goruntime "runtime"
 	"runtime/coverage"
+	"runtime/debug"
 	"strings"
 
 	"sluice.dev/sluice/controlplane"
@@ -56,7 +58,15 @@ type Cost struct {
 	Panic              string `json:",omitempty"`
 }
 
+// garbage is how much is allocated before it is collected, in bytes.
+const garbage = 256 << 20
+
 func main() {
+	// One processor, and no collection in the middle of a run: else a pool that was
+	// filled by the first run may be empty in the second.
+	goruntime.GOMAXPROCS(1)
+	debug.SetGCPercent(-1)
+	var allocated uint64
 	for _, p := range table() {
 		n := p.n
 		if n == 0 {
@@ -64,7 +74,12 @@ func main() {
 		}
 		for _, f := range p.forms {
 			for _, size := range []int{n, 4 * n} {
+				if allocated > garbage {
+					goruntime.GC()
+					allocated = 0
+				}
 				c, err := measure(p, f, size)
+				allocated += 2*c.Bytes + uint64(size)
 				if err != nil {
 					fmt.Fprintln(os.Stderr, "growth:", err)
 					os.Exit(1)
@@ -77,7 +92,8 @@ func main() {
 }
 
 // measure runs p on an input: once for the steps, and for what it allocates once
-// more, so that what is made once, such as the shape of a type, is not counted.
+// more, so that what is made once, such as the shape of a type or a pooled buffer,
+// is not counted.
 func measure(p parser, f form, n int) (Cost, error) {
 	in := f.make(n)
 	c := Cost{Parser: p.name, Form: f.name, Input: len(in), Multiple: 64, Constant: 256 << 10}

@@ -14,6 +14,7 @@ import (
 	"sluice.dev/sluice/runtime/media/assets"
 	"sluice.dev/sluice/runtime/media/captions"
 	fields "sluice.dev/sluice/runtime/media/form"
+	"sluice.dev/sluice/runtime/media/legacy"
 	"sluice.dev/sluice/runtime/media/mp4"
 	"sluice.dev/sluice/runtime/media/page"
 	"sluice.dev/sluice/runtime/media/plans"
@@ -40,8 +41,8 @@ func runtime() []parser {
 			}
 		}), forms: events},
 		{name: "runtime/chat: a provider's stream", read: relayed("text/event-stream"), forms: events, multiple: 512, constant: 1 << 20},
-		{name: "runtime/chat: a provider's whole answer", read: relayed("application/json"), forms: whole, multiple: 256, constant: 1 << 20},
-		{name: "runtime/chat: a request", read: completed(echo.Provider{}), forms: chat2, multiple: 128, constant: 1 << 20, n: 2 << 10},
+		{name: "runtime/chat/upstream: a whole answer", read: relayed("application/json"), forms: whole, multiple: 256, constant: 1 << 20},
+		{name: "runtime/chat/echo: a request", read: completed(echo.Provider{}), forms: chat2, multiple: 128, constant: 1 << 20, n: 2 << 10},
 		{name: "runtime/chat/tokens: Prompt, Bound", read: quietly(func(in []byte) { tokens.Prompt(in); tokens.Bound(in) }), forms: valid(chat2), multiple: 128},
 		{name: "runtime/chat/tokens: Count, Prefix", read: quietly(func(in []byte) { tokens.Count(string(in)); tokens.Prefix(string(in), len(in)/2) }),
 			forms: texts("word%s"), multiple: 1 << 10},
@@ -91,6 +92,7 @@ func media() []parser {
 		})
 	}
 	return []parser{
+		{name: "runtime/media/legacy: ParsePage", read: quietly(func(in []byte) { _, _ = legacy.ParsePage(in) }), forms: in(`{"data":%s}`, `{"data":[{"id":"a","title":%s}]}`)},
 		{name: "runtime/media/page: Parse", read: formed(func(f *fields.Form, q url.Values) { page.Parse(f, q) }), forms: pages},
 		{name: "runtime/media/analytics: ParseRange", read: formed(func(f *fields.Form, q url.Values) { analytics.ParseRange(f, q, now) }), forms: pages},
 		{name: "runtime/media/streams: ParseFilter", read: formed(func(f *fields.Form, q url.Values) { streams.ParseFilter(f, q) }), forms: pages},
