@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bufio"
 	"errors"
 	"io"
 	"net"
@@ -252,14 +253,15 @@ func frames(addr string, send func(*http2.Framer) error) (status string, err err
 		return "", err
 	}
 	defer conn.Close()
-	f := http2.NewFramer(conn, conn)
+	w := bufio.NewWriterSize(conn, 64<<10) // a stream's opening and its reset arrive together: nothing answers in between
+	f := http2.NewFramer(w, conn)
 	f.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
 	f.AllowIllegalWrites = true
-	_, err = io.WriteString(conn, http2.ClientPreface)
+	_, err = w.WriteString(http2.ClientPreface)
 	if err := errors.Join(err, f.WriteSettings(), conn.SetDeadline(time.Now().Add(patience))); err != nil {
 		return "", err
 	}
-	go func() { _ = send(f) }() // a peer that has had enough may close meanwhile
+	go func() { _ = errors.Join(send(f), w.Flush()) }() // a peer that has had enough may close meanwhile
 	for {
 		frame, err := f.ReadFrame()
 		if err != nil {

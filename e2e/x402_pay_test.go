@@ -252,8 +252,9 @@ func TestHubAsAFacilitator(t *testing.T) {
 	if !v.IsValid || v.Payer != w.address {
 		t.Errorf("%+v", v)
 	}
+	wantError(t, call(t, http.MethodPost, about.Facilitator.Settle, "", body), 401, "authentication_required")
 	for _, want := range []string{"", "duplicate_settlement"} {
-		p := into[paidReceipt](t, call(t, http.MethodPost, about.Facilitator.Settle, "", body))
+		p := into[paidReceipt](t, call(t, http.MethodPost, about.Facilitator.Settle, s.dev["SLUICE_API_KEY"], body))
 		if p.Success != (want == "") || p.ErrorReason != want {
 			t.Errorf("%+v, want %q", p, want)
 		}

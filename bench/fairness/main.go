@@ -3,7 +3,7 @@
 // alone, then beside a tenant that asks for a hundred times as much, with receivers
 // that never answer. It prints a table.
 //
-//	go run ./bench/fairness [-for 2m] [-rate 2] [-times 100] [-without sign-in]
+//	go run ./bench/fairness [-for 2m] [-rate 2] [-times 100] [-plan enterprise] [-without sign-in]
 //
 // Everything runs on this machine: `sluice up` with its PostgreSQL, Envoy, worker and
 // product, and both tenants.
@@ -25,6 +25,7 @@ type options struct {
 	length      time.Duration
 	rate, times int
 	without     string
+	plan        string
 }
 
 func main() {
@@ -33,6 +34,7 @@ func main() {
 	flag.IntVar(&o.rate, "rate", 2, "of the neighbour: each a second")
 	flag.IntVar(&o.times, "times", 100, "how many times as much the other tenant asks for")
 	flag.StringVar(&o.without, "without", "", "attacks to leave out, by their names in the table, joined by commas")
+	flag.StringVar(&o.plan, "plan", "enterprise", "the other tenant's: the largest that is sold, or local, which has no limit of requests")
 	flag.Parse()
 	if err := run(context.Background(), o); err != nil {
 		fmt.Fprintln(os.Stderr, "bench/fairness:", err)
@@ -61,7 +63,7 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return fmt.Errorf("quiet: %w", err)
 	}
-	key, account, err := b.tenant(ctx)
+	key, account, err := b.tenant(ctx, o.plan)
 	if err != nil {
 		return err
 	}

@@ -92,10 +92,10 @@ func (b *bed) prepare(ctx context.Context) error {
 }
 
 // tenant makes a second account and returns a key of it, which edges know.
-func (b *bed) tenant(ctx context.Context) (key, account string, err error) {
+func (b *bed) tenant(ctx context.Context, plan string) (key, account string, err error) {
 	admin := b.Dev["SLUICE_ADMIN_URL"] + "/admin/v1/accounts"
 	var made struct{ ID, Key string }
-	if err := b.ask(ctx, admin, b.Dev["SLUICE_ADMIN_KEY"], "", map[string]string{"name": "Hostile", "plan": "local"}, &made); err != nil {
+	if err := b.ask(ctx, admin, b.Dev["SLUICE_ADMIN_KEY"], "", map[string]string{"name": "Hostile", "plan": plan}, &made); err != nil {
 		return "", "", err
 	}
 	account = made.ID
