@@ -79,6 +79,41 @@ func TestDatabaseOfANewerVersionIsRefused(t *testing.T) {
 	}
 }
 
+// Where there are accounts, processes that cannot read sealed headers may still run:
+// 0047 then has all wait for a day. Where there are none nothing waits.
+func TestHeadersWaitForProcessesOfBefore(t *testing.T) {
+	t.Parallel()
+	conn, err := pgx.Connect(t.Context(), pgtest.URL(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	waits := func() (wait bool) {
+		t.Helper()
+		if err := conn.QueryRow(t.Context(), `SELECT seal_after > now() + interval '23 hours' FROM schedule_sealing`).Scan(&wait); err != nil {
+			t.Fatal(err)
+		}
+		return wait
+	}
+	if waits() {
+		t.Error("a fresh database waits")
+	}
+	for _, step := range []string{"down", "", "up"} {
+		sql := []byte(`INSERT INTO accounts (id, name, plan) VALUES ('acct_0000000000001', 'A', 'free')`)
+		if step != "" {
+			if sql, err = os.ReadFile("0047_seal_schedule_headers." + step + ".sql"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := conn.Exec(t.Context(), string(sql)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !waits() {
+		t.Error("processes of before are not waited for")
+	}
+}
+
 // Where keys lie open, replicas that cannot read sealed ones may still run: 0028
 // then has all wait for a day. Where they are sealed already nothing waits.
 func TestSigningKeysWaitForReplicasOfBefore(t *testing.T) {

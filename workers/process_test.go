@@ -51,6 +51,7 @@ type parts struct {
 	jobs   *river.Client[pgx.Tx] // enqueues only
 	client *outbound.Client      // may call this machine
 	events *webhooks.Service
+	box    *seal.Box
 }
 
 func newParts(pool *pgxpool.Pool) (parts, error) {
@@ -63,5 +64,5 @@ func newParts(pool *pgxpool.Pool) (parts, error) {
 		return parts{}, err
 	}
 	client := outbound.New(outbound.Config{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
-	return parts{jobs, client, webhooks.New(webhooks.Config{DB: pool, Jobs: jobs, Box: box, Client: client, Log: quiet})}, nil
+	return parts{jobs, client, webhooks.New(webhooks.Config{DB: pool, Jobs: jobs, Box: box, Client: client, Log: quiet}), box}, nil
 }

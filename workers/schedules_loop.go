@@ -23,6 +23,9 @@ type ScheduleLoop struct {
 	TakeOver time.Duration
 	// Prune is the pause between two prunings; 0: 1 hour.
 	Prune time.Duration
+	// Seal is the pause between two looks for headers that are to be sealed; 0: 1
+	// minute.
+	Seal time.Duration
 	// Fired is told of every claim that found something, by several goroutines at
 	// a time; nil: nobody.
 	Fired func(schedules.Fired)
@@ -40,6 +43,7 @@ func (l ScheduleLoop) Run(ctx context.Context) {
 	parts.Go(func() { l.repeat(ctx, l.fire) })
 	parts.Go(func() { l.repeat(ctx, l.takeOver) })
 	parts.Go(func() { l.repeat(ctx, l.prune) })
+	parts.Go(func() { l.repeat(ctx, l.seal) })
 	parts.Wait()
 }
 
@@ -122,6 +126,15 @@ func (l ScheduleLoop) prune(ctx context.Context) (time.Duration, error) {
 		n, err := l.Service.Prune(ctx)
 		if err != nil || n == 0 {
 			return cmp.Or(l.Prune, time.Hour), err
+		}
+	}
+}
+
+func (l ScheduleLoop) seal(ctx context.Context) (time.Duration, error) {
+	for {
+		more, err := l.Service.SealHeaders(ctx)
+		if err != nil || !more {
+			return cmp.Or(l.Seal, time.Minute), err
 		}
 	}
 }

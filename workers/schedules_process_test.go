@@ -22,7 +22,7 @@ func scheduleService(pool *pgxpool.Pool) (*schedules.Service, *outbound.Client, 
 	if err != nil {
 		return nil, nil, err
 	}
-	return schedules.New(schedules.Config{DB: pool, Jobs: p.jobs, Events: p.events, CheckURL: p.client.CheckURL, Log: quiet}), p.client, nil
+	return schedules.New(schedules.Config{DB: pool, Jobs: p.jobs, Events: p.events, Box: p.box, CheckURL: p.client.CheckURL, Log: quiet}), p.client, nil
 }
 
 // startScheduleWorker starts a River client with the schedule jobs and the

@@ -1,10 +1,12 @@
 package workers_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -162,3 +164,51 @@ func TestABurstIsTakenInBatches(t *testing.T) {
 		t.Errorf("%d runs, %v", runs, err)
 	}
 }
+
+// The loop seals the headers that lie open.
+func TestTheLoopSealsHeaders(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Pool(t)
+	if _, err := pool.Exec(t.Context(), `INSERT INTO accounts (id, name, plan) VALUES ($1, 'A', 'local')`, crashAccount); err != nil {
+		t.Fatal(err)
+	}
+	service, _, err := scheduleService(pool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := service.Config
+	config.Box = nil // as releases of before store them
+	made, err := schedules.New(config).Create(t.Context(), crashAccount, definition.Definition{
+		Name: "call", Type: definition.TypeWebhook,
+		Webhook:  &definition.Webhook{URL: "https://127.0.0.1/hook", Headers: map[string]string{"Authorization": "hush"}},
+		Schedule: definition.Timing{Type: definition.OneTime, ExecuteAt: time.Now().Add(time.Hour).Format(time.RFC3339Nano)},
+	}, "")
+	if err != nil || made.Definition.Webhook.Headers["Authorization"] != "hush" {
+		t.Fatal(made, err)
+	}
+	sealed := make(chan struct{}, 1)
+	config = service.Config
+	config.Log = slog.New(slog.NewTextHandler(writer(func(line []byte) (int, error) {
+		if bytes.Contains(line, []byte("headers of scheduled webhooks were sealed")) {
+			sealed <- struct{}{}
+		}
+		return len(line), nil
+	}), nil))
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		workers.ScheduleLoop{Service: schedules.New(config), Log: quiet}.Run(ctx)
+	}()
+	<-sealed
+	cancel()
+	<-ended
+	after, err := service.Get(t.Context(), crashAccount, made.ID)
+	if err != nil || after.Definition.Webhook.Headers["Authorization"] != definition.Sealed {
+		t.Error(after, err)
+	}
+}
+
+type writer func([]byte) (int, error)
+
+func (w writer) Write(b []byte) (int, error) { return w(b) }

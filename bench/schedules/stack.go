@@ -98,7 +98,7 @@ func (s *stack) serve() error {
 	}
 	s.client = outbound.New(outbound.Config{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, MaxIdlePerHost: 1000})
 	events := webhooks.New(webhooks.Config{DB: s.pool, Jobs: jobs, Box: box, Client: s.client, Log: quiet})
-	s.service = schedules.New(schedules.Config{DB: s.pool, Jobs: jobs, Events: events, CheckURL: s.client.CheckURL, Log: quiet})
+	s.service = schedules.New(schedules.Config{DB: s.pool, Jobs: jobs, Events: events, Box: box, CheckURL: s.client.CheckURL, Log: quiet})
 	return nil
 }
 

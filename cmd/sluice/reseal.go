@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"sluice.dev/sluice/controlplane/postgres"
 	"sluice.dev/sluice/controlplane/reseal"
+	"sluice.dev/sluice/controlplane/schedules"
 	"sluice.dev/sluice/controlplane/sessions"
 	"sluice.dev/sluice/controlplane/webhooks"
 	"sluice.dev/sluice/runtime/media/legacy"
@@ -16,7 +17,7 @@ import (
 // sealedColumns are all places where secrets are stored sealed; a test holds them
 // against the schema.
 func sealedColumns() []reseal.Column {
-	return append(append(webhooks.Sealed(), sessions.Sealed()), legacy.Sealed())
+	return append(webhooks.Sealed(), schedules.Sealed(), sessions.Sealed(), legacy.Sealed())
 }
 
 // resealAll seals all of it anew: by the first key of SLUICE_SECRETS_KEY, and what

@@ -96,6 +96,6 @@ func (e environment) services(pool *pgxpool.Pool, db postgres.DB, metrics promet
 	s.outbound = outbound.New(outbound.Config{Allow: allow, MaxIdlePerHost: 64})
 	s.webhooks = webhooks.New(webhooks.Config{DB: db, Jobs: jobs, Box: s.box, Client: s.outbound, Now: e.now})
 	s.deliverer = delivery.New(delivery.Config{DB: pool, Service: s.webhooks, Client: s.outbound, Metrics: metrics, Now: e.now})
-	s.schedules = schedules.New(schedules.Config{DB: db, Jobs: jobs, Events: s.webhooks, CheckURL: s.outbound.CheckURL, Now: e.now})
+	s.schedules = schedules.New(schedules.Config{DB: db, Jobs: jobs, Events: s.webhooks, Box: s.box, CheckURL: s.outbound.CheckURL, Now: e.now})
 	return s, nil
 }

@@ -27,6 +27,8 @@ type Attempt struct {
 	ExecutedAt time.Time
 	Result     *Result // of an earlier attempt that got that far; nil: none
 	Lost       bool    // an earlier attempt was cut short
+	Sealed     []byte  // values of the webhook's headers, until Begin has opened them into Definition
+	Unreadable bool    `db:"-"` // they cannot be opened: the webhook must not be called
 }
 
 // Result is what an execution did to a stream (spec, "Execution record").
@@ -61,7 +63,8 @@ func (s *Service) beginAll(ctx context.Context, executions []string) ([]begun, e
 		UPDATE schedule_executions e SET running = true, attempts = attempts + 1, lease_until = $3
 		FROM schedules s JOIN accounts a ON a.id = s.account_id
 		WHERE e.id = ANY ($1) AND s.id = e.schedule_id AND e.status = 'executing' AND e.run_at <= $2 AND NOT e.running
-		RETURNING e.id, s.id, s.account_id, a.plan, s.definition, e.attempts, e.failures, e.executed_at, e.result, e.attempts - 1 > e.failures`,
+		RETURNING e.id, s.id, s.account_id, a.plan, s.definition, e.attempts, e.failures, e.executed_at, e.result, e.attempts - 1 > e.failures,
+			s.sealed_headers`,
 		executions, now, now.Add(Lease))
 	if err != nil {
 		return nil, err
@@ -72,6 +75,7 @@ func (s *Service) beginAll(ctx context.Context, executions []string) ([]begun, e
 	}
 	all := make([]begun, len(executions))
 	for _, a := range attempts {
+		s.openHeaders(a)
 		// A second job for the same execution finds that the first one holds
 		// it.
 		all[slices.Index(executions, a.Execution)].attempt = a

@@ -20,10 +20,10 @@ func TestHeadersAreNotShown(t *testing.T) {
 	path := "/v1/events/schedules/" + made.text("id")
 	stored := func(want string) {
 		t.Helper()
-		var got string
-		err := b.pool.QueryRow(t.Context(), `SELECT coalesce(definition->'webhook'->'headers'->>'Authorization', '') FROM schedules WHERE name = 'a'`).Scan(&got)
-		if err != nil || got != want {
-			t.Errorf("stored %q, want %q: %v", got, want, err)
+		execution := b.do("POST", path+"/trigger", "").want(202).text("executionId")
+		attempt, _, err := b.service.Begin(t.Context(), execution)
+		if err != nil || attempt.Unreadable || attempt.Definition.Webhook.Headers["Authorization"] != want {
+			t.Errorf("stored %+v, want %q: %v", attempt, want, err)
 		}
 	}
 	for _, c := range []struct{ method, body, stored string }{

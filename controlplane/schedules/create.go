@@ -29,12 +29,17 @@ func (s *Service) Create(ctx context.Context, account string, d definition.Defin
 		return Schedule{}, err
 	}
 	var made Schedule
+	id := newID(schedulePrefix, now)
 	err = postgres.InTx(ctx, s.DB, func(tx pgx.Tx) (err error) {
+		open, sealed, err := s.sealed(ctx, tx, id, d)
+		if err != nil {
+			return err
+		}
 		rows, _ := tx.Query(ctx, `
-			INSERT INTO schedules (id, account_id, name, type, tags, status, definition, next_fire_at, idempotency_key, created_at, updated_at)
-			VALUES ($1, $2, $3, $4, $5, 'active', $6, $7, nullif($8, ''), $9, $9)
+			INSERT INTO schedules (id, account_id, name, type, tags, status, definition, sealed_headers, next_fire_at, idempotency_key, created_at, updated_at)
+			VALUES ($1, $2, $3, $4, $5, 'active', $6, $7, $8, nullif($9, ''), $10, $10)
 			RETURNING `+scheduleColumns,
-			newID(schedulePrefix, now), account, d.Name, d.Type, d.Tags, d, next, key, now)
+			id, account, d.Name, d.Type, d.Tags, open, sealed, next, key, now)
 		if made, err = pgx.CollectExactlyOneRow(rows, scanSchedule); err != nil {
 			return err
 		}

@@ -96,7 +96,7 @@ func setup(t testing.TB) *bundle {
 	client := outbound.New(outbound.Config{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
 	events := webhooks.New(webhooks.Config{DB: pool, Jobs: jobs, Box: box, Client: client, Now: b.clock.Now, Log: quiet})
 	b.service = schedules.New(schedules.Config{
-		DB: pool, Jobs: jobs, Events: events, CheckURL: client.CheckURL, Now: b.clock.Now, Log: quiet, Batch: 100})
+		DB: pool, Jobs: jobs, Events: events, Box: box, CheckURL: client.CheckURL, Now: b.clock.Now, Log: quiet, Batch: 100})
 	b.runner = run.Runner{Store: b.service, Streams: b.streams, Webhook: client, Now: b.clock.Now, Jitter: func() float64 { return 0 }, Log: quiet}
 	router := chi.NewRouter()
 	b.service.Routes(router, respond.Adapter{Log: quiet})

@@ -19,6 +19,7 @@ import (
 	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/controlplane/postgres"
 	"sluice.dev/sluice/controlplane/schedules/group"
+	"sluice.dev/sluice/controlplane/webhooks/seal"
 )
 
 // Config says what a Service works with.
@@ -26,6 +27,9 @@ type Config struct {
 	DB     postgres.DB          // required
 	Jobs   Jobs                 // required: a River client, which need not be started
 	Events controlplane.Emitter // required: executions appear among the account's events
+	// Box seals the headers of webhooks; nil: they are stored as they are, and those
+	// that are sealed cannot be opened.
+	Box *seal.Box
 	// CheckURL reports whether a webhook's address may be called:
 	// (*outbound.Client).CheckURL. Required for handlers.
 	CheckURL func(ctx context.Context, url string) error

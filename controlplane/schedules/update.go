@@ -40,6 +40,9 @@ func (s *Service) tryUpdate(ctx context.Context, account, id string, patch defin
 	if err != nil {
 		return Schedule{}, err
 	}
+	if old.Definition, err = s.opened(id, old.Definition, old.sealed); err != nil {
+		return Schedule{}, err
+	}
 	d, err := patch.Apply(old.Definition)
 	if err != nil {
 		return Schedule{}, err
@@ -85,12 +88,17 @@ func (s *Service) checkOther(ctx context.Context, old *definition.Webhook) defin
 // next time that does not change is left alone, because a worker may have moved
 // it on.
 func (s *Service) write(ctx context.Context, tx pgx.Tx, old Schedule, d definition.Definition, status string, next *time.Time, keep bool) (Schedule, error) {
+	open, sealed, err := s.sealed(ctx, tx, old.ID, d)
+	if err != nil {
+		return Schedule{}, err
+	}
 	rows, err := tx.Query(ctx, `
 		UPDATE schedules SET name = $3, type = $4, tags = $5, definition = $6, version = version + 1, updated_at = $7,
-			status = $8, next_fire_at = CASE WHEN $10 THEN next_fire_at ELSE $9 END
+			status = $8, next_fire_at = CASE WHEN $10 THEN next_fire_at ELSE $9 END,
+			sealed_headers = $12
 		WHERE id = $1 AND version = $2 AND status = $11
 		RETURNING `+scheduleColumns,
-		old.ID, old.Version, d.Name, d.Type, d.Tags, d, s.now(), status, next, keep, old.Status)
+		old.ID, old.Version, d.Name, d.Type, d.Tags, open, s.now(), status, next, keep, old.Status, sealed)
 	if err != nil {
 		return Schedule{}, stored(err)
 	}

@@ -67,7 +67,7 @@ func setup(t *testing.T) *bundle {
 	b := &bundle{db: db, seeded: seeded, Config: Config{
 		DB: db, Sessions: people, Webhooks: hooks, Version: "test", Log: quiet, Every: 10 * time.Millisecond,
 		Documents: config.Admin{Store: docs, Check: func(config.Document) error { return nil }},
-		Schedules: schedules.New(schedules.Config{DB: db, Jobs: jobs, Events: hooks, CheckURL: client.CheckURL, Log: quiet}),
+		Schedules: schedules.New(schedules.Config{DB: db, Jobs: jobs, Events: hooks, Box: box, CheckURL: client.CheckURL, Log: quiet}),
 		Payments:  hub.Admin{DB: db},
 	}}
 	b.serve()

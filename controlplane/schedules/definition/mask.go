@@ -6,6 +6,10 @@ import "maps"
 // tokens, and whoever may read schedules need not be able to use them.
 const Mask = "***"
 
+// Sealed stands in a stored definition for the value of a header that is kept beside
+// it, sealed. No header may have it: whoever does not know it makes no call with it.
+const Sealed = "\nsealed"
+
 // Masked returns w without the values of its headers.
 func (w *Webhook) Masked() *Webhook {
 	if w == nil || len(w.Headers) == 0 {

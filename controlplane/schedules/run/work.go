@@ -93,6 +93,10 @@ func explain(err error) string {
 
 // call makes the webhook call.
 func (w *work) call(ctx context.Context, hook definition.Webhook) *failure {
+	if w.attempt.Unreadable {
+		w.log("webhook not called: its headers cannot be read")
+		return &failure{"The webhook was not called: its headers cannot be read. Send them anew if this goes on.", decision.Internal, true}
+	}
 	body := []byte(hook.Payload)
 	if len(body) == 0 {
 		body = []byte("{}")

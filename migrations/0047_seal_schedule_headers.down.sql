@@ -1,0 +1,2 @@
+DROP TABLE schedule_sealing;
+ALTER TABLE schedules DROP COLUMN sealed_headers;
