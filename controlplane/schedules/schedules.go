@@ -20,6 +20,7 @@ import (
 	"sluice.dev/sluice/controlplane/postgres"
 	"sluice.dev/sluice/controlplane/schedules/group"
 	"sluice.dev/sluice/controlplane/webhooks/seal"
+	"sluice.dev/sluice/platform/refusals"
 )
 
 // Config says what a Service works with.
@@ -53,6 +54,7 @@ type Service struct {
 	begins    group.Group[string, begun]
 	finishes  group.Group[finish, bool]
 	postpones group.Group[postponed, struct{}]
+	refused   refusals.Memory // of triggers, by account and schedule
 }
 
 // New returns a service; it starts nothing.

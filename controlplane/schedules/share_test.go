@@ -78,6 +78,8 @@ func TestTriggeredRunsThatArePendingAreBounded(t *testing.T) {
 		t.Errorf("jobs by priority: %v", got)
 	}
 	b.work(ids[0])
+	trigger(owner, ids[0]).want(429) // from memory
+	b.clock.advance(time.Second)
 	trigger(owner, ids[0]).want(202)
 	for range 19 {
 		trigger(owner, ids[5]).want(202)

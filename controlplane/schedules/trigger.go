@@ -3,6 +3,7 @@ package schedules
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/controlplane"
@@ -21,8 +22,8 @@ func (s *Service) Trigger(ctx context.Context, account, id, key string) (string,
 	e := execution{id: newID(executionPrefix, now), schedule: id, status: Executing, note: "triggered by hand", executedAt: now}
 	if key != "" {
 		e.key = &key
-	} else if _, err := s.pending(ctx, s.DB, account, id); err != nil {
-		return "", err // at the cost of one look
+	} else if err := s.refuse(ctx, account, id, now); err != nil {
+		return "", err
 	}
 	err := postgres.InTx(ctx, s.DB, func(tx pgx.Tx) error {
 		var status string
@@ -56,8 +57,25 @@ func (s *Service) Trigger(ctx context.Context, account, id, key string) (string,
 	return e.id, nil
 }
 
-// triggerRetry is after how many seconds whoever has too much pending may try again.
-const triggerRetry = 5
+// triggerRetry is after how many seconds whoever has too much pending may try again,
+// and refusedFor for how long those who try at once are refused from memory.
+const (
+	triggerRetry = 5
+	refusedFor   = time.Second
+)
+
+// refuse is the error of pending, read at most once in refusedFor by each process.
+func (s *Service) refuse(ctx context.Context, account, schedule string, now time.Time) error {
+	key := account + "/" + schedule
+	if err := s.refused.Last(key, now); err != nil {
+		return err
+	}
+	_, err := s.pending(ctx, s.DB, account, schedule)
+	if controlplane.ErrorCode(err) == decision.RateLimited {
+		s.refused.Keep(key, err, now, now.Add(refusedFor))
+	}
+	return err
+}
 
 // admit counts a triggered run among those of its account, and returns the priority
 // of its job. It looks at no more rows than may be pending, and waits for nobody.

@@ -76,19 +76,39 @@ func networkOf(address string) string {
 func reserveSignIn(ctx context.Context, db postgres.DB, email, address string, now time.Time) (counted []subject, err error) {
 	network, pair := ofAddress(address), ofPair(email, address)
 	if _, err := reserve(ctx, db, network, now); err != nil {
-		return nil, err
+		return []subject{network}, err
 	}
 	known, err := reserve(ctx, db, pair, now)
 	if controlplane.ErrorCode(err) == decision.RateLimited {
 		// Nothing is tried, so that one who does so again and again does not shut
 		// out those who share the network.
-		return nil, errors.Join(release(ctx, db, network), err)
+		return []subject{pair}, errors.Join(release(ctx, db, network), err)
 	}
 	if err != nil || known {
 		return []subject{network, pair}, err
 	}
 	_, err = reserve(ctx, db, ofEmail(email), now)
 	return []subject{network, pair, ofEmail(email)}, err
+}
+
+// refusedFor is for how long whoever was refused is refused from memory: each attempt
+// beyond a bound would change the same row once more.
+const refusedFor = time.Second
+
+// reserveSignIn is the function of that name, unless the network or the pair was
+// refused a moment ago.
+func (s *Service) reserveSignIn(ctx context.Context, email, address string) ([]subject, error) {
+	now := s.config.Now()
+	for _, of := range []subject{ofAddress(address), ofPair(email, address)} {
+		if err := s.refused.Last(string(of.hash[:]), now); err != nil {
+			return nil, err
+		}
+	}
+	counted, err := reserveSignIn(ctx, s.config.DB, email, address, now)
+	if controlplane.ErrorCode(err) == decision.RateLimited && len(counted) == 1 {
+		s.refused.Keep(string(counted[0].hash[:]), err, now, now.Add(refusedFor))
+	}
+	return counted, err
 }
 
 // reserve counts an attempt against s. known reports whether one from there
@@ -136,8 +156,11 @@ func know(ctx context.Context, db postgres.DB, pair subject, now time.Time) erro
 // as failed: with sign-ins, a network may fail perAddress times in a window.
 // succeeded takes it back. It fails with rate_limit_exceeded beyond.
 func (s *Service) Attempt(ctx context.Context, address string) (succeeded func(context.Context) error, err error) {
-	network := ofAddress(address)
-	if _, err := reserve(ctx, s.config.DB, network, s.config.Now()); err != nil {
+	network, now := ofAddress(address), s.config.Now()
+	if err := s.refused.Last(string(network.hash[:]), now); err != nil {
+		return nil, err
+	}
+	if _, err := reserve(ctx, s.config.DB, network, now); err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context) error { return release(ctx, s.config.DB, network) }, nil

@@ -22,6 +22,7 @@ import (
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/filters/keytable"
 	"sluice.dev/sluice/filters/scopes"
+	"sluice.dev/sluice/platform/refusals"
 )
 
 // Prefix begins the identifiers of sessions.
@@ -47,6 +48,7 @@ type Config struct {
 type Service struct {
 	config  Config
 	Keyring *Keyring
+	refused refusals.Memory // of sign-ins, by subject
 }
 
 // New returns a Service.
@@ -78,7 +80,7 @@ const decoy = "$argon2id$v=19$m=19456,t=2,p=1$c2x1aWNlIGRlY295IHM$MDEyMzQ1Njc4OT
 // failure after the same work; too many of them give rate_limit_exceeded.
 func (s *Service) SignIn(ctx context.Context, email, password, address string) (Session, error) {
 	email = accounts.NormalEmail(email)
-	counted, err := reserveSignIn(ctx, s.config.DB, email, address, s.config.Now())
+	counted, err := s.reserveSignIn(ctx, email, address)
 	if err != nil {
 		return Session{}, err
 	}

@@ -236,6 +236,39 @@ func TestRowsOfAttemptsAreBounded(t *testing.T) {
 	}
 }
 
+// Whoever goes on at once is refused from memory: the row of the network is not
+// changed for each attempt, and the next second is judged anew.
+func TestRefusalsAreRemembered(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	guess := func(n int) decision.Code {
+		_, err := b.service.reserveSignIn(t.Context(), fmt.Sprintf("%d@example.com", n), "192.0.2.1")
+		return controlplane.ErrorCode(err)
+	}
+	failures := func() (n int) {
+		network := ofAddress("192.0.2.1")
+		if err := b.db.QueryRow(t.Context(), `SELECT failures FROM sign_in_attempts WHERE subject = $1`, network.hash[:]).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for n := range 3 * perAddress {
+		if got := guess(n); (got == decision.RateLimited) != (n >= perAddress) {
+			t.Fatalf("attempt %d: %q", n, got)
+		}
+	}
+	if n := failures(); n != perAddress+1 {
+		t.Errorf("the row was changed %d times", n)
+	}
+	if _, err := b.service.Attempt(t.Context(), "192.0.2.1"); controlplane.ErrorCode(err) != decision.RateLimited {
+		t.Errorf("an invitation from there: %v", err)
+	}
+	b.clock.t = b.clock.t.Add(refusedFor)
+	if got := guess(0); got != decision.RateLimited || failures() != perAddress+2 {
+		t.Errorf("a second later: %q, %d changes", got, failures())
+	}
+}
+
 func TestNetworks(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]string{"192.0.2.1": "192.0.2.1", "::ffff:192.0.2.1": "192.0.2.1",
