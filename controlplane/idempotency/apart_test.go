@@ -148,6 +148,43 @@ func TestWhatFollowsACallIsOneWithTheAnswer(t *testing.T) {
 	}
 }
 
+// An account has so many requests that wait for others; more are refused, and then
+// from memory for a second, without a look into the database.
+func TestCallsOfAnAccountAreBounded(t *testing.T) {
+	t.Parallel()
+	b, server := setup(t), newSilent(t)
+	ask := b.asking(server)
+	ended := make(chan *httptest.ResponseRecorder)
+	for i := range maxCalls {
+		go func() {
+			ended <- b.call(t.Context(), ask, options{key: fmt.Sprint("k", i), account: "A"})
+		}()
+	}
+	for range maxCalls {
+		<-server.asked
+	}
+	if w := b.call(t.Context(), ask, options{key: "more", account: "A"}); w.Code != 429 || w.Header().Get("Retry-After") != "5" {
+		t.Errorf("one too many: %d %s", w.Code, w.Body)
+	}
+	ran := false
+	if w := b.call(t.Context(), func(http.ResponseWriter, *http.Request) { ran = true }, options{key: "again", account: "A"}); w.Code != 429 || ran {
+		t.Errorf("at once again: %d %s, ran: %t", w.Code, w.Body, ran)
+	}
+	b.now = b.now.Add(refusedFor)
+	if w := b.call(t.Context(), b.add, options{key: "later", account: "A"}); w.Code != 201 {
+		t.Errorf("what calls nobody, a second later: %d %s", w.Code, w.Body)
+	}
+	if w := b.call(t.Context(), b.add, options{key: "k", account: "B"}); w.Code != 201 {
+		t.Errorf("another account: %d %s", w.Code, w.Body)
+	}
+	close(server.speak)
+	for range maxCalls {
+		if w := <-ended; w.Code != 201 {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
+	}
+}
+
 func TestNoCallWithinATransaction(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

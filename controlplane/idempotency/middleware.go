@@ -20,6 +20,7 @@ import (
 	"sluice.dev/sluice/controlplane/respond"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/fairshare"
+	"sluice.dev/sluice/platform/refusals"
 )
 
 // Names of headers.
@@ -61,7 +62,9 @@ type Config struct {
 // behind what identifies the caller; a request of nobody passes through.
 type Middleware struct {
 	Config
-	places *fairshare.Pool
+	places  *fairshare.Pool // of requests that run
+	calls   *fairshare.Pool // of those that wait for others' answers
+	refused refusals.Memory // of the latter, by account and route
 }
 
 // New returns a Middleware, which may wrap any number of handlers.
@@ -72,20 +75,25 @@ func New(c Config) *Middleware {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	return &Middleware{c, fairshare.New(fairshare.Config{Places: c.Concurrent, Waiting: maxWaiting})}
+	return &Middleware{Config: c, places: fairshare.New(fairshare.Config{Places: c.Concurrent, Waiting: maxWaiting}),
+		calls: fairshare.New(fairshare.Config{Places: callPlaces, Share: maxCalls})}
 }
 
 // Wrap is the middleware. The first request with a key runs; meanwhile others
 // with the key get 409, afterwards its answer with ReplayedHeader. A request that
 // differs from the first gets 422. An answer that is no final one (5xx, 408, 409,
 // 425, 429) is not kept, and its effects are undone. An account with too many
-// requests under way gets 429; one that waits in vain for a place gets 503.
+// requests under way, or that wait for others' answers, gets 429; one that waits in
+// vain for a place gets 503.
 func (m *Middleware) Wrap(next http.Handler) http.Handler {
 	return m.Respond.Handle(func(w http.ResponseWriter, r *http.Request) error {
 		caller, known := identity.From(r.Context())
 		if r.Method != http.MethodPost || !known || caller.Account == "" || len(r.Header.Values(Header)) == 0 {
 			next.ServeHTTP(w, r)
 			return nil
+		}
+		if err := m.refused.Last(routeOf(caller, r), m.Now()); err != nil {
+			return err
 		}
 		q, err := read(w, r, caller)
 		if err != nil {
@@ -103,6 +111,7 @@ func (m *Middleware) Wrap(next http.Handler) http.Handler {
 // request is what is remembered of a request.
 type request struct {
 	account string
+	route   string // of the account
 	key     string
 	scope   []byte // of account, route and key
 	content []byte // of everything that must be the same in a repetition
@@ -124,9 +133,14 @@ func read(w http.ResponseWriter, r *http.Request, caller identity.Caller) (reque
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	// Scopes are content: someone of the account who may do less must not be shown
 	// the answer to someone who may do more.
-	return request{caller.Account, key,
+	return request{caller.Account, routeOf(caller, r), key,
 		digest(caller.Account, r.Method, r.URL.Path, key),
 		digest(r.URL.RawQuery, r.Header.Get("Content-Type"), strings.Join(caller.Scopes, " "), string(body))}, nil
+}
+
+// routeOf is what the account asks for, whatever the key.
+func routeOf(caller identity.Caller, r *http.Request) string {
+	return caller.Account + " " + r.URL.Path
 }
 
 // valid reports whether key may be an Idempotency-Key.

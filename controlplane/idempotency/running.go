@@ -25,12 +25,18 @@ const (
 	ClaimLife = 90 * time.Second
 	// maxWait bounds how long a request waits for a place.
 	maxWait = 10 * time.Second
+	// maxCalls is how many requests of one account may wait for others at once, and
+	// callPlaces of all, each with its body.
+	maxCalls, callPlaces = 16, 1024
+	// refusedFor is for how long whoever has that many is refused from memory.
+	refusedFor = time.Second
 	// dropTimeout bounds the taking away of a claim whose request is over.
 	dropTimeout = 5 * time.Second
 )
 
 var (
 	errRunning error = &controlplane.Error{Code: decision.Conflict, RetryAfter: 1, Message: "A request with this Idempotency-Key is still running."}
+	errCalls   error = &controlplane.Error{Code: decision.RateLimited, RetryAfter: 5, Message: "Too many requests of the account wait for other servers already."}
 	errWithin        = errors.New("a call to others within a database transaction")
 )
 
@@ -110,6 +116,13 @@ func (q *running) Apart(ctx context.Context, call func(context.Context)) error {
 	if q.err != nil {
 		return q.err
 	}
+	leave, ok := q.m.calls.TryEnter(q.account)
+	if !ok {
+		q.err = errCalls
+		q.m.refused.Keep(q.route, errCalls, q.m.Now(), q.m.Now().Add(refusedFor))
+		return q.err
+	}
+	defer leave()
 	if q.err = q.pause(ctx); q.err != nil {
 		return q.err
 	}
