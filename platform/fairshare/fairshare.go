@@ -60,6 +60,9 @@ func New(c Config) *Pool {
 // too many wait for the account already, and with the context's error when that
 // ends first. leave gives the place back; further calls of it do nothing.
 func (p *Pool) Enter(ctx context.Context, name string) (leave func(), err error) {
+	if err := ctx.Err(); err != nil { // nobody is there for whom a place would be
+		return nil, err
+	}
 	p.mu.Lock()
 	a := p.account(name)
 	if p.free > 0 && a.held < p.cfg.Share { // nobody waits who could have it: places are given as they come free

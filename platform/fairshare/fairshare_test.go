@@ -86,6 +86,9 @@ func TestWaitingIsBounded(t *testing.T) {
 		cancel()
 		waited.Wait()
 		leave()
+		if _, err := p.Enter(ctx, "a"); !errors.Is(err, context.Canceled) {
+			t.Errorf("whoever had left got a place: %v", err)
+		}
 		if len(p.accounts) != 0 || p.turns.Len() != 0 {
 			t.Errorf("left: %d accounts, %d turns", len(p.accounts), p.turns.Len())
 		}
