@@ -95,16 +95,21 @@ func (s *Service) Postpone(ctx context.Context, job int64, execution string, unt
 	return nil
 }
 
-// postponeAll is Postpone for several jobs.
+// postponeAll is Postpone for several jobs. Their executions share the longest of
+// their leases, so that the statement finds each by its id: joined with a list of
+// leases, every execution under way was read.
 func (s *Service) postponeAll(ctx context.Context, all []postponed) ([]struct{}, error) {
-	jobs, ids, leases := make([]int64, len(all)), make([]string, len(all)), make([]time.Time, len(all))
+	jobs, ids, lease := make([]int64, len(all)), make([]string, len(all)), time.Time{}
 	for i, p := range all {
-		jobs[i], ids[i], leases[i] = p.job, p.execution, p.until.Add(pickup)
+		jobs[i], ids[i] = p.job, p.execution
+		if until := p.until.Add(pickup); until.After(lease) {
+			lease = until
+		}
 	}
 	_, err := s.DB.Exec(ctx, `
 		WITH job AS (UPDATE river_job SET priority = $1 WHERE id = ANY ($2) AND state = 'running')
-		UPDATE schedule_executions e SET lease_until = greatest(e.lease_until, u.lease)
-		FROM unnest($3::text[], $4::timestamptz[]) AS u (id, lease) WHERE e.id = u.id AND e.status = 'executing' AND NOT e.running`,
-		Behind, jobs, ids, leases)
+		UPDATE schedule_executions SET lease_until = greatest(lease_until, $4)
+		WHERE id = ANY ($3) AND status = 'executing' AND NOT running`,
+		Behind, jobs, ids, lease)
 	return make([]struct{}, len(all)), postgres.Unreachable(err)
 }
