@@ -185,6 +185,33 @@ func TestCallsOfAnAccountAreBounded(t *testing.T) {
 	}
 }
 
+// A request that has called once may call again, however many have come since.
+func TestASecondCallIsNotRefused(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	w := b.call(t.Context(), func(w http.ResponseWriter, r *http.Request) {
+		first := postgres.Apart(r.Context(), func(context.Context) {})
+		for range maxCalls - 1 {
+			if _, ok := b.m.calls.TryEnter("A"); !ok {
+				t.Error("no place for another request")
+			}
+		}
+		if _, ok := b.m.calls.TryEnter("A"); ok {
+			t.Error("the place is not kept")
+		}
+		if second := postgres.Apart(r.Context(), func(context.Context) {}); first != nil || second != nil {
+			t.Error(first, second)
+		}
+		b.add(w, r)
+	}, options{key: "k", body: "a", account: "A"})
+	if w.Code != 201 {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if _, ok := b.m.calls.TryEnter("A"); !ok {
+		t.Error("the place is not given back")
+	}
+}
+
 func TestNoCallWithinATransaction(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

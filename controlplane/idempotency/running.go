@@ -47,6 +47,7 @@ type running struct {
 	request
 	tx         pgx.Tx // nil: apart
 	leave      func() // gives the place back
+	hangUp     func() // gives the place of its calls back; nil: it has made none
 	savepoints int    // transactions of the handler that have not ended
 	token      []byte // of the claim; nil: none was made
 	err        error  // why it cannot go on
@@ -82,6 +83,10 @@ func (q *running) stop(ctx context.Context) {
 		q.leave()
 		q.leave = nil
 	}
+	if q.hangUp != nil {
+		q.hangUp()
+		q.hangUp = nil
+	}
 }
 
 // drop takes the claim away, so that a repetition may run at once. One that stays
@@ -116,13 +121,15 @@ func (q *running) Apart(ctx context.Context, call func(context.Context)) error {
 	if q.err != nil {
 		return q.err
 	}
-	leave, ok := q.m.calls.TryEnter(q.account)
-	if !ok {
-		q.err = errCalls
-		q.m.refused.Keep(q.route, errCalls, q.m.Now(), q.m.Now().Add(refusedFor))
-		return q.err
+	if q.hangUp == nil { // kept to the end: a second call is not refused after the first has had its effect
+		leave, ok := q.m.calls.TryEnter(q.account)
+		if !ok {
+			q.err = errCalls
+			q.m.refused.Keep(q.route, errCalls, q.m.Now(), q.m.Now().Add(refusedFor))
+			return q.err
+		}
+		q.hangUp = leave
 	}
-	defer leave()
 	if q.err = q.pause(ctx); q.err != nil {
 		return q.err
 	}

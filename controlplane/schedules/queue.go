@@ -96,8 +96,7 @@ func (s *Service) Postpone(ctx context.Context, job int64, execution string, unt
 }
 
 // postponeAll is Postpone for several jobs. Their executions share the longest of
-// their leases, so that the statement finds each by its id: joined with a list of
-// leases, every execution under way was read.
+// their leases, so that the statement can find each by its id, without a join.
 func (s *Service) postponeAll(ctx context.Context, all []postponed) ([]struct{}, error) {
 	jobs, ids, lease := make([]int64, len(all)), make([]string, len(all)), time.Time{}
 	for i, p := range all {
