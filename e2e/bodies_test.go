@@ -25,7 +25,7 @@ func TestBodiesInFlight(t *testing.T) {
 	wantStatus(t, chat(100<<10), 200)
 	wantError(t, chat(5<<20), http.StatusRequestEntityTooLarge, "request_too_large")
 	for _, to := range []string{s.url("/v1/vod/upload"), runtime + "/v1/transcode?profile=240p"} {
-		req, err := http.NewRequest(http.MethodPost, to, strings.NewReader(strings.Repeat("x", 9<<20)))
+		req, err := http.NewRequest(http.MethodPost, to, strings.NewReader("\x00\x00\x00\x08ftyp"+strings.Repeat("x", 9<<20)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,12 +13,9 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"net/http"
 	"os"
 	"strings"
 	"time"
-
-	"sluice.dev/sluice/bench/hostile"
 )
 
 type options struct {
@@ -35,7 +32,15 @@ func main() {
 	flag.IntVar(&o.times, "times", 100, "how many times as much the other tenant asks for")
 	flag.StringVar(&o.without, "without", "", "attacks to leave out, by their names in the table, joined by commas")
 	flag.StringVar(&o.plan, "plan", "enterprise", "the other tenant's: the largest that is sold, or local, which has no limit of requests")
+	as := flag.Bool("tenant", false, "be the hostile tenant (the benchmark starts itself so)")
 	flag.Parse()
+	if *as {
+		if err := beTenant(context.Background(), os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, "bench/fairness:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if err := run(context.Background(), o); err != nil {
 		fmt.Fprintln(os.Stderr, "bench/fairness:", err)
 		os.Exit(1)
@@ -46,8 +51,8 @@ func main() {
 const warmUp = 8 * time.Second
 
 func run(ctx context.Context, o options) error {
-	silent := hostile.NewReceiver()
-	defer silent.Close()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	b, err := start(ctx)
 	if err != nil {
 		return err
@@ -67,23 +72,24 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	t := &hostile.Tenant{Gateway: b.Dev["SLUICE_GATEWAY_URL"], Key: key, Silent: silent.URL, Rate: o.rate * o.times, Most: 512, Without: strings.Split(o.without, ","),
-		Client: hostile.From("127.0.0.2", http.DefaultTransport.(*http.Transport))}
-	if err := t.Prepare(ctx, 50, o.times); err != nil {
-		return fmt.Errorf("prepare the hostile tenant: %w", err)
+	t, err := startTenant(ctx, orders{Gateway: b.Dev["SLUICE_GATEWAY_URL"], Key: key, Rate: o.rate * o.times, Subscriptions: o.times, Without: strings.Split(o.without, ",")})
+	if err != nil {
+		return fmt.Errorf("the hostile tenant: %w", err)
 	}
-	attack, end := context.WithCancel(ctx)
-	defer end()
-	if err := b.flood(ctx, account, silent.URL, o); err != nil {
+	if err := b.flood(ctx, account, t.Silent, o); err != nil {
 		return err
 	}
-	attacked := make(chan map[string]hostile.Count, 1)
-	go func() { attacked <- t.Run(attack) }()
+	if err := t.attack(); err != nil {
+		return err
+	}
 	time.Sleep(warmUp) // nothing is measured
 	beside, err := b.measure(ctx, "beside", o)
 	if err != nil {
 		return fmt.Errorf("beside: %w", err)
 	}
-	end()
-	return report(ctx, b, o, quiet, beside, <-attacked, account)
+	attacked, err := t.stop()
+	if err != nil {
+		return fmt.Errorf("the hostile tenant: %w", err)
+	}
+	return report(ctx, b, o, quiet, beside, attacked, account)
 }

@@ -56,9 +56,9 @@ func (t *Tenant) trigger(ctx context.Context, n int) (*http.Request, error) {
 	return t.post(ctx, t.Gateway+"/v1/events/schedules/"+t.schedules[n%len(t.schedules)]+"/trigger", "", false)
 }
 
-// upload sends what is no video.
+// upload sends what begins like a video and is none.
 func (t *Tenant) upload(ctx context.Context, _ int) (*http.Request, error) {
-	r, err := t.post(ctx, t.Gateway+"/v1/vod/upload", strings.Repeat("no video ", uploaded/9), false)
+	r, err := t.post(ctx, t.Gateway+"/v1/vod/upload", "\x00\x00\x00\x10ftypisom\x00\x00\x00\x00"+strings.Repeat("no video ", uploaded/9), false)
 	if err == nil {
 		r.Header.Set("Content-Type", "video/mp4")
 	}
