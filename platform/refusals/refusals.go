@@ -22,12 +22,25 @@ type Memory struct {
 type refusal struct {
 	err   error
 	until time.Time
+	count int // how often it happened
+	most  int // from how many on it is a refusal
 }
 
 // Keep remembers that key was refused with err, until the time given.
 func (m *Memory) Keep(key string, err error, now, until time.Time) {
+	m.Count(key, err, 1, now, until)
+}
+
+// Count notes something that is refused with err when it happens to key most times
+// before until, which is that of the first time.
+func (m *Memory) Count(key string, err error, most int, now, until time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if r, ok := m.kept[key]; ok && now.Before(r.until) {
+		r.err, r.count, r.most = err, r.count+1, most
+		m.kept[key] = r
+		return
+	}
 	if m.kept == nil {
 		m.kept = map[string]refusal{}
 	}
@@ -41,7 +54,7 @@ func (m *Memory) Keep(key string, err error, now, until time.Time) {
 			return // the others keep their places; key costs what it did before
 		}
 	}
-	m.kept[key] = refusal{err, until}
+	m.kept[key] = refusal{err, until, 1, most}
 }
 
 // Last returns the error with which key was refused, nil when that is forgotten.
@@ -54,6 +67,9 @@ func (m *Memory) Last(key string, now time.Time) error {
 	}
 	if !now.Before(r.until) {
 		delete(m.kept, key)
+		return nil
+	}
+	if r.count < r.most {
 		return nil
 	}
 	return r.err

@@ -24,6 +24,25 @@ func TestMemory(t *testing.T) {
 	}
 }
 
+func TestCount(t *testing.T) {
+	t.Parallel()
+	var m Memory
+	now := time.Unix(1_800_000_000, 0)
+	bad := errors.New("bad")
+	for i := range 3 {
+		if err := m.Last("a", now); err != nil {
+			t.Errorf("refused after %d of 3", i)
+		}
+		m.Count("a", bad, 3, now, now.Add(time.Duration(i+1)*time.Minute))
+	}
+	if m.Last("a", now.Add(time.Minute-1)) != bad {
+		t.Error("not refused after 3 of 3")
+	}
+	if m.Last("a", now.Add(time.Minute)) != nil {
+		t.Error("refused for longer than from the first on")
+	}
+}
+
 // However many are refused, MaxKept are remembered, and those whose time is over
 // make room.
 func TestMemoryIsBounded(t *testing.T) {

@@ -89,6 +89,23 @@ func TestAQueueTakesSoMuchOfAnOwner(t *testing.T) {
 	b.as(otherAccount, "POST", "/v1/vod", video).want(201)
 }
 
+// Who sends what is no video again and again is refused before it is looked at, for a
+// while, and nobody else is.
+func TestUploadsOfNoVideoAreBounded(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	begins := "\x00\x00\x00\x10ftypisom\x00\x00\x00\x00 and then no video"
+	for range 10 {
+		b.send("/v1/vod/upload", []byte(begins)).wantError(400, "STORAGE_002")
+	}
+	refused := b.send("/v1/vod/upload", film)
+	refused.wantError(429, "rate_limit_exceeded")
+	if refused.header.Get("Retry-After") != "60" {
+		t.Error("no Retry-After")
+	}
+	b.as(otherAccount, "POST", "/v1/vod/upload", string(film), "Content-Type", "video/mp4").want(201)
+}
+
 // One transcoding runs at a time: those who wait for theirs have it in turn.
 func TestRenditionsAreMadeInTurn(t *testing.T) {
 	t.Parallel()

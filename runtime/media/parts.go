@@ -11,6 +11,7 @@ import (
 	"sluice.dev/sluice/controlplane/postgres"
 	"sluice.dev/sluice/controlplane/respond"
 	"sluice.dev/sluice/platform/fairshare"
+	"sluice.dev/sluice/platform/refusals"
 	"sluice.dev/sluice/platform/sandbox"
 	"sluice.dev/sluice/runtime/media/analytics"
 	"sluice.dev/sluice/runtime/media/assets"
@@ -65,7 +66,7 @@ func newParts(c Config) parts {
 		analytics: analytics.Service{DB: c.DB, Plans: c.Plans, Now: c.Now},
 		assets: assets.Service{DB: c.DB, Events: c.Events, Plans: c.Plans, Keys: keys, Client: client,
 			Jobs: jobs, Playback: link, QueueLimit: c.QueueLimit, OwnerLimit: c.OwnerLimit, Fetches: fairshare.New(fairshare.Config{Places: assets.FetchPlaces}), Turns: &assets.Turns{},
-			Views: counter, Probe: look, FFmpeg: tool, Films: &ffmpeg.Films{Dir: c.Scratch, Most: c.StillBytes}, Converting: converting, Now: c.Now},
+			Views: counter, Probe: look, FFmpeg: tool, Films: &ffmpeg.Films{Dir: c.Scratch, Most: c.StillBytes}, Converting: converting, Refused: &refusals.Memory{}, Now: c.Now},
 		bodies: capability.Service{Probe: look, FFmpeg: tool, Bodies: bodies, Converting: converting, Plans: c.Plans},
 	}
 	p.streams.Record = p.assets.OpenRecording

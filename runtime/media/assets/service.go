@@ -14,6 +14,7 @@ import (
 	"sluice.dev/sluice/controlplane/postgres"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/fairshare"
+	"sluice.dev/sluice/platform/refusals"
 	"sluice.dev/sluice/runtime/media/ffmpeg"
 	"sluice.dev/sluice/runtime/media/files"
 	"sluice.dev/sluice/runtime/media/ident"
@@ -47,6 +48,7 @@ type Service struct {
 	FFmpeg     ffmpeg.Tool           // makes renditions and stills; its zero value: none
 	Films      *ffmpeg.Films         // of which stills are made
 	Converting *fairshare.Pool       // of the conversions that callers wait for, by owner
+	Refused    *refusals.Memory      // whose sources and uploads were refused a moment ago, by owner
 	Now        func() time.Time
 }
 
@@ -145,8 +147,14 @@ func (in ClipInput) source(ctx context.Context, tx pgx.Tx, o owner.Owner) (Asset
 	return a, err
 }
 
+// refusedFor is how long an owner whose queue is full is refused from memory.
+const refusedFor = time.Second
+
 // admit checks a source before it is accepted, and makes a the owner's.
 func (v Service) admit(ctx context.Context, o owner.Owner, a *Asset) error {
+	if err := v.Refused.Last("queue "+o.ID, v.Now()); err != nil {
+		return err
+	}
 	if err := v.Client.CheckURL(ctx, a.SourceURL); err != nil {
 		return controlplane.Invalid([]decision.Detail{outbound.Detail("source_url", err)})
 	}
@@ -167,7 +175,9 @@ func (v Service) enqueue(ctx context.Context, o owner.Owner, a Asset) error {
 func (v Service) EnqueueTx(ctx context.Context, tx pgx.Tx, o owner.Owner, a Asset) error {
 	l, err := countProcessing(ctx, tx, a.Owner)
 	if err == nil {
-		err = v.full(l)
+		if err = v.full(l); err != nil {
+			v.Refused.Keep("queue "+a.Owner, err, v.Now(), v.Now().Add(refusedFor))
+		}
 	}
 	if err != nil {
 		return err
@@ -181,21 +191,32 @@ func (v Service) EnqueueTx(ctx context.Context, tx pgx.Tx, o owner.Owner, a Asse
 	return nil
 }
 
-// maxOpen is how many uploads an owner may have under way.
-const maxOpen = 8
+// Bounds of the uploads of one owner.
+const (
+	maxOpen     = 8           // under way
+	maxNoVideos = 10          // that turn out to be no video, within
+	noVideosFor = time.Minute // from the first of them on
+)
 
 // Upload stores a video whose bytes, size of them, come with the request; negative:
 // their number is not known. It fails with STORAGE_001 when they are too many, with
 // STORAGE_002 when they are no video that we know, with BILLING_002 when the owner's
 // storage has no room for them, and with rate_limit_exceeded when the owner has too
-// many uploads under way.
+// many uploads under way, or has sent too much that is no video.
 func (v Service) Upload(ctx context.Context, o owner.Owner, name string, body io.Reader, size int64) (Asset, error) {
+	if err := v.Refused.Last("upload "+o.ID, v.Now()); err != nil {
+		return Asset{}, err
+	}
 	a := Asset{Kind: VOD, Status: Processing, Title: title(name, ""), Metadata: map[string]string{}}
 	v.adopt(&a, o)
 	limits := v.Plans.Of(o.Plan)
 	spec := bounds(o.ID, limits, size)
 	spec.Open = maxOpen
 	stored, err := v.store(ctx, spec, body)
+	if controlplane.ErrorCode(err) == decision.Storage002 {
+		v.Refused.Count("upload "+o.ID, &controlplane.Error{Code: decision.RateLimited, RetryAfter: int(noVideosFor.Seconds()),
+			Message: fmt.Sprintf("%d of your uploads within %v were no video.", maxNoVideos, noVideosFor)}, maxNoVideos, v.Now(), v.Now().Add(noVideosFor))
+	}
 	if err != nil {
 		return Asset{}, err
 	}

@@ -29,9 +29,9 @@ func bounds(owner string, l plans.Limits, size int64) files.Spec {
 // files.Write does, and with STORAGE_002 when it is no video file that we know;
 // nothing is kept then.
 func (v Service) store(ctx context.Context, s files.Spec, src io.Reader) (Stored, error) {
-	id, size, err := files.Write(ctx, v.DB, s, src, now(v.Now))
+	id, size, err := files.Write(ctx, v.DB, s, mp4.Begin(src), now(v.Now))
 	if err != nil {
-		return Stored{}, err
+		return Stored{}, notAccepted(err)
 	}
 	info, err := v.probe(ctx, s.Owner, id)
 	if err != nil {
@@ -49,12 +49,17 @@ func (v Service) probe(ctx context.Context, owner, id string) (mp4.Info, error) 
 		return mp4.Info{}, err
 	}
 	info, err := v.Probe.Look(ctx, owner, r, r.Size())
+	return info, notAccepted(err)
+}
+
+// notAccepted is err, as STORAGE_002 when it is one of mp4's.
+func notAccepted(err error) error {
 	for _, known := range []error{mp4.ErrNotMP4, mp4.ErrNoMovie, mp4.ErrDamaged} {
 		if errors.Is(err, known) {
-			return info, &controlplane.Error{Code: decision.Storage002, Message: "The file is not accepted: " + known.Error() + ".", Cause: err}
+			return &controlplane.Error{Code: decision.Storage002, Message: "The file is not accepted: " + known.Error() + ".", Cause: err}
 		}
 	}
-	return info, err
+	return err
 }
 
 // settle writes an asset that is ready or failed, takes the clips that wait for
