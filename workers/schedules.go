@@ -11,9 +11,12 @@ import (
 	"sluice.dev/sluice/controlplane/schedules/run"
 )
 
-// AddSchedules registers the job that carries out the executions of schedules.
-func AddSchedules(w *river.Workers, r run.Runner) {
-	river.AddWorker(w, &scheduleWorker{runner: r, share: newShare(scheduleRuns)})
+// AddSchedules registers the job that carries out the executions of schedules. It
+// returns what says, for a ScheduleLoop, which executions have to wait.
+func AddSchedules(w *river.Workers, r run.Runner) schedules.Turns {
+	s := newShare(scheduleRuns)
+	river.AddWorker(w, &scheduleWorker{runner: r, share: s})
+	return s
 }
 
 // scheduleRuns is how many executions are carried out at once in a process: most
@@ -55,6 +58,8 @@ func (w *scheduleWorker) Work(ctx context.Context, job *river.Job[schedules.Exec
 		return putOff(ctx, w.runner, job, wait)
 	}
 	defer leave()
+	began := time.Now()
+	defer func() { w.share.learn(job.Args.Account, time.Since(began)) }()
 	return WorkSchedule(ctx, w.runner, job)
 }
 

@@ -26,6 +26,10 @@ type ScheduleLoop struct {
 	// Seal is the pause between two looks for headers that are to be sealed; 0: 1
 	// minute.
 	Seal time.Duration
+	// Turns says whose executions have to wait; nil: nobody's. Due schedules of these
+	// accounts are claimed together, once a second, so that many of them cost others
+	// little.
+	Turns schedules.Turns
 	// Fired is told of every claim that found something, by several goroutines at
 	// a time; nil: nobody.
 	Fired func(schedules.Fired)
@@ -41,6 +45,7 @@ const retryPause = 100 * time.Millisecond
 func (l ScheduleLoop) Run(ctx context.Context) {
 	var parts sync.WaitGroup
 	parts.Go(func() { l.repeat(ctx, l.fire) })
+	parts.Go(func() { l.repeat(ctx, l.fireBehind) })
 	parts.Go(func() { l.repeat(ctx, l.takeOver) })
 	parts.Go(func() { l.repeat(ctx, l.prune) })
 	parts.Go(func() { l.repeat(ctx, l.seal) })
@@ -68,10 +73,7 @@ func (l ScheduleLoop) repeat(ctx context.Context, step func(context.Context) (ti
 }
 
 func (l ScheduleLoop) fire(ctx context.Context) (time.Duration, error) {
-	fired, err := l.claim(ctx)
-	if err == nil && fired.Full {
-		fired, err = l.burst(ctx)
-	}
+	fired, err := l.fireAll(ctx, false)
 	if err != nil {
 		return 0, err
 	}
@@ -82,9 +84,27 @@ func (l ScheduleLoop) fire(ctx context.Context) (time.Duration, error) {
 	return max(pause, time.Millisecond), nil
 }
 
+// behindPause is the time between two claims of schedules of accounts whose
+// executions have to wait.
+const behindPause = time.Second
+
+func (l ScheduleLoop) fireBehind(ctx context.Context) (time.Duration, error) {
+	_, err := l.fireAll(ctx, true)
+	return behindPause, err
+}
+
+// fireAll claims what is due: of the accounts that are behind, or of the others.
+func (l ScheduleLoop) fireAll(ctx context.Context, behind bool) (schedules.Fired, error) {
+	fired, err := l.claim(ctx, behind)
+	if err == nil && fired.Full {
+		fired, err = l.burst(ctx, behind)
+	}
+	return fired, err
+}
+
 // claim takes one batch of due schedules.
-func (l ScheduleLoop) claim(ctx context.Context) (schedules.Fired, error) {
-	fired, err := l.Service.FireDue(ctx)
+func (l ScheduleLoop) claim(ctx context.Context, behind bool) (schedules.Fired, error) {
+	fired, err := l.Service.FireDue(ctx, l.Turns, behind)
 	if err == nil && fired.Schedules > 0 && l.Fired != nil {
 		l.Fired(fired)
 	}
@@ -94,13 +114,13 @@ func (l ScheduleLoop) claim(ctx context.Context) (schedules.Fired, error) {
 // burst takes batches, several at a time, until none is full. With many
 // schedules due at once the executions that have begun would otherwise keep
 // the others from being made.
-func (l ScheduleLoop) burst(ctx context.Context) (last schedules.Fired, err error) {
+func (l ScheduleLoop) burst(ctx context.Context, behind bool) (last schedules.Fired, err error) {
 	group, ctx := errgroup.WithContext(ctx)
 	var mu sync.Mutex
 	for range burstClaims {
 		group.Go(func() error {
 			for {
-				fired, err := l.claim(ctx)
+				fired, err := l.claim(ctx, behind)
 				if err != nil || !fired.Full {
 					mu.Lock()
 					defer mu.Unlock()

@@ -32,7 +32,7 @@ type line struct {
 const (
 	parkFor    = time.Second            // how long a job waits here
 	minTurn    = 200 * time.Millisecond // least time before a job comes back
-	maxTurn    = time.Minute            // most
+	maxTurn    = 5 * time.Minute        // most
 	minGap     = 50 * time.Microsecond  // least time between two that come back
 	firstGuess = 100 * time.Millisecond
 )
@@ -60,11 +60,7 @@ func (s *share) enter(ctx context.Context, account string) (leave func(), wait t
 			return nil, s.turn(account, time.Now())
 		}
 	}
-	began := time.Now()
-	return func() {
-		give()
-		s.learn(account, time.Since(began))
-	}, 0
+	return give, 0
 }
 
 // turn puts one more job at the end of the account's line and returns how long it
@@ -89,9 +85,42 @@ func (s *share) turn(account string, now time.Time) time.Duration {
 	return l.next.Sub(now)
 }
 
+// worthScheduling is the wait from which on a job is put into the queue for its
+// turn: River looks about as often for jobs whose time has come.
+const worthScheduling = 5 * time.Second
+
+// Behind implements schedules.Turns.
+func (s *share) Behind() (accounts []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	for account, l := range s.lines {
+		if l.next.After(now) {
+			accounts = append(accounts, account)
+		}
+	}
+	return accounts
+}
+
+// Turn implements schedules.Turns.
+func (s *share) Turn(account string) time.Duration {
+	now := time.Now()
+	s.mu.Lock()
+	l := s.lines[account]
+	short := l == nil || l.next.Sub(now) < worthScheduling
+	s.mu.Unlock()
+	if short {
+		return 0
+	}
+	return s.turn(account, now)
+}
+
 // learn keeps how long jobs of an account with a line take: an average in which
 // each counts for an eighth.
 func (s *share) learn(account string, took time.Duration) {
+	if s == nil {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if l := s.lines[account]; l != nil {

@@ -78,9 +78,33 @@ func TestTheLineGoesByTheAccountsSpeed(t *testing.T) {
 	if wait := s.turn("a", now); wait < maxTurn/2 {
 		t.Errorf("at the end of a long line: %v", wait)
 	}
-	s.turn("b", now.Add(10*time.Minute))
+	s.turn("b", now.Add(3*maxTurn))
 	if len(s.lines) != 1 {
 		t.Errorf("%d lines are kept", len(s.lines))
+	}
+}
+
+// New executions of an account with a long line take their turn in it; others, and
+// those of an account with a short one, find out themselves.
+func TestNewExecutionsTakeTheirTurn(t *testing.T) {
+	t.Parallel()
+	s := newShare(1000)
+	if got := s.Behind(); len(got) != 0 || s.Turn("a") != 0 {
+		t.Errorf("%v are behind", got)
+	}
+	s.turn("a", time.Now())
+	if got := s.Behind(); len(got) != 1 || got[0] != "a" || s.Turn("a") != 0 {
+		t.Errorf("a short line: %v", got)
+	}
+	for range 100 {
+		s.learn("a", 10*time.Second)
+	}
+	for range 200 {
+		s.turn("a", time.Now())
+	}
+	first, second := s.Turn("a"), s.Turn("a")
+	if first < worthScheduling || second <= first || s.Turn("b") != 0 {
+		t.Errorf("a long line: %v, then %v", first, second)
 	}
 }
 

@@ -109,6 +109,7 @@ func (w *webhookDeliveryWorker) Work(ctx context.Context, job *river.Job[webhook
 	}
 	r, err := w.Deliverer.Attempt(ctx, job.Args)
 	d.Permit.Done(r.Duration, r.Most)
+	w.shares[job.Queue].learn(job.Args.Account, r.Duration)
 	if err != nil {
 		w.Log.WarnContext(ctx, "webhook attempt put off", "delivery", webhooks.DeliveryID(job.Args.Delivery), "cause", err)
 		return river.JobSnooze(storeUnreachable)
@@ -135,7 +136,9 @@ func (w *webhookRecoveryWorker) Work(ctx context.Context, job *river.Job[webhook
 		return w.putOff(ctx, job.ID, wait)
 	}
 	defer leave()
+	began := time.Now()
 	done, err := w.Service.RecoveryStep(ctx, job.Args.Recovery)
+	w.shares[job.Queue].learn(job.Args.Account, time.Since(began))
 	if err != nil {
 		w.Log.WarnContext(ctx, "webhook recovery put off", "cause", err)
 		return river.JobSnooze(storeUnreachable)

@@ -106,7 +106,7 @@ func (s *stack) serve() error {
 func (s *stack) work(ctx context.Context, n int) error {
 	for range n {
 		registry := river.NewWorkers()
-		workers.AddSchedules(registry, run.Runner{Store: s.service, Webhook: s.client, Log: quiet})
+		turns := workers.AddSchedules(registry, run.Runner{Store: s.service, Webhook: s.client, Log: quiet})
 		c, err := river.NewClient(riverpgxv5.New(s.pool), &river.Config{Queues: workers.ScheduleQueues(), Workers: registry, Logger: quiet})
 		if err != nil {
 			return err
@@ -114,7 +114,7 @@ func (s *stack) work(ctx context.Context, n int) error {
 		if err := c.Start(ctx); err != nil {
 			return err
 		}
-		go workers.ScheduleLoop{Service: s.service, Log: quiet}.Run(ctx)
+		go workers.ScheduleLoop{Service: s.service, Turns: turns, Log: quiet}.Run(ctx)
 	}
 	return nil
 }

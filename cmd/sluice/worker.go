@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"sluice.dev/sluice/controlplane/metering"
 	"sluice.dev/sluice/controlplane/respond"
+	"sluice.dev/sluice/controlplane/schedules"
 	schedproduct "sluice.dev/sluice/controlplane/schedules/product"
 	"sluice.dev/sluice/controlplane/schedules/run"
 	"sluice.dev/sluice/controlplane/telemetry"
@@ -59,7 +60,7 @@ func runWorker(ctx context.Context, env environment) error {
 	if err != nil {
 		return err
 	}
-	r, err := env.jobs(pool, s, product, metrics)
+	r, turns, err := env.jobs(pool, s, product, metrics)
 	if err != nil {
 		return err
 	}
@@ -69,7 +70,7 @@ func runWorker(ctx context.Context, env environment) error {
 	loops, ctx := errgroup.WithContext(ctx)
 	for _, run := range []func(context.Context){
 		workers.WebhookUpkeep{Deliverer: s.deliverer}.Run,
-		workers.ScheduleLoop{Service: s.schedules, Fired: workers.NewScheduleMetrics(metrics).Observe}.Run,
+		workers.ScheduleLoop{Service: s.schedules, Turns: turns, Fired: workers.NewScheduleMetrics(metrics).Observe}.Run,
 		workers.Metering{Store: metering.Store{DB: pool}}.Run,
 		workers.Housekeeping{DB: pool, Sessions: people, Apps: env.oauth(pool, people)}.Run,
 		media.NewUpkeep(product).Run,
@@ -85,18 +86,19 @@ func runWorker(ctx context.Context, env environment) error {
 	return errors.Join(loops.Wait(), stopJobs(context.WithoutCancel(ctx), r))
 }
 
-// jobs is the client that works off the queues.
-func (e environment) jobs(pool *pgxpool.Pool, s services, product media.Config, metrics prometheus.Registerer) (*river.Client[pgx.Tx], error) {
+// jobs is the client that works off the queues, and what says which executions have to
+// wait.
+func (e environment) jobs(pool *pgxpool.Pool, s services, product media.Config, metrics prometheus.Registerer) (r *river.Client[pgx.Tx], turns schedules.Turns, err error) {
 	streams, err := e.streams()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	w := river.NewWorkers()
 	workers.AddWebhooks(w, workers.Webhooks{Service: s.webhooks, Deliverer: s.deliverer})
-	workers.AddSchedules(w, run.Runner{Store: s.schedules, Streams: streams, Webhook: s.outbound, Now: e.now})
+	turns = workers.AddSchedules(w, run.Runner{Store: s.schedules, Streams: streams, Webhook: s.outbound, Now: e.now})
 	payments, err := e.hub(pool, s)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	workers.AddPayments(w, payments)
 	media.AddWorkers(w, product)
@@ -104,13 +106,14 @@ func (e environment) jobs(pool *pgxpool.Pool, s services, product media.Config, 
 	maps.Copy(queues, workers.WebhookQueues())
 	maps.Copy(queues, workers.ScheduleQueues())
 	maps.Copy(queues, workers.PaymentQueues())
-	return river.NewClient(riverpgxv5.New(pool), &river.Config{
+	r, err = river.NewClient(riverpgxv5.New(pool), &river.Config{
 		Workers: w, Queues: queues, JobTimeout: jobTimeout, RescueStuckJobsAfter: rescueAfter, Logger: slog.Default(),
 		Middleware: append(s.tracer.Jobs(), telemetry.NewJobs(metrics)),
 		// What became of a job is in the tables of its service; thousands a second
 		// would fill River's.
 		CompletedJobRetentionPeriod: 5 * time.Minute,
 	})
+	return r, turns, err
 }
 
 // streams is how schedules act on the product. With the platform's secret it speaks

@@ -28,7 +28,8 @@ type execution struct {
 	scheduledFor                  *time.Time // nil: triggered by hand
 	status, note                  string
 	executedAt                    time.Time
-	key                           *string // of a trigger that may be repeated
+	key                           *string       // of a trigger that may be repeated
+	wait                          time.Duration // until its job is to be worked on
 }
 
 // newExecution turns a decided run into a row.
@@ -50,7 +51,7 @@ func insertExecutions(ctx context.Context, tx pgx.Tx, made []execution) (map[str
 	runs, times, leases, logs, keys := make([]*time.Time, n), make([]time.Time, n), make([]time.Time, n), make([]*string, n), make([]*string, n)
 	for i, e := range made {
 		ids[i], schedules[i], statuses[i], runs[i], keys[i] = e.id, e.schedule, e.status, e.scheduledFor, e.key
-		times[i], leases[i] = e.executedAt, e.executedAt.Add(pickup)
+		times[i], leases[i] = e.executedAt, e.executedAt.Add(e.wait+pickup)
 		if e.note != "" {
 			line := logLine(e.executedAt, e.note)
 			logs[i] = &line

@@ -30,25 +30,41 @@ type dueSchedule struct {
 // FireDue claims a batch of due schedules that no other worker holds, makes
 // their runs into executions and moves them on, all in one transaction. A crash
 // before its end leaves everything as it was: the claim is a row lock, which
-// ends with the connection.
-func (s *Service) FireDue(ctx context.Context) (Fired, error) {
+// ends with the connection. It takes those of the accounts that are Behind
+// alone, or those of all others; turns nil: nobody is.
+func (s *Service) FireDue(ctx context.Context, turns Turns, behind bool) (Fired, error) {
 	var fired Fired
-	now := s.now()
+	now, among := s.now(), among{behind: behind}
+	if turns != nil {
+		among.accounts = turns.Behind()
+	}
+	if behind && len(among.accounts) == 0 {
+		return fired, nil
+	}
 	err := postgres.InTx(ctx, s.DB, func(tx pgx.Tx) error {
-		due, err := s.claim(ctx, tx, now)
+		due, err := s.claim(ctx, tx, now, among)
 		if err != nil || len(due) == 0 {
 			return err
 		}
 		fired = Fired{Schedules: len(due), Full: len(due) == s.Batch, Lateness: now.Sub(due[0].first)}
-		fired.Started, err = s.fire(ctx, tx, due, now)
+		fired.Started, err = s.fire(ctx, tx, due, now, turns)
 		return err
 	})
-	if err != nil || fired.Full {
+	if err != nil || fired.Full || behind {
 		return fired, err
 	}
-	fired.Next, err = s.nextDue(ctx)
+	fired.Next, err = s.nextDue(ctx, among)
 	return fired, err
 }
+
+// among says whose schedules are meant: those of these accounts, or of all others.
+type among struct {
+	accounts []string
+	behind   bool
+}
+
+// list is accounts as a parameter: empty, not null.
+func (a among) list() []string { return append([]string{}, a.accounts...) }
 
 // lookAhead is how many batches of due schedules are looked at to find what one
 // claim takes.
@@ -57,14 +73,14 @@ const lookAhead = 10
 // claim locks a batch of due schedules that nobody else holds. Accounts take turns:
 // the first due of each come before the second of any, so that many schedules of
 // one account do not make others late. It costs as much as there are due, up to
-// lookAhead batches.
-func (s *Service) claim(ctx context.Context, tx pgx.Tx, now time.Time) ([]dueSchedule, error) {
+// lookAhead batches, and as are due of the accounts that are not meant.
+func (s *Service) claim(ctx context.Context, tx pgx.Tx, now time.Time, a among) ([]dueSchedule, error) {
 	rows, err := tx.Query(ctx, `
 		WITH due AS MATERIALIZED (SELECT id, account_id, next_fire_at FROM schedules WHERE status = 'active' AND next_fire_at <= $1
-			ORDER BY next_fire_at LIMIT $3),
+			AND (account_id = ANY ($4)) = $5 ORDER BY next_fire_at LIMIT $3),
 		turns AS (SELECT id, row_number() OVER (PARTITION BY account_id ORDER BY next_fire_at, id) AS turn FROM due)
 		SELECT `+scheduleColumns+` FROM schedules JOIN turns USING (id) WHERE status = 'active' AND next_fire_at <= $1
-		ORDER BY turn, next_fire_at LIMIT $2 FOR NO KEY UPDATE OF schedules SKIP LOCKED`, now, s.Batch, lookAhead*s.Batch)
+		ORDER BY turn, next_fire_at LIMIT $2 FOR NO KEY UPDATE OF schedules SKIP LOCKED`, now, s.Batch, lookAhead*s.Batch, a.list(), a.behind)
 	if err != nil {
 		return nil, fmt.Errorf("claim schedules: %w", err)
 	}
@@ -80,7 +96,7 @@ func (s *Service) claim(ctx context.Context, tx pgx.Tx, now time.Time) ([]dueSch
 }
 
 // fire decides what becomes of each claimed schedule's runs and writes it down.
-func (s *Service) fire(ctx context.Context, tx pgx.Tx, due []dueSchedule, now time.Time) (int, error) {
+func (s *Service) fire(ctx context.Context, tx pgx.Tx, due []dueSchedule, now time.Time, turns Turns) (int, error) {
 	busy, err := openRuns(ctx, tx, due)
 	if err != nil {
 		return 0, err
@@ -88,6 +104,13 @@ func (s *Service) fire(ctx context.Context, tx pgx.Tx, due []dueSchedule, now ti
 	var made []execution
 	for i := range due {
 		made = append(made, s.runsOf(&due[i], busy[due[i].ID], now)...)
+	}
+	if turns != nil {
+		for i := range made {
+			if made[i].status == Executing {
+				made[i].wait = turns.Turn(made[i].account)
+			}
+		}
 	}
 	inserted, err := insertExecutions(ctx, tx, made)
 	if err != nil {
@@ -98,7 +121,7 @@ func (s *Service) fire(ctx context.Context, tx pgx.Tx, due []dueSchedule, now ti
 		switch {
 		case !inserted[e.id]: // made before: the schedule was set back to a time that had been claimed
 		case e.status == Executing:
-			begun = append(begun, started{id: e.id, account: e.account})
+			begun = append(begun, started{id: e.id, account: e.account, wait: e.wait})
 		case e.status == Skipped:
 			if err := s.announceSkip(ctx, tx, e); err != nil {
 				return 0, err
@@ -176,10 +199,10 @@ func moveOn(ctx context.Context, tx pgx.Tx, due []dueSchedule) error {
 	return nil
 }
 
-// nextDue returns when the next schedule is due; zero when none is.
-func (s *Service) nextDue(ctx context.Context) (time.Time, error) {
+// nextDue returns when the next schedule of those meant is due; zero when none is.
+func (s *Service) nextDue(ctx context.Context, a among) (time.Time, error) {
 	var next *time.Time
-	err := s.DB.QueryRow(ctx, `SELECT min(next_fire_at) FROM schedules WHERE status = 'active'`).Scan(&next)
+	err := s.DB.QueryRow(ctx, `SELECT min(next_fire_at) FROM schedules WHERE status = 'active' AND (account_id = ANY ($1)) = $2`, a.list(), a.behind).Scan(&next)
 	if err != nil || next == nil {
 		return time.Time{}, err
 	}

@@ -75,7 +75,7 @@ func (b *bundle) flakyWorker() {
 	runner := b.runner
 	runner.Store = service
 	for range 12 {
-		if _, err := service.FireDue(b.t.Context()); err != nil && !errors.Is(err, errFlaky) {
+		if _, err := service.FireDue(b.t.Context(), nil, false); err != nil && !errors.Is(err, errFlaky) {
 			b.t.Error(err)
 		}
 		for _, id := range b.open() {

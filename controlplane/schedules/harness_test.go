@@ -191,7 +191,7 @@ func (b *bundle) create(name, timing, more string) string {
 func (b *bundle) fire() (started int) {
 	b.t.Helper()
 	for {
-		fired, err := b.service.FireDue(b.t.Context())
+		fired, err := b.service.FireDue(b.t.Context(), nil, false)
 		if err != nil {
 			b.t.Fatal(err)
 		}

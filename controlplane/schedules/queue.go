@@ -40,10 +40,21 @@ type ExecutionArgs struct {
 // Kind names the job in the queue.
 func (ExecutionArgs) Kind() string { return "schedule_execution" }
 
+// Turns says which executions have to wait, in a process that carries them out.
+type Turns interface {
+	// Behind returns the accounts that have more executions than are carried out at
+	// once.
+	Behind() []string
+	// Turn returns how long a new execution of account has to wait for its turn, which
+	// it takes; 0: its job is to find out.
+	Turn(account string) time.Duration
+}
+
 // started is an execution that gets a job.
 type started struct {
 	id, account string
 	priority    int // 0: First
+	wait        time.Duration
 }
 
 // enqueue gives each execution a job, in the caller's transaction.
@@ -53,7 +64,11 @@ func (s *Service) enqueue(ctx context.Context, tx pgx.Tx, executions []started) 
 	}
 	jobs := make([]river.InsertManyParams, len(executions))
 	for i, e := range executions {
-		jobs[i] = river.InsertManyParams{Args: ExecutionArgs{e.id, e.account}, InsertOpts: &river.InsertOpts{Queue: Queue, Priority: e.priority}}
+		o := &river.InsertOpts{Queue: Queue, Priority: e.priority}
+		if e.wait > 0 {
+			o.Priority, o.ScheduledAt = Behind, time.Now().Add(e.wait)
+		}
+		jobs[i] = river.InsertManyParams{Args: ExecutionArgs{e.id, e.account}, InsertOpts: o}
 	}
 	_, err := s.Jobs.InsertManyFastTx(ctx, tx, jobs)
 	return err

@@ -41,7 +41,7 @@ func TestAccountsTakeTurnsInAClaim(t *testing.T) {
 	}
 	b.exec(`UPDATE schedules SET next_fire_at = next_fire_at + interval '1 second' WHERE account_id = $1`, stranger)
 	b.clock.advance(2*time.Hour + time.Second)
-	fired, err := b.service.FireDue(t.Context())
+	fired, err := b.service.FireDue(t.Context(), nil, false)
 	if err != nil || fired.Started != 100 || !fired.Full || fired.Lateness != time.Second {
 		t.Fatalf("%+v %v", fired, err)
 	}
@@ -50,6 +50,49 @@ func TestAccountsTakeTurnsInAClaim(t *testing.T) {
 	}
 	if rest := b.fire(); rest != 206 {
 		t.Errorf("%d are left", rest)
+	}
+}
+
+// turns has the executions of one account wait.
+type turns struct {
+	account string
+	wait    time.Duration
+}
+
+func (t turns) Behind() []string { return []string{t.account} }
+
+func (t turns) Turn(account string) time.Duration {
+	if account == t.account {
+		return t.wait
+	}
+	return 0
+}
+
+// Schedules of an account whose executions wait for their turn are left to a claim of
+// their own, which puts the jobs into the queue for when it comes.
+func TestAccountsThatAreBehindAreClaimedApart(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.create("much", daily, "")
+	b.call(stranger, "POST", "/v1/events/schedules", `{"name":"little","type":"custom","schedule":`+daily+`}`).want(201)
+	b.clock.advance(2 * time.Hour)
+	behind := turns{owner, time.Minute}
+	if fired, err := b.service.FireDue(t.Context(), behind, false); err != nil || fired.Started != 1 || len(b.priorities(owner)) != 0 {
+		t.Fatalf("%+v %v", fired, err)
+	}
+	if fired, err := b.service.FireDue(t.Context(), turns{}, true); err != nil || fired.Started != 0 {
+		t.Fatalf("nobody is behind: %+v %v", fired, err)
+	}
+	if fired, err := b.service.FireDue(t.Context(), behind, true); err != nil || fired.Started != 1 || b.priorities(owner)[schedules.Behind] != 1 {
+		t.Fatalf("%+v %v", fired, err)
+	}
+	var wait time.Duration
+	if err := b.pool.QueryRow(t.Context(), `SELECT scheduled_at - created_at FROM river_job WHERE priority = $1`, schedules.Behind).Scan(&wait); err != nil || wait < 59*time.Second {
+		t.Errorf("the job waits for %v, %v", wait, err)
+	}
+	b.clock.advance(time.Minute)
+	if n, err := b.service.TakeOver(t.Context()); err != nil || n != 1 { // the other's, which nobody has worked on
+		t.Errorf("%d taken over while it waits, %v", n, err)
 	}
 }
 

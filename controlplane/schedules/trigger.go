@@ -49,7 +49,7 @@ func (s *Service) Trigger(ctx context.Context, account, id, key string) (string,
 		if err != nil {
 			return err
 		}
-		return s.enqueue(ctx, tx, []started{{e.id, account, priority}})
+		return s.enqueue(ctx, tx, []started{{id: e.id, account: account, priority: priority}})
 	})
 	if err != nil {
 		return "", fmt.Errorf("trigger schedule: %w", postgres.Unreachable(err))
