@@ -15,7 +15,7 @@ EXAMPLES ?= 10
 PKG      ?= ./...
 
 # The one place where the versions of Go tools stand; TinyGo's and Envoy's are in
-# deploy/local/tools/TINYGO_VERSION and envoy/VERSION.
+# dev/toolchain/TINYGO_VERSION and envoy/VERSION.
 GOLANGCI_VERSION := v2.15.0
 GOLANGCI         := .sluice/tools/golangci-lint-$(GOLANGCI_VERSION)
 VULN_VERSION     := v1.3.0
@@ -47,7 +47,7 @@ outages: filters build ## the faults that last: an edge cut off, and Postgres aw
 	@$(TEST_ENV) SLUICE_TEST_OUTAGE=5m $(BIN)/withpg $(GO) test -count=1 -timeout 30m -v -run 'TestEdgeCutOff|TestPostgresAway|TestEdgeStops' ./e2e
 
 race: filters build
-	@$(TEST_ENV) $(BIN)/withpg $(GO) test -race -timeout 40m ./filters/... ./controlplane/... ./envoy/... ./runtime/... ./workers/... ./cmd/...
+	@$(TEST_ENV) $(BIN)/withpg $(GO) test -race -timeout 40m ./filters/... ./platform/... ./controlplane/... ./workers/... ./web/... ./envoy/... ./runtime/... ./media/... ./cmd/...
 
 soak: filters build ## a million random requests through a real Envoy; heap and memory must stay flat
 	@$(TEST_ENV) $(BIN)/withpg $(GO) test -count=1 -timeout 60m -v -run TestHeapStaysFlat ./e2e -soak 1000000
@@ -88,7 +88,7 @@ chaos: filters build ## ten minutes of the platform under fire: processes killed
 	@$(TEST_ENV) $(GO) run ./bench/chaos $(if $(SEED),-seed $(SEED)) $(if $(FOR),-for $(FOR)) $(if $(ONLY),-only "$(ONLY)")
 
 docker: filters ## build the images of deploy/docker (BASE=, POSTGRES= name images of a registry in place of local ones)
-	@$(GO) run ./deploy/docker/bake -envoy "$$($(BIN)/provision envoy)" -wasm .sluice/wasm -base "$(BASE)" -postgres "$(POSTGRES)"
+	@$(GO) run ./deploy/docker/imagebuild -envoy "$$($(BIN)/provision envoy)" -wasm .sluice/wasm -base "$(BASE)" -postgres "$(POSTGRES)"
 
 e2e-docker: docker ## run the platform in containers, drive it, and kill containers as it goes
 	@$(GO) test -count=1 -timeout 20m -tags docker ./e2e/docker
@@ -126,7 +126,7 @@ build: helpers
 
 helpers:
 	@mkdir -p $(BIN)
-	@$(GO) build -buildvcs=false -o $(BIN)/ ./deploy/local/provision ./deploy/local/withpg ./deploy/local/attend
+	@$(GO) build -buildvcs=false -o $(BIN)/ ./dev/provision ./dev/withpg ./dev/attend
 
 $(GOVULNCHECK):
 	@mkdir -p $(@D) && GOFLAGS=-buildvcs=false GOBIN=$(OUT)/tools/govulncheck-build $(GO) install golang.org/x/vuln/cmd/govulncheck@$(VULN_VERSION)

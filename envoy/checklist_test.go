@@ -7,7 +7,7 @@ import (
 )
 
 // The bootstrap's part of Envoy's list for an edge that the internet reaches;
-// the listeners' is in controlplane/xds/resources/listeners_test.go.
+// the listeners' is in controlplane/gateway/xds/resources/listeners_test.go.
 func TestBootstrapFollowsTheEdgeChecklist(t *testing.T) {
 	t.Parallel()
 	text, err := Render(exampleConfig())

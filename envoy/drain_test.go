@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"sluice.dev/sluice/envoy/child"
 	"sluice.dev/sluice/filters/meter"
+	"sluice.dev/sluice/platform/process/child"
 )
 
 // busyAdmin is an admin interface with requests in flight: one fewer each time

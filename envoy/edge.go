@@ -16,9 +16,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"sluice.dev/sluice/envoy/bindcheck"
-	"sluice.dev/sluice/envoy/child"
-	"sluice.dev/sluice/envoy/doorman"
+	"sluice.dev/sluice/envoy/standby"
+	"sluice.dev/sluice/platform/process/bindcheck"
+	"sluice.dev/sluice/platform/process/child"
 )
 
 // EdgeConfig says which Envoy to run and how.
@@ -91,7 +91,7 @@ type Edge struct {
 	cfg   EdgeConfig
 	admin admin
 	ports []int
-	door  *doorman.Doorman // nil while Envoy listens
+	door  *standby.Doorman // nil while Envoy listens
 	proc  *child.Process   // nil while no Envoy runs
 	ready chan struct{}
 	alone atomic.Bool // Envoy listens and the doorman does not
@@ -216,7 +216,7 @@ func (e *Edge) addrs() []string {
 func (e *Edge) openDoor() (err error) {
 	e.alone.Store(false)
 	if e.door == nil {
-		e.door, err = doorman.Open(e.addrs(), e.cfg.DocsBase, e.cfg.Now, e.cfg.TLS)
+		e.door, err = standby.Open(e.addrs(), e.cfg.DocsBase, e.cfg.Now, e.cfg.TLS)
 	}
 	return err
 }

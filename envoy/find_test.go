@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice.dev/sluice/envoy/child/childtest"
+	"sluice.dev/sluice/platform/process/child/childtest"
 )
 
 // fakeEnvoy writes a program that reports version.

@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"sluice.dev/sluice/envoy/child"
+	"sluice.dev/sluice/platform/process/child"
 )
 
 // handOverWithin bounds how long a new Envoy may take until it listens.

@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"time"
 
-	"sluice.dev/sluice/envoy/child"
+	"sluice.dev/sluice/platform/process/child"
 )
 
 const (

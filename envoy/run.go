@@ -11,9 +11,9 @@ import (
 	"syscall"
 	"time"
 
-	"sluice.dev/sluice/envoy/child"
 	"sluice.dev/sluice/envoy/logpipe"
-	"sluice.dev/sluice/envoy/pause"
+	"sluice.dev/sluice/platform/process/child"
+	"sluice.dev/sluice/platform/process/pause"
 )
 
 const (

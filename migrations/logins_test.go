@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
-	"sluice.dev/sluice/controlplane/postgres/pgtest"
 	"sluice.dev/sluice/migrations"
+	"sluice.dev/sluice/platform/postgres/pgtest"
 )
 
 // A user signs in with its password, also with a new one, and may do what its role

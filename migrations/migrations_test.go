@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
-	"sluice.dev/sluice/controlplane/postgres/pgtest"
 	"sluice.dev/sluice/migrations"
+	"sluice.dev/sluice/platform/postgres/pgtest"
 )
 
 func tables(t *testing.T, url string) []string {

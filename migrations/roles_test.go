@@ -11,8 +11,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"sluice.dev/sluice/controlplane/postgres/pgtest"
 	"sluice.dev/sluice/migrations"
+	"sluice.dev/sluice/platform/postgres/pgtest"
 )
 
 // as is a connection that may do what the role may.

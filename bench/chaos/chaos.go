@@ -26,7 +26,7 @@ import (
 	"sluice.dev/sluice/bench/chaos/audit"
 	"sluice.dev/sluice/bench/chaos/fleet"
 	"sluice.dev/sluice/bench/chaos/plan"
-	"sluice.dev/sluice/controlplane/webhooks"
+	"sluice.dev/sluice/workers/webhooks"
 )
 
 func main() {

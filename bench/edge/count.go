@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"sluice.dev/sluice/bench/bed"
 	"sluice.dev/sluice/bench/load"
+	"sluice.dev/sluice/bench/testbed"
 	"sluice.dev/sluice/e2e/freeport"
 )
 
@@ -51,7 +51,7 @@ func withoutParts() (list []toCount) {
 
 // count prints how many instructions a request takes in each of list. It takes
 // some minutes, most of them for the compilation of WASM.
-func count(b *bed.Bed, requests int, list []toCount) error {
+func count(b *testbed.Bed, requests int, list []toCount) error {
 	fmt.Println("| instructions a request, in user space | |\n|---|---|")
 	for _, s := range list {
 		c := &counted{name: s.name, request: b.Edge.Request, out: filepath.Join(b.Dir, "callgrind")}
@@ -67,13 +67,13 @@ func count(b *bed.Bed, requests int, list []toCount) error {
 	return nil
 }
 
-func (c *counted) start(b *bed.Bed, s toCount) error {
+func (c *counted) start(b *testbed.Bed, s toCount) error {
 	addrs, err := freeport.Addrs(1)
 	if err != nil {
 		return err
 	}
 	c.request.Addr = addrs[0]
-	text, err := bed.PlainConfig(addrs[0], b.Upstream), nil
+	text, err := testbed.PlainConfig(addrs[0], b.Upstream), nil
 	if !s.plain {
 		config, err := b.Config()
 		if err != nil {
@@ -83,7 +83,7 @@ func (c *counted) start(b *bed.Bed, s toCount) error {
 			filterParts[len(filterParts)-1].drop(config)
 		}
 		s.part.drop(config)
-		if text, err = config.Text(addrs[0], b.Upstream, bed.Programs()); err != nil {
+		if text, err = config.Text(addrs[0], b.Upstream, testbed.Programs()); err != nil {
 			return err
 		}
 	}
@@ -91,7 +91,7 @@ func (c *counted) start(b *bed.Bed, s toCount) error {
 	if err != nil {
 		return errors.Join(err, errors.New("-count needs valgrind"))
 	}
-	subject := bed.Subject{Name: c.name, Request: c.request, PID: c.pid}
+	subject := testbed.Subject{Name: c.name, Request: c.request, PID: c.pid}
 	for range 10 { // minutes
 		if err = subject.Ready(); err == nil {
 			return nil

@@ -16,8 +16,8 @@ import (
 	"slices"
 	"time"
 
-	"sluice.dev/sluice/bench/bed"
 	"sluice.dev/sluice/bench/load"
+	"sluice.dev/sluice/bench/testbed"
 )
 
 var (
@@ -40,7 +40,7 @@ func main() {
 }
 
 func run() error {
-	b, err := bed.Start(context.Background())
+	b, err := testbed.Start(context.Background())
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func run() error {
 	case *others != "":
 		return compare(b, *others)
 	}
-	subjects := []*bed.Subject{b.Plain, b.Edge}
+	subjects := []*testbed.Subject{b.Plain, b.Edge}
 	for range *rounds {
 		for _, s := range subjects {
 			if err := measure(s); err != nil {
@@ -69,7 +69,7 @@ func run() error {
 }
 
 // measure runs the closed loop and then the open one.
-func measure(s *bed.Subject) error {
+func measure(s *testbed.Subject) error {
 	d := time.Duration(*seconds) * time.Second
 	if err := s.Measure(*conns, d); err != nil {
 		return err
@@ -82,13 +82,13 @@ func measure(s *bed.Subject) error {
 	return nil
 }
 
-func report(plain, edge *bed.Subject) {
+func report(plain, edge *testbed.Subject) {
 	fmt.Printf("| proxying a 1 KiB GET, one core | requests/s | CPU µs/request | p50 at %d/s | p99 at %d/s |\n|---|---|---|---|---|\n", *openRate, *openRate)
-	for _, s := range []*bed.Subject{plain, edge} {
-		fmt.Printf("| %s | %.0f | %.1f | %v | %v |\n", s.Name, bed.Median(s.Rate), bed.Median(s.CPU), round(bed.Median(s.P50)), round(bed.Median(s.P99)))
+	for _, s := range []*testbed.Subject{plain, edge} {
+		fmt.Printf("| %s | %.0f | %.1f | %v | %v |\n", s.Name, testbed.Median(s.Rate), testbed.Median(s.CPU), round(testbed.Median(s.P50)), round(testbed.Median(s.P99)))
 	}
-	fmt.Printf("| ratio | %.2f | %+.1f | %+v | %+v |\n", bed.Median(edge.Rate)/bed.Median(plain.Rate), bed.Median(edge.CPU)-bed.Median(plain.CPU),
-		round(bed.Median(edge.P50)-bed.Median(plain.P50)), round(bed.Median(edge.P99)-bed.Median(plain.P99)))
+	fmt.Printf("| ratio | %.2f | %+.1f | %+v | %+v |\n", testbed.Median(edge.Rate)/testbed.Median(plain.Rate), testbed.Median(edge.CPU)-testbed.Median(plain.CPU),
+		round(testbed.Median(edge.P50)-testbed.Median(plain.P50)), round(testbed.Median(edge.P99)-testbed.Median(plain.P99)))
 }
 
 func round(d time.Duration) time.Duration { return d.Round(time.Microsecond) }

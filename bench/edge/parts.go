@@ -6,18 +6,18 @@ import (
 	"slices"
 	"strings"
 
-	"sluice.dev/sluice/bench/bed"
+	"sluice.dev/sluice/bench/testbed"
 )
 
 // part is something of the edge that can be left out to see what it costs.
 type part struct {
 	name string
-	drop func(c *bed.Config)
+	drop func(c *testbed.Config)
 }
 
 // without returns a drop that removes fields of the connection manager.
-func without(fields ...string) func(*bed.Config) {
-	return func(c *bed.Config) {
+func without(fields ...string) func(*testbed.Config) {
+	return func(c *testbed.Config) {
 		for _, f := range fields {
 			delete(c.Manager, f)
 		}
@@ -25,8 +25,8 @@ func without(fields ...string) func(*bed.Config) {
 }
 
 // bare returns a drop that removes fields of the bootstrap.
-func bare(fields ...string) func(*bed.Config) {
-	return func(c *bed.Config) {
+func bare(fields ...string) func(*testbed.Config) {
+	return func(c *testbed.Config) {
 		for _, f := range fields {
 			delete(c.Boot, f)
 		}
@@ -35,10 +35,10 @@ func bare(fields ...string) func(*bed.Config) {
 
 // filterParts are taken from the whole edge.
 var filterParts = []part{
-	{"the edge, its configuration in a file", func(*bed.Config) {}},
-	{"the filter", func(c *bed.Config) { c.LeaveOut("sluice.edge") }},
-	{"filters that are off for the route", func(c *bed.Config) { c.LeaveOut("sluice.cors", "sluice.preflight", "sluice.chatcaps") }},
-	{"all filters, and the feed", func(c *bed.Config) {
+	{"the edge, its configuration in a file", func(*testbed.Config) {}},
+	{"the filter", func(c *testbed.Config) { c.LeaveOut("sluice.edge") }},
+	{"filters that are off for the route", func(c *testbed.Config) { c.LeaveOut("sluice.cors", "sluice.preflight", "sluice.chatcaps") }},
+	{"all filters, and the feed", func(c *testbed.Config) {
 		c.LeaveOut("sluice.")
 		delete(c.Boot, "bootstrap_extensions")
 	}},
@@ -46,16 +46,16 @@ var filterParts = []part{
 
 // parts are those of the edge's configuration that may cost something.
 var parts = []part{
-	{"nothing: the edge's configuration without its filters", func(*bed.Config) {}},
+	{"nothing: the edge's configuration without its filters", func(*testbed.Config) {}},
 	{"overload manager", bare("overload_manager")},
 	{"runtime layers", bare("layered_runtime")},
-	{"request id", func(c *bed.Config) {
+	{"request id", func(c *testbed.Config) {
 		delete(c.Manager, "always_set_request_id_in_response")
 		c.Manager["generate_request_id"] = false
 	}},
 	{"early removal of forged headers", without("early_header_mutation_extensions")},
 	{"path rules", without("normalize_path", "merge_slashes", "path_with_escaped_slashes_action")},
-	{"timeouts of requests and streams", func(c *bed.Config) {
+	{"timeouts of requests and streams", func(c *testbed.Config) {
 		without("request_headers_timeout", "request_timeout", "drain_timeout", "delayed_close_timeout")(c)
 		c.Manager["stream_idle_timeout"] = "0s"
 	}},
@@ -63,25 +63,25 @@ var parts = []part{
 	{"client's address", without("use_remote_address", "xff_num_trusted_hops", "internal_address_config")},
 	{"access log of failures", without("access_log")},
 	{"local replies", without("local_reply_config")},
-	{"headers that routes add and remove", func(c *bed.Config) {
+	{"headers that routes add and remove", func(c *testbed.Config) {
 		delete(c.Route, "response_headers_to_add")
 		delete(c.Route, "request_headers_to_add")
-		eachRoute(c.Route, func(r bed.Object) { delete(r, "request_headers_to_remove") })
+		eachRoute(c.Route, func(r testbed.Object) { delete(r, "request_headers_to_remove") })
 	}},
-	{"retries", func(c *bed.Config) {
-		eachRoute(c.Route, func(r bed.Object) { delete(r["route"].(bed.Object), "retry_policy") })
+	{"retries", func(c *testbed.Config) {
+		eachRoute(c.Route, func(r testbed.Object) { delete(r["route"].(testbed.Object), "retry_policy") })
 	}},
-	{"route's timeouts", func(c *bed.Config) {
-		eachRoute(c.Route, func(r bed.Object) {
-			r["route"].(bed.Object)["timeout"], r["route"].(bed.Object)["idle_timeout"] = "0s", "0s"
+	{"route's timeouts", func(c *testbed.Config) {
+		eachRoute(c.Route, func(r testbed.Object) {
+			r["route"].(testbed.Object)["timeout"], r["route"].(testbed.Object)["idle_timeout"] = "0s", "0s"
 		})
 	}},
-	{"route tree", func(c *bed.Config) {
-		host := c.Route["virtual_hosts"].([]any)[0].(bed.Object)
+	{"route tree", func(c *testbed.Config) {
+		host := c.Route["virtual_hosts"].([]any)[0].(testbed.Object)
 		delete(host, "matcher")
-		host["routes"] = []any{bed.Object{"name": "bench", "match": bed.Object{"prefix": "/"}, "route": bed.Object{"cluster": "bench"}}}
+		host["routes"] = []any{testbed.Object{"name": "bench", "match": testbed.Object{"prefix": "/"}, "route": testbed.Object{"cluster": "bench"}}}
 	}},
-	{"outlier detection, least request, breakers", func(c *bed.Config) {
+	{"outlier detection, least request, breakers", func(c *testbed.Config) {
 		for _, f := range []string{"outlier_detection", "lb_policy", "circuit_breakers"} {
 			delete(c.Cluster, f)
 		}
@@ -90,14 +90,14 @@ var parts = []part{
 }
 
 // eachRoute calls f for every route in a tree of them that leads to a product.
-func eachRoute(v any, f func(route bed.Object)) {
+func eachRoute(v any, f func(route testbed.Object)) {
 	switch v := v.(type) {
 	case []any:
 		for _, e := range v {
 			eachRoute(e, f)
 		}
-	case bed.Object:
-		if _, ok := v["route"].(bed.Object); ok {
+	case testbed.Object:
+		if _, ok := v["route"].(testbed.Object); ok {
 			f(v)
 			return
 		}
@@ -109,7 +109,7 @@ func eachRoute(v any, f func(route bed.Object)) {
 
 // static starts an Envoy with the edge's own configuration but for a part of it and,
 // when bare, for its filters; dir holds its filters.
-func static(b *bed.Bed, p part, bare bool, dir string) (*bed.Subject, error) {
+func static(b *testbed.Bed, p part, bare bool, dir string) (*testbed.Subject, error) {
 	c, err := b.Config()
 	if err != nil {
 		return nil, err
@@ -126,28 +126,28 @@ func static(b *bed.Bed, p part, bare bool, dir string) (*bed.Subject, error) {
 }
 
 // explain says where the difference between a plain Envoy and the edge goes.
-func explain(b *bed.Bed) error {
-	var list []*bed.Subject
+func explain(b *testbed.Bed) error {
+	var list []*testbed.Subject
 	for i, p := range slices.Concat(filterParts, parts) {
-		s, err := static(b, p, i >= len(filterParts), bed.Programs())
+		s, err := static(b, p, i >= len(filterParts), testbed.Programs())
 		if err != nil {
 			return err
 		}
 		list = append(list, s)
 	}
-	if err := bed.Alternate(*rounds, *conns, *turn, append([]*bed.Subject{b.Plain, b.Edge}, list...)); err != nil {
+	if err := testbed.Alternate(*rounds, *conns, *turn, append([]*testbed.Subject{b.Plain, b.Edge}, list...)); err != nil {
 		return err
 	}
-	fmt.Printf("\n| where each microsecond goes | CPU µs a request |\n|---|---|\n| plain Envoy | %.1f |\n| the edge | %.1f |\n", bed.Median(b.Plain.CPU), bed.Median(b.Edge.CPU))
+	fmt.Printf("\n| where each microsecond goes | CPU µs a request |\n|---|---|\n| plain Envoy | %.1f |\n| the edge | %.1f |\n", testbed.Median(b.Plain.CPU), testbed.Median(b.Edge.CPU))
 	for i, s := range list {
 		from := list[0]
 		if i >= len(filterParts) {
 			from = list[len(filterParts)]
 		}
 		if s == from {
-			fmt.Printf("| %s | %.1f |\n", s.Name, bed.Median(s.CPU))
+			fmt.Printf("| %s | %.1f |\n", s.Name, testbed.Median(s.CPU))
 		} else {
-			fmt.Printf("| – of it: %s | %+.1f |\n", s.Name, bed.Median(bed.Less(from.CPU, s.CPU)))
+			fmt.Printf("| – of it: %s | %+.1f |\n", s.Name, testbed.Median(testbed.Less(from.CPU, s.CPU)))
 		}
 	}
 	return nil
@@ -155,25 +155,25 @@ func explain(b *bed.Bed) error {
 
 // compare measures the edge with other builds of its filters: dirs are folders
 // with the programs, separated by commas.
-func compare(b *bed.Bed, dirs string) error {
-	list := []*bed.Subject{b.Plain}
-	for _, dir := range append([]string{bed.Programs()}, strings.Split(dirs, ",")...) {
+func compare(b *testbed.Bed, dirs string) error {
+	list := []*testbed.Subject{b.Plain}
+	for _, dir := range append([]string{testbed.Programs()}, strings.Split(dirs, ",")...) {
 		dir, err := filepath.Abs(dir)
 		if err != nil {
 			return err
 		}
-		s, err := static(b, part{dir, func(*bed.Config) {}}, false, dir)
+		s, err := static(b, part{dir, func(*testbed.Config) {}}, false, dir)
 		if err != nil {
 			return err
 		}
 		list = append(list, s)
 	}
-	if err := bed.Alternate(*rounds, *conns, *turn, list); err != nil {
+	if err := testbed.Alternate(*rounds, *conns, *turn, list); err != nil {
 		return err
 	}
 	fmt.Printf("\n| filters | CPU µs a request | against this checkout's |\n|---|---|---|\n")
 	for _, s := range list {
-		fmt.Printf("| %s | %.1f | %+.1f |\n", s.Name, bed.Median(s.CPU), bed.Median(bed.Less(s.CPU, list[1].CPU)))
+		fmt.Printf("| %s | %.1f | %+.1f |\n", s.Name, testbed.Median(s.CPU), testbed.Median(testbed.Less(s.CPU, list[1].CPU)))
 	}
 	return nil
 }

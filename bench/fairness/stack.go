@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"sluice.dev/sluice/bench/load"
-	"sluice.dev/sluice/controlplane/schedules/definition"
+	"sluice.dev/sluice/workers/schedules/definition"
 )
 
 // bed is a local stack, a look into its database, and a receiver that answers.

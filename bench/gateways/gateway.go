@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"sluice.dev/sluice/bench/bed"
+	"sluice.dev/sluice/bench/testbed"
 	"sluice.dev/sluice/e2e/freeport"
 )
 
@@ -27,7 +27,7 @@ type gateway struct {
 const keys = 1000
 
 // start installs the gateway, if that is wanted and it is not there, and runs it.
-func (g gateway) start(b *bed.Bed) (*bed.Subject, error) {
+func (g gateway) start(b *testbed.Bed) (*testbed.Subject, error) {
 	root, err := g.from.root()
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (g gateway) start(b *bed.Bed) (*bed.Subject, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &bed.Subject{Name: g.name, PID: pid, Request: b.Keyed(addrs[0], key)}
+	s := &testbed.Subject{Name: g.name, PID: pid, Request: b.Keyed(addrs[0], key)}
 	return s, s.Ready()
 }
 

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	vegeta "github.com/tsenart/vegeta/v12/lib"
-	"sluice.dev/sluice/bench/bed"
+	"sluice.dev/sluice/bench/testbed"
 )
 
 var (
@@ -35,13 +35,13 @@ func main() {
 }
 
 func run() error {
-	b, err := bed.Start(context.Background())
+	b, err := testbed.Start(context.Background())
 	if err != nil {
 		return err
 	}
 	defer b.Stop()
 	b.Edge.Name = "the edge: key, scope, account's and fleet's limit, signed identity, all headers, metered"
-	list := []*bed.Subject{b.Plain, b.Edge}
+	list := []*testbed.Subject{b.Plain, b.Edge}
 	var absent []string
 	for _, g := range gateways {
 		s, err := g.start(b)
@@ -66,7 +66,7 @@ func run() error {
 	return nil
 }
 
-func measure(s *bed.Subject) error {
+func measure(s *testbed.Subject) error {
 	if err := s.Measure(*conns, *turn); err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func measure(s *bed.Subject) error {
 }
 
 // open is the open loop.
-func open(s *bed.Subject) (*vegeta.Metrics, error) {
+func open(s *testbed.Subject) (*vegeta.Metrics, error) {
 	target := vegeta.Target{Method: http.MethodGet, URL: "http://" + s.Request.Addr + s.Request.Path, Header: http.Header{}}
 	for _, h := range s.Request.Headers {
 		name, value, _ := strings.Cut(h, ": ")
@@ -97,11 +97,11 @@ func open(s *bed.Subject) (*vegeta.Metrics, error) {
 	return &m, nil
 }
 
-func report(b *bed.Bed, list []*bed.Subject) {
-	slices.SortFunc(list, func(x, y *bed.Subject) int { return int(bed.Median(y.Rate) - bed.Median(x.Rate)) })
+func report(b *testbed.Bed, list []*testbed.Subject) {
+	slices.SortFunc(list, func(x, y *testbed.Subject) int { return int(testbed.Median(y.Rate) - testbed.Median(x.Rate)) })
 	fmt.Printf("| one core, a 1 KiB GET | requests/s | × plain Envoy | CPU µs/request | p50 at %d/s | p99 |\n|---|---|---|---|---|---|\n", *rate)
 	for _, s := range list {
-		fmt.Printf("| %s | %.0f | %.2f | %.1f | %v | %v |\n", s.Name, bed.Median(s.Rate), bed.Median(s.Rate)/bed.Median(b.Plain.Rate), bed.Median(s.CPU),
-			bed.Median(s.P50).Round(time.Microsecond), bed.Median(s.P99).Round(10*time.Microsecond))
+		fmt.Printf("| %s | %.0f | %.2f | %.1f | %v | %v |\n", s.Name, testbed.Median(s.Rate), testbed.Median(s.Rate)/testbed.Median(b.Plain.Rate), testbed.Median(s.CPU),
+			testbed.Median(s.P50).Round(time.Microsecond), testbed.Median(s.P99).Round(10*time.Microsecond))
 	}
 }

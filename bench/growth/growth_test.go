@@ -133,16 +133,16 @@ var quadratic = map[string][2]cost{
 
 // inner are packages whose input is written by people or by this machine alone: their packages need no row.
 var inner = map[string]string{
-	"controlplane/backup":    "archives of the operator's own, read in a stream",
-	"controlplane/hub/chain": "answers of the operator's own node, 16 KiB at most",
-	"controlplane/keys":      "bodies, which respond reads: e2e asks every operation",
-	"deploy/local/attend":    "what a process of this machine says",
-	"deploy/local/pgserver":  "what a process of this machine says",
-	"deploy/local/tools":     "modules of the toolchain",
-	"envoy":                  "settings of the operator, and answers of Envoy's own admin interface",
-	"envoy/bindcheck":        "tables of the kernel",
-	"envoy/relay":            "files of its own",
-	"runtime/providers":      "a file of the operator's",
+	"platform/backup":               "archives of the operator's own, read in a stream",
+	"workers/payments/chain":        "answers of the operator's own node, 16 KiB at most",
+	"controlplane/accounts/apikeys": "bodies, which respond reads: e2e asks every operation",
+	"dev/attend":                    "what a process of this machine says",
+	"dev/pgserver":                  "what a process of this machine says",
+	"dev/toolchain":                 "modules of the toolchain",
+	"envoy":                         "settings of the operator, and answers of Envoy's own admin interface",
+	"platform/process/bindcheck":    "tables of the kernel",
+	"envoy/relay":                   "files of its own",
+	"runtime/providers":             "a file of the operator's",
 }
 
 var target = regexp.MustCompile(`(?m)^func Fuzz\w+`)

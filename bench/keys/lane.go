@@ -6,7 +6,7 @@ import (
 	"net"
 	"sync"
 
-	"sluice.dev/sluice/bench/bed"
+	"sluice.dev/sluice/bench/testbed"
 )
 
 // lane is the way of an Envoy to the feed, which can be closed: the Envoy then goes
@@ -22,15 +22,15 @@ type lane struct {
 const feedCluster = "sluice_feed"
 
 // newLane leads the feed of c through a lane.
-func newLane(c *bed.Config) (*lane, error) {
-	clusters, _ := c.Boot["static_resources"].(bed.Object)["clusters"].([]any)
+func newLane(c *testbed.Config) (*lane, error) {
+	clusters, _ := c.Boot["static_resources"].(testbed.Object)["clusters"].([]any)
 	for _, e := range clusters {
-		if cluster := e.(bed.Object); cluster["name"] == feedCluster {
+		if cluster := e.(testbed.Object); cluster["name"] == feedCluster {
 			l, err := net.Listen("tcp", "127.0.0.1:0")
 			if err != nil {
 				return nil, err
 			}
-			way := &lane{listener: l, to: bed.Redirect(cluster, l.Addr().String())}
+			way := &lane{listener: l, to: testbed.Redirect(cluster, l.Addr().String())}
 			go way.serve()
 			return way, nil
 		}

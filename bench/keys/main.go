@@ -9,7 +9,7 @@ import (
 	"os"
 	"time"
 
-	"sluice.dev/sluice/bench/bed"
+	"sluice.dev/sluice/bench/testbed"
 )
 
 var (
@@ -26,9 +26,9 @@ const used = 1000
 // stage is an Envoy that has loaded a number of keys.
 type stage struct {
 	keys   int
-	took   time.Duration // from its start until it knew the last of them
-	memory int64         // bytes, resident
-	many   *bed.Subject  // asked with many keys
+	took   time.Duration    // from its start until it knew the last of them
+	memory int64            // bytes, resident
+	many   *testbed.Subject // asked with many keys
 }
 
 func main() {
@@ -40,7 +40,7 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	b, err := bed.Start(ctx)
+	b, err := testbed.Start(ctx)
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func run(ctx context.Context) error {
 	}
 	defer s.close()
 	var stages []stage
-	var subjects []*bed.Subject
+	var subjects []*testbed.Subject
 	for _, n := range []int{used, *most / 10, *most} {
 		if err := s.grow(ctx, n); err != nil {
 			return err
@@ -62,7 +62,7 @@ func run(ctx context.Context) error {
 		}
 		stages, subjects = append(stages, st), append(subjects, st.many)
 	}
-	if err := bed.Alternate(*rounds, *conns, *turn, subjects); err != nil {
+	if err := testbed.Alternate(*rounds, *conns, *turn, subjects); err != nil {
 		return err
 	}
 	report(stages)
@@ -71,7 +71,7 @@ func run(ctx context.Context) error {
 
 // load starts an Envoy that has the edge's configuration and no keys, waits until
 // it knows them all, and cuts it off from the feed.
-func load(b *bed.Bed, s *store) (stage, error) {
+func load(b *testbed.Bed, s *store) (stage, error) {
 	c, err := b.Config()
 	if err != nil {
 		return stage{}, err
@@ -82,7 +82,7 @@ func load(b *bed.Bed, s *store) (stage, error) {
 	}
 	defer to.close()
 	began := time.Now()
-	many, err := b.Static(fmt.Sprint(s.size), c, bed.Programs())
+	many, err := b.Static(fmt.Sprint(s.size), c, testbed.Programs())
 	if err != nil {
 		return stage{}, err
 	}
@@ -96,7 +96,7 @@ func load(b *bed.Bed, s *store) (stage, error) {
 		return stage{}, err
 	}
 	many.CPU, many.Rate = nil, nil
-	st.memory, err = bed.RSS(many.PID)
+	st.memory, err = testbed.RSS(many.PID)
 	return st, err
 }
 
@@ -104,6 +104,6 @@ func report(stages []stage) {
 	fmt.Printf("| keys | a cold Envoy knows them after | its memory | CPU µs a request, each with another key |\n| --- | --- | --- | --- |\n")
 	for _, s := range stages {
 		fmt.Printf("| %d | %v | %d MB | %.1f (%+.1f) |\n", s.keys, s.took.Round(10*time.Millisecond), s.memory>>20,
-			bed.Median(s.many.CPU), bed.Median(bed.Less(s.many.CPU, stages[0].many.CPU)))
+			testbed.Median(s.many.CPU), testbed.Median(testbed.Less(s.many.CPU, stages[0].many.CPU)))
 	}
 }

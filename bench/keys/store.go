@@ -7,8 +7,8 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
-	"sluice.dev/sluice/bench/bed"
-	"sluice.dev/sluice/controlplane/feed"
+	"sluice.dev/sluice/bench/testbed"
+	"sluice.dev/sluice/controlplane/edgesync/keyfeed"
 	"sluice.dev/sluice/filters/auth"
 	"sluice.dev/sluice/filters/keytable"
 )
@@ -21,7 +21,7 @@ type store struct {
 	size int // keys that are there
 }
 
-func openStore(ctx context.Context, b *bed.Bed) (*store, error) {
+func openStore(ctx context.Context, b *testbed.Bed) (*store, error) {
 	conn, err := pgx.Connect(ctx, b.Env["SLUICE_DATABASE_URL"])
 	if err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func (s *store) grow(ctx context.Context, n int) error {
 			r.Tag, r.ID = keytable.TagOfKey(auth.Hash(s.text(i))), id(i)
 			list = append(list, r)
 		}
-		err := pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error { return feed.PutTx(ctx, tx, list...) })
+		err := pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error { return keyfeed.PutTx(ctx, tx, list...) })
 		if err != nil {
 			return err
 		}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"sluice.dev/sluice/controlplane/schedules/definition"
+	"sluice.dev/sluice/workers/schedules/definition"
 )
 
 // burst has a part of the active schedules due within one second. An empty url

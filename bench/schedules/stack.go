@@ -13,15 +13,15 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
-	"sluice.dev/sluice/controlplane/outbound"
-	"sluice.dev/sluice/controlplane/postgres"
-	"sluice.dev/sluice/controlplane/schedules"
-	"sluice.dev/sluice/controlplane/schedules/run"
-	"sluice.dev/sluice/controlplane/webhooks"
-	"sluice.dev/sluice/controlplane/webhooks/seal"
-	"sluice.dev/sluice/deploy/local/pgserver"
+	"sluice.dev/sluice/dev/pgserver"
 	"sluice.dev/sluice/migrations"
-	"sluice.dev/sluice/workers"
+	"sluice.dev/sluice/platform/outbound"
+	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/secretbox"
+	"sluice.dev/sluice/workers/jobs"
+	"sluice.dev/sluice/workers/schedules"
+	"sluice.dev/sluice/workers/schedules/run"
+	"sluice.dev/sluice/workers/webhooks"
 )
 
 const account = "acct_0000000000001"
@@ -88,17 +88,17 @@ func (s *stack) receive() error {
 
 // serve makes the service; workers are started by work.
 func (s *stack) serve() error {
-	jobs, err := river.NewClient(riverpgxv5.New(s.pool), &river.Config{Logger: quiet})
+	inserts, err := river.NewClient(riverpgxv5.New(s.pool), &river.Config{Logger: quiet})
 	if err != nil {
 		return err
 	}
-	box, err := seal.New(strings.Repeat("k", seal.MinKey))
+	box, err := secretbox.New(strings.Repeat("k", secretbox.MinKey))
 	if err != nil {
 		return err
 	}
 	s.client = outbound.New(outbound.Config{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, MaxIdlePerHost: 1000})
-	events := webhooks.New(webhooks.Config{DB: s.pool, Jobs: jobs, Box: box, Client: s.client, Log: quiet})
-	s.service = schedules.New(schedules.Config{DB: s.pool, Jobs: jobs, Events: events, Box: box, CheckURL: s.client.CheckURL, Log: quiet})
+	events := webhooks.New(webhooks.Config{DB: s.pool, Jobs: inserts, Box: box, Client: s.client, Log: quiet})
+	s.service = schedules.New(schedules.Config{DB: s.pool, Jobs: inserts, Events: events, Box: box, CheckURL: s.client.CheckURL, Log: quiet})
 	return nil
 }
 
@@ -106,15 +106,15 @@ func (s *stack) serve() error {
 func (s *stack) work(ctx context.Context, n int) error {
 	for range n {
 		registry := river.NewWorkers()
-		turns := workers.AddSchedules(registry, run.Runner{Store: s.service, Webhook: s.client, Log: quiet})
-		c, err := river.NewClient(riverpgxv5.New(s.pool), &river.Config{Queues: workers.ScheduleQueues(), Workers: registry, Logger: quiet})
+		turns := jobs.AddSchedules(registry, run.Runner{Store: s.service, Webhook: s.client, Log: quiet})
+		c, err := river.NewClient(riverpgxv5.New(s.pool), &river.Config{Queues: jobs.ScheduleQueues(), Workers: registry, Logger: quiet})
 		if err != nil {
 			return err
 		}
 		if err := c.Start(ctx); err != nil {
 			return err
 		}
-		go workers.ScheduleLoop{Service: s.service, Turns: turns, Log: quiet}.Run(ctx)
+		go jobs.ScheduleLoop{Service: s.service, Turns: turns, Log: quiet}.Run(ctx)
 	}
 	return nil
 }

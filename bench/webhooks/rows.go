@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"sluice.dev/sluice/controlplane"
+	"sluice.dev/sluice/platform/events"
 )
 
 // event is what everything subscribes to.
@@ -85,7 +85,7 @@ func (s *stack) publishMany(ctx context.Context, n, publishers int, account func
 // publish stores one event in a transaction of its own, as a product would.
 func (s *stack) publish(ctx context.Context, account, id string) error {
 	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		return s.service.EmitTx(ctx, tx, controlplane.Event{ID: id, Account: account, Type: event, StreamID: "strm_1",
+		return s.service.EmitTx(ctx, tx, events.Event{ID: id, Account: account, Type: event, StreamID: "strm_1",
 			Data: map[string]any{"title": "A title", "protocol": "webrtc", "ingest_endpoint": "https://ingest.example.com/whip"}})
 	})
 }

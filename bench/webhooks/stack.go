@@ -12,14 +12,14 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
-	"sluice.dev/sluice/controlplane/outbound"
-	"sluice.dev/sluice/controlplane/postgres"
-	"sluice.dev/sluice/controlplane/webhooks"
-	"sluice.dev/sluice/controlplane/webhooks/delivery"
-	"sluice.dev/sluice/controlplane/webhooks/seal"
-	"sluice.dev/sluice/deploy/local/pgserver"
+	"sluice.dev/sluice/dev/pgserver"
 	"sluice.dev/sluice/migrations"
-	"sluice.dev/sluice/workers"
+	"sluice.dev/sluice/platform/outbound"
+	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/secretbox"
+	"sluice.dev/sluice/workers/jobs"
+	"sluice.dev/sluice/workers/webhooks"
+	"sluice.dev/sluice/workers/webhooks/delivery"
 )
 
 // stack is what runs in this process: the service and one worker. PostgreSQL
@@ -73,27 +73,27 @@ func (s *stack) addAccounts(ctx context.Context, n int) ([]string, error) {
 // work starts the worker, with the settings that the worker process has.
 func (s *stack) work(ctx context.Context) error {
 	// It inserts only; the cooldown bounds how often it tells workers of new jobs.
-	jobs, err := river.NewClient(riverpgxv5.New(s.pool), &river.Config{FetchCooldown: 5 * time.Millisecond})
+	inserts, err := river.NewClient(riverpgxv5.New(s.pool), &river.Config{FetchCooldown: 5 * time.Millisecond})
 	if err != nil {
 		return err
 	}
-	box, err := seal.New(seal.NewKey())
+	box, err := secretbox.New(secretbox.NewKey())
 	if err != nil {
 		return err
 	}
 	client := outbound.New(outbound.Config{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, MaxIdlePerHost: 4096, MaxBody: 1 << 10})
-	s.service = webhooks.New(webhooks.Config{DB: s.pool, Jobs: jobs, Box: box, Client: client, MaxSubscriptions: 50_000})
+	s.service = webhooks.New(webhooks.Config{DB: s.pool, Jobs: inserts, Box: box, Client: client, MaxSubscriptions: 50_000})
 	deliverer := delivery.New(delivery.Config{DB: s.pool, Service: s.service, Client: client})
 	registry := river.NewWorkers()
-	workers.AddWebhooks(registry, workers.Webhooks{Service: s.service, Deliverer: deliverer})
+	jobs.AddWebhooks(registry, jobs.Webhooks{Service: s.service, Deliverer: deliverer})
 	s.client, err = river.NewClient(riverpgxv5.New(s.pool), &river.Config{
-		Queues: workers.WebhookQueues(), Workers: registry, JobTimeout: 20 * time.Second, RescueStuckJobsAfter: time.Minute,
+		Queues: jobs.WebhookQueues(), Workers: registry, JobTimeout: 20 * time.Second, RescueStuckJobsAfter: time.Minute,
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
 	if err != nil {
 		return err
 	}
-	go workers.WebhookUpkeep{Deliverer: deliverer}.Run(ctx)
+	go jobs.WebhookUpkeep{Deliverer: deliverer}.Run(ctx)
 	return s.client.Start(ctx)
 }
 

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"sluice.dev/sluice/controlplane/hub/evm"
+	"sluice.dev/sluice/workers/payments/evm"
 )
 
 // header is the credential of a request.

@@ -10,7 +10,7 @@ import (
 	"net/http/httptest"
 
 	"sluice.dev/sluice/bench/load"
-	"sluice.dev/sluice/controlplane/hub/evm"
+	"sluice.dev/sluice/workers/payments/evm"
 )
 
 // path is the route that has a price.

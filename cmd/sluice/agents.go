@@ -5,11 +5,11 @@ import (
 	"net/http"
 
 	"github.com/go-chi/chi/v5"
-	"sluice.dev/sluice/controlplane/config"
-	"sluice.dev/sluice/controlplane/discovery"
-	"sluice.dev/sluice/controlplane/identity"
-	"sluice.dev/sluice/controlplane/mcp"
-	"sluice.dev/sluice/controlplane/respond"
+	"sluice.dev/sluice/controlplane/gateway/config"
+	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/platform/identity"
+	"sluice.dev/sluice/web/discovery"
+	"sluice.dev/sluice/web/mcp"
 )
 
 // agents is what machines find on the gateway: descriptions of the platform, and
@@ -22,7 +22,7 @@ type agents struct {
 // agents makes them from the configuration in force; reached says where an
 // upstream of it is, document is the public API
 // that it leads to.
-func (e environment) agents(current *config.Current, reached func(upstream string) []string, document func(context.Context) ([]byte, error), verifier identity.Verifier, adapter respond.Adapter) agents {
+func (e environment) agents(current *config.Current, reached func(upstream string) []string, document func(context.Context) ([]byte, error), verifier identity.Verifier, adapter httpapi.Adapter) agents {
 	return agents{
 		discovery: &discovery.Service{
 			Latest: current.Get, About: mcp.About(version), Respond: adapter,

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"sluice.dev/sluice/controlplane"
-	"sluice.dev/sluice/controlplane/config"
+	"sluice.dev/sluice/controlplane/gateway/config"
+	"sluice.dev/sluice/platform/apierror"
 )
 
 // maxDocument bounds what is read of a file, in bytes.
@@ -94,7 +94,7 @@ func readFile(stdin io.Reader, file string) ([]byte, error) {
 
 // located puts the file and line before each fault in err.
 func located(err error, src config.Source, file string) error {
-	e, ok := errors.AsType[*controlplane.Error](err)
+	e, ok := errors.AsType[*apierror.Error](err)
 	if !ok {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
-	"sluice.dev/sluice/controlplane/config"
+	"sluice.dev/sluice/controlplane/gateway/config"
 	"sluice.dev/sluice/deploy"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/spf13/cobra"
-	"sluice.dev/sluice/controlplane/backup"
+	"sluice.dev/sluice/platform/backup"
 )
 
 func backupCommand(env environment) *cobra.Command {

@@ -9,10 +9,10 @@ import (
 	"strconv"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"sluice.dev/sluice/controlplane"
-	"sluice.dev/sluice/controlplane/identity"
-	"sluice.dev/sluice/controlplane/respond"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/platform/apierror"
+	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/platform/identity"
 	"sluice.dev/sluice/platform/inflight"
 	"sluice.dev/sluice/platform/memlimit"
 )
@@ -33,7 +33,7 @@ type bodies struct {
 }
 
 // bodies registers its metrics too.
-func (e environment) bodies(metrics prometheus.Registerer, verifier identity.Verifier, adapter respond.Adapter) (bodies, error) {
+func (e environment) bodies(metrics prometheus.Registerer, verifier identity.Verifier, adapter httpapi.Adapter) (bodies, error) {
 	most, err := e.maxBodies(memlimit.Container(os.DirFS("/")))
 	if err != nil {
 		return bodies{}, err
@@ -79,11 +79,11 @@ func (b bodies) caller(r *http.Request) string {
 func tooMuch(why error) error {
 	switch {
 	case errors.Is(why, inflight.ErrTooLarge):
-		return &controlplane.Error{Code: decision.TooLarge, Cause: why}
+		return &apierror.Error{Code: decision.TooLarge, Cause: why}
 	case errors.Is(why, inflight.ErrShare):
-		return &controlplane.Error{Code: decision.RateLimited, Message: "Too many bytes of your request bodies are being worked on.", RetryAfter: 1, Cause: why}
+		return &apierror.Error{Code: decision.RateLimited, Message: "Too many bytes of your request bodies are being worked on.", RetryAfter: 1, Cause: why}
 	}
-	return &controlplane.Error{Code: decision.Unavailable, RetryAfter: 1, Cause: why}
+	return &apierror.Error{Code: decision.Unavailable, RetryAfter: 1, Cause: why}
 }
 
 // maxBodies is what the environment sets, or else a part of a container's limit.

@@ -11,9 +11,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
-	"sluice.dev/sluice/controlplane/identity"
-	"sluice.dev/sluice/controlplane/respond"
 	edge "sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/platform/identity"
 	"sluice.dev/sluice/platform/memlimit"
 )
 
@@ -48,7 +48,7 @@ func TestWhoseBodiesTheyAre(t *testing.T) {
 	verifier := identity.Verifier{Secrets: func() [][]byte { return [][]byte{secret} }}
 	env := environment{lookup: func(string) (string, bool) { return "4194304", true }}
 	metrics := prometheus.NewRegistry()
-	held, err := env.bodies(metrics, verifier, respond.Adapter{DocsBase: "https://docs.test"})
+	held, err := env.bodies(metrics, verifier, httpapi.Adapter{DocsBase: "https://docs.test"})
 	if err != nil {
 		t.Fatal(err)
 	}

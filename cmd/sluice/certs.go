@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
-	"sluice.dev/sluice/controlplane/certs"
+	"sluice.dev/sluice/platform/certs"
 )
 
 func certsCommand() *cobra.Command {

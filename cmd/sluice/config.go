@@ -8,7 +8,7 @@ import (
 	"strconv"
 
 	"github.com/spf13/cobra"
-	"sluice.dev/sluice/controlplane/config"
+	"sluice.dev/sluice/controlplane/gateway/config"
 )
 
 func configCommand(env environment) *cobra.Command {

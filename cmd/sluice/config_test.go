@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice.dev/sluice/controlplane/config"
+	"sluice.dev/sluice/controlplane/gateway/config"
 )
 
 func TestConfigCommands(t *testing.T) {

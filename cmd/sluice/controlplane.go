@@ -16,30 +16,30 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
-	"sluice.dev/sluice/controlplane/api"
-	"sluice.dev/sluice/controlplane/config"
-	"sluice.dev/sluice/controlplane/counts"
-	"sluice.dev/sluice/controlplane/docsite"
-	"sluice.dev/sluice/controlplane/feed"
-	"sluice.dev/sluice/controlplane/fleet"
-	"sluice.dev/sluice/controlplane/idempotency"
-	"sluice.dev/sluice/controlplane/identity"
-	apikeys "sluice.dev/sluice/controlplane/keys"
-	"sluice.dev/sluice/controlplane/metering"
-	"sluice.dev/sluice/controlplane/oauth"
-	"sluice.dev/sluice/controlplane/postgres"
-	"sluice.dev/sluice/controlplane/respond"
-	"sluice.dev/sluice/controlplane/sessions"
-	"sluice.dev/sluice/controlplane/status"
-	"sluice.dev/sluice/controlplane/telemetry"
-	"sluice.dev/sluice/controlplane/telemetry/traces"
-	"sluice.dev/sluice/controlplane/webhooks"
-	"sluice.dev/sluice/controlplane/webhooks/eventdocs"
-	"sluice.dev/sluice/controlplane/xds"
-	"sluice.dev/sluice/controlplane/xds/resources"
+	"sluice.dev/sluice/controlplane/accounts/apikeys"
+	"sluice.dev/sluice/controlplane/accounts/oauth"
+	"sluice.dev/sluice/controlplane/accounts/sessions"
+	"sluice.dev/sluice/controlplane/accounts/usage"
+	"sluice.dev/sluice/controlplane/edgesync/keyfeed"
+	"sluice.dev/sluice/controlplane/edgesync/ratesync"
+	"sluice.dev/sluice/controlplane/gateway/config"
+	"sluice.dev/sluice/controlplane/gateway/edgestatus"
+	"sluice.dev/sluice/controlplane/gateway/status"
+	"sluice.dev/sluice/controlplane/gateway/xds"
+	"sluice.dev/sluice/controlplane/gateway/xds/resources"
 	"sluice.dev/sluice/docs"
 	edgeidentity "sluice.dev/sluice/filters/identity"
 	"sluice.dev/sluice/filters/x402"
+	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/platform/idempotency"
+	"sluice.dev/sluice/platform/identity"
+	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/telemetry"
+	"sluice.dev/sluice/platform/telemetry/traces"
+	"sluice.dev/sluice/web/api"
+	"sluice.dev/sluice/web/docsite"
+	"sluice.dev/sluice/web/eventdocs"
+	"sluice.dev/sluice/workers/webhooks"
 )
 
 // version of this build, as /v1/health shows it; the linker sets it.
@@ -69,10 +69,10 @@ func runControlPlane(ctx context.Context, env environment) error {
 	if err != nil {
 		return err
 	}
-	if err := feed.PutSecret(ctx, pool, identitySecret, secret); err != nil {
+	if err := keyfeed.PutSecret(ctx, pool, identitySecret, secret); err != nil {
 		return err
 	}
-	if err := feed.PutValue(ctx, pool, edgeidentity.Former, []byte(strings.Join(env.list("SLUICE_IDENTITY_V1"), ","))); err != nil {
+	if err := keyfeed.PutValue(ctx, pool, edgeidentity.Former, []byte(strings.Join(env.list("SLUICE_IDENTITY_V1"), ","))); err != nil {
 		return fmt.Errorf("SLUICE_IDENTITY_V1: %w", err)
 	}
 	tracer, err := env.tracer(ctx, "controlplane")
@@ -81,9 +81,9 @@ func runControlPlane(ctx context.Context, env environment) error {
 	}
 	defer tracer.Close(ctx)
 	metrics := telemetry.New("controlplane", version)
-	adapter := respond.Adapter{DocsBase: env.publicURL()}
-	keys := feed.New(feed.Config{Pool: pool, Tokens: env.list("SLUICE_FEED_TOKEN"), Respond: adapter, Metrics: metrics})
-	usage := metering.NewReceiver(metering.Receiver{Store: metering.Store{DB: pool}, Respond: adapter}, metrics)
+	adapter := httpapi.Adapter{DocsBase: env.publicURL()}
+	keys := keyfeed.New(keyfeed.Config{Pool: pool, Tokens: env.list("SLUICE_FEED_TOKEN"), Respond: adapter, Metrics: metrics})
+	received := usage.NewReceiver(usage.Receiver{Store: usage.Store{DB: pool}, Respond: adapter}, metrics)
 	mutual, err := env.mutual()
 	if err != nil {
 		return err
@@ -92,10 +92,10 @@ func runControlPlane(ctx context.Context, env environment) error {
 	if err != nil {
 		return err
 	}
-	metrics.MustRegister(fleet.Metrics(edges), telemetry.Pool(pool))
-	registry := fleet.Store{DB: pool}
-	recorder := fleet.Recorder{Store: registry, Source: edges, Replica: replicaName()}
-	limits := counts.New(counts.Config{Pool: pool, Respond: adapter})
+	metrics.MustRegister(edgestatus.Metrics(edges), telemetry.Pool(pool))
+	registry := edgestatus.Store{DB: pool}
+	recorder := edgestatus.Recorder{Store: registry, Source: edges, Replica: replicaName()}
+	limits := ratesync.New(ratesync.Config{Pool: pool, Respond: adapter})
 	versions := &config.Memory{}
 	loader := xds.Loader{Pool: pool, Memory: versions, Server: edges}
 	if err := loader.Load(ctx); err != nil {
@@ -144,14 +144,14 @@ func runControlPlane(ctx context.Context, env environment) error {
 		return serve(ctx, end,
 			endpoint{name: "admin API", addr: env.get("SLUICE_ADMIN_ADDR"), handler: scrapers.Beside(tracer.Wrap(telemetry.NewRequests(metrics, "admin").Wrap(held.direct(api.Admin(surfaces)))), metrics)},
 			endpoint{name: "public API", addr: env.get("SLUICE_API_LISTEN"), handler: tracer.Wrap(telemetry.NewRequests(metrics, "api").Wrap(held.wrap(api.Public(surfaces))))},
-			endpoint{name: "edges", addr: env.get("SLUICE_XDS_ADDR"), handler: mutual.guard(edgeMux(edges, keys, keys.Guard(registry.Reports(adapter)), payments.edges, keys.Guard(limits), keys.Guard(usage)), adapter), tls: mutual.tls(), h2c: true, streams: true},
+			endpoint{name: "edges", addr: env.get("SLUICE_XDS_ADDR"), handler: mutual.guard(edgeMux(edges, keys, keys.Guard(registry.Reports(adapter)), payments.edges, keys.Guard(limits), keys.Guard(received)), adapter), tls: mutual.tls(), h2c: true, streams: true},
 		)
 	})
 	return g.Wait()
 }
 
 // api is what the public and the admin API are made of.
-func (e environment) api(pool *pgxpool.Pool, edges *xds.Server, versions *config.Memory, adapter respond.Adapter, metrics prometheus.Registerer, tracer *traces.Tracer) (api.Config, error) {
+func (e environment) api(pool *pgxpool.Pool, edges *xds.Server, versions *config.Memory, adapter httpapi.Adapter, metrics prometheus.Registerer, tracer *traces.Tracer) (api.Config, error) {
 	current := &config.Current{Store: config.Store{DB: pool, Memory: versions}}
 	verifier, err := e.verifier(leadingTo(current, apiAddress))
 	if err != nil {
@@ -205,7 +205,7 @@ func (e environment) api(pool *pgxpool.Pool, edges *xds.Server, versions *config
 			machines.discovery.KeyedRoutes,
 			func(r chi.Router) { s.schedules.Routes(r, adapter) },
 		},
-		Admin: []api.Routes{documents.Routes, fleet.Store{DB: pool}.AdminRoutes(adapter), status.Store{DB: pool}.Routes(adapter), oauth.AdminRoutes(apps, adapter), describedAdmin, payments.admin},
+		Admin: []api.Routes{documents.Routes, edgestatus.Store{DB: pool}.AdminRoutes(adapter), status.Store{DB: pool}.Routes(adapter), oauth.AdminRoutes(apps, adapter), describedAdmin, payments.admin},
 	}, nil
 }
 
@@ -215,15 +215,15 @@ func (e environment) oauth(db postgres.DB, people *sessions.Service) *oauth.Serv
 }
 
 // edgeMux serves gRPC streams, the key feed, reports and usage of edges, the
-// hub and the exchange of counts on one address.
-func edgeMux(edges *xds.Server, keys *feed.Feed, reports, hub, limits, usage http.Handler) http.Handler {
+// payments and the exchange of counts on one address.
+func edgeMux(edges *xds.Server, keys *keyfeed.Feed, reports, payments, limits, received http.Handler) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("POST "+counts.Path, limits)
-	mux.Handle("GET "+feed.Path, keys)
-	mux.Handle("POST "+fleet.ReportPath, reports)
-	mux.Handle("POST "+metering.Path, usage)
-	mux.Handle("POST "+x402.ClaimsPath, hub)
-	mux.Handle("POST "+x402.ClaimsPath+"/", hub)
+	mux.Handle("POST "+ratesync.Path, limits)
+	mux.Handle("GET "+keyfeed.Path, keys)
+	mux.Handle("POST "+edgestatus.ReportPath, reports)
+	mux.Handle("POST "+usage.Path, received)
+	mux.Handle("POST "+x402.ClaimsPath, payments)
+	mux.Handle("POST "+x402.ClaimsPath+"/", payments)
 	mux.Handle("/envoy.service.discovery.v3.AggregatedDiscoveryService/", edges.Handler())
 	return mux
 }

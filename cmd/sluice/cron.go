@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"sluice.dev/sluice/controlplane/cron/croncli"
+	"sluice.dev/sluice/workers/cron/croncli"
 )
 
 func cronCommand() *cobra.Command {

@@ -6,12 +6,12 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
-	"sluice.dev/sluice/controlplane/api"
-	"sluice.dev/sluice/controlplane/config"
-	"sluice.dev/sluice/controlplane/hub"
-	"sluice.dev/sluice/controlplane/telemetry/traces"
-	"sluice.dev/sluice/controlplane/web"
-	"sluice.dev/sluice/controlplane/xds"
+	"sluice.dev/sluice/controlplane/gateway/config"
+	"sluice.dev/sluice/controlplane/gateway/xds"
+	"sluice.dev/sluice/platform/telemetry/traces"
+	"sluice.dev/sluice/web/api"
+	"sluice.dev/sluice/web/dashboard"
+	"sluice.dev/sluice/workers/payments"
 )
 
 // addDashboard adds the pages for people to the surface of operators. Their live
@@ -21,13 +21,13 @@ func (e environment) addDashboard(ctx context.Context, surfaces *api.Config, poo
 	if err != nil {
 		return err
 	}
-	surfaces.Pages = append(surfaces.Pages, web.Routes(web.Config{
+	surfaces.Pages = append(surfaces.Pages, dashboard.Routes(dashboard.Config{
 		DB:        pool,
 		Sessions:  surfaces.Sessions,
 		Documents: config.Admin{Store: config.Store{DB: pool}, Check: edges.Check, Checker: edges.Checker()},
 		Webhooks:  s.webhooks,
 		Schedules: s.schedules,
-		Payments:  hub.Admin{DB: pool, Document: document(pool)},
+		Payments:  payments.Admin{DB: pool, Document: document(pool)},
 		Version:   version,
 		Secure:    strings.HasPrefix(e.get("SLUICE_ADMIN_URL"), "https://"),
 		Done:      ctx.Done(),

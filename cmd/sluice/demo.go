@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"sluice.dev/sluice/deploy/local/demo"
-	"sluice.dev/sluice/deploy/local/programs"
+	"sluice.dev/sluice/dev/demo"
+	"sluice.dev/sluice/dev/programs"
 )
 
 // demoCommand is `sluice demo`.

@@ -5,15 +5,15 @@ import (
 	"net/http"
 
 	"github.com/go-chi/chi/v5"
-	"sluice.dev/sluice/controlplane/api"
-	"sluice.dev/sluice/controlplane/config"
-	"sluice.dev/sluice/controlplane/discovery"
-	"sluice.dev/sluice/controlplane/hub"
-	"sluice.dev/sluice/controlplane/openapi"
-	"sluice.dev/sluice/controlplane/respond"
-	"sluice.dev/sluice/controlplane/schedules"
-	"sluice.dev/sluice/controlplane/webhooks"
-	"sluice.dev/sluice/runtime/media"
+	"sluice.dev/sluice/controlplane/gateway/config"
+	"sluice.dev/sluice/media"
+	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/web/api"
+	"sluice.dev/sluice/web/discovery"
+	"sluice.dev/sluice/web/openapi"
+	"sluice.dev/sluice/workers/payments"
+	"sluice.dev/sluice/workers/schedules"
+	"sluice.dev/sluice/workers/webhooks"
 )
 
 // fragments describe what stands behind the gateway. Whoever adds a route to
@@ -23,14 +23,14 @@ var fragments = []openapi.Fragment{
 	{Name: "api", Product: "api", YAML: api.OpenAPI},
 	{Name: "schedules", Product: "api", YAML: schedules.OpenAPI},
 	{Name: "webhooks", Product: "api", YAML: webhooks.OpenAPI},
-	{Name: "x402", Product: "api", YAML: hub.OpenAPI},
+	{Name: "x402", Product: "api", YAML: payments.OpenAPI},
 	{Name: "media", Product: "media", YAML: media.OpenAPI},
 	{Name: "discovery", Product: "api", YAML: discovery.OpenAPI},
 	{Name: "placeholder", Product: discovery.Placeholder, YAML: discovery.PlaceholderOpenAPI()},
 }
 
 // adminDescription serves the OpenAPI document of the admin API.
-func adminDescription(adapter respond.Adapter) (api.Routes, error) {
+func adminDescription(adapter httpapi.Adapter) (api.Routes, error) {
 	joined, err := openapi.Join(openapi.Fragment{Name: "admin", YAML: api.AdminOpenAPI})
 	if err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func adminDescription(adapter respond.Adapter) (api.Routes, error) {
 }
 
 // publicDescription serves the OpenAPI document of the public API.
-func (e environment) publicDescription(current *config.Current, adapter respond.Adapter) (*openapi.Service, error) {
+func (e environment) publicDescription(current *config.Current, adapter httpapi.Adapter) (*openapi.Service, error) {
 	joined, err := openapi.Join(fragments...)
 	if err != nil {
 		return nil, err

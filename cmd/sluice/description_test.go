@@ -11,12 +11,12 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
-	"sluice.dev/sluice/controlplane/api"
-	"sluice.dev/sluice/controlplane/config"
-	"sluice.dev/sluice/controlplane/discovery"
-	"sluice.dev/sluice/controlplane/openapi"
-	"sluice.dev/sluice/controlplane/openapi/openapitest"
-	"sluice.dev/sluice/controlplane/respond"
+	"sluice.dev/sluice/controlplane/gateway/config"
+	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/web/api"
+	"sluice.dev/sluice/web/discovery"
+	"sluice.dev/sluice/web/openapi"
+	"sluice.dev/sluice/web/openapi/openapitest"
 )
 
 // described is the public description under the default configuration.
@@ -56,18 +56,18 @@ func surfaces(t *testing.T) api.Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := env.api(pool, edges, nil, respond.Adapter{}, prometheus.NewRegistry(), nil)
+	c, err := env.api(pool, edges, nil, httpapi.Adapter{}, prometheus.NewRegistry(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return c
 }
 
-// What operators are served is described in controlplane/api/admin.yaml, and the
+// What operators are served is described in web/api/admin.yaml, and the
 // other way round.
 func TestAdminAPIIsDescribed(t *testing.T) {
 	t.Parallel()
-	admin, err := adminDescription(respond.Adapter{})
+	admin, err := adminDescription(httpapi.Adapter{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,12 +16,12 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
-	"sluice.dev/sluice/controlplane/telemetry"
-	"sluice.dev/sluice/deploy/local/programs"
+	"sluice.dev/sluice/dev/programs"
 	"sluice.dev/sluice/envoy"
 	"sluice.dev/sluice/envoy/logpipe"
 	"sluice.dev/sluice/envoy/relay"
 	"sluice.dev/sluice/platform/memlimit"
+	"sluice.dev/sluice/platform/telemetry"
 )
 
 // runEdge supervises one Envoy, and stands between it and the control plane.

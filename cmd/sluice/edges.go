@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"sluice.dev/sluice/controlplane/fleet"
+	"sluice.dev/sluice/controlplane/gateway/edgestatus"
 )
 
 // notEverywhere is the exit status of `apply --wait` when the version is in
@@ -35,7 +35,7 @@ func edgesCommand(env environment) *cobra.Command {
 			if out.format == "json" {
 				return indent(c.OutOrStdout(), answer)
 			}
-			var v fleet.View
+			var v edgestatus.View
 			if err := json.Unmarshal(answer, &v); err != nil {
 				return fmt.Errorf("the answer is not a list of edges: %w", err)
 			}
@@ -47,7 +47,7 @@ func edgesCommand(env environment) *cobra.Command {
 }
 
 // showEdges writes a line for each edge, and one for each refusal.
-func showEdges(w io.Writer, v fleet.View) error {
+func showEdges(w io.Writer, v edgestatus.View) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "EDGE\tSTATE\tWANTED\tHELD\tLAG\tKEYS BEHIND\tLIMITS\tGATEWAY\tENVOY\tBUILD\tUP\tLAST SEEN")
 	for _, e := range v.Data {
@@ -70,7 +70,7 @@ func showEdges(w io.Writer, v fleet.View) error {
 }
 
 // stateOf is one word on an edge.
-func stateOf(e fleet.Edge) string {
+func stateOf(e edgestatus.Edge) string {
 	switch {
 	case !e.Live:
 		return "gone"
@@ -89,7 +89,7 @@ func stateOf(e fleet.Edge) string {
 
 // limitsOf says how an edge limits: with the others, by a share while it is cut
 // off from them, with when it last heard of them, or alone.
-func limitsOf(r *fleet.Report) string {
+func limitsOf(r *edgestatus.Report) string {
 	switch r.Limits {
 	case "shared":
 		return fmt.Sprintf("of all %d", r.LimitsEdges)
@@ -115,7 +115,7 @@ func seconds(s float64) string {
 
 // lacking returns a line for each live edge that does not hold a version, and
 // whether all of them have refused it, so that waiting longer is in vain.
-func lacking(v fleet.View, version int64) (lines []string, hopeless bool) {
+func lacking(v edgestatus.View, version int64) (lines []string, hopeless bool) {
 	hopeless = true
 	for _, e := range v.Data {
 		if !e.Live || e.Held >= version {
@@ -170,7 +170,7 @@ func waitForEdges(ctx context.Context, api client, version int64, timeout time.D
 	}
 }
 
-func readFleet(ctx context.Context, api client) (v fleet.View, err error) {
+func readFleet(ctx context.Context, api client) (v edgestatus.View, err error) {
 	answer, err := api.do(ctx, http.MethodGet, "/admin/v1/edges", nil)
 	if err != nil {
 		return v, err

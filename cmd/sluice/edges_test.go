@@ -12,12 +12,12 @@ import (
 	"testing"
 	"time"
 
-	"sluice.dev/sluice/controlplane/fleet"
+	"sluice.dev/sluice/controlplane/gateway/edgestatus"
 )
 
 // member is a live, connected edge that holds a version of 5.
-func member(id string, held int64) fleet.Edge {
-	return fleet.Edge{ID: id, Live: true, Connected: true, Current: held == 5, Wanted: 5, Held: held, Seen: fleet.Seen{Published: held}}
+func member(id string, held int64) edgestatus.Edge {
+	return edgestatus.Edge{ID: id, Live: true, Connected: true, Current: held == 5, Wanted: 5, Held: held, Seen: edgestatus.Seen{Published: held}}
 }
 
 func TestLacking(t *testing.T) {
@@ -31,28 +31,28 @@ func TestLacking(t *testing.T) {
 	gone := moving
 	gone.ID, gone.Live = "gone", false
 	for name, c := range map[string]struct {
-		edges    []fleet.Edge
+		edges    []edgestatus.Edge
 		lacking  []string
 		hopeless bool
 	}{
 		"none":            {nil, nil, true},
-		"all hold it":     {[]fleet.Edge{member("a", 5), member("b", 6), gone}, nil, true},
-		"one is late":     {[]fleet.Edge{member("a", 5), member("b", 4)}, []string{"b holds version 4 and has not answered"}, false},
-		"one moves":       {[]fleet.Edge{moving}, []string{"moving holds version 4 and is connected to no replica"}, false},
-		"one refuses":     {[]fleet.Edge{member("a", 5), refuses}, []string{"refuses holds version 4 and refuses routes: no"}, true},
-		"one refused one": {[]fleet.Edge{old}, []string{"old holds version 4 and has not answered"}, false},
-		"late or refuses": {[]fleet.Edge{refuses, member("b", 0)}, []string{"refuses holds version 4 and refuses routes: no", "b holds version 0 and has not answered"}, false},
+		"all hold it":     {[]edgestatus.Edge{member("a", 5), member("b", 6), gone}, nil, true},
+		"one is late":     {[]edgestatus.Edge{member("a", 5), member("b", 4)}, []string{"b holds version 4 and has not answered"}, false},
+		"one moves":       {[]edgestatus.Edge{moving}, []string{"moving holds version 4 and is connected to no replica"}, false},
+		"one refuses":     {[]edgestatus.Edge{member("a", 5), refuses}, []string{"refuses holds version 4 and refuses routes: no"}, true},
+		"one refused one": {[]edgestatus.Edge{old}, []string{"old holds version 4 and has not answered"}, false},
+		"late or refuses": {[]edgestatus.Edge{refuses, member("b", 0)}, []string{"refuses holds version 4 and refuses routes: no", "b holds version 0 and has not answered"}, false},
 	} {
-		lines, hopeless := lacking(fleet.View{Version: 5, Data: c.edges}, 5)
+		lines, hopeless := lacking(edgestatus.View{Version: 5, Data: c.edges}, 5)
 		if !slices.Equal(lines, c.lacking) || hopeless != c.hopeless {
 			t.Errorf("%s: %q %v", name, lines, hopeless)
 		}
 	}
 }
 
-func viewOf(t *testing.T, edges ...fleet.Edge) string {
+func viewOf(t *testing.T, edges ...edgestatus.Edge) string {
 	t.Helper()
-	b, err := json.Marshal(fleet.View{Version: 5, Data: edges})
+	b, err := json.Marshal(edgestatus.View{Version: 5, Data: edges})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,8 +111,8 @@ func TestEdgesAreShown(t *testing.T) {
 	late, refuses, gone, cached := member("late", 4), member("refuses", 4), member("gone", 5), member("cached", 5)
 	refuses.Refusals = []string{"routes: no such cluster"}
 	gone.Live = false
-	cached.Report, cached.Feed = &fleet.Report{State: "cached", Build: "1.2", Uptime: 61, Limits: "share", LimitsEdges: 3, LimitsAge: 2.5}, &fleet.Feed{Behind: 7}
-	late.Report, late.Feed = &fleet.Report{State: "live", Limits: "shared", LimitsEdges: 6}, &fleet.Feed{}
+	cached.Report, cached.Feed = &edgestatus.Report{State: "cached", Build: "1.2", Uptime: 61, Limits: "share", LimitsEdges: 3, LimitsAge: 2.5}, &edgestatus.Feed{Behind: 7}
+	late.Report, late.Feed = &edgestatus.Report{State: "live", Limits: "shared", LimitsEdges: 6}, &edgestatus.Feed{}
 	api := newAdminAPI(t, http.StatusOK, viewOf(t, member("fine", 5), late, refuses, gone, cached))
 	c := edgesCommand(api.environment())
 	var out bytes.Buffer
@@ -130,7 +130,7 @@ func TestEdgesAreShown(t *testing.T) {
 
 func TestHowEdgesLimit(t *testing.T) {
 	t.Parallel()
-	for want, r := range map[string]fleet.Report{
+	for want, r := range map[string]edgestatus.Report{
 		"of all 3":             {Limits: "shared", LimitsEdges: 3},
 		"share of 1/3 for 12s": {Limits: "share", LimitsEdges: 3, LimitsAge: 12.2},
 		"share of 1/3":         {Limits: "share", LimitsEdges: 3, LimitsAge: -1},

@@ -11,12 +11,12 @@ import (
 	"path/filepath"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"sluice.dev/sluice/controlplane/telemetry"
-	"sluice.dev/sluice/deploy/local/programs"
-	"sluice.dev/sluice/envoy/bindcheck"
-	"sluice.dev/sluice/runtime/media"
-	"sluice.dev/sluice/runtime/media/engine"
-	"sluice.dev/sluice/runtime/media/streams"
+	"sluice.dev/sluice/dev/programs"
+	"sluice.dev/sluice/media"
+	"sluice.dev/sluice/media/engine"
+	"sluice.dev/sluice/media/streams"
+	"sluice.dev/sluice/platform/process/bindcheck"
+	"sluice.dev/sluice/platform/telemetry"
 )
 
 // runEngine runs the media engine and keeps the product in step with it.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
-	"sluice.dev/sluice/controlplane/postgres"
+	"sluice.dev/sluice/platform/postgres"
 )
 
 // variable is one environment variable that sluice reads.

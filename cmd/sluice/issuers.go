@@ -2,8 +2,8 @@ package main
 
 import (
 	"github.com/jackc/pgx/v5/pgxpool"
-	"sluice.dev/sluice/controlplane/issuers"
-	"sluice.dev/sluice/controlplane/outbound"
+	"sluice.dev/sluice/controlplane/gateway/issuers"
+	"sluice.dev/sluice/platform/outbound"
 )
 
 // issuers keeps the public keys of those whose tokens are accepted at the edges.

@@ -15,10 +15,10 @@ import (
 	_ "time/tzdata" // zones where the machine has none
 
 	"github.com/spf13/cobra"
-	"sluice.dev/sluice/controlplane/telemetry"
+	"sluice.dev/sluice/media"
 	"sluice.dev/sluice/platform/memlimit"
 	"sluice.dev/sluice/platform/sandbox"
-	"sluice.dev/sluice/runtime/media"
+	"sluice.dev/sluice/platform/telemetry"
 )
 
 func main() {

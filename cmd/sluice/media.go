@@ -6,13 +6,13 @@ import (
 	"log/slog"
 
 	"github.com/jackc/pgx/v5/pgxpool"
-	"sluice.dev/sluice/controlplane/identity"
-	"sluice.dev/sluice/controlplane/postgres"
-	"sluice.dev/sluice/controlplane/respond"
-	"sluice.dev/sluice/controlplane/telemetry"
-	"sluice.dev/sluice/deploy/local/programs"
+	"sluice.dev/sluice/dev/programs"
+	"sluice.dev/sluice/media"
+	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/platform/identity"
+	"sluice.dev/sluice/platform/postgres"
 	"sluice.dev/sluice/platform/sandbox"
-	"sluice.dev/sluice/runtime/media"
+	"sluice.dev/sluice/platform/telemetry"
 )
 
 // runMedia serves the reference product.
@@ -66,7 +66,7 @@ func (e environment) media(ctx context.Context, pool *pgxpool.Pool, s services) 
 		return media.Config{}, err
 	}
 	c := media.Config{
-		DB: postgres.Share(pool, identity.Account), Events: s.webhooks, Identity: verifier, Respond: respond.Adapter{DocsBase: e.publicURL()},
+		DB: postgres.Share(pool, identity.Account), Events: s.webhooks, Identity: verifier, Respond: httpapi.Adapter{DocsBase: e.publicURL()},
 		Allow: allow, Box: box, AnswerSecret: s.answers, FormerAnswerSecrets: s.former,
 	}
 	if err := e.confine(&c); err != nil {

@@ -6,23 +6,23 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
-	"sluice.dev/sluice/controlplane/postgres"
-	"sluice.dev/sluice/controlplane/reseal"
-	"sluice.dev/sluice/controlplane/schedules"
-	"sluice.dev/sluice/controlplane/sessions"
-	"sluice.dev/sluice/controlplane/webhooks"
-	"sluice.dev/sluice/runtime/media/legacy"
+	"sluice.dev/sluice/controlplane/accounts/sessions"
+	"sluice.dev/sluice/media/legacy"
+	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/reencrypt"
+	"sluice.dev/sluice/workers/schedules"
+	"sluice.dev/sluice/workers/webhooks"
 )
 
 // sealedColumns are all places where secrets are stored sealed; a test holds them
 // against the schema.
-func sealedColumns() []reseal.Column {
+func sealedColumns() []reencrypt.Column {
 	return append(webhooks.Sealed(), schedules.Sealed(), sessions.Sealed(), legacy.Sealed())
 }
 
 // resealAll seals all of it anew: by the first key of SLUICE_SECRETS_KEY, and what
 // the media product stores by its own.
-func (e environment) resealAll(ctx context.Context, db postgres.DB) ([]reseal.Result, error) {
+func (e environment) resealAll(ctx context.Context, db postgres.DB) ([]reencrypt.Result, error) {
 	box, err := e.box()
 	if err != nil {
 		return nil, err
@@ -31,15 +31,15 @@ func (e environment) resealAll(ctx context.Context, db postgres.DB) ([]reseal.Re
 	if err != nil {
 		return nil, err
 	}
-	list, err := reseal.All(ctx, db, box, slices.DeleteFunc(sealedColumns(), isMedias))
+	list, err := reencrypt.All(ctx, db, box, slices.DeleteFunc(sealedColumns(), isMedias))
 	if err != nil {
 		return list, err
 	}
-	more, err := reseal.All(ctx, db, own, []reseal.Column{legacy.Sealed()})
+	more, err := reencrypt.All(ctx, db, own, []reencrypt.Column{legacy.Sealed()})
 	return append(list, more...), err
 }
 
-func isMedias(c reseal.Column) bool { return c.Table == legacy.Sealed().Table }
+func isMedias(c reencrypt.Column) bool { return c.Table == legacy.Sealed().Table }
 
 func resealCommand(env environment) *cobra.Command {
 	return &cobra.Command{

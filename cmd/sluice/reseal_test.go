@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"sluice.dev/sluice/controlplane/postgres/pgtest"
-	"sluice.dev/sluice/controlplane/reseal"
-	"sluice.dev/sluice/controlplane/webhooks/seal"
+	"sluice.dev/sluice/platform/postgres/pgtest"
+	"sluice.dev/sluice/platform/reencrypt"
+	"sluice.dev/sluice/platform/secretbox"
 )
 
 // Every column of which the schema says that it is sealed is sealed anew, and
@@ -40,11 +40,11 @@ func TestAllThatIsSealedIsSealedAnew(t *testing.T) {
 	if len(known) < 4 || !slices.Equal(said, known) {
 		t.Errorf("the schema says %v, sealed anew are %v", said, known)
 	}
-	box, err := seal.New(strings.Repeat("k", seal.MinKey))
+	box, err := secretbox.New(strings.Repeat("k", secretbox.MinKey))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if list, err := reseal.All(t.Context(), pgtest.Pool(t), box, sealedColumns()); err != nil || len(list) != len(known) {
+	if list, err := reencrypt.All(t.Context(), pgtest.Pool(t), box, sealedColumns()); err != nil || len(list) != len(known) {
 		t.Error(list, err)
 	}
 }

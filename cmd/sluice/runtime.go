@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"sluice.dev/sluice/controlplane/respond"
-	"sluice.dev/sluice/controlplane/telemetry"
+	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/platform/telemetry"
 	"sluice.dev/sluice/runtime/budget"
 	"sluice.dev/sluice/runtime/chat"
 	"sluice.dev/sluice/runtime/chat/upstream"
@@ -64,7 +64,7 @@ func runRuntime(ctx context.Context, env environment) error {
 	if err != nil {
 		return err
 	}
-	held, err := env.bodies(metrics, verifier, respond.Adapter{DocsBase: env.publicURL()})
+	held, err := env.bodies(metrics, verifier, httpapi.Adapter{DocsBase: env.publicURL()})
 	if err != nil {
 		return err
 	}

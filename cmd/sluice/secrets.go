@@ -10,10 +10,10 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"sluice.dev/sluice/controlplane/config"
-	"sluice.dev/sluice/controlplane/identity"
-	"sluice.dev/sluice/controlplane/webhooks/seal"
+	"sluice.dev/sluice/controlplane/gateway/config"
 	edge "sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/platform/identity"
+	"sluice.dev/sluice/platform/secretbox"
 )
 
 // The products that this binary serves by processes of their own, by the names
@@ -144,21 +144,21 @@ func (e environment) ownKeys() (keys []string, err error) {
 
 // mediaBox seals what the media product stores, by the first key that is given, and
 // opens what was sealed by the platform's or by the product's own.
-func (e environment) mediaBox() (*seal.Box, error) {
+func (e environment) mediaBox() (*secretbox.Box, error) {
 	own, err := e.ownKeys()
 	if err != nil {
 		return nil, err
 	}
-	return seal.New(append(e.sealing(), own...)...)
+	return secretbox.New(append(e.sealing(), own...)...)
 }
 
 // ownBox is mediaBox, which seals by the product's own key.
-func (e environment) ownBox() (*seal.Box, error) {
+func (e environment) ownBox() (*secretbox.Box, error) {
 	own, err := e.ownKeys()
 	if err != nil {
 		return nil, err
 	}
-	return seal.New(append(own, e.sealing()...)...)
+	return secretbox.New(append(own, e.sealing()...)...)
 }
 
 // productSettings are the secrets of one product, as variables of its process.

@@ -13,21 +13,21 @@ import (
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"golang.org/x/sync/errgroup"
-	"sluice.dev/sluice/controlplane/outbound"
-	"sluice.dev/sluice/controlplane/postgres"
-	"sluice.dev/sluice/controlplane/schedules"
-	"sluice.dev/sluice/controlplane/status"
-	"sluice.dev/sluice/controlplane/telemetry/traces"
-	"sluice.dev/sluice/controlplane/webhooks"
-	"sluice.dev/sluice/controlplane/webhooks/delivery"
-	"sluice.dev/sluice/controlplane/webhooks/seal"
+	"sluice.dev/sluice/controlplane/gateway/status"
+	"sluice.dev/sluice/platform/outbound"
+	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/secretbox"
+	"sluice.dev/sluice/platform/telemetry/traces"
+	"sluice.dev/sluice/workers/schedules"
+	"sluice.dev/sluice/workers/webhooks"
+	"sluice.dev/sluice/workers/webhooks/delivery"
 )
 
 // services are those that several processes share: the API takes requests for
 // them, products emit events into them, and workers do their work.
 type services struct {
 	jobs      *river.Client[pgx.Tx] // inserts only
-	box       *seal.Box
+	box       *secretbox.Box
 	answers   [32]byte   // protects the answers kept for repeated requests
 	former    [][32]byte // protected those of before
 	outbound  *outbound.Client
@@ -50,11 +50,11 @@ func present(ctx context.Context, pool *pgxpool.Pool, kind string) (leave func()
 }
 
 // box seals the secrets that are stored, by the first key; all of them open.
-func (e environment) box() (*seal.Box, error) {
+func (e environment) box() (*secretbox.Box, error) {
 	if _, err := e.require("SLUICE_SECRETS_KEY"); err != nil {
 		return nil, err
 	}
-	return seal.New(e.sealing()...)
+	return secretbox.New(e.sealing()...)
 }
 
 // answerSecrets are derived from the keys that seal, in their order.

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"sluice.dev/sluice/controlplane/status"
+	"sluice.dev/sluice/controlplane/gateway/status"
 )
 
 // statusCommand shows on one screen whether all is well: exit status 0 if it is,

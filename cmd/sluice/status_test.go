@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"sluice.dev/sluice/controlplane/fleet"
-	"sluice.dev/sluice/controlplane/status"
+	"sluice.dev/sluice/controlplane/gateway/edgestatus"
+	"sluice.dev/sluice/controlplane/gateway/status"
 )
 
 func TestShowStatus(t *testing.T) {
@@ -18,7 +18,7 @@ func TestShowStatus(t *testing.T) {
 		Problems:  []status.Problem{{Part: "edges", What: "edge-2 is cached", Action: "Look at its log."}},
 		Database:  status.Database{Version: "15.1", LatencyMS: .42, Bytes: 50 << 20, Connections: 7, ConnectionsMax: 100, Schema: 34},
 		Processes: []status.Process{{Kind: "media", Build: "v1", Live: true}, {Kind: "worker", Build: "v1", Live: true}, {Kind: "worker", Build: "v2", Live: true}, {Kind: "worker", Build: "v0"}},
-		Edges:     fleet.View{Version: 3, Data: []fleet.Edge{{Live: true, Current: true}, {Live: true, Feed: &fleet.Feed{Behind: 5}}, {}}},
+		Edges:     edgestatus.View{Version: 3, Data: []edgestatus.Edge{{Live: true, Current: true}, {Live: true, Feed: &edgestatus.Feed{Behind: 5}}, {}}},
 		Queues:    []status.Queue{{Name: "webhooks", Waiting: 12, Oldest: .25}},
 		Schedules: status.Schedules{Active: 9, Late: 1},
 		Webhooks:  status.Webhooks{Failed: &failed, Endpoints: 20, Failing: 2, Disabled: 1},

@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"strings"
 
-	"sluice.dev/sluice/controlplane/telemetry"
-	"sluice.dev/sluice/controlplane/telemetry/traces"
-	"sluice.dev/sluice/controlplane/xds/resources"
+	"sluice.dev/sluice/controlplane/gateway/xds/resources"
+	"sluice.dev/sluice/platform/telemetry"
+	"sluice.dev/sluice/platform/telemetry/traces"
 )
 
 // logs is how the processes log.

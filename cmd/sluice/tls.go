@@ -13,9 +13,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"sluice.dev/sluice/controlplane/certs"
-	"sluice.dev/sluice/controlplane/respond"
 	"sluice.dev/sluice/envoy"
+	"sluice.dev/sluice/platform/certs"
+	"sluice.dev/sluice/platform/httpapi"
 )
 
 // follow runs sources until ctx ends.
@@ -78,7 +78,7 @@ func (m mutual) named() func(context.Context, string) bool {
 	return certs.StreamNames
 }
 
-func (m mutual) guard(h http.Handler, adapter respond.Adapter) http.Handler {
+func (m mutual) guard(h http.Handler, adapter httpapi.Adapter) http.Handler {
 	if m.source == nil {
 		return h
 	}

@@ -14,10 +14,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"sluice.dev/sluice/deploy/local/pgserver"
-	"sluice.dev/sluice/deploy/local/programs"
-	"sluice.dev/sluice/deploy/local/supervise"
-	"sluice.dev/sluice/envoy/bindcheck"
+	"sluice.dev/sluice/dev/pgserver"
+	"sluice.dev/sluice/dev/programs"
+	"sluice.dev/sluice/dev/supervise"
+	"sluice.dev/sluice/platform/process/bindcheck"
 )
 
 func upCommand(env environment) *cobra.Command {

@@ -15,12 +15,12 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
-	"sluice.dev/sluice/controlplane/config"
-	"sluice.dev/sluice/controlplane/oauth"
-	"sluice.dev/sluice/controlplane/postgres"
-	"sluice.dev/sluice/controlplane/seed"
-	"sluice.dev/sluice/controlplane/sessions"
+	"sluice.dev/sluice/controlplane/accounts/oauth"
+	"sluice.dev/sluice/controlplane/accounts/seed"
+	"sluice.dev/sluice/controlplane/accounts/sessions"
+	"sluice.dev/sluice/controlplane/gateway/config"
 	"sluice.dev/sluice/migrations"
+	"sluice.dev/sluice/platform/postgres"
 )
 
 // generated are the secrets of a local stack, made once and kept in its folder.

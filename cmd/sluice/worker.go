@@ -14,14 +14,14 @@ import (
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"golang.org/x/sync/errgroup"
-	"sluice.dev/sluice/controlplane/metering"
-	"sluice.dev/sluice/controlplane/respond"
-	"sluice.dev/sluice/controlplane/schedules"
-	schedproduct "sluice.dev/sluice/controlplane/schedules/product"
-	"sluice.dev/sluice/controlplane/schedules/run"
-	"sluice.dev/sluice/controlplane/telemetry"
-	"sluice.dev/sluice/runtime/media"
-	"sluice.dev/sluice/workers"
+	"sluice.dev/sluice/controlplane/accounts/usage"
+	"sluice.dev/sluice/media"
+	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/platform/telemetry"
+	"sluice.dev/sluice/workers/jobs"
+	"sluice.dev/sluice/workers/schedules"
+	schedproduct "sluice.dev/sluice/workers/schedules/product"
+	"sluice.dev/sluice/workers/schedules/run"
 )
 
 // Bounds of jobs. A job that ran longer than rescueAfter belongs to a worker
@@ -69,16 +69,16 @@ func runWorker(ctx context.Context, env environment) error {
 	}
 	loops, ctx := errgroup.WithContext(ctx)
 	for _, run := range []func(context.Context){
-		workers.WebhookUpkeep{Deliverer: s.deliverer}.Run,
-		workers.ScheduleLoop{Service: s.schedules, Turns: turns, Fired: workers.NewScheduleMetrics(metrics).Observe}.Run,
-		workers.Metering{Store: metering.Store{DB: pool}}.Run,
-		workers.Housekeeping{DB: pool, Sessions: people, Apps: env.oauth(pool, people)}.Run,
+		jobs.WebhookUpkeep{Deliverer: s.deliverer}.Run,
+		jobs.ScheduleLoop{Service: s.schedules, Turns: turns, Fired: jobs.NewScheduleMetrics(metrics).Observe}.Run,
+		jobs.Metering{Store: usage.Store{DB: pool}}.Run,
+		jobs.Housekeeping{DB: pool, Sessions: people, Apps: env.oauth(pool, people)}.Run,
 		media.NewUpkeep(product).Run,
 	} {
 		loops.Go(func() error { run(ctx); return nil })
 	}
 	alive := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		respond.JSON(w, http.StatusOK, map[string]string{"status": "ok"})
+		httpapi.JSON(w, http.StatusOK, map[string]string{"status": "ok"})
 	})
 	loops.Go(func() error {
 		return serve(ctx, atOnce, endpoint{name: "worker", addr: env.get("SLUICE_WORKER_LISTEN"), handler: telemetry.Beside(alive, metrics)})
@@ -94,18 +94,18 @@ func (e environment) jobs(pool *pgxpool.Pool, s services, product media.Config, 
 		return nil, nil, err
 	}
 	w := river.NewWorkers()
-	workers.AddWebhooks(w, workers.Webhooks{Service: s.webhooks, Deliverer: s.deliverer})
-	turns = workers.AddSchedules(w, run.Runner{Store: s.schedules, Streams: streams, Webhook: s.outbound, Now: e.now})
+	jobs.AddWebhooks(w, jobs.Webhooks{Service: s.webhooks, Deliverer: s.deliverer})
+	turns = jobs.AddSchedules(w, run.Runner{Store: s.schedules, Streams: streams, Webhook: s.outbound, Now: e.now})
 	payments, err := e.hub(pool, s)
 	if err != nil {
 		return nil, nil, err
 	}
-	workers.AddPayments(w, payments)
+	jobs.AddPayments(w, payments)
 	media.AddWorkers(w, product)
 	queues := media.Queues()
-	maps.Copy(queues, workers.WebhookQueues())
-	maps.Copy(queues, workers.ScheduleQueues())
-	maps.Copy(queues, workers.PaymentQueues())
+	maps.Copy(queues, jobs.WebhookQueues())
+	maps.Copy(queues, jobs.ScheduleQueues())
+	maps.Copy(queues, jobs.PaymentQueues())
 	r, err = river.NewClient(riverpgxv5.New(pool), &river.Config{
 		Workers: w, Queues: queues, JobTimeout: jobTimeout, RescueStuckJobsAfter: rescueAfter, Logger: slog.Default(),
 		Middleware: append(s.tracer.Jobs(), telemetry.NewJobs(metrics)),

@@ -9,41 +9,41 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
-	"sluice.dev/sluice/controlplane/api"
-	"sluice.dev/sluice/controlplane/config"
-	"sluice.dev/sluice/controlplane/hub"
-	"sluice.dev/sluice/controlplane/hub/chain"
-	"sluice.dev/sluice/controlplane/hub/evm"
-	"sluice.dev/sluice/controlplane/hub/ledger"
-	"sluice.dev/sluice/controlplane/hub/payment"
-	"sluice.dev/sluice/controlplane/hub/remote"
-	"sluice.dev/sluice/controlplane/idempotency"
-	"sluice.dev/sluice/controlplane/identity"
-	"sluice.dev/sluice/controlplane/outbound"
-	"sluice.dev/sluice/controlplane/respond"
+	"sluice.dev/sluice/controlplane/gateway/config"
 	"sluice.dev/sluice/filters/x402"
 	"sluice.dev/sluice/platform/fairshare"
+	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/platform/idempotency"
+	"sluice.dev/sluice/platform/identity"
+	"sluice.dev/sluice/platform/outbound"
+	"sluice.dev/sluice/web/api"
+	"sluice.dev/sluice/workers/payments"
+	"sluice.dev/sluice/workers/payments/chain"
+	"sluice.dev/sluice/workers/payments/evm"
+	"sluice.dev/sluice/workers/payments/ledger"
+	"sluice.dev/sluice/workers/payments/payment"
+	"sluice.dev/sluice/workers/payments/remote"
 )
 
 // hub is what judges and settles payments, in every process that does.
-func (e environment) hub(pool *pgxpool.Pool, s services) (*hub.Hub, error) {
+func (e environment) hub(pool *pgxpool.Pool, s services) (*payments.Hub, error) {
 	settler, err := e.settler(pool, s.outbound)
 	if err != nil {
 		return nil, err
 	}
-	return hub.New(hub.Config{DB: pool, Jobs: s.jobs, Settler: settler, Now: e.now, Terms: func(ctx context.Context) (x402.Terms, error) {
+	return payments.New(payments.Config{DB: pool, Jobs: s.jobs, Settler: settler, Now: e.now, Terms: func(ctx context.Context) (x402.Terms, error) {
 		d, err := document(pool)(ctx)
 		return d.X402.Terms(), err
 	}}), nil
 }
 
-// payments is what the control plane serves about payments.
-type payments struct {
+// paymentHandlers are what the control plane serves about payments.
+type paymentHandlers struct {
 	edges       http.Handler
 	open, admin api.Routes
 }
 
-func (e environment) payments(pool *pgxpool.Pool, verifier identity.Verifier, adapter respond.Adapter) (p payments, err error) {
+func (e environment) payments(pool *pgxpool.Pool, verifier identity.Verifier, adapter httpapi.Adapter) (p paymentHandlers, err error) {
 	s, err := e.services(pool, pool, prometheus.NewRegistry(), nil) // deliveries, which have metrics, are not made here
 	if err != nil {
 		return p, err
@@ -52,10 +52,10 @@ func (e environment) payments(pool *pgxpool.Pool, verifier identity.Verifier, ad
 	if err != nil {
 		return p, err
 	}
-	return payments{
+	return paymentHandlers{
 		edges: h.EdgeHandler(verifier, adapter),
-		open:  hub.Facilitator{Hub: h, Document: document(pool), Identity: verifier, Respond: adapter, BaseURL: e.publicURL(), Places: fairshare.New(fairshare.Config{Places: 32})}.Routes,
-		admin: hub.Admin{DB: idempotency.DB{Pool: pool}, Document: document(pool), Respond: adapter}.Routes,
+		open:  payments.Facilitator{Hub: h, Document: document(pool), Identity: verifier, Respond: adapter, BaseURL: e.publicURL(), Places: fairshare.New(fairshare.Config{Places: 32})}.Routes,
+		admin: payments.Admin{DB: idempotency.DB{Pool: pool}, Document: document(pool), Respond: adapter}.Routes,
 	}, nil
 }
 

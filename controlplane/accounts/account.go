@@ -12,14 +12,14 @@ import (
 	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
-	"sluice.dev/sluice/controlplane"
-	"sluice.dev/sluice/controlplane/api/paging"
-	"sluice.dev/sluice/controlplane/audit"
-	"sluice.dev/sluice/controlplane/keys"
-	"sluice.dev/sluice/controlplane/metering"
-	"sluice.dev/sluice/controlplane/postgres"
+	"sluice.dev/sluice/controlplane/accounts/apikeys"
+	"sluice.dev/sluice/controlplane/accounts/usage"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/filters/keytable"
+	"sluice.dev/sluice/platform/apierror"
+	"sluice.dev/sluice/platform/audit"
+	"sluice.dev/sluice/platform/paging"
+	"sluice.dev/sluice/platform/postgres"
 )
 
 // Account is a customer, or the operator.
@@ -49,7 +49,7 @@ func one(ctx context.Context, db postgres.DB, doing, sql string, args ...any) (A
 	rows, _ := db.Query(ctx, sql, args...)
 	a, err := pgx.CollectExactlyOneRow(rows, scan)
 	if postgres.Constraint(err) == "accounts_plan_fkey" {
-		return a, controlplane.Invalid([]decision.Detail{{Field: "plan", Issue: "is not a known plan", Expected: "the name of a plan"}})
+		return a, apierror.Invalid([]decision.Detail{{Field: "plan", Issue: "is not a known plan", Expected: "the name of a plan"}})
 	}
 	return a, postgres.NotFound(err, doing)
 }
@@ -67,7 +67,7 @@ func (s Store) CreateOperator(ctx context.Context, name, plan string) (Account, 
 
 // create checks, stores and records a new account.
 func (s Store) create(ctx context.Context, name, plan string, operator bool) (Account, error) {
-	if err := controlplane.Invalid(append(checkName(name), checkPlan(plan)...)); err != nil {
+	if err := apierror.Invalid(append(checkName(name), checkPlan(plan)...)); err != nil {
 		return Account{}, err
 	}
 	var a Account
@@ -82,7 +82,7 @@ func (s Store) create(ctx context.Context, name, plan string, operator bool) (Ac
 		if err != nil {
 			return err
 		}
-		return keys.EmitAccountTx(ctx, tx, a.ID)
+		return apikeys.EmitAccountTx(ctx, tx, a.ID)
 	})
 	return a, err
 }
@@ -120,7 +120,7 @@ func (c Change) check() error {
 	if c.Plan != nil {
 		details = append(details, checkPlan(*c.Plan)...)
 	}
-	return controlplane.Invalid(details)
+	return apierror.Invalid(details)
 }
 
 // Update changes an account, and sends the records of its keys to the edges
@@ -143,10 +143,10 @@ func (s Store) Update(ctx context.Context, id string, c Change) (a Account, err 
 		if err != nil || a.Plan == before.Plan {
 			return err
 		}
-		if err := (metering.Store{}).RefreshTx(ctx, tx, id); err != nil {
+		if err := (usage.Store{}).RefreshTx(ctx, tx, id); err != nil {
 			return err
 		}
-		return keys.EmitAccountTx(ctx, tx, id)
+		return apikeys.EmitAccountTx(ctx, tx, id)
 	})
 	return a, err
 }

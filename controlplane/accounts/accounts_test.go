@@ -5,14 +5,14 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/errgroup"
-	"sluice.dev/sluice/controlplane"
-	"sluice.dev/sluice/controlplane/api/paging"
-	"sluice.dev/sluice/controlplane/keys"
-	"sluice.dev/sluice/controlplane/postgres"
-	"sluice.dev/sluice/controlplane/postgres/pgtest"
+	"sluice.dev/sluice/controlplane/accounts/apikeys"
 	"sluice.dev/sluice/filters/auth"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/filters/keytable"
+	"sluice.dev/sluice/platform/apierror"
+	"sluice.dev/sluice/platform/paging"
+	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/postgres/pgtest"
 )
 
 type bundle struct {
@@ -34,8 +34,8 @@ func setup(t *testing.T) bundle {
 
 func (b bundle) newKey(t *testing.T) keytable.Tag {
 	t.Helper()
-	c, err := keys.Store{DB: b.db}.Create(t.Context(),
-		keys.Spec{Account: b.account.ID, Name: "k", Scopes: []string{"streams:read"}, Creator: []string{"*"}})
+	c, err := apikeys.Store{DB: b.db}.Create(t.Context(),
+		apikeys.Spec{Account: b.account.ID, Name: "k", Scopes: []string{"streams:read"}, Creator: []string{"*"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func TestRefused(t *testing.T) {
 		"an unknown role":        {user("c@example.com", "king"), decision.InvalidRequest},
 		"a user of nobody":       {noAccount, decision.NotFound},
 	} {
-		if controlplane.ErrorCode(c.err) != c.want {
+		if apierror.Code(c.err) != c.want {
 			t.Errorf("%s: %v, want %s", name, c.err, c.want)
 		}
 	}
@@ -184,7 +184,7 @@ func TestPlansKeepTheirNumbers(t *testing.T) {
 			t.Errorf("%s moved from %d to %d", name, n, after[name])
 		}
 	}
-	if _, err := EnsurePlans(t.Context(), b.db, "No Plan"); controlplane.ErrorCode(err) != decision.InvalidRequest {
+	if _, err := EnsurePlans(t.Context(), b.db, "No Plan"); apierror.Code(err) != decision.InvalidRequest {
 		t.Errorf("a bad name: %v", err)
 	}
 }

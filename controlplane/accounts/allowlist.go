@@ -9,13 +9,13 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"github.com/jackc/pgx/v5"
-	"sluice.dev/sluice/controlplane"
-	"sluice.dev/sluice/controlplane/audit"
-	"sluice.dev/sluice/controlplane/keys"
-	"sluice.dev/sluice/controlplane/postgres"
-	"sluice.dev/sluice/controlplane/respond"
+	"sluice.dev/sluice/controlplane/accounts/apikeys"
 	"sluice.dev/sluice/filters/allowlist"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/platform/apierror"
+	"sluice.dev/sluice/platform/audit"
+	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/platform/postgres"
 )
 
 // Allowlist returns the blocks of addresses from which an account may call, in
@@ -51,7 +51,7 @@ func (s Store) SetAllowlist(ctx context.Context, account string, texts []string)
 		if err != nil {
 			return err
 		}
-		return keys.EmitAccountTx(ctx, tx, account)
+		return apikeys.EmitAccountTx(ctx, tx, account)
 	})
 	return list, err
 }
@@ -74,7 +74,7 @@ func parseAllowlist(texts []string) ([]netip.Prefix, error) {
 		list = append(list, p)
 	}
 	slices.SortFunc(list, netip.Prefix.Compare)
-	return slices.Compact(list), controlplane.Invalid(details)
+	return slices.Compact(list), apierror.Invalid(details)
 }
 
 type addressList struct {
@@ -97,18 +97,18 @@ func (a API) setAllowlist(w http.ResponseWriter, r *http.Request) error {
 
 func (a API) answerAllowlist(w http.ResponseWriter, r *http.Request, account string) error {
 	list, err := a.Store.Allowlist(r.Context(), account)
-	return respond.Result(w, http.StatusOK, addressList{list}, err)
+	return httpapi.Result(w, http.StatusOK, addressList{list}, err)
 }
 
 func (a API) replaceAllowlist(w http.ResponseWriter, r *http.Request, account string, texts []string) error {
 	list, err := a.Store.SetAllowlist(r.Context(), account, texts)
-	return respond.Result(w, http.StatusOK, addressList{list}, err)
+	return httpapi.Result(w, http.StatusOK, addressList{list}, err)
 }
 
 func readAddresses(w http.ResponseWriter, r *http.Request) ([]string, error) {
 	var body struct {
 		Addresses []string `json:"addresses"`
 	}
-	err := respond.Decode(w, r, bodyLimit, &body)
+	err := httpapi.Decode(w, r, bodyLimit, &body)
 	return body.Addresses, err
 }

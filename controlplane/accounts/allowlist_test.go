@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"sluice.dev/sluice/controlplane"
-	"sluice.dev/sluice/controlplane/keys"
+	"sluice.dev/sluice/controlplane/accounts/apikeys"
 	"sluice.dev/sluice/filters/allowlist"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/filters/keytable"
+	"sluice.dev/sluice/platform/apierror"
 )
 
 // edge is what edges know of the bundle's account.
@@ -73,7 +73,7 @@ func TestAllowlistThatIsRefused(t *testing.T) {
 	} {
 		_, err := b.store.SetAllowlist(t.Context(), b.account.ID, texts)
 		var at []string
-		if e, ok := err.(*controlplane.Error); ok { //nolint:errorlint // the store returns it as it is
+		if e, ok := err.(*apierror.Error); ok { //nolint:errorlint // the store returns it as it is
 			for _, d := range e.Details {
 				at = append(at, d.Field)
 			}
@@ -82,7 +82,7 @@ func TestAllowlistThatIsRefused(t *testing.T) {
 			t.Errorf("%v, want %s", err, fields)
 		}
 	}
-	if _, err := b.store.SetAllowlist(t.Context(), "acct_0000000000000", nil); controlplane.ErrorCode(err) != decision.NotFound {
+	if _, err := b.store.SetAllowlist(t.Context(), "acct_0000000000000", nil); apierror.Code(err) != decision.NotFound {
 		t.Errorf("an account that is not there: %v", err)
 	}
 }
@@ -110,7 +110,7 @@ func TestAccountsAreKnownAtEdges(t *testing.T) {
 	if _, err := b.db.Exec(t.Context(), `DELETE FROM edge_records`); err != nil { // as if made by an earlier release
 		t.Fatal(err)
 	}
-	store := keys.Store{DB: b.db}
+	store := apikeys.Store{DB: b.db}
 	if n, err := store.EmitAccounts(t.Context()); err != nil || n != 1 {
 		t.Fatal(n, err)
 	}

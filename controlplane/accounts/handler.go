@@ -5,10 +5,10 @@ import (
 	"net/http"
 
 	"github.com/go-chi/chi/v5"
-	"sluice.dev/sluice/controlplane"
-	"sluice.dev/sluice/controlplane/api/paging"
-	"sluice.dev/sluice/controlplane/respond"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/platform/apierror"
+	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/platform/paging"
 )
 
 // bodyLimit bounds the bodies of these routes, in bytes.
@@ -17,7 +17,7 @@ const bodyLimit = 64 << 10
 // API serves accounts, their limits and their people to operators.
 type API struct {
 	Store   Store
-	Respond respond.Adapter
+	Respond httpapi.Adapter
 	// CheckPassword returns the faults of a new password.
 	CheckPassword func(string) []decision.Detail
 	// HashPassword returns what is stored of it.
@@ -45,38 +45,38 @@ func (a API) create(w http.ResponseWriter, r *http.Request) error {
 		Name string `json:"name"`
 		Plan string `json:"plan"`
 	}
-	if err := respond.Decode(w, r, bodyLimit, &body); err != nil {
+	if err := httpapi.Decode(w, r, bodyLimit, &body); err != nil {
 		return err
 	}
 	made, err := a.Store.Create(r.Context(), body.Name, body.Plan)
-	return respond.Result(w, http.StatusCreated, made, err)
+	return httpapi.Result(w, http.StatusCreated, made, err)
 }
 
 // list answers GET accounts: newest first.
 func (a API) list(w http.ResponseWriter, r *http.Request) error {
 	p, details := paging.Parse(r.URL.Query())
-	if err := controlplane.Invalid(details); err != nil {
+	if err := apierror.Invalid(details); err != nil {
 		return err
 	}
 	list, total, err := a.Store.List(r.Context(), p)
-	return respond.Result(w, http.StatusOK, paging.Of(list, p, total), err)
+	return httpapi.Result(w, http.StatusOK, paging.Of(list, p, total), err)
 }
 
 // get answers GET accounts/{account}.
 func (a API) get(w http.ResponseWriter, r *http.Request) error {
 	got, err := a.Store.Get(r.Context(), chi.URLParam(r, "account"))
-	return respond.Result(w, http.StatusOK, got, err)
+	return httpapi.Result(w, http.StatusOK, got, err)
 }
 
 // update answers PATCH accounts/{account}: name, plan. The operator flag is
 // nothing that HTTP can change.
 func (a API) update(w http.ResponseWriter, r *http.Request) error {
 	var c Change
-	if err := respond.Decode(w, r, bodyLimit, &c); err != nil {
+	if err := httpapi.Decode(w, r, bodyLimit, &c); err != nil {
 		return err
 	}
 	got, err := a.Store.Update(r.Context(), chi.URLParam(r, "account"), c)
-	return respond.Result(w, http.StatusOK, got, err)
+	return httpapi.Result(w, http.StatusOK, got, err)
 }
 
 // limitList is not paged: an account has a limit or two for each rate class.
@@ -87,7 +87,7 @@ type limitList struct {
 // limits answers GET accounts/{account}/limits.
 func (a API) limits(w http.ResponseWriter, r *http.Request) error {
 	list, err := a.Store.Limits(r.Context(), chi.URLParam(r, "account"))
-	return respond.Result(w, http.StatusOK, limitList{list}, err)
+	return httpapi.Result(w, http.StatusOK, limitList{list}, err)
 }
 
 // setLimit answers PUT accounts/{account}/limits/{class}.
@@ -95,14 +95,14 @@ func (a API) setLimit(w http.ResponseWriter, r *http.Request) error {
 	var body struct {
 		PerMinute int `json:"per_minute"`
 	}
-	if err := respond.Decode(w, r, bodyLimit, &body); err != nil {
+	if err := httpapi.Decode(w, r, bodyLimit, &body); err != nil {
 		return err
 	}
 	l := Limit{chi.URLParam(r, "class"), body.PerMinute}
 	if err := a.Store.SetLimit(r.Context(), chi.URLParam(r, "account"), l); err != nil {
 		return err
 	}
-	respond.JSON(w, http.StatusOK, l)
+	httpapi.JSON(w, http.StatusOK, l)
 	return nil
 }
 
@@ -123,11 +123,11 @@ func (a API) addUser(w http.ResponseWriter, r *http.Request) error {
 		Role     string `json:"role"`
 		Password string `json:"password"`
 	}
-	if err := respond.Decode(w, r, bodyLimit, &body); err != nil {
+	if err := httpapi.Decode(w, r, bodyLimit, &body); err != nil {
 		return err
 	}
 	details := append(CheckEmail(NormalEmail(body.Email)), CheckRole(body.Role)...)
-	if err := controlplane.Invalid(append(details, a.CheckPassword(body.Password)...)); err != nil {
+	if err := apierror.Invalid(append(details, a.CheckPassword(body.Password)...)); err != nil {
 		return err
 	}
 	hash, err := a.HashPassword(r.Context(), body.Password)
@@ -135,5 +135,5 @@ func (a API) addUser(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	made, err := a.Store.AddUser(r.Context(), chi.URLParam(r, "account"), body.Email, body.Role, hash)
-	return respond.Result(w, http.StatusCreated, made, err)
+	return httpapi.Result(w, http.StatusCreated, made, err)
 }

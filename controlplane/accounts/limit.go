@@ -6,13 +6,13 @@ import (
 	"regexp"
 
 	"github.com/jackc/pgx/v5"
-	"sluice.dev/sluice/controlplane"
-	"sluice.dev/sluice/controlplane/audit"
-	"sluice.dev/sluice/controlplane/feed"
-	"sluice.dev/sluice/controlplane/keys"
-	"sluice.dev/sluice/controlplane/postgres"
+	"sluice.dev/sluice/controlplane/accounts/apikeys"
+	"sluice.dev/sluice/controlplane/edgesync/keyfeed"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/filters/keytable"
+	"sluice.dev/sluice/platform/apierror"
+	"sluice.dev/sluice/platform/audit"
+	"sluice.dev/sluice/platform/postgres"
 )
 
 // Limit is how many requests of a rate class an account may make in any 60
@@ -37,7 +37,7 @@ func (l Limit) check() error {
 		details = append(details, decision.Detail{Field: "per_minute", Issue: "is out of range",
 			Expected: fmt.Sprintf("an integer from 1 to %d", MaxPerMinute)})
 	}
-	return controlplane.Invalid(details)
+	return apierror.Invalid(details)
 }
 
 // Limits lists the limits of an account, by class.
@@ -69,7 +69,7 @@ func (s Store) SetLimit(ctx context.Context, account string, l Limit) error {
 		if err != nil {
 			return fmt.Errorf("set limit: %w", postgres.Unreachable(err))
 		}
-		return feed.PutTx(ctx, tx, keytable.Record{Tag: keytable.TagOfLimit(number, l.Class), Kind: keytable.KindLimit,
+		return keyfeed.PutTx(ctx, tx, keytable.Record{Tag: keytable.TagOfLimit(number, l.Class), Kind: keytable.KindLimit,
 			Account: number, Limit: uint32(l.PerMinute)})
 	})
 }
@@ -83,13 +83,13 @@ func (s Store) RemoveLimit(ctx context.Context, account, class string) error {
 			return fmt.Errorf("remove limit: %w", postgres.Unreachable(err))
 		}
 		if tag.RowsAffected() == 0 {
-			return &controlplane.Error{Code: decision.NotFound}
+			return &apierror.Error{Code: decision.NotFound}
 		}
 		err = audit.RecordTx(ctx, tx, audit.Change{Account: account, Action: "limit.remove", Target: class})
 		if err != nil {
 			return err
 		}
-		return feed.DeleteTx(ctx, tx, keytable.TagOfLimit(number, class))
+		return keyfeed.DeleteTx(ctx, tx, keytable.TagOfLimit(number, class))
 	})
 }
 
@@ -98,7 +98,7 @@ func (s Store) RemoveLimit(ctx context.Context, account, class string) error {
 func (s Store) changeLimits(ctx context.Context, account string, change func(tx pgx.Tx, number uint64) error) error {
 	number, ok := keytable.ParseID(keytable.AccountPrefix, account)
 	if !ok {
-		return &controlplane.Error{Code: decision.NotFound}
+		return &apierror.Error{Code: decision.NotFound}
 	}
 	return postgres.InTx(ctx, s.DB, func(tx pgx.Tx) error {
 		if _, err := one(ctx, tx, "lock account", `SELECT `+columns+` FROM accounts WHERE id = $1 FOR UPDATE`, account); err != nil {
@@ -115,7 +115,7 @@ func (s Store) changeLimits(ctx context.Context, account string, change func(tx 
 		if err != nil || before == after {
 			return err
 		}
-		return keys.EmitAccountTx(ctx, tx, account)
+		return apikeys.EmitAccountTx(ctx, tx, account)
 	})
 }
 

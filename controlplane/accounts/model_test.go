@@ -8,19 +8,19 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"sluice.dev/sluice/controlplane"
-	"sluice.dev/sluice/controlplane/keys"
-	registry "sluice.dev/sluice/controlplane/scopes"
+	"sluice.dev/sluice/controlplane/accounts/apikeys"
+	registry "sluice.dev/sluice/controlplane/accounts/scopes"
 	"sluice.dev/sluice/filters/auth"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/filters/keytable"
+	"sluice.dev/sluice/platform/apierror"
 )
 
 // worker changes an account at random.
 type worker struct {
 	b     bundle
 	rng   *rand.Rand
-	keys  keys.Store
+	keys  apikeys.Store
 	mine  []string // ids of keys it made
 	texts []string // of every key it made
 }
@@ -45,13 +45,13 @@ func (w *worker) step(ctx context.Context) error {
 		err = w.keys.Revoke(ctx, account, pick(w.mine), []string{"*"})
 	case n == 7:
 		name := "renamed"
-		_, err = w.keys.Change(ctx, account, pick(w.mine), keys.Change{Name: &name}, []string{"*"})
+		_, err = w.keys.Change(ctx, account, pick(w.mine), apikeys.Change{Name: &name}, []string{"*"})
 	default:
-		var c keys.Created
+		var c apikeys.Created
 		c, err = w.keys.Rotate(ctx, account, pick(w.mine), time.Duration(w.rng.IntN(3))*time.Minute, []string{"*"})
 		w.made(c, err)
 	}
-	if controlplane.ErrorCode(err) == decision.NotFound {
+	if apierror.Code(err) == decision.NotFound {
 		return nil
 	}
 	return err
@@ -59,13 +59,13 @@ func (w *worker) step(ctx context.Context) error {
 
 func (w *worker) create(ctx context.Context) error {
 	end := time.Now().Add(time.Duration(1+w.rng.IntN(100)) * time.Hour)
-	c, err := w.keys.Create(ctx, keys.Spec{Account: w.b.account.ID, Name: "k", ExpiresAt: &end, Creator: []string{"*"},
+	c, err := w.keys.Create(ctx, apikeys.Spec{Account: w.b.account.ID, Name: "k", ExpiresAt: &end, Creator: []string{"*"},
 		Scopes: []string{scopeNames[w.rng.IntN(len(scopeNames))], scopeNames[w.rng.IntN(len(scopeNames))]}})
 	w.made(c, err)
 	return err
 }
 
-func (w *worker) made(c keys.Created, err error) {
+func (w *worker) made(c apikeys.Created, err error) {
 	if err == nil {
 		w.mine, w.texts = append(w.mine, c.ID), append(w.texts, c.Text)
 	}
@@ -79,7 +79,7 @@ func TestEdgesHoldWhatTheTablesSay(t *testing.T) {
 	workers := make([]*worker, 8)
 	g, ctx := errgroup.WithContext(t.Context())
 	for i := range workers {
-		w := &worker{b: b, rng: rand.New(rand.NewPCG(3, uint64(i))), keys: keys.Store{DB: b.db}}
+		w := &worker{b: b, rng: rand.New(rand.NewPCG(3, uint64(i))), keys: apikeys.Store{DB: b.db}}
 		workers[i] = w
 		g.Go(func() error {
 			for n := range 40 {
@@ -106,11 +106,11 @@ func TestEdgesHoldWhatTheTablesSay(t *testing.T) {
 }
 
 // compare returns 1 when the key with a text is live, and its record right.
-func (b bundle) compare(t *testing.T, store keys.Store, text string) int {
+func (b bundle) compare(t *testing.T, store apikeys.Store, text string) int {
 	t.Helper()
 	got, there := atEdge(t, b.db, keytable.TagOfKey(auth.Hash(text)))
 	h, err := store.Find(t.Context(), text)
-	if controlplane.ErrorCode(err) == decision.InvalidKey {
+	if apierror.Code(err) == decision.InvalidKey {
 		if there {
 			t.Errorf("a revoked key is at the edge: %+v", got)
 		}

@@ -5,9 +5,9 @@ import (
 	"net/netip"
 
 	"github.com/go-chi/chi/v5"
-	"sluice.dev/sluice/controlplane"
-	"sluice.dev/sluice/controlplane/identity"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/platform/apierror"
+	"sluice.dev/sluice/platform/identity"
 )
 
 // Routes mounts the routes by which a caller manages the allowlist of its own
@@ -46,11 +46,11 @@ func checkForce(force string, list []netip.Prefix, caller string) error {
 	case force == "true":
 		return nil
 	case force != "" && force != "false":
-		return controlplane.Invalid([]decision.Detail{{Field: "force", Issue: "is not a truth value", Expected: "true or false"}})
+		return apierror.Invalid([]decision.Detail{{Field: "force", Issue: "is not a truth value", Expected: "true or false"}})
 	case len(list) == 0 || holds(list, caller):
 		return nil
 	}
-	return controlplane.Invalid([]decision.Detail{{Field: "addresses", Issue: "shuts out the address that you call from, " + caller,
+	return apierror.Invalid([]decision.Detail{{Field: "addresses", Issue: "shuts out the address that you call from, " + caller,
 		Expected: "a block that holds it, or ?force=true"}})
 }
 

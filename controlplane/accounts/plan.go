@@ -5,9 +5,9 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
-	"sluice.dev/sluice/controlplane"
-	"sluice.dev/sluice/controlplane/postgres"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/platform/apierror"
+	"sluice.dev/sluice/platform/postgres"
 )
 
 // Plans maps the name of each plan to its number in the edges' records.
@@ -65,7 +65,7 @@ func addPlans(ctx context.Context, tx pgx.Tx, names []string) error {
 		FROM unnest($1::text[]) WITH ORDINALITY AS n (name, ord)
 		WHERE NOT EXISTS (SELECT FROM plans p WHERE p.name = n.name) GROUP BY n.name`, names)
 	if postgres.Constraint(err) == "plans_name_form" {
-		return controlplane.Invalid([]decision.Detail{{Field: "plans", Issue: "has a name that is not valid",
+		return apierror.Invalid([]decision.Detail{{Field: "plans", Issue: "has a name that is not valid",
 			Expected: "up to 40 lower-case letters, digits, _ and -, with a letter first"}})
 	}
 	if err != nil {

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"sluice.dev/sluice/controlplane"
-	"sluice.dev/sluice/controlplane/audit"
-	"sluice.dev/sluice/controlplane/postgres"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/platform/apierror"
+	"sluice.dev/sluice/platform/audit"
+	"sluice.dev/sluice/platform/postgres"
 )
 
 // Roles of the people of an account. Owners and admins hold every scope.
@@ -51,11 +51,11 @@ func OneUser(ctx context.Context, db postgres.DB, doing, sql string, args ...any
 	u, err := pgx.CollectExactlyOneRow(rows, ScanUser)
 	switch postgres.Constraint(err) {
 	case "users_active_email_key":
-		return User{}, controlplane.Errorf(decision.Conflict, "Somebody signs in with this e-mail address already. Another one is needed.")
+		return User{}, apierror.Errorf(decision.Conflict, "Somebody signs in with this e-mail address already. Another one is needed.")
 	case "users_account_email_key":
-		return User{}, controlplane.Errorf(decision.Conflict, "The account has a user with this e-mail address already.")
+		return User{}, apierror.Errorf(decision.Conflict, "The account has a user with this e-mail address already.")
 	case "users_account_fkey":
-		return User{}, controlplane.Errorf(decision.NotFound, "There is no such account.")
+		return User{}, apierror.Errorf(decision.NotFound, "There is no such account.")
 	}
 	return u, postgres.NotFound(err, doing)
 }
@@ -64,7 +64,7 @@ func OneUser(ctx context.Context, db postgres.DB, doing, sql string, args ...any
 // a bad address or role, and with conflict when the address is taken.
 func (s Store) AddUser(ctx context.Context, account, email, role, passwordHash string) (User, error) {
 	email = NormalEmail(email)
-	if err := controlplane.Invalid(append(CheckEmail(email), CheckRole(role)...)); err != nil {
+	if err := apierror.Invalid(append(CheckEmail(email), CheckRole(role)...)); err != nil {
 		return User{}, err
 	}
 	var u User

@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	"sluice.dev/sluice/deploy/local/tools"
+	"sluice.dev/sluice/dev/toolchain"
 )
 
 // platforms are those that a release has a binary for.
@@ -24,8 +24,8 @@ const SumsName = "SHA256SUMS"
 
 type builder struct {
 	version string
-	cfg     tools.Config
-	chain   tools.Toolchain
+	cfg     toolchain.Config
+	chain   toolchain.Toolchain
 }
 
 // build builds the checkout in source into the folder out, which it empties first,
@@ -73,18 +73,18 @@ func (b builder) binary(ctx context.Context, source, arch, out string) error {
 func (b builder) filters(ctx context.Context, source, out string) error {
 	cfg := b.cfg
 	cfg.Root = source
-	if err := os.MkdirAll(tools.WasmDir(source), 0o755); err != nil {
+	if err := os.MkdirAll(toolchain.WasmDir(source), 0o755); err != nil {
 		return err
 	}
-	if err := tools.BuildFilters(ctx, cfg, b.chain); err != nil {
+	if err := toolchain.BuildFilters(ctx, cfg, b.chain); err != nil {
 		return err
 	}
-	names, err := tools.Programs(source)
+	names, err := toolchain.Programs(source)
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
-		text, err := os.ReadFile(filepath.Join(tools.WasmDir(source), name+".wasm"))
+		text, err := os.ReadFile(filepath.Join(toolchain.WasmDir(source), name+".wasm"))
 		if err != nil {
 			return err
 		}

@@ -22,7 +22,7 @@ import (
 	"strings"
 	"syscall"
 
-	"sluice.dev/sluice/deploy/local/tools"
+	"sluice.dev/sluice/dev/toolchain"
 )
 
 func main() {
@@ -47,8 +47,8 @@ func run(ctx context.Context, out string, check bool) error {
 	if err != nil {
 		return err
 	}
-	cfg := tools.Config{Root: root, Envoy: os.Getenv("SLUICE_ENVOY"), Path: os.Getenv("PATH"), Progress: os.Stderr}
-	chain, err := tools.Provision(ctx, cfg)
+	cfg := toolchain.Config{Root: root, Envoy: os.Getenv("SLUICE_ENVOY"), Path: os.Getenv("PATH"), Progress: os.Stderr}
+	chain, err := toolchain.Provision(ctx, cfg)
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"sluice.dev/sluice/envoy/pause"
+	"sluice.dev/sluice/platform/process/pause"
 )
 
 // fromTheFuture is how far ahead of the clock a saved time may be: more means

@@ -13,7 +13,7 @@ import (
 	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"google.golang.org/protobuf/proto"
 
-	"sluice.dev/sluice/envoy/pause"
+	"sluice.dev/sluice/platform/process/pause"
 )
 
 // whole are the types without which a state is of no use.

@@ -15,8 +15,8 @@ import (
 	"sync"
 	"time"
 
-	"sluice.dev/sluice/envoy/pause"
 	"sluice.dev/sluice/filters/keytable"
+	"sluice.dev/sluice/platform/process/pause"
 )
 
 // feedPath is where replicas serve the feed, and the relay does.

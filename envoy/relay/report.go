@@ -11,7 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"sluice.dev/sluice/envoy/pause"
+	"sluice.dev/sluice/platform/process/pause"
 )
 
 // ReportPath is where replicas take reports.

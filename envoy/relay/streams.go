@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
-	"sluice.dev/sluice/envoy/pause"
+	"sluice.dev/sluice/platform/process/pause"
 )
 
 const (

@@ -10,7 +10,7 @@ package main
 import (
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
-	"sluice.dev/sluice/filters/guard"
+	"sluice.dev/sluice/filters/panicguard"
 )
 
 func main() {}
@@ -34,7 +34,7 @@ const maxDocs = 2048
 
 // OnPluginStart reads the configuration.
 func (p *plugin) OnPluginStart(size int) types.OnPluginStartStatus {
-	guard.Define("sluice_chatcaps_crashes_total")
+	panicguard.Define("sluice_chatcaps_crashes_total")
 	if size == 0 {
 		return types.OnPluginStartStatusOK
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
 	"sluice.dev/sluice/filters/caps"
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/filters/guard"
+	"sluice.dev/sluice/filters/panicguard"
 	"sluice.dev/sluice/filters/wasmhost"
 )
 
@@ -22,7 +22,7 @@ type request struct {
 }
 
 // OnHttpStreamDone is where the request ends.
-func (r *request) OnHttpStreamDone() { guard.Ended(r.context) }
+func (r *request) OnHttpStreamDone() { panicguard.Ended(r.context) }
 
 // OnHttpRequestHeaders holds the headers until the body is there. What the
 // headers alone condemn is answered without waiting for it.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
-	"sluice.dev/sluice/filters/gate"
+	"sluice.dev/sluice/filters/authorize"
 	"sluice.dev/sluice/filters/keytable"
 	"sluice.dev/sluice/filters/meter"
 	"sluice.dev/sluice/filters/policy"
@@ -27,7 +27,7 @@ type usage struct {
 }
 
 // begin notes whose request it is.
-func (u *usage) begin(p *plugin, v *gate.Verdict, at time.Time) {
+func (u *usage) begin(p *plugin, v *authorize.Verdict, at time.Time) {
 	u.began = at
 	if v.Route != nil {
 		u.key.Route = p.routes[v.Route.Index()]

@@ -5,8 +5,8 @@ import (
 
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
+	"sluice.dev/sluice/filters/authorize"
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/filters/gate"
 	"sluice.dev/sluice/filters/wasmhost"
 	"sluice.dev/sluice/filters/x402"
 )
@@ -14,7 +14,7 @@ import (
 // forSale reports whether the request lacks nothing but a credential, and its
 // route can be paid for in place of one. A credential that is not valid is never
 // made good by money.
-func forSale(v gate.Verdict) bool {
+func forSale(v authorize.Verdict) bool {
 	return v.Code == decision.AuthRequired && v.Route != nil && v.Route.Price > 0
 }
 
@@ -24,7 +24,7 @@ const maxPath = 1024
 
 // requirement is what this request costs; ok is false when its path is too long
 // to be sold.
-func (r *request) requirement(v gate.Verdict) (need x402.Requirement, ok bool) {
+func (r *request) requirement(v authorize.Verdict) (need x402.Requirement, ok bool) {
 	path, _, _ := strings.Cut(wasmhost.Header(":path"), "?")
 	p := r.plugin.policy
 	return x402.Requirement{
@@ -58,7 +58,7 @@ func (r *request) id() string {
 // a quote, or, when it brings a payment, with what comes of that. The payment's
 // claim is made by a call of the hub, while the request waits. It is called for
 // requests within their address's limit only, so no others have a payment read.
-func (r *request) sell(v gate.Verdict, now int64) types.Action {
+func (r *request) sell(v authorize.Verdict, now int64) types.Action {
 	need, ok := r.requirement(v)
 	if !ok {
 		return r.refuse(decision.Decision{Code: decision.InvalidRequest, Detail: decision.Detail{

@@ -9,8 +9,8 @@ import (
 	"sluice.dev/sluice/filters/auth"
 	"sluice.dev/sluice/filters/counter"
 	"sluice.dev/sluice/filters/fleet"
-	"sluice.dev/sluice/filters/guard"
 	"sluice.dev/sluice/filters/keytable"
+	"sluice.dev/sluice/filters/panicguard"
 	"sluice.dev/sluice/filters/policy"
 	"sluice.dev/sluice/filters/ratelimit"
 	"sluice.dev/sluice/filters/token"
@@ -50,7 +50,7 @@ func (p *plugin) OnPluginStart(int) types.OnPluginStartStatus {
 	p.env.revision = wasmhost.DefineRevision()
 	p.heap = proxywasm.DefineGaugeMetric("sluice_edge_heap_bytes")
 	p.denied = proxywasm.DefineCounterMetric("sluice_edge_denied_total")
-	guard.Define("sluice_edge_crashes_total")
+	panicguard.Define("sluice_edge_crashes_total")
 	if err := proxywasm.SetTickPeriodMilliSeconds(tickPeriod); err != nil {
 		proxywasm.LogCritical("edge: no ticks: " + err.Error())
 		return types.OnPluginStartStatusFailed

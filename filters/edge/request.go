@@ -6,8 +6,8 @@ import (
 
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
+	"sluice.dev/sluice/filters/authorize"
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/filters/gate"
 	"sluice.dev/sluice/filters/identity"
 	"sluice.dev/sluice/filters/ratelimit"
 	"sluice.dev/sluice/filters/wasmhost"
@@ -32,7 +32,7 @@ type request struct {
 func (r *request) OnHttpRequestHeaders(_ int, end bool) types.Action {
 	at := time.Now()
 	now := r.plugin.env.begin(at)
-	v := gate.Check(r.plugin.policy, wasmhost.RouteName(), &r.plugin.env, now)
+	v := authorize.Check(r.plugin.policy, wasmhost.RouteName(), &r.plugin.env, now)
 	r.rate, r.began = v.Rate, now
 	r.usage.begin(r.plugin, &v, at)
 	if v.OK() {
@@ -57,7 +57,7 @@ func (r *request) OnHttpRequestHeaders(_ int, end bool) types.Action {
 // identify tells the product who calls, or that nobody known does. It refuses
 // the request if it cannot: without the header a product would turn it away, or
 // trust what the client sent under that name.
-func (r *request) identify(v gate.Verdict, now int64) decision.Decision {
+func (r *request) identify(v authorize.Verdict, now int64) decision.Decision {
 	var err error
 	if !v.Known {
 		err = proxywasm.RemoveHttpRequestHeader(identity.Header)

@@ -5,8 +5,8 @@ import (
 
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
-	"sluice.dev/sluice/filters/guard"
 	"sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/filters/panicguard"
 	"sluice.dev/sluice/filters/ratelimit"
 	"sluice.dev/sluice/filters/wasmhost"
 	"sluice.dev/sluice/filters/x402"
@@ -146,7 +146,7 @@ func (r *request) owe(how string) {
 // OnHttpStreamDone counts the request, and ends its sale.
 func (r *request) OnHttpStreamDone() {
 	r.usage.done()
-	r.leave(guard.Ended(r.context))
+	r.leave(panicguard.Ended(r.context))
 }
 
 // leave settles with a payer who went away while the product was at work: else

@@ -8,11 +8,11 @@ import (
 	"net/http"
 	"strings"
 
-	"sluice.dev/sluice/controlplane"
-	"sluice.dev/sluice/controlplane/identity"
-	"sluice.dev/sluice/controlplane/respond"
 	"sluice.dev/sluice/filters/decision"
 	edge "sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/platform/apierror"
+	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/platform/identity"
 )
 
 // maxToken bounds a bearer token in bytes.
@@ -21,7 +21,7 @@ const maxToken = 16 << 10
 // Guard lets requests through for which an edge has signed.
 type Guard struct {
 	Verifier identity.Verifier
-	Adapter  respond.Adapter
+	Adapter  httpapi.Adapter
 	// Standalone also lets requests through that have a bearer token and came
 	// through no edge: nobody has judged them.
 	Standalone bool
@@ -54,7 +54,7 @@ func (g Guard) Admit(w http.ResponseWriter, r *http.Request) (*http.Request, err
 		}
 		ctx = identity.With(ctx, c)
 	} else if !g.Standalone || token == "" {
-		return nil, challenge(w, &controlplane.Error{Code: decision.AuthRequired})
+		return nil, challenge(w, &apierror.Error{Code: decision.AuthRequired})
 	}
 	return r.WithContext(context.WithValue(ctx, tokenKey{}, token)), nil
 }

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"sluice.dev/sluice/controlplane/identity"
 	edge "sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/platform/identity"
 )
 
 func TestRequire(t *testing.T) {

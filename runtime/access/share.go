@@ -4,11 +4,11 @@ import (
 	"net"
 	"net/http"
 
-	"sluice.dev/sluice/controlplane"
-	"sluice.dev/sluice/controlplane/identity"
-	"sluice.dev/sluice/controlplane/respond"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/fairshare"
+	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/platform/identity"
 )
 
 // Account is in whose name r takes of what callers share: its account, or the
@@ -30,12 +30,12 @@ func Account(r *http.Request) string {
 
 // Busy is the answer to an account that has its share under way.
 func Busy() error {
-	return &controlplane.Error{Code: decision.RateLimited, RetryAfter: 1, Message: "The account has as many requests under way as it may."}
+	return &apierror.Error{Code: decision.RateLimited, RetryAfter: 1, Message: "The account has as many requests under way as it may."}
 }
 
 // Share lets an account have no more requests under way in next than its share
 // of places; more get 429. It stands behind a Guard.
-func Share(places *fairshare.Pool, a respond.Adapter, next http.Handler) http.Handler {
+func Share(places *fairshare.Pool, a httpapi.Adapter, next http.Handler) http.Handler {
 	return a.Handle(func(w http.ResponseWriter, r *http.Request) error {
 		leave, ok := places.TryEnter(Account(r))
 		if !ok {

@@ -5,15 +5,15 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"sluice.dev/sluice/controlplane/identity"
-	"sluice.dev/sluice/controlplane/respond"
 	"sluice.dev/sluice/platform/fairshare"
+	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/platform/identity"
 )
 
 func TestShare(t *testing.T) {
 	t.Parallel()
 	var inner func()
-	h := Share(fairshare.New(fairshare.Config{Places: 4}), respond.Adapter{}, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { inner() }))
+	h := Share(fairshare.New(fairshare.Config{Places: 4}), httpapi.Adapter{}, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { inner() }))
 	ask := func(c *identity.Caller, address string) int {
 		r := httptest.NewRequest("GET", "/", nil)
 		r.RemoteAddr = address

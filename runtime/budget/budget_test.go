@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
-	"sluice.dev/sluice/controlplane"
-	"sluice.dev/sluice/controlplane/identity"
-	"sluice.dev/sluice/controlplane/postgres/pgtest"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/platform/apierror"
+	"sluice.dev/sluice/platform/identity"
+	"sluice.dev/sluice/platform/postgres/pgtest"
 	"sluice.dev/sluice/runtime/chat"
 )
 
@@ -48,7 +48,7 @@ func caller() identity.Caller { return identity.Caller{Account: account, Key: "k
 func (b *bundle) take(t *testing.T, tokens int) chat.Reservation {
 	t.Helper()
 	r, err := b.Reserve(t.Context(), caller(), tokens)
-	if err != nil && controlplane.ErrorCode(err) != decision.QuotaUsed {
+	if err != nil && apierror.Code(err) != decision.QuotaUsed {
 		t.Fatal(err)
 	}
 	return r
@@ -78,7 +78,7 @@ func TestRefusalNamesEveryBudget(t *testing.T) {
 	t.Parallel()
 	b := setup(t, 100, 90)
 	_, err := b.Reserve(t.Context(), caller(), 101)
-	e, ok := errors.AsType[*controlplane.Error](err)
+	e, ok := errors.AsType[*apierror.Error](err)
 	if !ok || e.Code != decision.QuotaUsed || len(e.Details) != 2 || e.Details[0].Field != "tokens.daily" || e.Details[1].Field != "tokens.monthly" {
 		t.Errorf("got %+v", err)
 	}

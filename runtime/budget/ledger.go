@@ -20,10 +20,10 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/prometheus/client_golang/prometheus"
-	"sluice.dev/sluice/controlplane"
-	"sluice.dev/sluice/controlplane/identity"
-	"sluice.dev/sluice/controlplane/postgres"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/platform/apierror"
+	"sluice.dev/sluice/platform/identity"
+	"sluice.dev/sluice/platform/postgres"
 	"sluice.dev/sluice/runtime/chat"
 )
 
@@ -212,7 +212,7 @@ func judge(limit limits, day, month, tokens int64) error {
 	if details == nil {
 		return nil
 	}
-	return &controlplane.Error{Code: decision.QuotaUsed, Message: "The plan's token budget is used up.", Details: details}
+	return &apierror.Error{Code: decision.QuotaUsed, Message: "The plan's token budget is used up.", Details: details}
 }
 
 // totals returns an account's sums, begun anew where a day or month has begun.

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"sluice.dev/sluice/controlplane/respond"
+	"sluice.dev/sluice/platform/httpapi"
 	"sluice.dev/sluice/runtime/chat"
 )
 
@@ -38,7 +38,7 @@ const patience = 5 * time.Second
 // Catalog lists the models of targets.
 type Catalog struct {
 	Targets []chat.Target
-	Adapter respond.Adapter
+	Adapter httpapi.Adapter
 	Log     *slog.Logger // nil: slog.Default
 }
 
@@ -47,7 +47,7 @@ func (c Catalog) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.Adapter.Handle(func(w http.ResponseWriter, r *http.Request) error {
 		list, err := c.Models(r.Context(), chat.CallerOf(r.Context()))
 		if err == nil {
-			respond.JSON(w, http.StatusOK, List{Object: "list", Data: list})
+			httpapi.JSON(w, http.StatusOK, List{Object: "list", Data: list})
 		}
 		return err
 	})(w, r)

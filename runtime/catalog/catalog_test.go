@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice.dev/sluice/controlplane/respond"
+	"sluice.dev/sluice/platform/httpapi"
 	"sluice.dev/sluice/runtime/chat"
 	"sluice.dev/sluice/runtime/chat/echo"
 )
@@ -50,7 +50,7 @@ func TestModels(t *testing.T) {
 
 func TestAnswer(t *testing.T) {
 	t.Parallel()
-	c := Catalog{Targets: []chat.Target{{Name: "a", Provider: fake{err: errors.New("broken")}}}, Adapter: respond.Adapter{Log: slog.New(slog.DiscardHandler)}}
+	c := Catalog{Targets: []chat.Target{{Name: "a", Provider: fake{err: errors.New("broken")}}}, Adapter: httpapi.Adapter{Log: slog.New(slog.DiscardHandler)}}
 	rec := httptest.NewRecorder()
 	if c.ServeHTTP(rec, httptest.NewRequest("GET", "/", nil)); rec.Code != 500 {
 		t.Errorf("when no provider answers: %d", rec.Code)

@@ -12,7 +12,7 @@ import (
 	"context"
 	"errors"
 
-	"sluice.dev/sluice/controlplane/identity"
+	"sluice.dev/sluice/platform/identity"
 )
 
 // Request is a completion request after the caps.

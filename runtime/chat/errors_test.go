@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/runtime/chat"
 )
 
@@ -163,7 +163,7 @@ func TestUnknownModel(t *testing.T) {
 func TestBudgetIsAskedFirst(t *testing.T) {
 	t.Parallel()
 	l := newLedger()
-	l.refuse = &controlplane.Error{Code: decision.QuotaUsed}
+	l.refuse = &apierror.Error{Code: decision.QuotaUsed}
 	p := newProvider(t, events(stop, done))
 	rt := withCaller(t, chat.Config{Ledger: l}, p.target(t))
 	resp := post(t, rt.URL, strings.Replace(ask, "{", `{"max_tokens":10,"n":2,`, 1))

@@ -5,16 +5,16 @@ import (
 	"errors"
 	"strings"
 
-	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/filters/caps/jsonscan"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/platform/apierror"
 )
 
 // maxMessage bounds what a provider's words may add to an error, in characters.
 const maxMessage = 500
 
 // providerError turns the error member of a provider's event into ours.
-func providerError(data []byte, v jsonscan.Value) *controlplane.Error {
+func providerError(data []byte, v jsonscan.Value) *apierror.Error {
 	message := ""
 	// Providers write {"message":…} or plain text; of anything else there is
 	// nothing to quote.
@@ -28,7 +28,7 @@ func providerError(data []byte, v jsonscan.Value) *controlplane.Error {
 			}
 		}
 	}
-	return controlplane.Errorf(decision.BadGateway, "%s", ProviderMessage(message))
+	return apierror.Errorf(decision.BadGateway, "%s", ProviderMessage(message))
 }
 
 // decode returns a string's text, cut to what an error may quote.
@@ -52,9 +52,9 @@ func ProviderMessage(message string) string {
 // errorEvent is the envelope as an event, for a stream that has begun. type is
 // there for clients that look at it.
 func errorEvent(err error, requestID, docs string) []byte {
-	e, ok := errors.AsType[*controlplane.Error](err)
+	e, ok := errors.AsType[*apierror.Error](err)
 	if !ok {
-		e = &controlplane.Error{Code: decision.Internal}
+		e = &apierror.Error{Code: decision.Internal}
 	}
 	info := decision.Lookup(e.Code)
 	message := e.Message

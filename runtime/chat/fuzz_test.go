@@ -12,8 +12,8 @@ import (
 
 	"sluice.dev/sluice/filters/caps/jsonscan"
 	"sluice.dev/sluice/platform/growth"
+	"sluice.dev/sluice/platform/sse"
 	"sluice.dev/sluice/runtime/chat/tokens"
-	"sluice.dev/sluice/runtime/sse"
 )
 
 // script is a stream of given events.

@@ -13,22 +13,22 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"sluice.dev/sluice/controlplane"
-	"sluice.dev/sluice/controlplane/identity"
-	"sluice.dev/sluice/controlplane/respond"
 	"sluice.dev/sluice/filters/caps"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/fairshare"
+	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/platform/identity"
+	"sluice.dev/sluice/platform/sse"
 	"sluice.dev/sluice/runtime/access"
 	"sluice.dev/sluice/runtime/chat/tokens"
-	"sluice.dev/sluice/runtime/sse"
 )
 
 // Config says how completions are made.
 type Config struct {
 	Pool    *Pool
 	Ledger  Ledger // nil: tokens are not metered
-	Adapter respond.Adapter
+	Adapter httpapi.Adapter
 	Log     *slog.Logger          // nil: slog.Default
 	Metrics prometheus.Registerer // nil: not registered
 
@@ -142,7 +142,7 @@ func (h *Handler) relay(req Request, stream Stream, out *sse.Writer, cancel cont
 // read takes in the body and caps it.
 func (h *Handler) read(w http.ResponseWriter, r *http.Request, held *places) (Request, error) {
 	if e := r.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
-		return Request{}, controlplane.Errorf(decision.MediaType, "The request body must not be compressed.")
+		return Request{}, apierror.Errorf(decision.MediaType, "The request body must not be compressed.")
 	}
 	body, err := readBody(w, r, h.MaxBody, held)
 	if err != nil {
@@ -150,11 +150,11 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, held *places) (Re
 	}
 	capped, report, bad := caps.Apply(nil, body, caps.Options{StripTools: r.Header.Get(caps.StripHeader) == "1", MaxBytes: h.MaxBody})
 	if bad != nil {
-		return Request{}, &controlplane.Error{Code: bad.Code, Details: bad.Details}
+		return Request{}, &apierror.Error{Code: bad.Code, Details: bad.Details}
 	}
 	return Request{
 		Body: capped, Model: report.Model, Limit: report.Limit, Choices: report.Choices,
-		ID: respond.RequestID(r), Caller: CallerOf(r.Context()),
+		ID: httpapi.RequestID(r), Caller: CallerOf(r.Context()),
 	}, nil
 }
 
@@ -168,7 +168,7 @@ func CallerOf(ctx context.Context) Caller {
 // is known, and once it has become too large where it is not.
 // It holds no more of it than there are places for.
 func readBody(w http.ResponseWriter, r *http.Request, limit int, held *places) ([]byte, error) {
-	tooLarge := controlplane.Errorf(decision.TooLarge, "The request body is larger than %d bytes.", limit)
+	tooLarge := apierror.Errorf(decision.TooLarge, "The request body is larger than %d bytes.", limit)
 	if r.ContentLength > int64(limit) {
 		w.Header().Set("Connection", "close") // or the server would read it all the same
 		return nil, tooLarge
@@ -190,7 +190,7 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int, held *places) (
 			return nil, tooLarge
 		}
 		if err != nil {
-			return nil, &controlplane.Error{Code: decision.InvalidRequest, Message: "The request body could not be read.", Cause: err}
+			return nil, &apierror.Error{Code: decision.InvalidRequest, Message: "The request body could not be read.", Cause: err}
 		}
 		if len(body) == cap(body) {
 			if err := held.cover(min(2*cap(body), limit)); err != nil {
@@ -212,7 +212,7 @@ func (h *Handler) reserve(ctx context.Context, req Request) (Reservation, error)
 
 // open starts the stream, if a provider begins in time.
 func (h *Handler) open(ctx context.Context, cancel context.CancelCauseFunc, req Request) (Attempt, error) {
-	late := &controlplane.Error{Code: decision.GatewayTimeout, Message: "The provider did not begin in time."}
+	late := &apierror.Error{Code: decision.GatewayTimeout, Message: "The provider did not begin in time."}
 	// The timer covers all providers that are tried: the client waits once.
 	timer := time.AfterFunc(h.FirstEvent, func() { cancel(late) })
 	a, err := h.Pool.Open(ctx, req)

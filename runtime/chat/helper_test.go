@@ -13,18 +13,18 @@ import (
 	"sync"
 	"testing"
 
-	"sluice.dev/sluice/controlplane/identity"
-	"sluice.dev/sluice/controlplane/respond"
+	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/platform/identity"
+	"sluice.dev/sluice/platform/sse"
 	"sluice.dev/sluice/runtime/access"
 	"sluice.dev/sluice/runtime/chat"
 	"sluice.dev/sluice/runtime/chat/upstream"
-	"sluice.dev/sluice/runtime/sse"
 )
 
 const ask = `{"model":"m","messages":[{"role":"user","content":"hi"}]}`
 
 // quiet keeps failures that tests provoke out of the log.
-var quiet = respond.Adapter{Log: slog.New(slog.DiscardHandler)}
+var quiet = httpapi.Adapter{Log: slog.New(slog.DiscardHandler)}
 
 // provider is a model server that records what it is asked.
 type provider struct {
@@ -261,7 +261,7 @@ func (l *ledger) Settle(ctx context.Context, _ string, u chat.Usage) error {
 	return ctx.Err()
 }
 
-func requestID(s string) []string { return []string{respond.RequestIDHeader, s} }
+func requestID(s string) []string { return []string{httpapi.RequestIDHeader, s} }
 
 func contains(t *testing.T, r io.Reader, want string) {
 	t.Helper()

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"sluice.dev/sluice/controlplane/identity"
 	"sluice.dev/sluice/platform/fairshare"
+	"sluice.dev/sluice/platform/identity"
 	"sluice.dev/sluice/runtime/chat"
 )
 

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/platform/apierror"
 )
 
 // Target is a provider with the models that it serves.
@@ -123,8 +123,8 @@ func start(ctx context.Context, p Provider, r Request) (s Stream, first []byte, 
 	}
 	if err != nil {
 		_ = s.Close() // the next provider has its turn
-		if _, ok := errors.AsType[*controlplane.Error](err); !ok {
-			err = &controlplane.Error{Code: decision.BadGateway, Message: "The provider's stream ended before it began.", Cause: err}
+		if _, ok := errors.AsType[*apierror.Error](err); !ok {
+			err = &apierror.Error{Code: decision.BadGateway, Message: "The provider's stream ended before it began.", Cause: err}
 		}
 		return nil, nil, true, err
 	}
@@ -141,7 +141,7 @@ type candidate struct {
 func (p *Pool) candidates(r Request) (list []candidate, err error) {
 	fit := p.match(r.Model)
 	if len(fit) == 0 {
-		return nil, &controlplane.Error{Code: decision.NotFound, Message: "There is no such model.",
+		return nil, &apierror.Error{Code: decision.NotFound, Message: "There is no such model.",
 			Details: []decision.Detail{{Field: "model", Issue: "is not served here", Expected: "a model that GET /v1/models lists"}}}
 	}
 	for _, t := range fit {

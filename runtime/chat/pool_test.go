@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/runtime/chat"
 )
 
@@ -38,7 +38,7 @@ func asks(t *testing.T, p *chat.Pool, model string, n int) (who string) {
 	for range n {
 		a, err := p.Open(t.Context(), chat.Request{Model: model})
 		if err != nil {
-			return who + "!" + string(controlplane.ErrorCode(err))
+			return who + "!" + string(apierror.Code(err))
 		}
 		who += string(a.First)
 	}
@@ -69,7 +69,7 @@ func TestWeights(t *testing.T) {
 
 func TestFailOver(t *testing.T) {
 	t.Parallel()
-	down := &controlplane.Error{Code: decision.BadGateway}
+	down := &apierror.Error{Code: decision.BadGateway}
 	now := time.Unix(0, 0)
 	a, b := &fake{name: "a", err: down}, &fake{name: "b"}
 	p := chat.NewPool([]chat.Target{{Provider: a, Weight: 9}, {Provider: b}}, func() time.Time { return now })
@@ -89,7 +89,7 @@ func TestFailOver(t *testing.T) {
 	if got := asks(t, p, "m", 2); got != "aa" {
 		t.Errorf("after its rest: %s", got)
 	}
-	a.err, b.err = down, &controlplane.Error{Code: decision.Unavailable}
+	a.err, b.err = down, &apierror.Error{Code: decision.Unavailable}
 	if got := asks(t, p, "m", 1); got != "!service_unavailable" && got != "!bad_gateway" {
 		t.Errorf("with all down: %s", got)
 	}
@@ -141,7 +141,7 @@ type limited struct {
 
 func (l *limited) Stream(ctx context.Context, r chat.Request) (chat.Stream, error) {
 	if r.Bearer == l.over {
-		return nil, &controlplane.Error{Code: decision.RateLimited}
+		return nil, &apierror.Error{Code: decision.RateLimited}
 	}
 	return l.fake.Stream(ctx, r)
 }
@@ -181,7 +181,7 @@ func TestAProviderRestsForOneCredential(t *testing.T) {
 // What is known of credentials is bounded, however many fail.
 func TestManyCredentialsFail(t *testing.T) {
 	t.Parallel()
-	down := &fake{err: &controlplane.Error{Code: decision.RateLimited}}
+	down := &fake{err: &apierror.Error{Code: decision.RateLimited}}
 	p := chat.NewPool([]chat.Target{{Provider: down}}, nil)
 	for i := range 25_000 {
 		if _, err := p.Open(t.Context(), chat.Request{Model: "m", Caller: chat.Caller{Bearer: strconv.Itoa(i)}}); err == nil {

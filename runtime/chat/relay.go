@@ -8,11 +8,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/filters/caps/jsonscan"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/platform/apierror"
+	"sluice.dev/sluice/platform/sse"
 	"sluice.dev/sluice/runtime/chat/tokens"
-	"sluice.dev/sluice/runtime/sse"
 )
 
 // relay passes one stream on to the client.
@@ -40,7 +40,7 @@ type relay struct {
 
 // Why a stream is cut off from our side.
 var (
-	errIdle   = &controlplane.Error{Code: decision.GatewayTimeout, Message: "The provider fell silent."}
+	errIdle   = &apierror.Error{Code: decision.GatewayTimeout, Message: "The provider fell silent."}
 	errLinger = errors.New("the provider said that it had finished, and did not end the stream")
 	errCut    = errors.New("the provider went beyond the limit of tokens")
 )
@@ -73,7 +73,7 @@ func (r *relay) take(data []byte) error {
 	c, ok := parse(data, &r.known)
 	switch {
 	case !ok:
-		return controlplane.Errorf(decision.BadGateway, "The provider sent something that is not a chunk.")
+		return apierror.Errorf(decision.BadGateway, "The provider sent something that is not a chunk.")
 	case c.has[fieldError]:
 		return providerError(data, c.fields[fieldError].Value)
 	}
@@ -177,8 +177,8 @@ func (r *relay) finish(u Usage) {
 // pays for what was produced, and for the prompt at least: the provider has
 // begun.
 func (r *relay) fail(err error) Usage {
-	if e, ok := errors.AsType[*controlplane.Error](err); !ok {
-		err = controlplane.Errorf(decision.BadGateway, "The provider's stream broke off.")
+	if e, ok := errors.AsType[*apierror.Error](err); !ok {
+		err = apierror.Errorf(decision.BadGateway, "The provider's stream broke off.")
 	} else {
 		err = e
 	}

@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"strings"
 
-	"sluice.dev/sluice/controlplane/webpage"
+	"sluice.dev/sluice/platform/webpage"
 )
 
 var (

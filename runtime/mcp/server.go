@@ -8,8 +8,8 @@ import (
 	"net/http"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-	"sluice.dev/sluice/controlplane/mcp/endpoint"
-	"sluice.dev/sluice/controlplane/respond"
+	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/platform/mcpserver"
 	"sluice.dev/sluice/runtime/access"
 )
 
@@ -24,7 +24,7 @@ type Config struct {
 	Chat      http.Handler // POST /v1/chat/completions, with its guard
 	Models    http.Handler // GET /v1/models, with its guard
 	Guard     access.Guard
-	Adapter   respond.Adapter
+	Adapter   httpapi.Adapter
 	PublicURL string   // address that browsers may come from; empty: this machine alone
 	Hosts     []string // further names under which it may be called
 	Version   string   // of the server
@@ -32,10 +32,10 @@ type Config struct {
 
 // New returns the endpoint.
 func New(c Config) http.Handler {
-	about := endpoint.About{Name: name, Title: title, Version: c.Version, Instructions: instructions}
-	server := endpoint.NewServer(about)
+	about := mcpserver.About{Name: name, Title: title, Version: c.Version, Instructions: instructions}
+	server := mcpserver.NewServer(about)
 	addTools(server, c)
-	return endpoint.New(endpoint.Config{
+	return mcpserver.New(mcpserver.Config{
 		About: about, Server: func(*http.Request) (*sdk.Server, error) { return server, nil },
 		Admit: c.Guard.Admit, Adapter: c.Adapter, PublicURL: c.PublicURL, Hosts: c.Hosts,
 	})

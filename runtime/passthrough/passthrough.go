@@ -14,13 +14,13 @@ import (
 	"net/url"
 	"time"
 
-	"sluice.dev/sluice/controlplane"
-	"sluice.dev/sluice/controlplane/identity"
-	"sluice.dev/sluice/controlplane/respond"
-	"sluice.dev/sluice/controlplane/telemetry/traces"
 	"sluice.dev/sluice/filters/decision"
 	edge "sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/platform/apierror"
+	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/platform/identity"
 	"sluice.dev/sluice/platform/inflight"
+	"sluice.dev/sluice/platform/telemetry/traces"
 )
 
 // Paths are the capability routes.
@@ -37,7 +37,7 @@ type Config struct {
 	// TLS says whom to believe that it is the gateway; nil: whom the system trusts.
 	TLS     *tls.Config
 	MaxBody int64 // bytes; 0: DefaultMaxBody
-	Adapter respond.Adapter
+	Adapter httpapi.Adapter
 	// Verifier knows the secrets by which the gateway is told the client's address.
 	Verifier identity.Verifier
 	// Transport makes the calls; nil: one that keeps connections.
@@ -122,10 +122,10 @@ func (p *Proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.As(err, &timeout) && timeout.Timeout() {
 		code = decision.GatewayTimeout
 	}
-	p.Adapter.Error(w, r, &controlplane.Error{Code: code, Message: "The gateway could not be reached.", Cause: err})
+	p.Adapter.Error(w, r, &apierror.Error{Code: code, Message: "The gateway could not be reached.", Cause: err})
 }
 
 // tooLarge is the error for a body beyond the bound.
 func (p *Proxy) tooLarge() error {
-	return controlplane.Errorf(decision.Storage001, "The file is larger than %d bytes.", p.MaxBody)
+	return apierror.Errorf(decision.Storage001, "The file is larger than %d bytes.", p.MaxBody)
 }

@@ -16,9 +16,9 @@ import (
 	"testing"
 	"time"
 
-	"sluice.dev/sluice/controlplane/identity"
-	"sluice.dev/sluice/controlplane/respond"
 	edge "sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/platform/identity"
 )
 
 // serve returns a runtime in front of a gateway.
@@ -27,7 +27,7 @@ func serve(t *testing.T, c Config, gateway http.HandlerFunc) *httptest.Server {
 	g := httptest.NewServer(gateway)
 	t.Cleanup(g.Close)
 	quiet := slog.New(slog.DiscardHandler)
-	c.Gateway, c.Log, c.Adapter = g.URL, quiet, respond.Adapter{Log: quiet}
+	c.Gateway, c.Log, c.Adapter = g.URL, quiet, httpapi.Adapter{Log: quiet}
 	p, err := New(c)
 	if err != nil {
 		t.Fatal(err)
@@ -219,7 +219,7 @@ func TestGatewayGone(t *testing.T) {
 	t.Parallel()
 	g := httptest.NewServer(nil)
 	g.Close()
-	p, err := New(Config{Gateway: g.URL, Adapter: respond.Adapter{Log: slog.New(slog.DiscardHandler)}})
+	p, err := New(Config{Gateway: g.URL, Adapter: httpapi.Adapter{Log: slog.New(slog.DiscardHandler)}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,11 +14,11 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"sluice.dev/sluice/controlplane"
-	"sluice.dev/sluice/controlplane/identity"
-	"sluice.dev/sluice/controlplane/respond"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/fairshare"
+	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/platform/identity"
 	"sluice.dev/sluice/runtime/access"
 	"sluice.dev/sluice/runtime/catalog"
 	"sluice.dev/sluice/runtime/chat"
@@ -89,7 +89,7 @@ type route struct {
 
 // server looks routes up.
 type server struct {
-	adapter respond.Adapter
+	adapter httpapi.Adapter
 	routes  []route
 }
 
@@ -98,7 +98,7 @@ func New(c Config) (http.Handler, error) {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
-	adapter := respond.Adapter{DocsBase: c.DocsBase, Log: c.Log}
+	adapter := httpapi.Adapter{DocsBase: c.DocsBase, Log: c.Log}
 	guard := access.Guard{Verifier: identity.Verifier{Secrets: c.Secrets, Leads: c.Leads, Own: c.Own, Now: c.Now}, Adapter: adapter, Standalone: c.Standalone}
 	binary, err := passthrough.New(passthrough.Config{Gateway: c.Gateway, TLS: c.GatewayTLS, MaxBody: c.MaxUpload, Adapter: adapter, Verifier: guard.Verifier, Log: c.Log})
 	if err != nil {
@@ -109,7 +109,7 @@ func New(c Config) (http.Handler, error) {
 
 // routes is the table. The built-in model stands last and under its own names
 // only, so that a provider for all other models never hides it.
-func routes(c Config, adapter respond.Adapter, guard access.Guard, binary http.Handler) []route {
+func routes(c Config, adapter httpapi.Adapter, guard access.Guard, binary http.Handler) []route {
 	targets := slices.Clone(c.Targets)
 	if !c.NoEcho {
 		targets = append(targets, chat.Target{Name: "sluice", Provider: echo.Provider{}, Models: echo.Models()})
@@ -181,16 +181,16 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Allow", strings.Join(allowed, ", "))
-	s.adapter.Error(w, r, &controlplane.Error{Code: decision.MethodRefused})
+	s.adapter.Error(w, r, &apierror.Error{Code: decision.MethodRefused})
 }
 
 // identify gives a request that came without an edge an id of its own, and
 // every response its request's.
 func identify(w http.ResponseWriter, r *http.Request) {
-	id := respond.RequestID(r)
+	id := httpapi.RequestID(r)
 	if id == "" || strings.ContainsFunc(id, func(c rune) bool { return c <= ' ' || c > '~' }) {
 		id = "req_" + rand.Text()
-		r.Header.Set(respond.RequestIDHeader, id)
+		r.Header.Set(httpapi.RequestIDHeader, id)
 	}
-	w.Header().Set(respond.RequestIDHeader, id)
+	w.Header().Set(httpapi.RequestIDHeader, id)
 }

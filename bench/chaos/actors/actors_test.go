@@ -14,7 +14,7 @@ import (
 
 	"sluice.dev/sluice/bench/chaos/audit"
 	"sluice.dev/sluice/bench/chaos/fleet"
-	"sluice.dev/sluice/controlplane/hub/evm"
+	"sluice.dev/sluice/workers/payments/evm"
 )
 
 func TestWhichAnswersSettleARequest(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/bench/chaos/audit"
-	"sluice.dev/sluice/controlplane/hub/evm"
+	"sluice.dev/sluice/workers/payments/evm"
 )
 
 // till is what is for sale, as the platform quotes it.

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"syscall"
 
-	"sluice.dev/sluice/deploy/local/pgserver"
+	"sluice.dev/sluice/dev/pgserver"
 )
 
 // database is a PostgreSQL server that can be restarted and killed. It writes

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"sluice.dev/sluice/envoy/child"
+	"sluice.dev/sluice/platform/process/child"
 )
 
 // restartPause is how long a process stays dead, as under an init system.

@@ -14,33 +14,33 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-	"sluice.dev/sluice/controlplane"
-	"sluice.dev/sluice/controlplane/api/paging"
-	"sluice.dev/sluice/controlplane/billing"
-	"sluice.dev/sluice/controlplane/config"
-	"sluice.dev/sluice/controlplane/cron"
-	"sluice.dev/sluice/controlplane/cron/croncli"
-	"sluice.dev/sluice/controlplane/feed"
-	"sluice.dev/sluice/controlplane/hub"
-	"sluice.dev/sluice/controlplane/idempotency"
-	"sluice.dev/sluice/controlplane/identity"
-	"sluice.dev/sluice/controlplane/issuers"
-	"sluice.dev/sluice/controlplane/mcp/endpoint"
-	"sluice.dev/sluice/controlplane/mcp/toolset"
-	"sluice.dev/sluice/controlplane/oauth/rules"
-	"sluice.dev/sluice/controlplane/outbound"
-	"sluice.dev/sluice/controlplane/respond"
-	"sluice.dev/sluice/controlplane/schedules/definition"
-	"sluice.dev/sluice/controlplane/schedules/product"
-	"sluice.dev/sluice/controlplane/seed"
-	"sluice.dev/sluice/controlplane/sessions"
-	"sluice.dev/sluice/controlplane/webhooks"
-	"sluice.dev/sluice/controlplane/webhooks/catalogue"
-	"sluice.dev/sluice/controlplane/webhooks/retry"
-	"sluice.dev/sluice/controlplane/webhooks/seal"
-	"sluice.dev/sluice/controlplane/webhooks/sender"
-	"sluice.dev/sluice/controlplane/webhooks/signature"
+	"sluice.dev/sluice/controlplane/accounts/billing"
+	"sluice.dev/sluice/controlplane/accounts/oauth/rules"
+	"sluice.dev/sluice/controlplane/accounts/seed"
+	"sluice.dev/sluice/controlplane/accounts/sessions"
+	"sluice.dev/sluice/controlplane/edgesync/keyfeed"
+	"sluice.dev/sluice/controlplane/gateway/config"
+	"sluice.dev/sluice/controlplane/gateway/issuers"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/platform/events"
+	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/platform/idempotency"
+	"sluice.dev/sluice/platform/identity"
+	"sluice.dev/sluice/platform/mcpserver"
+	"sluice.dev/sluice/platform/outbound"
+	"sluice.dev/sluice/platform/paging"
+	"sluice.dev/sluice/platform/secretbox"
+	"sluice.dev/sluice/web/mcp/toolset"
+	"sluice.dev/sluice/workers/cron"
+	"sluice.dev/sluice/workers/cron/croncli"
+	"sluice.dev/sluice/workers/payments"
+	"sluice.dev/sluice/workers/schedules/definition"
+	"sluice.dev/sluice/workers/schedules/product"
+	"sluice.dev/sluice/workers/webhooks"
+	"sluice.dev/sluice/workers/webhooks/catalogue"
+	"sluice.dev/sluice/workers/webhooks/retry"
+	"sluice.dev/sluice/workers/webhooks/sender"
+	"sluice.dev/sluice/workers/webhooks/signature"
 )
 
 var (
@@ -65,10 +65,10 @@ const aSchedule = `{"name":"n","type":"webhook","schedule":{"type":"recurring","
 func documents() []parser {
 	anyURL := func(string) error { return nil }
 	return []parser{
-		{name: "controlplane/respond: Unmarshal", read: func(in []byte) error { return respond.Unmarshal(in, new(body)) },
+		{name: "platform/httpapi: Unmarshal", read: func(in []byte) error { return httpapi.Unmarshal(in, new(body)) },
 			forms: in(`{"any":%s}`, `{"name":%s}`, `{"tags":%s}`, `{"map":%s}`, `{"list":%s}`)},
-		{name: "controlplane/respond: CheckJSON", read: details(respond.CheckJSON), forms: in("[%s,1]"), multiple: 24, constant: 64 << 10},
-		{name: "controlplane/config: ParseJSON, Faults", read: func(in []byte) error {
+		{name: "platform/httpapi: CheckJSON", read: details(httpapi.CheckJSON), forms: in("[%s,1]"), multiple: 24, constant: 64 << 10},
+		{name: "controlplane/gateway/config: ParseJSON, Faults", read: func(in []byte) error {
 			d, err := config.ParseJSON(in)
 			if err == nil {
 				err = d.Validate()
@@ -76,22 +76,22 @@ func documents() []parser {
 			return err
 		}, forms: append(in(`{"routes":%s}`, `{"classes":%s,"plans":[{"name":"a","limits":{}}]}`, `{"plans":[{"name":"a","limits":%s}]}`, `{"plans":[{"name":"a","products":%s}]}`,
 			`{"routes":[{"name":"a","path":"/a","methods":%s}]}`, `{"routes":[{"name":"a","path":%s}]}`, `{"issuers":[{"scope_map":%s}]}`), objects...), multiple: 1 << 10},
-		{name: "controlplane/config: ParsePath", read: quietly(func(in []byte) { _, _ = config.ParsePath(string(in)) }), forms: texts("/v1/%s", "/%s/*"), n: 128},
-		{name: "controlplane/mcp/toolset: From", read: quietly(func(in []byte) { _, _ = toolset.From(in) }),
+		{name: "controlplane/gateway/config: ParsePath", read: quietly(func(in []byte) { _, _ = config.ParsePath(string(in)) }), forms: texts("/v1/%s", "/%s/*"), n: 128},
+		{name: "web/mcp/toolset: From", read: quietly(func(in []byte) { _, _ = toolset.From(in) }),
 			forms: valid(in(`{"paths":{"/a":{"post":{"operationId":"a","security":[{"key":[]}],"responses":{"200":{}},"requestBody":{"content":{"application/json":{"schema":%s}}}}}}}`,
 				`{"paths":{"/a":{"parameters":%s,"get":{"operationId":"a","security":[{"key":[]}],"responses":{"200":{}}}}}}`)), multiple: 256},
-		{name: "controlplane/mcp/toolset: Request", read: details(func(in []byte) []decision.Detail { _, bad := tool.Request(in); return bad }), forms: in(`{"id":%s}`, `{"id":"a","name":%s}`, `{"id":"a","tag":%s}`), multiple: 128},
-		{name: "controlplane/mcp/endpoint: POST /mcp", read: served(mcp(), func(in []byte) *http.Request { return post(in, "application/json") }),
+		{name: "web/mcp/toolset: Request", read: details(func(in []byte) []decision.Detail { _, bad := tool.Request(in); return bad }), forms: in(`{"id":%s}`, `{"id":"a","name":%s}`, `{"id":"a","tag":%s}`), multiple: 128},
+		{name: "platform/mcpserver: POST /mcp", read: served(mcp(), func(in []byte) *http.Request { return post(in, "application/json") }),
 			forms: in(`{"jsonrpc":"2.0","id":1,"method":"ping","params":%s}`, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}%s`, `[%s]`, `{"jsonrpc":"2.0","id":%s,"method":"ping"}`), multiple: 256, constant: 512 << 10},
-		{name: "controlplane/schedules/definition: Complete", read: func(in []byte) error {
+		{name: "workers/schedules/definition: Complete", read: func(in []byte) error {
 			var d definition.Definition
-			if err := respond.Unmarshal(in, &d); err != nil {
+			if err := httpapi.Unmarshal(in, &d); err != nil {
 				return err
 			}
 			_, err := d.Complete(anyURL)
 			return err
 		}, forms: in(aSchedule+`"tags":%s}`, aSchedule+`"retryPolicy":%s}`, `{"name":"n","type":"webhook","webhook":{"headers":%s}}`, `{"name":"n","webhook":{"payload":%s}}`, `{"name":%s}`, `{"schedule":{"cron":%s}}`, `{"action":{"settings":%s}}`)},
-		{name: "controlplane/schedules/definition: ParsePatch, Apply", read: func(in []byte) error {
+		{name: "workers/schedules/definition: ParsePatch, Apply", read: func(in []byte) error {
 			p, err := definition.ParsePatch(in)
 			if err != nil {
 				return err
@@ -99,18 +99,18 @@ func documents() []parser {
 			_, err = p.Apply(definition.Definition{})
 			return err
 		}, forms: in(`{"webhook":{"payload":%s}}`, `{"schedule":%s}`, `{"name":%s}`), multiple: 160},
-		{name: "controlplane/issuers: Parse", read: quietly(func(in []byte) { _, _ = issuers.Parse(in) }), forms: in(`{"keys":%s}`, `{"keys":[{"kid":%s}]}`, `{"x":%s}`), multiple: 192},
-		{name: "controlplane/seed: ParseEnv", read: quietly(func(in []byte) { _, _ = seed.ParseEnv(bytes.NewReader(in)) }), forms: lines("", "A=1\n", "A='2'\n", "export A=\n")},
-		{name: "controlplane/cron/croncli: Batch", read: quietly(func(in []byte) { croncli.Batch(bytes.NewReader(in), io.Discard, io.Discard) }),
+		{name: "controlplane/gateway/issuers: Parse", read: quietly(func(in []byte) { _, _ = issuers.Parse(in) }), forms: in(`{"keys":%s}`, `{"keys":[{"kid":%s}]}`, `{"x":%s}`), multiple: 192},
+		{name: "controlplane/accounts/seed: ParseEnv", read: quietly(func(in []byte) { _, _ = seed.ParseEnv(bytes.NewReader(in)) }), forms: lines("", "A=1\n", "A='2'\n", "export A=\n")},
+		{name: "workers/cron/croncli: Batch", read: quietly(func(in []byte) { croncli.Batch(bytes.NewReader(in), io.Discard, io.Discard) }),
 			forms: append(in(`{"tz":"UTC","expr":%s,"from":"x"}`), lines("", `{"tz":"UTC","expr":"* * * * *","from":"2026-01-01T00:00:00Z"}`+"\n", "{}\n")...), multiple: 512},
-		{name: "controlplane/webhooks: Body", read: quietly(func(in []byte) {
-			_, _ = webhooks.Body(controlplane.Event{ID: "evt_1", Type: "a", Time: now, Data: map[string]any{"k": string(in)}})
+		{name: "workers/webhooks: Body", read: quietly(func(in []byte) {
+			_, _ = webhooks.Body(events.Event{ID: "evt_1", Type: "a", Time: now, Data: map[string]any{"k": string(in)}})
 		}), forms: texts()},
-		{name: "controlplane/hub: ReadOrder", read: func(in []byte) error {
-			_, err := hub.ReadOrder(httptest.NewRecorder(), post(in, "application/json"))
+		{name: "workers/payments: ReadOrder", read: func(in []byte) error {
+			_, err := payments.ReadOrder(httptest.NewRecorder(), post(in, "application/json"))
 			return err
 		}, forms: in(`{"paymentPayload":%s}`, `{"paymentPayload":{"x402Version":1,"payload":%s}}`, `{"paymentRequirements":%s}`, `{"paymentRequirements":{"maxAmountRequired":%s}}`)},
-		{name: "controlplane/identity: Direct", read: served(identity.Direct([]netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")})(http.NotFoundHandler()), func(in []byte) *http.Request {
+		{name: "platform/identity: Direct", read: served(identity.Direct([]netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")})(http.NotFoundHandler()), func(in []byte) *http.Request {
 			r := post(nil, "")
 			r.RemoteAddr = "192.0.2.1:1"
 			r.Header.Set("X-Forwarded-For", string(in))
@@ -134,45 +134,45 @@ var objects = []form{
 // parameters are the rows of queries, forms and headers.
 func parameters() []parser {
 	client := rules.Client{RedirectURIs: []string{"https://a.example/cb", "http://127.0.0.1/cb"}, Scopes: []string{"streams:read", "users:read"}}
-	box, err := seal.New("a-secret-that-is-long-enough-for-a-box-of-this-kind")
+	box, err := secretbox.New("a-secret-that-is-long-enough-for-a-box-of-this-kind")
 	if err != nil {
 		panic(err)
 	}
 	return []parser{
-		{name: "controlplane/respond: Text", read: served(quiet.Text(http.NotFoundHandler()), func(in []byte) *http.Request {
+		{name: "platform/httpapi: Text", read: served(quiet.Text(http.NotFoundHandler()), func(in []byte) *http.Request {
 			return &http.Request{Method: "GET", URL: &url.URL{Path: string(in), RawQuery: string(in)}, Header: http.Header{}}
 		}), forms: texts("a=%s", "%s=%%ff")},
-		{name: "controlplane/cron: Parse", read: quietly(func(in []byte) { _, _ = cron.Parse(string(in)) }), forms: texts("%s * * * *", "* * %s * *", "0 %s"), n: 60},
-		{name: "controlplane/cron: LoadZone", read: quietly(func(in []byte) { _, _ = cron.LoadZone(string(in)) }), forms: texts("Europe/%s"), n: 60},
-		{name: "controlplane/api/paging: Parse", read: query(func(q url.Values) error { _, bad := paging.Parse(q); return invalid(bad) }), forms: texts("limit=%s", "limit=1&offset=%s")},
-		{name: "controlplane/billing: ParsePeriod", read: query(func(q url.Values) error { _, err := billing.ParsePeriod(q, now); return err }), forms: texts("from=%s", "period=%s")},
-		{name: "controlplane/billing: ParseDate", read: quietly(func(in []byte) { _, _ = billing.ParseDate(string(in)) }), forms: texts("2026-%s")},
-		{name: "controlplane/outbound: CheckHeader", read: quietly(func(in []byte) { _ = outbound.CheckHeader(string(in), "v"); _ = outbound.CheckHeader("A", string(in)) }), forms: texts("X-%s")},
-		{name: "controlplane/outbound: CheckURL", read: quietly(func(in []byte) { _ = outbound.New(outbound.Config{}).CheckURL(gone, string(in)) }), forms: texts("https://%s", "https://192.0.2.1/%s"), constant: 512 << 10},
-		{name: "controlplane/feed: GET", read: served(feeder(), func(in []byte) *http.Request {
+		{name: "workers/cron: Parse", read: quietly(func(in []byte) { _, _ = cron.Parse(string(in)) }), forms: texts("%s * * * *", "* * %s * *", "0 %s"), n: 60},
+		{name: "workers/cron: LoadZone", read: quietly(func(in []byte) { _, _ = cron.LoadZone(string(in)) }), forms: texts("Europe/%s"), n: 60},
+		{name: "platform/paging: Parse", read: query(func(q url.Values) error { _, bad := paging.Parse(q); return invalid(bad) }), forms: texts("limit=%s", "limit=1&offset=%s")},
+		{name: "controlplane/accounts/billing: ParsePeriod", read: query(func(q url.Values) error { _, err := billing.ParsePeriod(q, now); return err }), forms: texts("from=%s", "period=%s")},
+		{name: "controlplane/accounts/billing: ParseDate", read: quietly(func(in []byte) { _, _ = billing.ParseDate(string(in)) }), forms: texts("2026-%s")},
+		{name: "platform/outbound: CheckHeader", read: quietly(func(in []byte) { _ = outbound.CheckHeader(string(in), "v"); _ = outbound.CheckHeader("A", string(in)) }), forms: texts("X-%s")},
+		{name: "platform/outbound: CheckURL", read: quietly(func(in []byte) { _ = outbound.New(outbound.Config{}).CheckURL(gone, string(in)) }), forms: texts("https://%s", "https://192.0.2.1/%s"), constant: 512 << 10},
+		{name: "controlplane/edgesync/keyfeed: GET", read: served(feeder(), func(in []byte) *http.Request {
 			return &http.Request{Method: "GET", URL: &url.URL{RawQuery: string(in)}, Header: http.Header{}}
 		}), forms: texts("position=x&%s")[len(signs)+1:]},
-		{name: "controlplane/idempotency: Wrap", read: served(repeatable(), func(in []byte) *http.Request {
+		{name: "platform/idempotency: Wrap", read: served(repeatable(), func(in []byte) *http.Request {
 			r := post(nil, "application/json")
 			r.Header.Set(idempotency.Header, string(in))
 			return r.WithContext(identity.With(r.Context(), identity.Caller{Account: "acct_1"}))
 		}), forms: texts()},
-		{name: "controlplane/oauth/rules: Authorize", read: quietly(func(in []byte) {
+		{name: "controlplane/accounts/oauth/rules: Authorize", read: quietly(func(in []byte) {
 			if f, bad := rules.ParseForm(string(in)); bad == nil {
 				_, _, _ = rules.Redirect(f, client)
 				_, _ = rules.Authorize(f, client)
 			}
 		}), forms: texts("response_type=code&scope=%s", "redirect_uri=%s", "code_challenge_method=S256&code_challenge=%s", "state=%s"), n: 2 << 10},
-		{name: "controlplane/oauth/rules: RedirectMatches, RedirectFault, WithQuery", read: quietly(func(in []byte) {
+		{name: "controlplane/accounts/oauth/rules: RedirectMatches, RedirectFault, WithQuery", read: quietly(func(in []byte) {
 			rules.RedirectMatches(client.RedirectURIs, string(in))
 			if rules.RedirectFault(string(in)) == "" {
 				rules.WithQuery(string(in), [2]string{"state", string(in)})
 			}
 		}), forms: texts("http://127.0.0.1:%s", "https://a.example/%s")},
-		{name: "controlplane/oauth/rules: ClientCredentials", read: quietly(func(in []byte) { _, _ = rules.ClientCredentials(string(in), rules.Form{}) }), forms: texts("Basic %s", "Basic YTpi%s")},
-		{name: "controlplane/oauth/rules: Narrow", read: quietly(func(in []byte) { _, _ = rules.Narrow(client.Scopes, string(in)) }), forms: texts("streams:%s", "streams:read %s")},
-		{name: "controlplane/webhooks/retry: ParseAfter", read: quietly(func(in []byte) { retry.ParseAfter(string(in), now) }), forms: texts("Sun, %s")},
-		{name: "controlplane/webhooks/signature: Verify", read: quietly(func(in []byte) {
+		{name: "controlplane/accounts/oauth/rules: ClientCredentials", read: quietly(func(in []byte) { _, _ = rules.ClientCredentials(string(in), rules.Form{}) }), forms: texts("Basic %s", "Basic YTpi%s")},
+		{name: "controlplane/accounts/oauth/rules: Narrow", read: quietly(func(in []byte) { _, _ = rules.Narrow(client.Scopes, string(in)) }), forms: texts("streams:%s", "streams:read %s")},
+		{name: "workers/webhooks/retry: ParseAfter", read: quietly(func(in []byte) { retry.ParseAfter(string(in), now) }), forms: texts("Sun, %s")},
+		{name: "workers/webhooks/signature: Verify", read: quietly(func(in []byte) {
 			h := http.Header{}
 			signature.Set(h, [][]byte{secret}, "evt_1", now, nil)
 			for name := range h {
@@ -181,9 +181,9 @@ func parameters() []parser {
 			_ = signature.Verify(secret, h, in, now)
 			_ = signature.VerifyBody(secret, []string{string(in)}, in)
 		}), forms: texts("v1,%s", "sha256=%s", "t=1,v1=%s")},
-		{name: "controlplane/webhooks/seal: Open", read: quietly(func(in []byte) { _, _ = box.Open(in, "row") }), forms: texts("\x01%s")},
-		{name: "controlplane/webhooks/catalogue: Known", read: quietly(func(in []byte) { catalogue.Known(string(in)) }), forms: texts("stream.%s")},
-		{name: "controlplane/sessions: Verify", read: quietly(func(in []byte) {
+		{name: "platform/secretbox: Open", read: quietly(func(in []byte) { _, _ = box.Open(in, "row") }), forms: texts("\x01%s")},
+		{name: "workers/webhooks/catalogue: Known", read: quietly(func(in []byte) { catalogue.Known(string(in)) }), forms: texts("stream.%s")},
+		{name: "controlplane/accounts/sessions: Verify", read: quietly(func(in []byte) {
 			defer func() { _ = recover() }() // there is no database to ask for the key of a token that is one
 			_, _ = sessions.New(sessions.Config{Issuer: "i", Audience: "a"}).Verify(gone, string(in))
 		}), forms: texts("eyJhbGciOiJFUzI1NiJ9.%s.sss"), constant: 512 << 10, n: 2 << 10},
@@ -215,11 +215,11 @@ func (answering) CheckURL(context.Context, string) error { return nil }
 // products are the rows of answers to our own calls.
 func products() []parser {
 	return []parser{
-		{name: "controlplane/schedules/product: Act", read: quietly(func(in []byte) {
+		{name: "workers/schedules/product: Act", read: quietly(func(in []byte) {
 			c := product.Client{BaseURL: "http://product", Secret: secret, HTTP: &http.Client{Transport: answering{in, "application/json"}}}
 			_, _ = c.Act(context.Background(), product.Caller{Account: "acct_1"}, definition.Action{StreamID: "strm_1", Action: "start"})
 		}), forms: in(`{"stream_id":%s}`, `{"message":%s}`)},
-		{name: "controlplane/webhooks/sender: Send", read: quietly(func(in []byte) {
+		{name: "workers/webhooks/sender: Send", read: quietly(func(in []byte) {
 			sender.Send(context.Background(), answering{body: in}, sender.Request{URL: "https://a.example", EventID: "e", At: now}, func() time.Time { return now })
 		}), forms: texts()},
 	}
@@ -239,8 +239,8 @@ func post(body []byte, contentType string) *http.Request {
 }
 
 func mcp() http.Handler {
-	server := endpoint.NewServer(endpoint.About{Name: "n", Version: "v"})
-	return endpoint.New(endpoint.Config{Adapter: quiet, PublicURL: "http://example.com",
+	server := mcpserver.NewServer(mcpserver.About{Name: "n", Version: "v"})
+	return mcpserver.New(mcpserver.Config{Adapter: quiet, PublicURL: "http://example.com",
 		Server: func(*http.Request) (*sdk.Server, error) { return server, nil },
 		Admit:  func(_ http.ResponseWriter, r *http.Request) (*http.Request, error) { return r, nil }})
 }
@@ -250,7 +250,7 @@ func feeder() http.Handler {
 	if err != nil {
 		panic(err)
 	}
-	return feed.New(feed.Config{Pool: pool, Respond: quiet, Log: silent})
+	return keyfeed.New(keyfeed.Config{Pool: pool, Respond: quiet, Log: silent})
 }
 
 func repeatable() http.Handler {

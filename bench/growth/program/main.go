@@ -21,10 +21,10 @@ import (
 	"runtime/debug"
 	"strings"
 
-	"sluice.dev/sluice/controlplane"
-	"sluice.dev/sluice/controlplane/respond"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/growth"
+	"sluice.dev/sluice/platform/httpapi"
 )
 
 // parser is a row of the table.
@@ -130,7 +130,7 @@ func (p parser) try(in []byte) (failed error, panicked string) {
 
 // answered returns the size of what a caller gets for err.
 func answered(err error) (size, details int) {
-	var e *controlplane.Error
+	var e *apierror.Error
 	if !errors.As(err, &e) {
 		return 0, 0
 	}
@@ -140,7 +140,7 @@ func answered(err error) (size, details int) {
 }
 
 // quiet answers and logs nothing.
-var quiet = respond.Adapter{Log: slog.New(slog.DiscardHandler)}
+var quiet = httpapi.Adapter{Log: slog.New(slog.DiscardHandler)}
 
 // counted sums the counters.
 func counted() (uint64, error) {
@@ -152,4 +152,4 @@ func counted() (uint64, error) {
 }
 
 // invalid is an error with details, for parsers that return those.
-func invalid(list []decision.Detail) error { return controlplane.Invalid(list) }
+func invalid(list []decision.Detail) error { return apierror.Invalid(list) }

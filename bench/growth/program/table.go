@@ -6,8 +6,8 @@ import (
 	"net/http/httptest"
 	"net/url"
 
-	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/platform/apierror"
 )
 
 // table names every parser of outside input. A package with a fuzz target has a
@@ -28,7 +28,7 @@ func quietly(read func(in []byte)) func([]byte) error {
 
 // details makes of a parser that returns details one with an error.
 func details(read func(in []byte) []decision.Detail) func([]byte) error {
-	return func(in []byte) error { return controlplane.Invalid(read(in)) }
+	return func(in []byte) error { return apierror.Invalid(read(in)) }
 }
 
 // query is a parser of a query.
@@ -36,7 +36,7 @@ func query(read func(q url.Values) error) func([]byte) error {
 	return func(in []byte) error {
 		q, err := url.ParseQuery(string(in))
 		if err != nil {
-			return controlplane.Invalid([]decision.Detail{{Field: "query", Issue: "is not valid"}})
+			return apierror.Invalid([]decision.Detail{{Field: "query", Issue: "is not valid"}})
 		}
 		return read(q)
 	}

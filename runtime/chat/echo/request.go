@@ -5,9 +5,9 @@ import (
 	"strconv"
 	"strings"
 
-	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/filters/caps/jsonscan"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/runtime/chat"
 )
 
@@ -74,7 +74,7 @@ func read(body []byte) (r request, err error) {
 }
 
 func refuse(field, issue, expected string) error {
-	return &chat.Refusal{Err: controlplane.Invalid([]decision.Detail{{Field: field, Issue: issue, Expected: expected}})}
+	return &chat.Refusal{Err: apierror.Invalid([]decision.Detail{{Field: field, Issue: issue, Expected: expected}})}
 }
 
 // readLast reads the message that is answered.

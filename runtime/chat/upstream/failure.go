@@ -9,8 +9,8 @@ import (
 	"net/http"
 	"strconv"
 
-	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/runtime/chat"
 )
 
@@ -20,7 +20,7 @@ func unreachable(err error) error {
 	if e, ok := errors.AsType[net.Error](err); ok && e.Timeout() || errors.Is(err, context.DeadlineExceeded) {
 		code = decision.GatewayTimeout
 	}
-	return &controlplane.Error{Code: code, Message: "The provider could not be reached.", Cause: err}
+	return &apierror.Error{Code: code, Message: "The provider could not be reached.", Cause: err}
 }
 
 // refused turns a provider's answer that is not 200 into an error. What the
@@ -30,10 +30,10 @@ func (p *Provider) refused(resp *http.Response, c chat.Caller) error {
 	code, callers := codeFor(resp.StatusCode)
 	// It is the operator who must act, and another provider may do better.
 	if theirs, _ := p.Credential(c); theirs == "" && (resp.StatusCode == 401 || resp.StatusCode == 402 || resp.StatusCode == 403) {
-		return &controlplane.Error{Code: decision.BadGateway, Message: "The provider refused the runtime's key.",
+		return &apierror.Error{Code: decision.BadGateway, Message: "The provider refused the runtime's key.",
 			Cause: errors.New("provider answered " + resp.Status)}
 	}
-	err := controlplane.Errorf(code, "%s", chat.ProviderMessage(message(resp.Body)))
+	err := apierror.Errorf(code, "%s", chat.ProviderMessage(message(resp.Body)))
 	err.Cause = errors.New("provider answered " + resp.Status)
 	// A date is allowed there too; nobody sends one, and a second is a fair guess.
 	if s, e := strconv.Atoi(resp.Header.Get("Retry-After")); e == nil && s > 0 {

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/filters/caps/jsonscan"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/growth"
 	"sluice.dev/sluice/runtime/chat"
 )
@@ -70,7 +70,7 @@ func TestStatuses(t *testing.T) {
 		p, _ := serve(t, Config{}, "", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
 		_, err := all(t, p, chat.Request{Body: []byte("{}"), Caller: chat.Caller{Bearer: "theirs"}})
 		_, refused := errors.AsType[*chat.Refusal](err)
-		if controlplane.ErrorCode(err) != want.code || refused != want.callers {
+		if apierror.Code(err) != want.code || refused != want.callers {
 			t.Errorf("%d: %v, refused %v", status, err, refused)
 		}
 	}
@@ -98,10 +98,10 @@ func TestUnreachable(t *testing.T) {
 		}
 		signed := chat.Caller{Signed: true}
 		_, err = p.Stream(t.Context(), chat.Request{Body: []byte("{}"), Caller: signed})
-		if controlplane.ErrorCode(err) != c.want || strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "sk-ours") {
+		if apierror.Code(err) != c.want || strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "sk-ours") {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, err = p.Models(t.Context(), signed); controlplane.ErrorCode(err) != c.want {
+		if _, err = p.Models(t.Context(), signed); apierror.Code(err) != c.want {
 			t.Errorf("%s, models: %v", name, err)
 		}
 	}
@@ -114,7 +114,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	p, _ := serve(t, Config{Key: "sk-ours"}, "", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, elsewhere.BaseURL, http.StatusTemporaryRedirect)
 	})
-	if _, err := all(t, p, chat.Request{Body: []byte("{}"), Caller: chat.Caller{Signed: true}}); controlplane.ErrorCode(err) != decision.BadGateway {
+	if _, err := all(t, p, chat.Request{Body: []byte("{}"), Caller: chat.Caller{Signed: true}}); apierror.Code(err) != decision.BadGateway {
 		t.Errorf("got %v", err)
 	}
 	if len(asked) > 0 {

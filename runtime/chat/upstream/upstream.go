@@ -18,10 +18,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/platform/apierror"
+	"sluice.dev/sluice/platform/sse"
 	"sluice.dev/sluice/runtime/chat"
-	"sluice.dev/sluice/runtime/sse"
 )
 
 // maxBody bounds what is read of an answer that is not a stream.
@@ -141,7 +141,7 @@ const keyPrefix = "slk_"
 func (p *Provider) Credential(c chat.Caller) (string, error) {
 	switch {
 	case p.Key != "" && !c.Signed:
-		return "", &controlplane.Error{Code: decision.AuthRequired, Message: "This model is for callers who come through an edge."}
+		return "", &apierror.Error{Code: decision.AuthRequired, Message: "This model is for callers who come through an edge."}
 	case p.Key != "":
 		return "", nil
 	case !p.ForwardCredentials && (c.Signed || strings.HasPrefix(c.Bearer, keyPrefix)):
@@ -190,7 +190,7 @@ func (p *Provider) Models(ctx context.Context, c chat.Caller) ([]string, error) 
 		} `json:"data"`
 	}
 	if err := json.NewDecoder(io.LimitReader(resp.Body, maxList)).Decode(&list); err != nil {
-		return nil, &controlplane.Error{Code: decision.BadGateway, Message: "The provider's list of models does not parse.", Cause: err}
+		return nil, &apierror.Error{Code: decision.BadGateway, Message: "The provider's list of models does not parse.", Cause: err}
 	}
 	names := make([]string, 0, len(list.Data))
 	for _, m := range list.Data[:min(len(list.Data), maxModels)] {

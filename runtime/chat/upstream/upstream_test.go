@@ -11,8 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/runtime/chat"
 )
 
@@ -102,7 +102,7 @@ func TestOurKeyIsForSignedCallers(t *testing.T) {
 		c := chat.Caller{Bearer: bearer}
 		_, err := all(t, p, chat.Request{Body: []byte("{}"), Caller: c})
 		_, listed := p.Models(t.Context(), c)
-		if controlplane.ErrorCode(err) != decision.AuthRequired || controlplane.ErrorCode(listed) != decision.AuthRequired || len(asked) != 0 {
+		if apierror.Code(err) != decision.AuthRequired || apierror.Code(listed) != decision.AuthRequired || len(asked) != 0 {
 			t.Errorf("%q: %v, %v, asked %d times", bearer, err, listed, len(asked))
 		}
 	}
@@ -207,7 +207,7 @@ func TestAnswersInOnePiece(t *testing.T) {
 	}
 	for _, body := range []string{``, `[]`, `{}`, `{"choices":[]}`} {
 		p, _ := serve(t, Config{}, "", text("application/json", body))
-		if _, err := all(t, p, chat.Request{Body: []byte("{}")}); controlplane.ErrorCode(err) != decision.BadGateway {
+		if _, err := all(t, p, chat.Request{Body: []byte("{}")}); apierror.Code(err) != decision.BadGateway {
 			t.Errorf("%q: %v", body, err)
 		}
 	}
@@ -221,7 +221,7 @@ func TestOurKeyIsNotTheCallersBusiness(t *testing.T) {
 	}
 	p, _ := serve(t, Config{Key: "sk-ours"}, "", answer)
 	_, err := all(t, p, chat.Request{Body: []byte("{}"), Caller: chat.Caller{Signed: true}})
-	e, ok := errors.AsType[*controlplane.Error](err)
+	e, ok := errors.AsType[*apierror.Error](err)
 	if !ok || e.Code != decision.BadGateway || strings.Contains(err.Error(), "sk-ours") {
 		t.Errorf("got %v", err)
 	}
@@ -238,7 +238,7 @@ func TestRetryAfter(t *testing.T) {
 			w.WriteHeader(429)
 		})
 		_, err := all(t, p, chat.Request{Body: []byte("{}")})
-		if e, ok := errors.AsType[*controlplane.Error](err); !ok || e.Code != decision.RateLimited || e.RetryAfter != want {
+		if e, ok := errors.AsType[*apierror.Error](err); !ok || e.Code != decision.RateLimited || e.RetryAfter != want {
 			t.Errorf("%q: %v", header, err)
 		}
 	}
@@ -252,11 +252,11 @@ func TestModels(t *testing.T) {
 		t.Errorf("%v %v %v", names, err, r.Header)
 	}
 	p, _ = serve(t, Config{}, "", text("text/html", `<html>`))
-	if _, err := p.Models(t.Context(), chat.Caller{}); controlplane.ErrorCode(err) != decision.BadGateway {
+	if _, err := p.Models(t.Context(), chat.Caller{}); apierror.Code(err) != decision.BadGateway {
 		t.Errorf("nonsense: %v", err)
 	}
 	p, _ = serve(t, Config{}, "", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) })
-	if _, err := p.Models(t.Context(), chat.Caller{}); controlplane.ErrorCode(err) != decision.Unavailable {
+	if _, err := p.Models(t.Context(), chat.Caller{}); apierror.Code(err) != decision.Unavailable {
 		t.Errorf("503: %v", err)
 	}
 }

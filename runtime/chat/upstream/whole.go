@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"strings"
 
-	"sluice.dev/sluice/controlplane"
 	"sluice.dev/sluice/filters/caps/jsonscan"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/platform/apierror"
 )
 
 // Bounds of an answer in one piece.
@@ -43,7 +43,7 @@ func whole(r io.Reader) (events [][]byte, err error) {
 }
 
 func unreadable(cause error) error {
-	return &controlplane.Error{Code: decision.BadGateway, Message: "The provider's answer does not parse.", Cause: cause}
+	return &apierror.Error{Code: decision.BadGateway, Message: "The provider's answer does not parse.", Cause: cause}
 }
 
 // answer is an answer in one piece on its way to being chunks.

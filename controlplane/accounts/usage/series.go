@@ -1,0 +1,147 @@
+package usage
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"sluice.dev/sluice/filters/meter"
+	"sluice.dev/sluice/platform/paging"
+	"sluice.dev/sluice/platform/postgres"
+)
+
+// Dimension is something by which usage is told apart.
+type Dimension string
+
+// The dimensions.
+const (
+	Product Dimension = "product"
+	Route   Dimension = "route"
+	Key     Dimension = "key"
+	Status  Dimension = "status"
+)
+
+// columns of the dimensions, in the order of Usage's fields, and their types.
+var columns = []struct {
+	of           Dimension
+	column, kind string
+}{{Product, "product", "text"}, {Route, "route", "text"}, {Key, "key_id", "text"}, {Status, "class", "smallint"}}
+
+// Query asks for the usage of one account, or of all together.
+type Query struct {
+	Account  string
+	All      bool      // in place of Account: everybody, also who was not known
+	From, To time.Time // To is not included
+	Grain    Grain
+	By       []Dimension
+	Page     paging.Page
+}
+
+// Usage is what was counted together. Dimensions that were not asked for are
+// absent; one that is empty was not known.
+type Usage struct {
+	Start   *time.Time `json:"start,omitempty"` // UTC; absent in a sum over all times
+	Product *string    `json:"product,omitempty"`
+	Route   *string    `json:"route,omitempty"`
+	Key     *string    `json:"key_id,omitempty"`
+	Status  *string    `json:"status,omitempty"` // 2xx and so on; none: the request ended without an answer
+	Amounts
+}
+
+// Amounts are the sums of what was counted together.
+type Amounts struct {
+	Requests int64    `json:"requests"`
+	Refused  int64    `json:"refused"`    // of the requests: answered by the edge itself
+	In       int64    `json:"bytes_in"`   // of bodies
+	Out      int64    `json:"bytes_out"`  // of bodies
+	Latency  *Latency `json:"latency_ms"` // null without requests
+}
+
+// Series returns page q.Page of the usage that q asks for, by time and then by
+// its dimensions, and how many entries there are.
+func (s Store) Series(ctx context.Context, q Query) (list []Usage, total int, err error) {
+	group, dimensions := "1", ""
+	for i, c := range columns {
+		column := c.column
+		if slices.Contains(q.By, c.of) {
+			group = fmt.Sprintf("%s, %d", group, i+2)
+		} else {
+			column = "NULL::" + c.kind
+		}
+		dimensions += column + ", "
+	}
+	of := "account_id = $1"
+	if q.All {
+		of = "$1 = ''"
+		q.Account = ""
+	}
+	rows, _ := s.DB.Query(ctx, `SELECT date_trunc($4, at, 'UTC'), `+dimensions+sums+`, count(*) OVER ()
+		FROM usage_counts, usage_progress WHERE `+of+` AND at >= $2 AND at < $3 AND (`+held(q.Grain)+`)
+		GROUP BY `+group+` ORDER BY `+group+` LIMIT $5 OFFSET $6`,
+		q.Account, q.From, q.To, q.Grain.String(), q.Page.Limit, q.Page.Offset)
+	list, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (Usage, error) {
+		var u Usage
+		var class *int16
+		err := u.scan(row, []any{&u.Start, &u.Product, &u.Route, &u.Key, &class}, &total)
+		if err == nil {
+			*u.Start = u.Start.UTC()
+		}
+		if class != nil {
+			name := className(uint8(*class))
+			u.Status = &name
+		}
+		return u, err
+	})
+	if err != nil {
+		return nil, 0, fmt.Errorf("read usage: %w", postgres.Unreachable(err))
+	}
+	return list, total, nil
+}
+
+// Sum returns the whole usage of an account from one time to another, both the
+// beginning of a day.
+func (s Store) Sum(ctx context.Context, account string, from, to time.Time) (a Amounts, err error) {
+	var days int
+	rows, _ := s.DB.Query(ctx, `SELECT `+sums+`, 1 FROM usage_counts, usage_progress
+		WHERE account_id = $1 AND at >= $2 AND at < $3 AND (`+held(Day)+`) HAVING count(*) > 0`, account, from, to)
+	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (a Amounts, err error) { return a, a.scan(row, nil, &days) })
+	if err != nil {
+		return a, fmt.Errorf("sum usage: %w", postgres.Unreachable(err))
+	}
+	if len(list) == 1 {
+		a = list[0]
+	}
+	return a, nil
+}
+
+// scan reads a row: first, the columns of sums, and last.
+func (a *Amounts) scan(row pgx.CollectableRow, first []any, last any) error {
+	var latency []int64
+	err := row.Scan(append(first, &a.Requests, &a.Refused, &a.In, &a.Out, &latency, last)...)
+	a.Latency = latencyFrom(latency)
+	return err
+}
+
+// held is a condition for the rows that hold each request once, in the longest
+// grain up to g that has been summed up.
+func held(g Grain) string {
+	parts := []string{`grain = 0`}
+	switch g {
+	case Hour:
+		parts = []string{`grain = 1 AND at < hours`, `grain = 0 AND at >= hours`}
+	case Day:
+		parts = []string{`grain = 2 AND at < days`, `grain = 1 AND at >= days AND at < hours`, `grain = 0 AND at >= hours`}
+	}
+	return strings.Join(parts, " OR ")
+}
+
+// className is the name of a class of status.
+func className(class uint8) string {
+	if class == 0 || class >= meter.Classes {
+		return "none"
+	}
+	return fmt.Sprintf("%dxx", class)
+}

@@ -1,0 +1,158 @@
+package ratesync
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"sluice.dev/sluice/filters/fleet"
+	"sluice.dev/sluice/platform/postgres"
+)
+
+// relay passes reports between replicas by one row for each edge, in a table
+// that is not logged. It holds the newest report, whichever replica it came to,
+// so an edge that changes replicas is not counted twice.
+type relay struct {
+	pool  *pgxpool.Pool
+	table *Table
+	now   func() int64
+	log   *slog.Logger
+	wake  chan struct{}
+
+	mu    sync.Mutex
+	fresh map[string]passed // reports to pass on, by edge
+	seen  time.Time         // of the newest row that was read, by Postgres' clock
+}
+
+// passed is one report as it came.
+type passed struct {
+	told uint64
+	raw  []byte
+}
+
+// Times of the relay: how often it passes reports on while there are any, and
+// how often it looks for those of other replicas when there are none.
+const (
+	passEvery = 100 * time.Millisecond
+	lookEvery = time.Second
+)
+
+// pass notes a report for the other replicas.
+func (r *relay) pass(name string, told uint64, raw []byte) {
+	r.mu.Lock()
+	r.fresh[name] = passed{told, raw}
+	r.mu.Unlock()
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run exchanges with the other replicas until ctx ends. While Postgres is away
+// each replica goes on with the edges that speak to it. First it drops what
+// edges of long ago have left.
+func (r *relay) run(ctx context.Context) {
+	if _, err := Prune(ctx, r.pool); err != nil && ctx.Err() == nil {
+		r.log.WarnContext(ctx, "counts: rows of edges that are gone stay", "cause", err)
+	}
+	failed := false
+	for ok := true; ok; ok = r.rest(ctx) {
+		err := r.exchange(ctx)
+		if err != nil && !failed && ctx.Err() == nil {
+			r.log.WarnContext(ctx, "counts: other replicas cannot be heard; limits are shared among the edges here", "cause", err)
+		}
+		failed = err != nil
+	}
+}
+
+// rest waits until it is time to exchange again; false: ctx has ended.
+func (r *relay) rest(ctx context.Context) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(passEvery):
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-r.wake:
+	case <-r.table.Busy():
+	case <-time.After(lookEvery - passEvery):
+	}
+	return true
+}
+
+// exchange passes on what is fresh and reads what others have.
+func (r *relay) exchange(ctx context.Context) error {
+	r.mu.Lock()
+	fresh := r.fresh
+	r.fresh = map[string]passed{}
+	r.mu.Unlock()
+	if len(fresh) > 0 {
+		if err := r.write(ctx, fresh); err != nil {
+			return err
+		}
+	}
+	return r.read(ctx)
+}
+
+// write puts reports into the table, unless it has newer ones.
+func (r *relay) write(ctx context.Context, fresh map[string]passed) error {
+	var names []string
+	var told []int64
+	var raw [][]byte
+	for name, p := range fresh {
+		names, told, raw = append(names, name), append(told, int64(p.told)), append(raw, p.raw)
+	}
+	_, err := r.pool.Exec(ctx, `
+		INSERT INTO edge_counts AS c (edge, told, report, at)
+		SELECT edge, told, report, clock_timestamp() FROM unnest($1::text[], $2::bigint[], $3::bytea[]) AS f (edge, told, report)
+		ORDER BY edge
+		ON CONFLICT (edge) DO UPDATE SET told = excluded.told, report = excluded.report, at = excluded.at WHERE c.told < excluded.told`,
+		names, told, raw)
+	if err != nil {
+		return fmt.Errorf("pass counts on: %w", postgres.Unreachable(err))
+	}
+	return nil
+}
+
+// overlap is how far read looks back behind what it has seen: rows become
+// visible in another order than they were stamped.
+const overlap = time.Second
+
+// read takes the reports that came to other replicas; those that came here are
+// no news to the table.
+func (r *relay) read(ctx context.Context) error {
+	rows, _ := r.pool.Query(ctx, `SELECT edge, report, at FROM edge_counts
+		WHERE at > greatest($1, clock_timestamp() - interval '1 minute')`, r.seen.Add(-overlap))
+	var name string
+	var raw []byte
+	var at time.Time
+	_, err := pgx.ForEachRow(rows, []any{&name, &raw, &at}, func() error {
+		if report, ok := fleet.ParseReport(raw); ok {
+			r.table.Take(name, report, r.now())
+		}
+		if at.After(r.seen) {
+			r.seen = at
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("read counts of other replicas: %w", postgres.Unreachable(err))
+	}
+	return nil
+}
+
+// Prune drops the rows of edges that have not reported for an hour,
+// and returns how many there were.
+func Prune(ctx context.Context, db postgres.DB) (int, error) {
+	done, err := db.Exec(ctx, `DELETE FROM edge_counts WHERE at < clock_timestamp() - interval '1 hour'`)
+	if err != nil {
+		return 0, fmt.Errorf("prune counts: %w", postgres.Unreachable(err))
+	}
+	return int(done.RowsAffected()), nil
+}

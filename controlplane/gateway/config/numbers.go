@@ -1,0 +1,51 @@
+package config
+
+import (
+	"context"
+	"slices"
+
+	"sluice.dev/sluice/controlplane/accounts"
+	"sluice.dev/sluice/controlplane/accounts/scopes"
+	names "sluice.dev/sluice/filters/scopes"
+	"sluice.dev/sluice/platform/postgres"
+)
+
+// EnsureNumbers returns the numbers of d's scopes and plans, after it has given
+// numbers to those that have none. Names that cannot be one get none.
+func EnsureNumbers(ctx context.Context, db postgres.DB, d Document) (Numbers, error) {
+	d.Scopes = slices.DeleteFunc(slices.Clone(d.Scopes), func(s string) bool { return !names.Valid(s) })
+	d.Plans = wellNamed(d.Plans)
+	bits, err := scopes.Ensure(ctx, db, d.ScopeNames()...)
+	if err != nil {
+		return Numbers{}, err
+	}
+	plans, err := accounts.EnsurePlans(ctx, db, d.PlanNames()...)
+	if err != nil {
+		return Numbers{}, err
+	}
+	return Numbers{Scopes: bits, Plans: plans}, nil
+}
+
+// wellNamed returns those plans whose names can be one.
+func wellNamed(plans []Plan) []Plan {
+	return slices.DeleteFunc(slices.Clone(plans), func(p Plan) bool { return !planForm.MatchString(p.Name) })
+}
+
+// Cover reports whether every scope and plan of d has a number in n.
+func (n Numbers) Cover(d Document) bool {
+	return !slices.ContainsFunc(d.ScopeNames(), func(s string) bool { _, ok := n.Scopes[s]; return !ok }) &&
+		!slices.ContainsFunc(d.PlanNames(), func(p string) bool { _, ok := n.Plans[p]; return !ok })
+}
+
+// ProvisionalNumbers gives d numbers of no meaning, to compile it with when it
+// is only looked at.
+func ProvisionalNumbers(d Document) Numbers {
+	n := Numbers{Scopes: map[string]int{}, Plans: map[string]uint16{}}
+	for i, s := range d.ScopeNames() {
+		n.Scopes[s] = i
+	}
+	for i, p := range d.PlanNames() {
+		n.Plans[p] = uint16(i + 1)
+	}
+	return n
+}

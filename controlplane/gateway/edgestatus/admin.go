@@ -1,0 +1,23 @@
+package edgestatus
+
+import (
+	"net/http"
+
+	"github.com/go-chi/chi/v5"
+	"sluice.dev/sluice/platform/httpapi"
+)
+
+// AdminRoutes returns a function that mounts, relative to the router it is
+// given, GET edges: the whole fleet, whichever replica answers.
+func (s Store) AdminRoutes(a httpapi.Adapter) func(chi.Router) {
+	return func(r chi.Router) {
+		r.Get("/edges", a.Handle(func(w http.ResponseWriter, r *http.Request) error {
+			v, err := s.View(r.Context())
+			if err != nil {
+				return err
+			}
+			httpapi.JSON(w, http.StatusOK, v)
+			return nil
+		}))
+	}
+}

@@ -1,0 +1,163 @@
+package resources
+
+import (
+	"maps"
+	"reflect"
+	"sync"
+
+	cluster "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	core "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpoint "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	listener "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	route "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
+	"sluice.dev/sluice/controlplane/gateway/config"
+	"sluice.dev/sluice/filters/policy"
+)
+
+// Builder builds the sets of documents that follow each other. It remembers the
+// last one: what a product or a route became is taken over as long as it says the
+// same, and lists of routes are encoded anew only where one of them has changed. The
+// result has the same contents as that of Build.
+type Builder struct {
+	opts Options
+	ends map[string][]branched // see catchAll
+
+	mu   sync.Mutex
+	last *Set
+}
+
+// NewBuilder returns a builder that remembers nothing yet. What o leads to must
+// not be altered afterwards.
+func NewBuilder(o Options) *Builder {
+	return &Builder{opts: o, ends: o.catchAll(), last: &Set{}}
+}
+
+// Build compiles document d as the function Build does.
+func (b *Builder) Build(d config.Document, p *policy.Policy) (*Set, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := b.begin(d, p)
+	for i := range p.Routes {
+		s.keys[p.Routes[i].Name] = p.Routes[i].Key()
+	}
+	unchanged := make(map[string]bool, len(d.Products))
+	for _, pr := range d.Products {
+		s.products[pr.Name] = pr
+		if was, ok := b.last.products[pr.Name]; ok && reflect.DeepEqual(was, pr) {
+			unchanged[pr.Name] = true
+			s.takeOver(b.last, pr.Name)
+		} else if err := s.addProduct(pr); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.addTraces(); err != nil {
+		return nil, err
+	}
+	if err := s.makeRoutes(b.last.made, unchanged); err != nil {
+		return nil, err
+	}
+	for _, name := range []string{config.Gateway, config.Runtime} {
+		s.Routes[name] = s.routeTable(name)
+	}
+	s.lists.was = nil
+	b.last = s
+	return s, nil
+}
+
+// begin returns a set that has what does not depend on products and routes.
+func (b *Builder) begin(d config.Document, p *policy.Policy) *Set {
+	s := &Set{
+		Policy: p, doc: d, opts: b.opts, settings: settingsOf(d),
+		Filters:   maps.Clone(b.last.Filters),
+		Routes:    map[string]*route.RouteConfiguration{},
+		Clusters:  make(map[string]*cluster.Cluster, len(d.Products)),
+		Endpoints: make(map[string]*endpoint.ClusterLoadAssignment, len(d.Products)),
+		Secrets:   map[string]*tlsv3.Secret{},
+		products:  make(map[string]config.Product, len(d.Products)),
+		keys:      make(map[string]string, len(p.Routes)),
+		made:      make(map[string]*made, len(d.Routes)),
+		lists:     lists{was: b.last.lists.now, now: map[string]packed{}},
+		ends:      b.ends,
+		listeners: b.last.listeners,
+	}
+	if s.Filters == nil {
+		s.Filters = map[string]*core.TypedExtensionConfig{ChatCapsFilter: chatCapsFilter(b.opts.DocsBase)}
+	}
+	if p != b.last.Policy {
+		s.Filters[EdgeFilter] = EdgeFilterConfig(p)
+	}
+	if s.listeners == nil || s.settings != b.last.settings {
+		s.listeners = &listeners{made: map[Addresses]map[string]*listener.Listener{}}
+	}
+	return s
+}
+
+// takeOver has a product's cluster, addresses and secrets from an earlier set.
+func (s *Set) takeOver(from *Set, product string) {
+	s.Clusters[product] = from.Clusters[product]
+	if e, ok := from.Endpoints[product]; ok {
+		s.Endpoints[product] = e
+	}
+	for _, name := range []string{authoritiesOf(product), certificateOf(product)} {
+		if secret, ok := from.Secrets[name]; ok {
+			s.Secrets[name] = secret
+		}
+	}
+}
+
+// made is what became of one route.
+type made struct {
+	from    config.Route
+	key     string
+	pattern config.Pattern
+	routes  []branched // in the order in which they are tried
+}
+
+// makeRoutes compiles all routes, but for those which say what they said before
+// and whose products do.
+func (s *Set) makeRoutes(before map[string]*made, unchanged map[string]bool) error {
+	for _, r := range s.doc.Routes {
+		was, key := before[r.Name], s.keys[r.Name]
+		if was != nil && was.key == key && (r.Product == "" || unchanged[r.Product]) && was.from.Equal(r) {
+			s.made[r.Name] = was
+			continue
+		}
+		m, err := s.makeRoute(r)
+		if err != nil {
+			return err
+		}
+		s.made[r.Name] = m
+	}
+	return nil
+}
+
+// settings are what listeners are made of, of a document.
+type settings struct {
+	accessLog          string
+	proxies, anonymous uint32
+}
+
+func settingsOf(d config.Document) settings {
+	return settings{d.AccessLog, d.TrustedProxies, d.AnonymousLimit()}
+}
+
+// listeners are those that have been made, by addresses of edges.
+type listeners struct {
+	mu   sync.Mutex
+	made map[Addresses]map[string]*listener.Listener
+}
+
+// at returns the listeners at a, which are made if they are not there.
+func (l *listeners) at(a Addresses, make func(Addresses) (map[string]*listener.Listener, error)) (map[string]*listener.Listener, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if known, ok := l.made[a]; ok {
+		return known, nil
+	}
+	made, err := make(a)
+	if err == nil {
+		l.made[a] = made
+	}
+	return made, err
+}

@@ -1,8 +1,0 @@
-package hub
-
-import _ "embed"
-
-// OpenAPI is the description of what the hub serves behind the gateway, as YAML.
-//
-//go:embed openapi.yaml
-var OpenAPI []byte

@@ -1,0 +1,49 @@
+// Command withpg runs a command beside a throw-away PostgreSQL server.
+//
+//	withpg CMD ARGS…
+//
+// CMD finds a superuser's connection string in SLUICE_TEST_DATABASE_URL. A value
+// that is set already is used as it is, and no server is started. The exit
+// status is that of CMD. SIGINT and SIGTERM reach CMD; the server is stopped and
+// its folder removed in every case.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"sluice.dev/sluice/dev/foreground"
+	"sluice.dev/sluice/dev/pgserver"
+)
+
+const urlVariable = "SLUICE_TEST_DATABASE_URL"
+
+func main() {
+	status, err := run(os.Args[1:])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "withpg:", err)
+	}
+	os.Exit(status)
+}
+
+// run returns the exit status; 1 goes with an error of our own, 2 with wrong usage.
+func run(argv []string) (int, error) {
+	if len(argv) == 0 {
+		return 2, errors.New("usage: withpg CMD ARGS…")
+	}
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	if os.Getenv(urlVariable) != "" {
+		return foreground.Run(argv, os.Environ(), signals)
+	}
+	server, err := pgserver.Start(context.Background(), pgserver.Config{Ephemeral: true, Path: os.Getenv("PATH")})
+	if err != nil {
+		return 1, err
+	}
+	status, err := foreground.Run(argv, append(os.Environ(), urlVariable+"="+server.URL()), signals)
+	return status, errors.Join(err, server.Stop())
+}

@@ -1,0 +1,121 @@
+package assets
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"sluice.dev/sluice/media/page"
+	"sluice.dev/sluice/platform/postgres"
+)
+
+const columns = `id, owner, account, kind, title, status, source_url, source_id, stream_id, session_id, start_ms, end_ms,
+	file_id, format, duration_ms, width, height, video_codec, audio_codec, file_size, error_code, error_message,
+	metadata, created_at, updated_at`
+
+// save inserts a, or writes everything that may change of it.
+func save(ctx context.Context, tx pgx.Tx, a Asset) error {
+	_, err := tx.Exec(ctx, `INSERT INTO media_assets (`+columns+`)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25)
+		ON CONFLICT (id) DO UPDATE SET title = excluded.title, status = excluded.status, stream_id = excluded.stream_id,
+			start_ms = excluded.start_ms, end_ms = excluded.end_ms, file_id = excluded.file_id, format = excluded.format,
+			duration_ms = excluded.duration_ms, width = excluded.width, height = excluded.height,
+			video_codec = excluded.video_codec, audio_codec = excluded.audio_codec, file_size = excluded.file_size,
+			error_code = excluded.error_code, error_message = excluded.error_message,
+			metadata = excluded.metadata, updated_at = excluded.updated_at`,
+		a.ID, a.Owner, a.Account, a.Kind, a.Title, a.Status, a.SourceURL, a.SourceID, a.StreamID, a.SessionID, a.StartMS, a.EndMS,
+		a.FileID, a.Format, a.DurationMS, a.Width, a.Height, a.VideoCodec, a.AudioCodec, a.FileSize, a.ErrorCode, a.ErrorMessage,
+		a.Metadata, a.CreatedAt, a.UpdatedAt)
+	if err != nil {
+		return fmt.Errorf("save asset: %w", postgres.Unreachable(err))
+	}
+	return nil
+}
+
+// one reads the asset that where, a condition on args, finds.
+func one(ctx context.Context, db postgres.DB, where string, args ...any) (Asset, error) {
+	rows, err := db.Query(ctx, `SELECT `+columns+` FROM media_assets WHERE `+where, args...)
+	if err != nil {
+		return Asset{}, postgres.NotFound(err, "read asset")
+	}
+	a, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[Asset])
+	return a, postgres.NotFound(err, "read asset")
+}
+
+// many reads the assets that a condition finds, in the order that it ends with.
+func many(ctx context.Context, db postgres.DB, sql string, args ...any) ([]Asset, error) {
+	rows, err := db.Query(ctx, `SELECT `+columns+` FROM media_assets WHERE `+sql, args...)
+	if err != nil {
+		return nil, fmt.Errorf("read assets: %w", postgres.Unreachable(err))
+	}
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[Asset])
+	if err != nil {
+		return nil, fmt.Errorf("read assets: %w", postgres.Unreachable(err))
+	}
+	return found, nil
+}
+
+// get reads one asset of owner and of this kind, or not_found.
+func get(ctx context.Context, db postgres.DB, owner string, kind Kind, id string) (Asset, error) {
+	return one(ctx, db, `owner = $1 AND kind = $2 AND id = $3`, owner, kind, id)
+}
+
+const matching = `owner = $1 AND kind = $2 AND ($3::text[] IS NULL OR status = ANY ($3)) AND ($4 = '' OR stream_id = $4)`
+
+// list reads one row more than the page holds, and counts all that match.
+func list(ctx context.Context, db postgres.DB, owner string, f Filter) ([]Asset, int, error) {
+	at, id := f.Page.After.Bound()
+	found, err := many(ctx, db, matching+` AND ($5::timestamptz IS NULL OR (created_at, id) < ($5, $6))
+		ORDER BY created_at DESC, id DESC LIMIT $7 OFFSET $8`,
+		owner, f.Kind, f.Statuses, f.StreamID, at, id, f.Page.Limit+1, f.Page.Offset)
+	if err != nil {
+		return nil, 0, err
+	}
+	var total int
+	err = db.QueryRow(ctx, `SELECT count(*) FROM media_assets WHERE `+matching, owner, f.Kind, f.Statuses, f.StreamID).Scan(&total)
+	if err != nil {
+		return nil, 0, fmt.Errorf("count assets: %w", postgres.Unreachable(err))
+	}
+	return found, total, nil
+}
+
+// place is the cursor right after a.
+func place(a Asset) page.Cursor { return page.Cursor{At: a.CreatedAt, ID: a.ID} }
+
+// countProcessing is the length of the processing queue: assets that have a source to
+// fetch.
+func countProcessing(ctx context.Context, tx pgx.Tx, owner string) (line, error) {
+	return countLine(ctx, tx, owner, `SELECT count(*), count(*) FILTER (WHERE owner = $1) FROM media_assets WHERE status = 'processing' AND source_url <> ''`)
+}
+
+// followers returns the clips that wait for source, locked.
+func followers(ctx context.Context, tx pgx.Tx, source string) ([]Asset, error) {
+	return many(ctx, tx, `source_id = $1 AND status = 'processing' ORDER BY id FOR UPDATE`, source)
+}
+
+// release removes an asset's row, and its file when nobody else refers to it.
+// Two that share a file and go at once wait for each other at the file's row.
+func release(ctx context.Context, tx pgx.Tx, a Asset) error {
+	if a.FileID != "" {
+		if _, err := tx.Exec(ctx, `SELECT FROM media_files WHERE id = $1 FOR UPDATE`, a.FileID); err != nil {
+			return fmt.Errorf("lock file: %w", postgres.Unreachable(err))
+		}
+	}
+	_, err := tx.Exec(ctx, `DELETE FROM media_files WHERE id IN (SELECT file_id FROM media_renditions WHERE asset_id = $1)`, a.ID)
+	if err != nil {
+		return fmt.Errorf("delete renditions: %w", postgres.Unreachable(err))
+	}
+	if _, err := tx.Exec(ctx, `DELETE FROM media_assets WHERE id = $1`, a.ID); err != nil {
+		return fmt.Errorf("delete asset: %w", postgres.Unreachable(err))
+	}
+	_, err = tx.Exec(ctx, `DELETE FROM media_files f WHERE id = $1
+		AND NOT EXISTS (SELECT FROM media_assets a WHERE a.file_id = f.id)`, a.FileID)
+	if err != nil {
+		return fmt.Errorf("delete file: %w", postgres.Unreachable(err))
+	}
+	return nil
+}
+
+// now is a clock's time at the precision of the database and of the API.
+func now(clock func() time.Time) time.Time { return clock().UTC().Truncate(time.Millisecond) }

@@ -1,0 +1,254 @@
+// Package capability holds the surfaces that take a binary body (spec, "Chat
+// runtime"). Those that ffmpeg can serve answer with the converted file; the others
+// say that there is no engine for them, and a product that has one takes their
+// routes over in the gateway's configuration.
+package capability
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/media/ffmpeg"
+	"sluice.dev/sluice/media/form"
+	"sluice.dev/sluice/media/mp4"
+	"sluice.dev/sluice/media/owner"
+	"sluice.dev/sluice/media/plans"
+	"sluice.dev/sluice/media/probe"
+	"sluice.dev/sluice/platform/apierror"
+	"sluice.dev/sluice/platform/fairshare"
+	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/platform/inflight"
+)
+
+// Bounds of one request, whose caller waits for the result. What takes longer is a
+// video: POST /v1/vod, and its renditions.
+const (
+	MaxBody     = 256 << 20        // bytes in, and out
+	maxLength   = 10 * time.Minute // of the film
+	bodyTimeout = 2 * time.Minute
+	runTimeout  = 3 * time.Minute
+	maxWidth    = 3840 // of a still, in pixels
+)
+
+// missing are the surfaces that ffmpeg does not serve, and what they would need.
+var missing = map[string]string{
+	"/v1/transcribe": "speech recognition",
+	"/v1/captions":   "speech recognition",
+	"/v1/voice":      "speech synthesis",
+	"/v1/vision":     "image recognition",
+}
+
+// Service is what can be done with bodies. Every field is required.
+type Service struct {
+	Probe      probe.Prober
+	FFmpeg     ffmpeg.Tool     // its zero value: every surface answers 501
+	Bodies     *fairshare.Pool // of the bodies that are here or on their way, by owner
+	Converting *fairshare.Pool // of the conversions that run, by owner
+	Plans      plans.Table
+}
+
+// Paths lists the surfaces.
+func Paths() []string {
+	return []string{"/v1/transcribe", "/v1/captions", "/v1/voice", "/v1/vision", "/v1/render", "/v1/transcode", "/v1/mux"}
+}
+
+// order is what a caller asks for: a recipe, and what must hold for the source.
+type order struct {
+	recipe ffmpeg.Recipe
+	fits   func(mp4.Info) error
+}
+
+// Routes adds the surfaces to r, which must verify the caller's identity first.
+func (v Service) Routes(r chi.Router, a httpapi.Adapter) {
+	for path, need := range missing {
+		r.Post(path, a.Handle(func(http.ResponseWriter, *http.Request) error {
+			return apierror.Errorf(decision.NotImplemented, "There is no engine for %s here.", need)
+		}))
+	}
+	for path, read := range map[string]func(url.Values) (order, error){"/v1/transcode": transcode, "/v1/mux": mux, "/v1/render": render} {
+		r.Post(path, a.Handle(func(w http.ResponseWriter, r *http.Request) error { return v.serve(w, r, read) }))
+	}
+}
+
+// transcode reads ?profile=.
+func transcode(q url.Values) (order, error) {
+	p, ok := ffmpeg.ProfileOf(q.Get("profile"))
+	if !ok {
+		var f form.Form
+		f.FailAs(decision.Transcode002, "profile", "is missing, or no known profile", "one of "+strings.Join(ffmpeg.ProfileNames(), ", "))
+		return order{}, f.Err()
+	}
+	return order{ffmpeg.Transcode(p), func(i mp4.Info) error {
+		if i.Height < p.Height {
+			return apierror.Errorf(decision.Transcode003, "The source is %d pixels high, too low for %s: pictures are not enlarged.", i.Height, p.Name)
+		}
+		return nil
+	}}, nil
+}
+
+// mux reads ?format=, mp4 unless told.
+func mux(q url.Values) (order, error) {
+	var f form.Form
+	format := q.Get("format")
+	if format == "" {
+		format = "mp4"
+	}
+	f.OneOf("format", format, ffmpeg.Containers)
+	return order{ffmpeg.Mux(format), func(mp4.Info) error { return nil }}, f.Err()
+}
+
+// render reads ?time= in seconds, ?width= and ?format=.
+func render(q url.Values) (order, error) {
+	var f form.Form
+	at, width, format := 0.0, 0, q.Get("format")
+	var err error
+	if text := q.Get("time"); text != "" {
+		if at, err = strconv.ParseFloat(text, 64); err != nil || !(at >= 0 && at < maxLength.Seconds()) {
+			f.Fail("time", "is out of range", "seconds from the start of the film")
+			at = 0
+		}
+	}
+	if text := q.Get("width"); text != "" {
+		width, _ = strconv.Atoi(text) // 0 is out of range
+		f.Range("width", width, 16, maxWidth)
+	}
+	if format == "" {
+		format = "jpg"
+	}
+	f.OneOf("format", format, ffmpeg.Images)
+	return order{ffmpeg.Still(at, width, format), func(i mp4.Info) error {
+		if i.Duration > 0 && at >= i.Duration.Seconds() {
+			return apierror.Invalid([]decision.Detail{{Field: "time", Issue: "lies beyond the end", Expected: fmt.Sprintf("less than %.3f", i.Duration.Seconds())}})
+		}
+		return nil
+	}}, f.Err()
+}
+
+// serve answers one surface. What can be refused is refused before the body is
+// read: nobody uploads a film to learn that there is no engine. A slow body holds a
+// place of its sender's share among the bodies, within bodyTimeout, and no place
+// among the conversions.
+func (v Service) serve(w http.ResponseWriter, r *http.Request, read func(url.Values) (order, error)) error {
+	o, err := owner.From(r.Context())
+	if err != nil {
+		return err
+	}
+	if !v.FFmpeg.Available() {
+		return apierror.Errorf(decision.NotImplemented, "There is no ffmpeg here: videos are not converted.")
+	}
+	limit := v.limit(o)
+	asked, err := read(r.URL.Query())
+	if err == nil {
+		err = accept(r, limit)
+	}
+	if err != nil {
+		return err
+	}
+	leave, err := ffmpeg.TryEnter(v.Bodies, o.ID)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	folder, err := v.FFmpeg.NewFolder()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = folder.Close() }() // what is left of it is the machine's to clean
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
+	if err := v.receive(w, r, o, folder.Input(), limit, asked); err != nil {
+		return err
+	}
+	done, err := ffmpeg.Enter(r.Context(), v.Converting, o.ID)
+	if err != nil {
+		return err
+	}
+	err = v.FFmpeg.Run(r.Context(), folder, asked.recipe, limit, runTimeout)
+	done()
+	if err != nil {
+		return err
+	}
+	return answer(w, r, folder.Output(), asked.recipe)
+}
+
+// limit is the size of the largest body of o's plan.
+func (v Service) limit(o owner.Owner) int64 {
+	if l := v.Plans.Of(o.Plan).FileBytes; l > 0 && l < MaxBody {
+		return l
+	}
+	return MaxBody
+}
+
+// accept looks at the head of a request: STORAGE_002 for a body that says it is no
+// film, STORAGE_001 for one that says it is too large.
+func accept(r *http.Request, limit int64) error {
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if kind != "application/octet-stream" && !strings.HasPrefix(kind, "video/") && kind != "" || err != nil && kind != "" {
+		return apierror.Errorf(decision.Storage002, "The body is %.100s; send the bytes of a film as application/octet-stream.", kind)
+	}
+	if r.ContentLength > limit {
+		return tooLarge(limit)
+	}
+	return nil
+}
+
+// tooLarge is STORAGE_001 for a body.
+func tooLarge(limit int64) error {
+	return apierror.Errorf(decision.Storage001, "The file is larger than %d bytes.", limit)
+}
+
+// receive keeps the body in a file and looks into it.
+func (v Service) receive(w http.ResponseWriter, r *http.Request, o owner.Owner, name string, limit int64, asked order) error {
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		return fmt.Errorf("keep body: %w", err)
+	}
+	defer f.Close()
+	inflight.Stream(r, 32<<10) // io.Copy's buffer
+	size, err := io.Copy(f, http.MaxBytesReader(w, r.Body, limit))
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		return tooLarge(limit)
+	}
+	if err != nil {
+		return &apierror.Error{Code: decision.InvalidRequest, Message: "The request body could not be read.", Cause: err}
+	}
+	info, err := v.Probe.Look(r.Context(), o.ID, f, size)
+	if _, ours := errors.AsType[*apierror.Error](err); ours || r.Context().Err() != nil {
+		return err
+	}
+	if err != nil {
+		return &apierror.Error{Code: decision.Storage002, Message: "The file is not accepted: an MP4 or QuickTime file is expected.", Cause: err}
+	}
+	switch {
+	case info.Height == 0:
+		return apierror.Errorf(decision.Storage002, "The file has no picture.")
+	case info.Duration > maxLength:
+		return apierror.Errorf(decision.Storage001, "The film is longer than %d minutes; POST /v1/vod takes it.", int(maxLength.Minutes()))
+	}
+	return asked.fits(info)
+}
+
+// answer sends the result.
+func answer(w http.ResponseWriter, r *http.Request, name string, recipe ffmpeg.Recipe) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return fmt.Errorf("open result: %w", err)
+	}
+	defer f.Close()
+	h := w.Header()
+	h.Set("Content-Type", recipe.Type)
+	h.Set("Content-Disposition", `attachment; filename="result.`+recipe.Suffix+`"`)
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	http.ServeContent(w, r, "", time.Time{}, f)
+	return nil
+}

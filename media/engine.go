@@ -1,0 +1,27 @@
+package media
+
+import (
+	"context"
+	"log/slog"
+
+	"sluice.dev/sluice/media/engine"
+)
+
+// NewWatcher returns what keeps the product in step with a media engine; RunEngine
+// sets its API and Dir.
+func NewWatcher(c Config) *engine.Watcher {
+	c.fill()
+	p := newParts(c)
+	log := c.Respond.Log
+	if log == nil {
+		log = slog.Default()
+	}
+	return &engine.Watcher{Streams: p.streams, Assets: p.assets, Views: p.assets.Views, Plans: c.Plans, Log: log, Now: c.Now}
+}
+
+// RunEngine runs the media engine beside the product until ctx ends. The product's
+// Config should say that it is there: Endpoints with Available, and EngineHLS. One
+// engine serves one database.
+func RunEngine(ctx context.Context, c Config, e engine.Config) error {
+	return engine.Run(ctx, e, NewWatcher(c), c.Respond)
+}

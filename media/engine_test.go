@@ -1,0 +1,458 @@
+package media_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"sluice.dev/sluice/media"
+	"sluice.dev/sluice/media/engine"
+	"sluice.dev/sluice/media/plans"
+	"sluice.dev/sluice/media/streams"
+	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/platform/process/child/childtest"
+)
+
+// studio is an engine of which the test says who publishes.
+type studio struct {
+	*bundle
+	watcher *engine.Watcher
+	paths   map[string]object // by playback id
+	kicked  []string          // ids of connections, in order
+}
+
+func newStudio(t *testing.T, adjust ...func(*media.Config)) *studio {
+	t.Helper()
+	s := &studio{bundle: setup(t, adjust...), paths: map[string]object{}}
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if kind, id, ok := strings.Cut(strings.TrimPrefix(r.URL.Path, "/v3/"), "/kick/"); ok && r.Method == http.MethodPost {
+			s.kicked = append(s.kicked, kind+" "+id)
+			return
+		}
+		items := []object{{"name": "live/other", "ready": false}, {"name": "elsewhere", "ready": true, "source": object{"id": "x"}}}
+		for _, p := range s.paths {
+			items = append(items, p)
+		}
+		_ = json.NewEncoder(w).Encode(object{"pageCount": 1, "items": items})
+	}))
+	t.Cleanup(api.Close)
+	s.watcher = media.NewWatcher(s.config)
+	s.watcher.API = engine.API{Base: api.URL, Client: api.Client()}
+	s.watcher.Dir = t.TempDir()
+	return s
+}
+
+// publish has a publisher send to a stream, and bytes come from it so far.
+func (s *studio) publish(stream answer, connection string, bytes int, tracks ...string) {
+	id := stream.text("playback_id")
+	s.paths[id] = object{"name": "live/" + id, "ready": true, "tracks": tracks, "bytesReceived": bytes, "source": object{"type": "rtmpConn", "id": connection}}
+}
+
+func (s *studio) leave(stream answer) { delete(s.paths, stream.text("playback_id")) }
+
+func (s *studio) step() {
+	s.t.Helper()
+	if err := s.watcher.Step(s.t.Context()); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *studio) status(stream answer) string {
+	s.t.Helper()
+	return s.do("GET", "/v1/streams/"+stream.text("id"), nil).want(200).text("status")
+}
+
+// record puts a file where the engine would have recorded it, from start on.
+func (s *studio) record(stream answer, start time.Time, content []byte) {
+	s.t.Helper()
+	dir := filepath.Join(s.watcher.Dir, "live", stream.text("playback_id"))
+	name := filepath.Join(dir, start.Format("2006-01-02_15-04-05")+"-000007.mp4")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := os.WriteFile(name, content, 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := os.Chtimes(name, s.now, s.now); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *studio) create(fields object) answer {
+	s.t.Helper()
+	fields["title"] = "Show"
+	return s.do("POST", "/v1/streams", fields).want(201)
+}
+
+func TestAPublisherTakesTheStreamOnAirAndOff(t *testing.T) {
+	t.Parallel()
+	s := newStudio(t)
+	show := s.create(object{})
+	s.publish(show, "c1", 0, "H264", "MPEG-4 Audio")
+	s.step()
+	s.step()
+	if s.status(show) != "live" {
+		t.Error(s.status(show))
+	}
+	s.leave(show)
+	s.now = s.now.Add(time.Minute)
+	s.step()
+	s.step()
+	if s.status(show) != "ended" || s.eventTypes() != "stream.started stream.ended" || s.events()[1].Data["duration"] != 60.0 {
+		t.Errorf("%s, %+v", s.status(show), s.events())
+	}
+}
+
+// What the storage has no room for is not recorded, and its owner is told.
+func TestARecordingThatHasNoRoomFails(t *testing.T) {
+	t.Parallel()
+	s := newStudio(t, func(c *media.Config) { c.Plans = plans.Table{"": {StorageBytes: int64(len(film)) + 10}} })
+	s.upload()
+	show := s.create(object{"recording": object{"enabled": true}})
+	began := s.now
+	s.publish(show, "c1", 0, "H264")
+	s.step()
+	s.now = s.now.Add(time.Minute)
+	s.record(show, began, film)
+	s.leave(show)
+	s.step()
+	s.now = s.now.Add(5 * time.Second)
+	s.step()
+	list := s.do("GET", "/v1/recordings?stream_id="+show.text("id"), nil).want(200)
+	if list.text("data.0.status") != "failed" || list.text("data.0.error.code") != "BILLING_002" || !strings.HasSuffix(s.eventTypes(), "recording.failed") {
+		t.Errorf("%s\n%s", list.raw, s.eventTypes())
+	}
+	s.wantFiles(1)
+}
+
+func TestARecordingArrivesWhenItsPublisherHasGone(t *testing.T) {
+	t.Parallel()
+	s := newStudio(t)
+	show := s.create(object{"recording": object{"enabled": true}})
+	began := s.now
+	s.publish(show, "c1", 0, "H264")
+	s.step()
+	s.now = s.now.Add(time.Minute)
+	s.record(show, began, film)
+	s.leave(show)
+	s.step() // the engine may still be writing
+	list := s.do("GET", "/v1/recordings?stream_id="+show.text("id"), nil).want(200)
+	id := list.text("data.0.id")
+	if list.text("data.0.status") != "processing" || s.events()[1].Data["recording_id"] != id {
+		t.Errorf("%s\n%+v", list.raw, s.events())
+	}
+	clip := s.do("POST", "/v1/clips", object{"stream_id": show.text("id"), "start": 1, "duration": 3}).want(201).text("id")
+	s.now = s.now.Add(5 * time.Second)
+	s.step()
+	done := s.do("GET", "/v1/recordings/"+id, nil).want(200)
+	if done.text("status") != "ready" || done.text("resolution") != "1280x720" || done.text("stream_id") != show.text("id") {
+		t.Errorf("%s", done.raw)
+	}
+	if got := s.fetch(done.text("playback_url")).want(200); len(got.raw) != len(film) {
+		t.Errorf("%d bytes", len(got.raw))
+	}
+	if c := s.do("GET", "/v1/clips/"+clip, nil).want(200); c.text("status") != "ready" || c.text("stream_id") != show.text("id") {
+		t.Errorf("%s", c.raw)
+	}
+	if s.eventTypes() != "stream.started stream.ended recording.completed recording.ready clip.created" {
+		t.Fatal(s.eventTypes())
+	}
+	if e := s.events()[2]; e.RecordingID != id || e.Data["resolution"] != "1280x720" || e.Data["duration"] != 60.0 {
+		t.Errorf("%+v", e)
+	}
+	if left, _ := filepath.Glob(filepath.Join(s.watcher.Dir, "live", "*", "*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	s.do("DELETE", "/v1/recordings/"+id, nil).want(204)
+}
+
+func TestRecordingsWithoutAGoodFileFail(t *testing.T) {
+	t.Parallel()
+	s := newStudio(t)
+	empty, broken := s.create(object{"recording": object{"enabled": true}}), s.create(object{"recording": object{"enabled": true}})
+	plain := s.create(object{})
+	s.publish(empty, "c1", 0)
+	s.publish(broken, "c2", 0)
+	s.step()
+	s.record(broken, s.now, film[:40])
+	s.record(plain, s.now, film)
+	s.paths = map[string]object{}
+	s.now = s.now.Add(time.Minute)
+	s.step()
+	for _, stream := range []answer{empty, broken} {
+		got := s.do("GET", "/v1/recordings?stream_id="+stream.text("id"), nil).want(200)
+		if got.text("data.0.status") != "failed" || got.text("data.0.error.code") != "STORAGE_002" {
+			t.Errorf("%s", got.raw)
+		}
+	}
+	if strings.Count(s.eventTypes(), "recording.failed") != 2 {
+		t.Error(s.eventTypes())
+	}
+	s.wantFiles(0)
+}
+
+func TestAScheduledStopClosesThePublisher(t *testing.T) {
+	t.Parallel()
+	s := newStudio(t)
+	show, gone := s.create(object{}), s.create(object{})
+	s.publish(show, "c1", 0)
+	s.publish(gone, "c2", 0)
+	s.step()
+	s.act(show.text("id"), "stop").want(200)
+	s.do("DELETE", "/v1/streams/"+gone.text("id"), nil).want(204)
+	s.step()
+	if len(s.kicked) != 2 || !strings.HasPrefix(s.kicked[0], "rtmpconns c") {
+		t.Errorf("%v", s.kicked)
+	}
+	if s.status(show) != "ended" {
+		t.Error("live again")
+	}
+}
+
+func TestPublishersWhoBreakARuleAreClosed(t *testing.T) {
+	t.Parallel()
+	s := newStudio(t)
+	odd, fast := s.create(object{}), s.create(object{"settings": object{"bitrate": "1000k"}})
+	s.publish(odd, "odd", 0, "MPEG-1/2 Video")
+	s.publish(fast, "fast", 0, "H264")
+	s.step()
+	if len(s.kicked) != 1 || s.status(odd) != "idle" || s.status(fast) != "live" {
+		t.Errorf("%v", s.kicked)
+	}
+	s.leave(odd)
+	s.now = s.now.Add(20 * time.Second)
+	s.publish(fast, "fast", 4_000_000, "H264") // 1,600 kbit/s
+	s.step()
+	if len(s.kicked) != 2 {
+		t.Errorf("%v", s.kicked)
+	}
+	var codes []string
+	for _, e := range s.events() {
+		if e.Type == "stream.error" {
+			codes = append(codes, e.ErrorCode)
+		}
+	}
+	if strings.Join(codes, " ") != "STREAM_005 STREAM_002" {
+		t.Error(codes)
+	}
+}
+
+// ask is a question of the engine, and the code of our answer.
+func (s *studio) ask(q object) string {
+	s.t.Helper()
+	r := httptest.NewRequest(http.MethodPost, "/", bodyOf(s.t, q))
+	r.SetBasicAuth("engine", "password")
+	w := httptest.NewRecorder()
+	engine.Auth(s.watcher.Streams, httpapi.Adapter{}, "password").ServeHTTP(w, r)
+	if w.Code == http.StatusNoContent {
+		return ""
+	}
+	return answer{t: s.t, raw: w.Body.Bytes()}.text("error.code")
+}
+
+func TestWhoMayPublishAndRead(t *testing.T) {
+	t.Parallel()
+	s := newStudio(t) // two streams on air
+	show, srt := s.create(object{}), s.create(object{"protocol": "srt"})
+	key := func(a answer) string { return a.text("ingest.webrtc.stream_key") }
+	path := func(a answer) string { return "live/" + a.text("playback_id") }
+	publish := func(a answer, protocol, key string) object {
+		return object{"action": "publish", "path": path(a), "protocol": protocol, "query": "key=" + key}
+	}
+	cases := map[string]struct {
+		question object
+		want     string
+	}{
+		"the key in the address": {publish(show, "rtmp", key(show)), ""},
+		"over TLS":               {publish(show, "rtmps", key(show)), ""},
+		"the key as password":    {object{"action": "publish", "path": path(srt), "protocol": "srt", "user": "key", "password": key(srt)}, ""},
+		"another key":            {publish(show, "rtmp", key(srt)), "STREAM_004"},
+		"no key":                 {publish(show, "rtmp", ""), "STREAM_004"},
+		"another protocol":       {publish(show, "srt", key(show)), "STREAM_001"},
+		"no such stream":         {object{"action": "publish", "path": "live/play_" + strings.Repeat("0", 20), "protocol": "rtmp"}, "STREAM_004"},
+		"another folder":         {object{"action": "publish", "path": "elsewhere", "protocol": "rtmp"}, "STREAM_004"},
+		"our proxy reads":        {object{"action": "read", "path": path(show), "ip": "127.0.0.1", "protocol": "hls"}, ""},
+		"it reads pictures":      {object{"action": "read", "path": path(show), "ip": "::1", "protocol": "webrtc"}, ""},
+		"a proxy of RTMP reads":  {object{"action": "read", "path": path(show), "ip": "127.0.0.1", "protocol": "rtmp"}, "AUTH_002"},
+		"a proxy of SRT reads":   {object{"action": "read", "path": path(show), "ip": "127.0.0.1", "protocol": "srt"}, "AUTH_002"},
+		"a proxy of who knows":   {object{"action": "read", "path": path(show), "ip": "127.0.0.1"}, "AUTH_002"},
+		"somebody reads":         {object{"action": "read", "path": path(show), "ip": "192.0.2.1"}, "AUTH_002"},
+		"the engine's own API":   {object{"action": "api", "path": path(show)}, "AUTH_002"},
+	}
+	for name, c := range cases {
+		if got := s.ask(c.question); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+	s.publish(show, "c1", 0)
+	s.step()
+	if got := s.ask(publish(show, "rtmp", key(show))); got != "STREAM_004" {
+		t.Errorf("a key in use: %q", got)
+	}
+	s.act(s.stream("third"), "start").want(200)
+	if got := s.ask(publish(srt, "srt", key(srt))); got != "STREAM_003" {
+		t.Errorf("a stream too many: %q", got)
+	}
+	w := httptest.NewRecorder()
+	engine.Auth(s.watcher.Streams, httpapi.Adapter{}, "password").ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/", strings.NewReader("{}")))
+	if w.Code != http.StatusUnauthorized {
+		t.Errorf("without the password: %d", w.Code)
+	}
+}
+
+func TestAnEngineThatDoesNotAnswerChangesNothing(t *testing.T) {
+	t.Parallel()
+	s := newStudio(t)
+	show := s.create(object{})
+	s.publish(show, "c1", 0)
+	s.step()
+	s.watcher.API.Base = "http://127.0.0.1:1"
+	if err := s.watcher.Step(t.Context()); err == nil {
+		t.Error("no error")
+	}
+	if s.status(show) != "live" {
+		t.Error("ended for want of an answer")
+	}
+}
+
+func TestKeysAreFoundWhereProtocolsCarryThem(t *testing.T) {
+	t.Parallel()
+	for _, c := range [][4]string{{"t", "p", "key=q", "t"}, {"", "p", "key=q", "p"}, {"", "", "a=b&key=q", "q"}, {"", "", "%zz", ""}, {"", "", "", ""}} {
+		if got := streams.KeyOf(c[0], c[1], c[2]); got != c[3] {
+			t.Errorf("%v: %q", c, got)
+		}
+	}
+}
+
+func TestAPublisherJoinsAStreamThatAScheduleHasStarted(t *testing.T) {
+	t.Parallel()
+	s := newStudio(t)
+	show := s.create(object{})
+	s.act(show.text("id"), "start").want(200)
+	s.step()
+	if s.status(show) != "live" {
+		t.Error("ended for want of a publisher who was never there")
+	}
+	s.publish(show, "c1", 0)
+	s.step()
+	s.leave(show)
+	s.step()
+	if s.status(show) != "ended" || s.eventTypes() != "stream.started stream.ended" {
+		t.Errorf("%s, %s", s.status(show), s.eventTypes())
+	}
+}
+
+func TestAStreamTooManyIsClosedAgain(t *testing.T) {
+	t.Parallel()
+	s := newStudio(t) // two streams on air
+	shows := []answer{s.create(object{}), s.create(object{}), s.create(object{})}
+	for i, show := range shows[:2] {
+		s.publish(show, "c"+string(rune('0'+i)), 0)
+	}
+	s.step()
+	s.publish(shows[2], "late", 0)
+	s.step()
+	s.step() // it has not gone yet: closed again, told once
+	if strings.Join(s.kicked, " ") != "rtmpconns late rtmpconns late" || s.status(shows[2]) != "idle" || strings.Count(s.eventTypes(), "stream.error") != 1 {
+		t.Errorf("%v, %s", s.kicked, s.eventTypes())
+	}
+}
+
+func TestOnePublisherInTroubleKeepsNobodyWaiting(t *testing.T) {
+	t.Parallel()
+	s := newStudio(t)
+	good := s.create(object{})
+	odd := s.create(object{})
+	s.publish(odd, "odd", 0, "MPEG-1/2 Video")
+	s.paths[odd.text("playback_id")]["source"].(object)["type"] = "nobody knows"
+	s.publish(good, "good", 0, "H264")
+	if err := s.watcher.Step(t.Context()); err == nil {
+		t.Error("no error, though a publisher cannot be closed")
+	}
+	if s.status(good) != "live" || s.status(odd) != "idle" {
+		t.Error(s.status(good), s.status(odd))
+	}
+}
+
+func TestTheRecordingOfADeletedStreamEnds(t *testing.T) {
+	t.Parallel()
+	s := newStudio(t)
+	show := s.create(object{"recording": object{"enabled": true}})
+	s.publish(show, "c1", 0)
+	s.step()
+	s.record(show, s.now, film)
+	s.now = s.now.Add(time.Minute)
+	s.do("DELETE", "/v1/streams/"+show.text("id"), nil).want(204)
+	s.leave(show)
+	s.step()
+	got := s.do("GET", "/v1/recordings", nil).want(200)
+	if got.text("data.0.status") != "failed" {
+		t.Errorf("%s", got.raw)
+	}
+	if left, _ := filepath.Glob(filepath.Join(s.watcher.Dir, "live", "*", "*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestTheWatcherStepsAtEveryTick(t *testing.T) {
+	t.Parallel()
+	s := newStudio(t)
+	show := s.create(object{})
+	s.publish(show, "c1", 0)
+	ctx, cancel := context.WithCancel(t.Context())
+	tick, done := make(chan time.Time), make(chan struct{})
+	go func() { s.watcher.Run(ctx, tick); close(done) }()
+	tick <- s.now
+	tick <- s.now // taken only when the first step is over
+	cancel()
+	<-done
+	if s.status(show) != "live" {
+		t.Error(s.status(show))
+	}
+}
+
+// An engine is a program of its own: here a script that keeps what it is told and
+// ends, so that it has to be started again.
+func TestTheEngineIsConfiguredAndStartedAgain(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	dir := t.TempDir()
+	starts := filepath.Join(dir, "starts")
+	if err := syscall.Mkfifo(starts, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	script := filepath.Join(dir, "engine.sh")
+	childtest.Program(t, script, "#!/bin/sh\necho \"$TZ $1\" > "+starts+"\n")
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() {
+		done <- media.RunEngine(ctx, b.config, engine.Config{Binary: script, Dir: filepath.Join(dir, "engine"), RTMP: "127.0.0.1:1935",
+			API: "127.0.0.1:1", Again: time.Millisecond, Output: io.Discard})
+	}()
+	for range 2 {
+		lines, err := os.ReadFile(starts) // waits for the script to write, once or more often
+		want := "UTC " + filepath.Join(dir, "engine", "mediamtx.yml") + "\n"
+		if err != nil || len(lines) == 0 || strings.ReplaceAll(string(lines), want, "") != "" {
+			t.Fatalf("%q, %v", lines, err)
+		}
+	}
+	told, err := os.ReadFile(filepath.Join(dir, "engine", "mediamtx.yml"))
+	if err != nil || !strings.Contains(string(told), "rtmpAddress: 127.0.0.1:1935\n") || !strings.Contains(string(told), "authHTTPAddress: http://engine:auth_") {
+		t.Errorf("%s, %v", told, err)
+	}
+	if info, err := os.Stat(filepath.Join(dir, "engine", "mediamtx.yml")); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the password can be read by others: %v, %v", info.Mode(), err)
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}

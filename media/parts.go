@@ -1,0 +1,111 @@
+package media
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"sluice.dev/sluice/media/analytics"
+	"sluice.dev/sluice/media/assets"
+	"sluice.dev/sluice/media/capability"
+	"sluice.dev/sluice/media/captions"
+	"sluice.dev/sluice/media/fetch"
+	"sluice.dev/sluice/media/ffmpeg"
+	"sluice.dev/sluice/media/ingest"
+	"sluice.dev/sluice/media/legacy"
+	"sluice.dev/sluice/media/playback"
+	"sluice.dev/sluice/media/probe"
+	"sluice.dev/sluice/media/signalling"
+	"sluice.dev/sluice/media/signing"
+	"sluice.dev/sluice/media/streams"
+	"sluice.dev/sluice/media/views"
+	"sluice.dev/sluice/platform/fairshare"
+	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/platform/idempotency"
+	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/refusals"
+	"sluice.dev/sluice/platform/sandbox"
+)
+
+// engineTimeout bounds how long the engine may take to begin its answer: a
+// low-latency playlist waits for the next part.
+const engineTimeout = 15 * time.Second
+
+// parts are the product's services.
+type parts struct {
+	streams   streams.Service
+	assets    assets.Service
+	playback  playback.Service
+	captions  captions.Service
+	analytics analytics.Service
+	ingest    ingest.Service
+	legacy    legacy.Service
+	bodies    capability.Service
+}
+
+// newParts makes the services from a filled configuration.
+func newParts(c Config) parts {
+	jobs, err := river.NewClient(riverpgxv5.New(nil), &river.Config{})
+	if err != nil {
+		panic(err) // an empty configuration is a valid one
+	}
+	client := fetch.NewClient(c.Allow)
+	look, tool := probe.New(), ffmpeg.Tool{Binary: c.FFmpeg, Dir: c.Scratch}
+	if c.NeedSandbox && !sandbox.Check().Whole() {
+		look, tool = probe.Prober{}, ffmpeg.Tool{}
+	}
+	bodies := fairshare.New(fairshare.Config{Places: c.Conversions})
+	converting := fairshare.New(fairshare.Config{Places: max(1, c.Conversions/4)})
+	keys := &signing.Keys{DB: outside(c.DB)}
+	counter := views.Counter{DB: c.DB, Events: c.Events, Now: c.Now}
+	link := c.Endpoints.Playback
+	p := parts{
+		streams:   streams.Service{DB: c.DB, Events: c.Events, Plans: c.Plans, Endpoints: c.Endpoints, Now: c.Now},
+		analytics: analytics.Service{DB: c.DB, Plans: c.Plans, Now: c.Now},
+		assets: assets.Service{DB: c.DB, Events: c.Events, Plans: c.Plans, Keys: keys, Client: client,
+			Jobs: jobs, Playback: link, QueueLimit: c.QueueLimit, OwnerLimit: c.OwnerLimit, Fetches: fairshare.New(fairshare.Config{Places: assets.FetchPlaces}), Turns: &assets.Turns{},
+			Views: counter, Probe: look, FFmpeg: tool, Films: &ffmpeg.Films{Dir: c.Scratch, Most: c.StillBytes}, Converting: converting, Refused: &refusals.Memory{}, Now: c.Now},
+		bodies: capability.Service{Probe: look, FFmpeg: tool, Bodies: bodies, Converting: converting, Plans: c.Plans},
+	}
+	p.streams.Record = p.assets.OpenRecording
+	webrtc := signalling.Relay{Base: c.EngineWebRTC, Client: &http.Client{Timeout: engineTimeout}}
+	p.playback = playback.Service{DB: c.DB, Streams: p.streams, Keys: keys, Views: counter, Playback: link, Engine: c.EngineHLS, WebRTC: webrtc,
+		Client: &http.Client{Transport: &http.Transport{ResponseHeaderTimeout: engineTimeout, MaxIdleConnsPerHost: 64}}, Now: c.Now}
+	p.captions = captions.Service{DB: c.DB, Events: c.Events, Streams: p.streams, Watch: p.playback.Watch, Playback: link, Now: c.Now}
+	p.ingest = ingest.Service{Streams: p.streams, WebRTC: webrtc}
+	p.legacy = legacy.Service{DB: c.DB, Assets: p.assets, Client: legacy.NewClient(c.Allow), Calls: fairshare.New(fairshare.Config{Places: legacy.MaxCalls}), Jobs: jobs, Box: c.Box, Now: c.Now}
+	return p
+}
+
+// outside is the database without the transaction that a repeatable request runs
+// in: a signing key that is in use must not be rolled back with it.
+func outside(db postgres.DB) postgres.DB {
+	if joined, ok := db.(idempotency.DB); ok {
+		return joined.Pool
+	}
+	return db
+}
+
+// privateRoutes and publicRoutes are parts with routes for identified callers and
+// for viewers.
+type (
+	privateRoutes interface {
+		Routes(chi.Router, httpapi.Adapter)
+	}
+	publicRoutes interface {
+		PublicRoutes(chi.Router, httpapi.Adapter)
+	}
+)
+
+// private lists the parts whose routes ask for a signed identity.
+func (p parts) private() []privateRoutes {
+	return []privateRoutes{p.streams, p.assets, p.playback, p.captions, p.analytics, p.ingest, p.legacy, p.bodies}
+}
+
+// public lists the parts whose routes anyone may call; each checks a token of
+// its own.
+func (p parts) public() []publicRoutes {
+	return []publicRoutes{p.assets, p.playback, p.captions, p.ingest}
+}

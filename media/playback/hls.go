@@ -1,0 +1,120 @@
+package playback
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/media/streams"
+	"sluice.dev/sluice/media/views"
+	"sluice.dev/sluice/platform/apierror"
+)
+
+// fileName is what the engine's HLS files are called: nothing that leads out of
+// the stream's folder.
+var fileName = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,100}\.(m3u8|mp4|m4s|ts|aac|vtt)$`)
+
+// maxPlaylist bounds a playlist, in bytes: it is held in memory and rewritten.
+const maxPlaylist = 1 << 20
+
+// hls hands on a file of the engine, to whom may watch. Playlists carry the
+// viewer's token on; each request for one counts the viewer as present.
+func (v Service) hls(w http.ResponseWriter, r *http.Request) error {
+	s, name, err := v.Watch(r)
+	if err != nil {
+		return err
+	}
+	file := chi.URLParam(r, "file")
+	if !fileName.MatchString(file) {
+		return &apierror.Error{Code: decision.NotFound}
+	}
+	if v.Engine == "" {
+		return apierror.Errorf(decision.NotImplemented, "There is no media engine here: streams cannot be watched.")
+	}
+	if s.Status == streams.Paused {
+		return apierror.Errorf(decision.NotFound, "The stream is paused.")
+	}
+	res, err := v.ask(r, s, file)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	if !strings.HasSuffix(file, ".m3u8") {
+		head(w, res)
+		_, err := io.Copy(w, res.Body)
+		return ignoreGone(err)
+	}
+	if err := v.Views.Seen(r.Context(), subject(s), views.ViewerOf(r, name)); err != nil {
+		return err
+	}
+	return v.playlist(w, r, res)
+}
+
+// playlist hands on a playlist with the viewer's token in it.
+func (v Service) playlist(w http.ResponseWriter, r *http.Request, res *http.Response) error {
+	raw, err := io.ReadAll(io.LimitReader(res.Body, maxPlaylist+1))
+	if err == nil && len(raw) > maxPlaylist {
+		err = fmt.Errorf("a playlist of more than %d bytes", maxPlaylist)
+	}
+	if err != nil {
+		return &apierror.Error{Code: decision.BadGateway, Cause: err}
+	}
+	signed, err := Sign(raw, r.URL.Query().Get("token"))
+	if err != nil {
+		return &apierror.Error{Code: decision.BadGateway, Cause: err}
+	}
+	res.Header.Del("Content-Length")
+	head(w, res)
+	_, err = w.Write(signed)
+	return ignoreGone(err)
+}
+
+// ask gets a file from the engine. The viewer's token stays here; other
+// parameters go along, as low-latency playlists need them.
+func (v Service) ask(r *http.Request, s streams.Stream, file string) (*http.Response, error) {
+	q := url.Values{}
+	for name, values := range r.URL.Query() {
+		if strings.HasPrefix(name, "_HLS_") {
+			q[name] = values
+		}
+	}
+	req, err := http.NewRequestWithContext(r.Context(), http.MethodGet, v.Engine+"/"+s.PlaybackID+"/"+file+"?"+q.Encode(), nil)
+	if err != nil {
+		return nil, err
+	}
+	if rng := r.Header.Get("Range"); rng != "" {
+		req.Header.Set("Range", rng)
+	}
+	res, err := v.Client.Do(req)
+	if err != nil {
+		return nil, &apierror.Error{Code: decision.BadGateway, Cause: err}
+	}
+	if res.StatusCode == http.StatusOK || res.StatusCode == http.StatusPartialContent {
+		return res, nil
+	}
+	res.Body.Close()
+	if res.StatusCode == http.StatusNotFound {
+		return nil, apierror.Errorf(decision.NotFound, "The stream is not on air.")
+	}
+	return nil, &apierror.Error{Code: decision.BadGateway, Cause: fmt.Errorf("engine answered %d", res.StatusCode)}
+}
+
+// head begins the answer with what the engine says of the file.
+func head(w http.ResponseWriter, res *http.Response) {
+	for _, name := range []string{"Content-Type", "Content-Length", "Content-Range", "Cache-Control"} {
+		if value := res.Header.Get(name); value != "" {
+			w.Header().Set(name, value)
+		}
+	}
+	w.Header().Set("Access-Control-Allow-Origin", "*") // players on any page; the token is the protection
+	w.WriteHeader(res.StatusCode)
+}
+
+// ignoreGone drops the error of a viewer who has gone, or of an engine that broke
+// off: the answer has begun, and nothing can be said any more.
+func ignoreGone(error) error { return nil }

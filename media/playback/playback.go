@@ -1,0 +1,87 @@
+package playback
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/media/ident"
+	"sluice.dev/sluice/media/signalling"
+	"sluice.dev/sluice/media/signing"
+	"sluice.dev/sluice/media/streams"
+	"sluice.dev/sluice/media/views"
+	"sluice.dev/sluice/platform/apierror"
+	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/platform/postgres"
+)
+
+// bodyLimit bounds the JSON bodies of this package, in bytes.
+const bodyLimit = 16 << 10
+
+// Service is how streams are watched. Every field but Engine is
+// required.
+type Service struct {
+	DB       postgres.DB
+	Streams  streams.Service
+	Keys     *signing.Keys
+	Views    views.Counter
+	Playback string // public address of /v1/playback, without a trailing slash
+	// Engine is the address below which the media engine serves HLS, as
+	// <Engine>/<playback id>/index.m3u8. Empty: there is no engine, and playback
+	// answers 501.
+	Engine string
+	WebRTC signalling.Relay // to the same engine
+	Client *http.Client     // to the engine
+	Now    func() time.Time
+}
+
+// Routes adds the routes of a stream's owner to r, which must verify the caller's
+// identity first.
+func (v Service) Routes(r chi.Router, a httpapi.Adapter) {
+	r.Get("/v1/streams/{id}/embed", a.Handle(v.embed))
+	r.Post("/v1/streams/{id}/tokens", a.Handle(v.token))
+}
+
+// PublicRoutes adds the routes of viewers.
+func (v Service) PublicRoutes(r chi.Router, a httpapi.Adapter) {
+	r.Get("/v1/playback/{playback}/player", a.Handle(v.player))
+	r.Post("/v1/playback/{playback}/whep", a.Handle(v.whep))
+	r.Patch("/v1/playback/{playback}/whep/{session}", a.Handle(v.whep))
+	r.Delete("/v1/playback/{playback}/whep/{session}", a.Handle(v.whep))
+	r.Get("/v1/playback/{playback}/{file}", a.Handle(v.hls))
+}
+
+// stream is the caller's stream in the path.
+func (v Service) stream(r *http.Request) (streams.Stream, error) {
+	o, id, err := streams.Target(r)
+	if err != nil {
+		return streams.Stream{}, err
+	}
+	return v.Streams.Get(r.Context(), o, id)
+}
+
+// watched is the stream of the playback id in the path, for anyone.
+func (v Service) watched(r *http.Request) (streams.Stream, error) {
+	id := chi.URLParam(r, "playback")
+	if !ident.Valid("play", id) {
+		return streams.Stream{}, &apierror.Error{Code: decision.NotFound}
+	}
+	return streams.ByPlayback(r.Context(), v.DB, id)
+}
+
+// Watch returns the stream of the playback id in r's path and the name of its
+// viewer, if r may watch it.
+func (v Service) Watch(r *http.Request) (streams.Stream, string, error) {
+	s, err := v.watched(r)
+	if err != nil {
+		return s, "", err
+	}
+	viewer, err := v.admit(r, s)
+	return s, viewer, err
+}
+
+// url is the public address of a file of the stream.
+func (v Service) url(s streams.Stream, file string) string {
+	return v.Playback + "/" + s.PlaybackID + "/" + file
+}

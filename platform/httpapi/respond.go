@@ -1,0 +1,181 @@
+// Package httpapi is the one adapter between handlers and HTTP: a handler
+// returns an error, and respond turns it into the envelope of the spec, its
+// status and its headers. Every service of Sluice answers through it.
+package httpapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strconv"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/platform/apierror"
+)
+
+// RequestIDHeader carries the id of a request, on the way in and out.
+const RequestIDHeader = "X-Request-ID"
+
+// Adapter turns handlers that return errors into http.Handlers.
+type Adapter struct {
+	// DocsBase is the public address under which /docs/errors is served,
+	// without a trailing slash; empty: relative links.
+	DocsBase string
+	// Log receives failures of ours, with their cause; nil: slog.Default.
+	Log *slog.Logger
+}
+
+// HandlerFunc is a handler that may fail. It must not have written anything
+// when it returns an error.
+type HandlerFunc func(w http.ResponseWriter, r *http.Request) error
+
+// Handle adapts h.
+func (a Adapter) Handle(h HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if err := h(w, r); err != nil {
+			a.Error(w, r, err)
+		}
+	}
+}
+
+type envelope struct {
+	Error body `json:"error"`
+}
+
+type body struct {
+	Code    decision.Code     `json:"code"`
+	Message string            `json:"message"`
+	Details []decision.Detail `json:"details,omitempty"`
+	Request string            `json:"request_id"`
+	Docs    string            `json:"documentation_url"`
+}
+
+// Error writes err as the envelope, in MaxError bytes at most. The text of an error that is not a
+// controlplane.Error goes to the log only.
+func (a Adapter) Error(w http.ResponseWriter, r *http.Request, err error) {
+	e, ok := errors.AsType[*apierror.Error](err)
+	if !ok && unstorable(err) {
+		e, ok = &apierror.Error{Code: decision.InvalidRequest, Message: "The request holds a character that no text may hold, such as U+0000.", Cause: err}, true
+	}
+	if !ok {
+		e = &apierror.Error{Code: decision.Internal, Cause: err}
+	}
+	info := decision.Lookup(e.Code)
+	if info.Status >= 500 && info.Code != decision.NotImplemented {
+		a.log().ErrorContext(r.Context(), "request failed", "method", r.Method, "path", r.URL.Path,
+			"request_id", RequestID(r), "code", e.Code, "cause", err)
+	}
+	message := e.Message
+	if message == "" {
+		message = info.Message
+	}
+	if e.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(e.RetryAfter))
+	}
+	a.challenge(w, r, e)
+	id := RequestID(r)
+	if id != "" {
+		w.Header().Set(RequestIDHeader, id)
+	}
+	status := info.Status
+	if status == 0 {
+		status = http.StatusInternalServerError
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(encoded(body{info.Code, message, decision.Bounded(e.Details), id, decision.DocsURL(a.DocsBase, info.Code)})) // the client is gone otherwise
+}
+
+// MaxError bounds the answer of an error, in bytes.
+const MaxError = 16 << 10
+
+// maxMessage bounds the message of an answer, in bytes.
+const maxMessage = 1000
+
+// encoded is b in its envelope, in MaxError bytes at most: what JSON must escape
+// can be six times as long, and then the last details are left out.
+func encoded(b body) []byte {
+	b.Message = decision.Cut(b.Message, maxMessage)
+	for {
+		var out bytes.Buffer
+		enc := json.NewEncoder(&out)
+		enc.SetEscapeHTML(false)
+		if err := enc.Encode(envelope{b}); err != nil {
+			slog.Error("write response", "cause", err)
+		}
+		if out.Len() <= MaxError || len(b.Details) < 2 {
+			return out.Bytes()
+		}
+		b.Details = append(b.Details[:(len(b.Details)-1)/2], decision.More)
+	}
+}
+
+// unstorable reports whether the database has refused a text of the caller's for a
+// character in it: one that is no UTF-8, or U+0000, which JSON has and texts have not.
+func unstorable(err error) bool {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && (e.Code == "22021" || e.Code == "22P05")
+}
+
+// challenge says how to authenticate, unless the handler has said it.
+func (a Adapter) challenge(w http.ResponseWriter, r *http.Request, e *apierror.Error) {
+	const header = "WWW-Authenticate"
+	d := decision.Decision{Code: e.Code}
+	if len(e.Details) > 0 {
+		d.Detail = e.Details[0]
+	}
+	if c := decision.Challenge(d, a.DocsBase, r.URL.Path); c != "" && w.Header().Get(header) == "" {
+		w.Header().Set(header, c)
+	}
+}
+
+// NotFound and MethodNotAllowed suit a router's fallbacks.
+func (a Adapter) NotFound(w http.ResponseWriter, r *http.Request) {
+	a.Error(w, r, &apierror.Error{Code: decision.NotFound})
+}
+
+// MethodNotAllowed answers 405; the router has set Allow where it knows it.
+func (a Adapter) MethodNotAllowed(w http.ResponseWriter, r *http.Request) {
+	a.Error(w, r, &apierror.Error{Code: decision.MethodRefused})
+}
+
+func (a Adapter) log() *slog.Logger {
+	if a.Log != nil {
+		return a.Log
+	}
+	return slog.Default()
+}
+
+// RequestID returns the id that the edge gave the request, cut to a sane
+// length; empty when the request did not come through an edge.
+func RequestID(r *http.Request) string {
+	id := r.Header.Get(RequestIDHeader)
+	if len(id) > 128 {
+		id = id[:128]
+	}
+	return id
+}
+
+// Result answers with v, or returns err, which is for the Adapter, if there is one.
+func Result(w http.ResponseWriter, status int, v any, err error) error {
+	if err != nil {
+		return err
+	}
+	JSON(w, status, v)
+	return nil
+}
+
+// JSON writes v with status. Values that cannot be encoded are programming
+// errors; they are logged, and the body is cut short.
+func JSON(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		slog.Error("write response", "cause", err)
+	}
+}

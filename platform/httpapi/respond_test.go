@@ -1,0 +1,152 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5/pgconn"
+	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/platform/apierror"
+)
+
+var quiet = Adapter{DocsBase: "https://gw", Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+
+func answer(t *testing.T, err error) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequest(http.MethodGet, "/v1/x", nil)
+	r.Header.Set(RequestIDHeader, "req-1")
+	w := httptest.NewRecorder()
+	quiet.Handle(func(http.ResponseWriter, *http.Request) error { return err })(w, r)
+	return w
+}
+
+// The runtime's envelope and the one that the filters write by hand must not drift apart.
+func TestEnvelopeIsTheFiltersEnvelope(t *testing.T) {
+	t.Parallel()
+	for _, info := range decision.All() {
+		d := decision.Decision{Code: info.Code, Detail: decision.Detail{Field: "scope", Issue: "is missing \"x\"", Expected: "a:b"}}
+		w := answer(t, &apierror.Error{Code: info.Code, Details: []decision.Detail{d.Detail}})
+		want := string(decision.AppendEnvelope(nil, d, "req-1", "https://gw"))
+		if got := strings.TrimSpace(w.Body.String()); got != want {
+			t.Errorf("%s:\n got %s\nwant %s", info.Code, got, want)
+		}
+		if info.Status != 0 && w.Code != info.Status {
+			t.Errorf("%s: status %d, want %d", info.Code, w.Code, info.Status)
+		}
+		if !json.Valid(w.Body.Bytes()) || w.Header().Get(RequestIDHeader) != "req-1" {
+			t.Errorf("%s: not JSON, or no request id", info.Code)
+		}
+	}
+}
+
+func TestForeignErrorShowsNothingOfItself(t *testing.T) {
+	t.Parallel()
+	w := answer(t, errors.New("dial tcp 10.0.0.1: password=hunter2"))
+	if w.Code != 500 || strings.Contains(w.Body.String(), "hunter2") {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+}
+
+func TestRetryAfterIsSent(t *testing.T) {
+	t.Parallel()
+	w := answer(t, &apierror.Error{Code: decision.Unavailable, RetryAfter: 7})
+	if w.Code != 503 || w.Header().Get("Retry-After") != "7" {
+		t.Fatalf("%d %v", w.Code, w.Header())
+	}
+}
+
+type inner struct {
+	N int `json:"n"`
+}
+
+type target struct {
+	Name  string    `json:"name"`
+	Count *int      `json:"count"`
+	Tags  []string  `json:"tags"`
+	At    time.Time `json:"at"`
+	In    inner     `json:"in"`
+}
+
+func decode(body, contentType string, limit int64) (target, error) {
+	r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body))
+	if contentType != "" {
+		r.Header.Set("Content-Type", contentType)
+	}
+	var v target
+	err := Decode(httptest.NewRecorder(), r, limit, &v)
+	return v, err
+}
+
+func TestDecodeNamesEveryBadFieldAtOnce(t *testing.T) {
+	t.Parallel()
+	_, err := decode(`{"name":1,"count":"x","tags":{},"at":"soon","in":{"m":1},"what":1}`, "application/json", 0)
+	e, ok := errors.AsType[*apierror.Error](err)
+	if !ok || e.Code != decision.InvalidRequest {
+		t.Fatal(err)
+	}
+	want := []decision.Detail{
+		{Field: "at", Issue: "is not valid", Expected: "ISO 8601 timestamp"},
+		{Field: "count", Issue: "has the wrong type: string", Expected: "integer"},
+		{Field: "in.m", Issue: "is not a known field", Expected: "one of n"},
+		{Field: "name", Issue: "has the wrong type: number", Expected: "string"},
+		{Field: "tags", Issue: "has the wrong type: object", Expected: "array of string"},
+		{Field: "what", Issue: "is not a known field", Expected: "one of at, count, in, name, tags"},
+	}
+	if diff := cmp.Diff(want, e.Details); diff != "" {
+		t.Fatal(diff)
+	}
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		body, contentType string
+		limit             int64
+		want              decision.Code
+	}{
+		"nothing":        {"", "", 0, decision.InvalidRequest},
+		"an array":       {"[]", "", 0, decision.InvalidRequest},
+		"null":           {"null", "", 0, decision.InvalidRequest},
+		"half an object": {`{"name":`, "", 0, decision.InvalidRequest},
+		"two values":     {`{} {}`, "", 0, decision.InvalidRequest},
+		"a name twice":   {`{"name":"a","name":"b"}`, "", 0, decision.InvalidRequest},
+		"twice, deeper":  {`{"in":{"n":1,"n":2}}`, "", 0, decision.InvalidRequest},
+		"too deep":       {`{"tags":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}`, "", 0, decision.InvalidRequest},
+		"too large":      {`{"name":"aaaaaaaaaa"}`, "", 8, decision.TooLarge},
+		"a form":         {`name=a`, "application/x-www-form-urlencoded", 0, decision.MediaType},
+	}
+	for name, c := range cases {
+		if _, err := decode(c.body, c.contentType, c.limit); apierror.Code(err) != c.want {
+			t.Errorf("%s: %v, want %s", name, err, c.want)
+		}
+	}
+}
+
+func TestDecodeAccepts(t *testing.T) {
+	t.Parallel()
+	v, err := decode(`{"name":"a","count":3,"tags":["x"],"at":"2026-01-02T03:04:05Z","in":{"n":1}}`, "application/json; charset=utf-8", 0)
+	if err != nil || v.Name != "a" || *v.Count != 3 || v.In.N != 1 || v.At.Year() != 2026 {
+		t.Fatalf("%+v %v", v, err)
+	}
+}
+
+// The database refuses what no text may hold: that is the caller's fault.
+func TestCharactersThatCannotBeStored(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[string]int{"22021": 400, "22P05": 400, "23505": 500} {
+		w := httptest.NewRecorder()
+		Adapter{}.Error(w, httptest.NewRequest(http.MethodPost, "/", nil), fmt.Errorf("store: %w", &pgconn.PgError{Code: code}))
+		if w.Code != want {
+			t.Errorf("%s: %d, want %d", code, w.Code, want)
+		}
+	}
+}

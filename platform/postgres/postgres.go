@@ -1,0 +1,116 @@
+// Package postgres opens the database and turns its errors into codes. The
+// stores themselves live beside their domain, each with its own SQL.
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/platform/apierror"
+)
+
+// DB is what stores need: *pgxpool.Pool, *pgx.Conn and pgx.Tx all have it.
+type DB interface {
+	Begin(ctx context.Context) (pgx.Tx, error)
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+// Config says how to connect.
+type Config struct {
+	URL      string
+	MaxConns int32  // 0: pgx's default, the greater of 4 and the number of cores
+	Name     string // shown in pg_stat_activity
+}
+
+// Open returns a pool that has answered once. The error is one line, and never
+// holds the URL, which has a password in it.
+func Open(ctx context.Context, c Config) (*pgxpool.Pool, error) {
+	pc, err := pgxpool.ParseConfig(c.URL)
+	if err != nil {
+		return nil, errors.New("the database URL does not parse: expected postgres://user:password@host:port/name")
+	}
+	if c.MaxConns > 0 {
+		pc.MaxConns = c.MaxConns
+	}
+	pc.ConnConfig.ConnectTimeout = 5 * time.Second
+	if c.Name != "" {
+		pc.ConnConfig.RuntimeParams["application_name"] = c.Name
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, pc)
+	if err != nil {
+		return nil, fmt.Errorf("open database: %w", err)
+	}
+	if err := pool.Ping(ctx); err != nil {
+		pool.Close()
+		return nil, unreached{err}
+	}
+	return pool, nil
+}
+
+// unreached is a failure to connect in one line: pgx gives one for each address
+// and each way that it tried.
+type unreached struct{ cause error }
+
+func (u unreached) Unwrap() error { return u.cause }
+
+func (u unreached) Error() string {
+	why := u.cause.Error()
+	if e, ok := errors.AsType[*pgconn.PgError](u.cause); ok {
+		why = e.Message
+	} else if e, ok := errors.AsType[*net.OpError](u.cause); ok {
+		why = e.Error()
+	}
+	why, _, _ = strings.Cut(why, "\n")
+	return "the database does not answer: " + why
+}
+
+// InTx runs f in a transaction: committed if f returns nil, else rolled back. A
+// database that cannot be reached is an unavailable error, as of Unreachable.
+func InTx(ctx context.Context, db DB, f func(pgx.Tx) error) error {
+	return Unreachable(pgx.BeginFunc(ctx, db, f))
+}
+
+// Constraint returns the name of the constraint that err violates, or "".
+func Constraint(err error) string {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return e.ConstraintName
+	}
+	return ""
+}
+
+// NotFound turns pgx.ErrNoRows into a not_found error, and wraps any other
+// error with what was being done.
+func NotFound(err error, doing string) error {
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, pgx.ErrNoRows) {
+		return &apierror.Error{Code: decision.NotFound, Cause: err}
+	}
+	return fmt.Errorf("%s: %w", doing, Unreachable(err))
+}
+
+// Unreachable marks an error of the connection itself, so that the caller gets
+// 503 with Retry-After and not 500; any other error is returned as it is.
+func Unreachable(err error) error {
+	var connect *pgconn.ConnectError
+	var network *net.OpError
+	cut := errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+	pg, isPg := errors.AsType[*pgconn.PgError](err)
+	down := isPg && (pg.Code[:2] == "57" || pg.Code[:2] == "08" || pg.Code[:2] == "53")
+	if errors.As(err, &connect) || cut || down || pgconn.SafeToRetry(err) {
+		return &apierror.Error{Code: decision.Unavailable, RetryAfter: 1, Cause: err}
+	}
+	return err
+}

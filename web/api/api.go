@@ -1,0 +1,218 @@
+// Package api composes the control plane's two HTTP surfaces: the public API,
+// which stands behind the gateway, and the admin API, which operators reach
+// directly.
+package api
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"sluice.dev/sluice/controlplane/accounts"
+	"sluice.dev/sluice/controlplane/accounts/apikeys"
+	"sluice.dev/sluice/controlplane/accounts/billing"
+	"sluice.dev/sluice/controlplane/accounts/sessions"
+	"sluice.dev/sluice/controlplane/accounts/team"
+	"sluice.dev/sluice/platform/audit"
+	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/platform/idempotency"
+	"sluice.dev/sluice/platform/identity"
+	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/web/errordocs"
+)
+
+// Routes mounts routes of another package.
+type Routes func(chi.Router)
+
+// Config says what the surfaces are made of.
+type Config struct {
+	DB       postgres.DB
+	Respond  httpapi.Adapter
+	Identity identity.Verifier
+	Sessions *sessions.Service
+	// Region and Version are what /v1/health names.
+	Region, Version string
+	// Open, Keyed and Admin are further routes: for everyone, behind the edge's
+	// identity header, and, relative to /admin/v1, for operators.
+	Open, Keyed, Admin []Routes
+	// Pages are those for people, at the root of the admin API's address. They see
+	// for themselves who may see them.
+	Pages []Routes
+	// Proxies are the networks of proxies that stand before the admin API and say in
+	// X-Forwarded-For who called them; none: the peer of the connection calls.
+	Proxies []netip.Prefix
+	// AnswerSecret protects stored answers; see idempotency.Config.
+	AnswerSecret [32]byte
+	// FormerAnswerSecrets opened those of before.
+	FormerAnswerSecrets [][32]byte
+	// Now is the clock; nil: time.Now.
+	Now func() time.Time
+}
+
+// now is the time by the clock of c.
+func (c Config) now() time.Time {
+	if c.Now != nil {
+		return c.Now()
+	}
+	return time.Now()
+}
+
+// keys serves API keys from the database of c.
+func (c Config) keys() apikeys.API {
+	return apikeys.API{Store: apikeys.Store{DB: c.DB, Now: c.Now}, Respond: c.Respond}
+}
+
+// billing serves billing from the database of c.
+func (c Config) billing() billing.API {
+	return billing.API{Store: billing.Store{DB: c.DB, Now: c.Now}, Respond: c.Respond}
+}
+
+// Public returns the API that stands behind the gateway.
+func Public(c Config) http.Handler {
+	once := c.joinAnswers()
+	r := c.router()
+	s, k := sessions.API{Service: c.Sessions, Respond: c.Respond}, c.keys()
+	r.Get("/v1/health", c.Respond.Handle(c.health))
+	r.Get("/origin-health", c.Respond.Handle(c.health))
+	s.Routes(r)
+	errordocs.API{Respond: c.Respond}.Routes(r)
+	people := team.API{Store: team.Store{DB: c.DB, Now: c.Now}, Sessions: c.Sessions, Respond: c.Respond}
+	people.OpenRoutes(r)
+	mount(r, c.Open)
+	r.Group(func(r chi.Router) {
+		r.Use(s.Require, once.Wrap)
+		s.OwnRoutes(r)
+		k.Routes(r)
+	})
+	r.Group(func(r chi.Router) {
+		r.Use(c.anyCaller(s), once.Wrap)
+		people.Routes(r, c.need)
+		c.billing().Routes(r, c.need)
+		accounts.API{Store: accounts.Store{DB: c.DB}, Respond: c.Respond}.Routes(r, c.need)
+	})
+	r.Group(func(r chi.Router) {
+		r.Use(c.Identity.Require(c.Respond), once.Wrap)
+		r.Get("/v1/auth/validate", c.Respond.Handle(k.Validate))
+		mount(r, c.Keyed)
+	})
+	return r
+}
+
+// Admin returns the API for operators: everything under /admin/v1 wants an
+// operator's key. /health is open.
+func Admin(c Config) http.Handler {
+	once := c.joinAnswers()
+	r := c.router(identity.Direct(c.Proxies))
+	a := accounts.API{Store: accounts.Store{DB: c.DB}, Respond: c.Respond,
+		CheckPassword: sessions.CheckPassword, HashPassword: func(ctx context.Context, password string) (string, error) {
+			return sessions.HashPassword(ctx, password, "")
+		}}
+	r.Get("/health", c.Respond.Handle(c.health))
+	mount(r, c.Pages)
+	r.Route("/admin/v1", func(r chi.Router) {
+		r.Use(c.requireOperator, once.Wrap)
+		r.Get("/self", c.Respond.Handle(c.self))
+		r.Post("/sessions", c.Respond.Handle(c.createSession))
+		a.AdminRoutes(r)
+		audit.API{DB: c.DB, Respond: c.Respond}.AdminRoutes(r)
+		c.keys().AdminRoutes(r)
+		c.billing().AdminRoutes(r)
+		mount(r, c.Admin)
+	})
+	return r
+}
+
+// joinAnswers lets everything that c makes work in the transaction in which the
+// answer to a request with an Idempotency-Key is kept.
+func (c *Config) joinAnswers() *idempotency.Middleware {
+	m := idempotency.New(idempotency.Config{DB: c.DB, Respond: c.Respond, Secret: c.AnswerSecret, Former: c.FormerAnswerSecrets, Now: c.Now})
+	c.DB = idempotency.DB{Pool: c.DB}
+	return m
+}
+
+// mount adds the routes of other packages to r.
+func mount(r chi.Router, list []Routes) {
+	for _, routes := range list {
+		routes(r)
+	}
+}
+
+// router answers what no route matches with the envelope, survives a handler that
+// panics, and refuses addresses that are no text. first come before all else.
+func (c Config) router(first ...func(http.Handler) http.Handler) *chi.Mux {
+	r := chi.NewRouter()
+	r.Use(first...)
+	r.Use(c.recoverer, c.Respond.Text, audit.Middleware(identity.ClientAddress))
+	r.NotFound(c.Respond.NotFound)
+	r.MethodNotAllowed(func(w http.ResponseWriter, q *http.Request) {
+		for _, m := range []string{"DELETE", "GET", "PATCH", "POST", "PUT"} {
+			if r.Match(chi.NewRouteContext(), m, q.URL.Path) {
+				w.Header().Add("Allow", m)
+			}
+		}
+		c.Respond.MethodNotAllowed(w, q)
+	})
+	return r
+}
+
+// recoverer turns a panic of a handler into a 500 with the envelope. What was
+// written before it stays written: the answer is then cut short.
+func (c Config) recoverer(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			p := recover()
+			if p == nil {
+				return
+			}
+			if p == http.ErrAbortHandler { //nolint:errorlint // net/http compares it by identity
+				panic(p)
+			}
+			c.log().ErrorContext(r.Context(), "handler panicked", "path", r.URL.Path, "panic", p)
+			c.Respond.Error(w, r, errPanic)
+		}()
+		next.ServeHTTP(w, r)
+	})
+}
+
+// panicError is what the caller's envelope is made from: nothing of the panic.
+type panicError struct{}
+
+// Error gives the text for the log.
+func (panicError) Error() string { return "a handler panicked" }
+
+var errPanic = panicError{}
+
+// log is where the failures of handlers go too.
+func (c Config) log() *slog.Logger {
+	if c.Respond.Log != nil {
+		return c.Respond.Log
+	}
+	return slog.Default()
+}
+
+// healthTimeout bounds the database's answer.
+const healthTimeout = 2 * time.Second
+
+// health is the answer of GET /v1/health (spec, "Gateway and discovery").
+type health struct {
+	Status  string `json:"status"`     // ok
+	Latency int64  `json:"latency_ms"` // of the database
+	Region  string `json:"region"`
+	Version string `json:"version"`
+}
+
+// health answers 200 while the database does, else 503.
+func (c Config) health(w http.ResponseWriter, r *http.Request) error {
+	ctx, cancel := context.WithTimeout(r.Context(), healthTimeout)
+	defer cancel()
+	began := c.now()
+	if _, err := c.DB.Exec(ctx, `SELECT 1`); err != nil {
+		return unavailable(err)
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	httpapi.JSON(w, http.StatusOK, health{"ok", c.now().Sub(began).Milliseconds(), c.Region, c.Version})
+	return nil
+}

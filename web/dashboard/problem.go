@@ -1,0 +1,90 @@
+package dashboard
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+	"net/url"
+	"path"
+	"strconv"
+	"strings"
+
+	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/platform/apierror"
+	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/platform/webpage"
+)
+
+// problem is the page that says what went wrong, and what to do.
+type problem struct {
+	Title, Text, Remedy, RequestID string
+	Details                        []decision.Detail
+	Back, BackName                 string // where to go on
+}
+
+// remedies are what people can do, where it is something else than a program can.
+var remedies = map[decision.Code]string{
+	decision.AuthRequired:   "Sign in, and try again.",
+	decision.ScopeMissing:   "Ask an owner of your account to give you a role that may, or sign in as somebody who may.",
+	decision.InvalidRequest: "Go back, and correct it.",
+	decision.NotFound:       "It may have been removed, or belong to another account. Look for it in the list.",
+	decision.Conflict:       "Go back and look at how things are now.",
+	decision.Precondition:   "Somebody was faster. Go back and look at how things are now.",
+	decision.RateLimited:    "Wait a moment, and try again.",
+	decision.Unavailable:    "The database did not answer. Try again in a moment; on the machine, sluice status says what is wrong. Edges serve on meanwhile.",
+	decision.Internal:       "Try again. If it goes on, give the number of the request to whoever runs the platform: it stands in the log.",
+}
+
+// problemOf tells people of an error. What is not meant for them is kept back.
+func problemOf(r *http.Request, err error) (status int, p problem) {
+	code := apierror.Code(err)
+	info := decision.Lookup(code)
+	if info.Status == 0 {
+		info = decision.Lookup(decision.Internal)
+	}
+	p = problem{Title: http.StatusText(info.Status), Text: info.Message, Remedy: cmp.Or(remedies[info.Code], info.Remedy), RequestID: httpapi.RequestID(r)}
+	p.Back, p.BackName = backOf(r)
+	if e, ok := errors.AsType[*apierror.Error](err); ok && info.Status < http.StatusInternalServerError {
+		p.Text, p.Details = cmp.Or(e.Message, info.Message), e.Details
+	}
+	return info.Status, p
+}
+
+// backOf is where to go from a page that could not be shown, or a form that could
+// not be done: to the page of the form, to the list, or to the beginning.
+func backOf(r *http.Request) (link, name string) {
+	for _, sec := range sections {
+		if sec.Path == "/" || !strings.HasPrefix(r.URL.Path, sec.Link()+"/") {
+			continue
+		}
+		link, name = sec.Link(), sec.Name
+		if up := path.Dir(r.URL.Path); r.Method == http.MethodPost && up != link {
+			link, name = up, "the page"
+		}
+		if account := r.Form.Get("account"); account != "" {
+			link += "?" + url.Values{"account": {account}}.Encode()
+		}
+		return link, name
+	}
+	return Root, "the dashboard"
+}
+
+// page turns a handler's error into a page.
+func (s *site) page(h httpapi.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		err := h(w, r)
+		if err == nil {
+			return
+		}
+		status, p := problemOf(r, err)
+		if e, ok := errors.AsType[*apierror.Error](err); ok && e.RetryAfter > 0 {
+			w.Header().Set("Retry-After", strconv.Itoa(e.RetryAfter))
+		}
+		if status >= http.StatusInternalServerError {
+			s.Log.ErrorContext(r.Context(), "dashboard failed", "path", r.URL.Path, "request_id", p.RequestID, "cause", err)
+		}
+		if err := webpage.Write(w, pages["problem"], "problem", p, webpage.Answer{Status: status, Policy: policy}); err != nil {
+			http.Error(w, "the page is broken", http.StatusInternalServerError)
+		}
+	}
+}

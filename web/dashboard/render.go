@@ -1,0 +1,111 @@
+package dashboard
+
+import (
+	"embed"
+	"html/template"
+	"net/http"
+	"strings"
+
+	"sluice.dev/sluice/controlplane/accounts"
+	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/platform/apierror"
+	"sluice.dev/sluice/platform/webpage"
+)
+
+//go:embed templates/*.html
+var templates embed.FS
+
+//go:embed assets/*.js
+var assets embed.FS
+
+// policy lets pages use the dashboard's own files, call it and send forms to it,
+// and nothing else.
+var policy = webpage.Allow{Files: true, Images: "'self'", Connect: "'self'", Forms: "'self'"}.Policy()
+
+// pages are the templates of every page, by name, each with the layout.
+var pages = parsePages()
+
+// parsePages reads the templates: a file each, besides the shared ones.
+func parsePages() map[string]*template.Template {
+	shared := template.Must(template.New("").Funcs(functions).ParseFS(templates, "templates/_*.html"))
+	list, err := templates.ReadDir("templates")
+	if err != nil {
+		panic(err) // embedded above
+	}
+	all := map[string]*template.Template{}
+	for _, f := range list {
+		if name, ok := strings.CutSuffix(f.Name(), ".html"); ok && !strings.HasPrefix(name, "_") {
+			all[name] = template.Must(template.Must(shared.Clone()).ParseFS(templates, "templates/"+f.Name()))
+		}
+	}
+	return all
+}
+
+// files are what pages use besides.
+var files = readFiles()
+
+func readFiles() *webpage.Files {
+	f, err := webpage.NewFiles(Root+"/assets/", assets, "assets/*.js")
+	if err != nil {
+		panic(err) // embedded above
+	}
+	return f
+}
+
+// view is what every page is made from.
+type view struct {
+	Title    string
+	Here     string // path of the section
+	Viewer   viewer
+	Sections []section // that the viewer may see
+	Token    string    // of forms
+	Done     string    // what a form has just done; empty: nothing
+	Account  accounts.Account
+	Choice   []accounts.Account // for operators, on pages about one account
+	Many     bool               // there are more than Choice has
+	Version  string
+	Page     any // what the page is about
+}
+
+// done are the messages after a form, by what its redirect says.
+var done = map[string]string{
+	"revoked":         "The key is revoked. Edges refuse it from now on.",
+	"resent":          "The delivery is queued again. Reload in a moment to see the attempt.",
+	"run":             "The schedule runs now. Reload in a moment to see the execution.",
+	"webhook-paused":  "The webhook is paused: deliveries wait until it is resumed.",
+	"webhook-resumed": "The webhook is active. What has waited is being sent.",
+	"saved":           "It is saved.",
+	"paused":          "The schedule is paused: it does not run until it is resumed.",
+	"resumed":         "The schedule is active again. What would have run while it was paused is not made up for.",
+	"deleted":         "The schedule is deleted.",
+	"recovering":      "What has failed is being sent again, in the background.",
+	"rolled-back":     "The old version is in force again, under a new number.",
+}
+
+// show answers with the page of a name.
+func (s *site) show(w http.ResponseWriter, r *http.Request, v viewer, name, title, here string, page any, more ...func(*view)) error {
+	x := view{Title: title, Here: here, Viewer: v, Token: s.token(w, r, v.Session), Done: done[r.URL.Query().Get("done")], Version: s.Version, Page: page}
+	for _, sec := range sections {
+		if sec.visible(v) {
+			x.Sections = append(x.Sections, sec)
+		}
+	}
+	for _, f := range more {
+		f(&x)
+	}
+	return webpage.Write(w, pages[name], "layout", x, webpage.Answer{Policy: policy, Referrer: "same-origin"})
+}
+
+// showOf is show for a page about one account.
+func (s *site) showOf(w http.ResponseWriter, r *http.Request, v viewer, a accounts.Account, name, title, here string, page any) error {
+	list, many, err := s.choice(r, v)
+	if err != nil {
+		return err
+	}
+	return s.show(w, r, v, name, title, here, page, func(x *view) { x.Account, x.Choice, x.Many = a, list, many })
+}
+
+// notFound is what stands where nothing is.
+func (s *site) notFound(http.ResponseWriter, *http.Request) error {
+	return apierror.Errorf(decision.NotFound, "There is no such page.")
+}

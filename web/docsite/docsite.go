@@ -1,0 +1,235 @@
+// Package docsite serves the documentation that is built into the binary, at
+// /docs of the gateway: Markdown of the folder docs, made into pages that look like
+// the dashboard.
+package docsite
+
+import (
+	"bytes"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"net/http"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	_ "embed"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
+	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/platform/apierror"
+	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/platform/webpage"
+)
+
+// Root is the path under which the documentation is served.
+const Root = "/docs"
+
+// groups are the parts of the menu, with the names of their pages in order. What
+// is in no group stands in the last one.
+var groups = []group{
+	{Name: "Begin", names: []string{"quickstart", "concepts", "clients"}},
+	{Name: "Build with it", names: []string{"keys", "oauth", "media", "schedules", "webhooks", "runtime", "agents", "x402", "usage", "openapi"}},
+	{Name: "Run it", names: []string{"dashboard", "config", "fleet", "operations", "security", "hardening"}},
+	{Name: "More"},
+}
+
+// first is the page that is shown at Root.
+const first = "quickstart"
+
+// group is a part of the menu.
+type group struct {
+	Name  string
+	names []string
+	Pages []page
+}
+
+// page is one page, as HTML.
+type page struct {
+	Name  string // of its file, without the end
+	Title string
+	Body  template.HTML // made from our own Markdown, in which HTML does not count
+}
+
+// Link is where the page is served.
+func (p page) Link() string { return Root + "/" + p.Name }
+
+//go:embed page.html
+var source string
+
+// site is the documentation, made into pages.
+type site struct {
+	menu    []group
+	pages   map[string]page
+	files   *webpage.Files // style and pictures
+	layout  *template.Template
+	respond httpapi.Adapter
+}
+
+// Routes makes the pages from the Markdown and the pictures in docs, and returns a
+// function that mounts them.
+func Routes(docs fs.FS, a httpapi.Adapter) (func(chi.Router), error) {
+	s, err := build(docs, a)
+	if err != nil {
+		return nil, err
+	}
+	return func(r chi.Router) {
+		r.Get(Root, a.Handle(s.show))
+		r.Get(Root+"/", a.Handle(s.show))
+		r.Get(Root+"/{name}", a.Handle(s.show))
+		r.Get(Root+"/assets/{name}", a.Handle(s.files.Serve))
+	}, nil
+}
+
+// build makes every page.
+func build(docs fs.FS, a httpapi.Adapter) (*site, error) {
+	files, err := webpage.NewFiles(Root+"/assets/", docs, "*.svg")
+	if err != nil {
+		return nil, err
+	}
+	s := &site{pages: map[string]page{}, files: files, respond: a}
+	s.layout, err = template.New("page").Funcs(template.FuncMap{"asset": files.Path}).Parse(source)
+	if err != nil {
+		return nil, err
+	}
+	names, err := fs.Glob(docs, "*.md")
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range names {
+		raw, err := fs.ReadFile(docs, file)
+		if err != nil {
+			return nil, err
+		}
+		p, err := s.render(strings.TrimSuffix(file, ".md"), raw)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		s.pages[p.Name] = p
+	}
+	s.menu = menu(s.pages)
+	return s, nil
+}
+
+// menu puts pages into their groups.
+func menu(pages map[string]page) (list []group) {
+	left := map[string]page{}
+	for name, p := range pages {
+		left[name] = p
+	}
+	for _, g := range groups {
+		for _, name := range g.names {
+			if p, ok := left[name]; ok {
+				g.Pages = append(g.Pages, p)
+				delete(left, name)
+			}
+		}
+		if g.names == nil {
+			for _, p := range left {
+				g.Pages = append(g.Pages, p)
+			}
+			slices.SortFunc(g.Pages, func(a, b page) int { return strings.Compare(a.Title, b.Title) })
+		}
+		if g.Pages != nil {
+			list = append(list, g)
+		}
+	}
+	return list
+}
+
+// headless is the head of a table whose columns have no names: Markdown has no
+// tables without a head.
+var headless = regexp.MustCompile(`<thead>\s*<tr>\s*(<th[^>]*></th>\s*)+</tr>\s*</thead>\s*`)
+
+// render makes a page from Markdown. Its title is the first heading.
+func (s *site) render(name string, raw []byte) (page, error) {
+	p := page{Name: name, Title: name}
+	md := goldmark.New(goldmark.WithExtensions(extension.GFM),
+		goldmark.WithParserOptions(parser.WithAutoHeadingID(), parser.WithASTTransformers(util.Prioritized(served{s.files, &p}, 100))))
+	var b bytes.Buffer
+	if err := md.Convert(raw, &b); err != nil {
+		return p, err
+	}
+	// Tables and code that are too wide scroll in a box of their own, by keyboard too.
+	html := strings.NewReplacer("<table>", `<div class="scroll" tabindex="0" role="group" aria-label="Table"><table>`, "</table>", "</table></div>",
+		"<pre>", `<pre tabindex="0">`).Replace(b.String())
+	p.Body = template.HTML(headless.ReplaceAllString(html, "")) //nolint:gosec // see page
+	return p, nil
+}
+
+// served changes what a page's text says of files to what is served.
+type served struct {
+	files *webpage.Files
+	page  *page
+}
+
+// Transform implements parser.ASTTransformer.
+func (t served) Transform(doc *ast.Document, reader text.Reader, _ parser.Context) {
+	var beside []*ast.Link // links to what is not served
+	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if !entering {
+			return ast.WalkContinue, nil
+		}
+		switch n := n.(type) {
+		case *ast.Heading:
+			if n.Level == 1 && t.page.Title == t.page.Name {
+				t.page.Title = string(n.Lines().Value(reader.Source()))
+			}
+		case *ast.Image:
+			n.Destination = []byte(t.files.Path(string(n.Destination)))
+		case *ast.Link:
+			to, ok := link(string(n.Destination))
+			if !ok {
+				beside = append(beside, n)
+			}
+			n.Destination = []byte(to)
+		}
+		return ast.WalkContinue, nil
+	})
+	for _, n := range beside { // their text stays
+		for c := n.FirstChild(); c != nil; c = n.FirstChild() {
+			n.Parent().InsertBefore(n.Parent(), n, c)
+		}
+		n.Parent().RemoveChild(n.Parent(), n)
+	}
+}
+
+// link is where a link of a page leads when it is served; ok is false when it
+// leads to a file of the project that is not.
+func link(to string) (served string, ok bool) {
+	if strings.HasPrefix(to, "#") || strings.HasPrefix(to, "/") || strings.Contains(to, "://") {
+		return to, true
+	}
+	file, fragment, _ := strings.Cut(to, "#")
+	name, ok := strings.CutSuffix(file, ".md")
+	if !ok || strings.Contains(name, "/") {
+		return to, false
+	}
+	if fragment != "" {
+		fragment = "#" + fragment
+	}
+	return path.Join(Root, name) + fragment, true
+}
+
+// show answers with a page. Pages change with the binary only.
+func (s *site) show(w http.ResponseWriter, r *http.Request) error {
+	name := chi.URLParam(r, "name")
+	if name == "" {
+		name = first
+	}
+	p, ok := s.pages[name]
+	if !ok {
+		return apierror.Errorf(decision.NotFound, "There is no such page.")
+	}
+	return webpage.Write(w, s.layout, "page", struct {
+		page
+		Menu []group
+	}{p, s.menu}, webpage.Answer{Policy: webpage.Allow{Files: true, Images: "'self'"}.Policy(), Cache: "public, max-age=300"})
+}

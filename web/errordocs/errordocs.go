@@ -1,0 +1,98 @@
+// Package errordocs serves the page that an error's documentation_url names:
+// what the code means, its HTTP status, and what to do. The pages come from the
+// table that every service answers from, so they cannot tell another story.
+package errordocs
+
+import (
+	_ "embed"
+	"html/template"
+	"net/http"
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/platform/apierror"
+	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/platform/webpage"
+)
+
+//go:embed page.html.tmpl
+var source string
+
+var page = template.Must(template.New("page").Parse(source))
+
+// API serves the pages.
+type API struct{ Respond httpapi.Adapter }
+
+// Routes mounts /docs/errors and /docs/errors/{code} under r: HTML, or JSON for
+// a client that asks for it by Accept or by ?format=json.
+func (a API) Routes(r chi.Router) {
+	r.Get("/docs/errors", a.Respond.Handle(func(w http.ResponseWriter, r *http.Request) error {
+		return a.show(w, r, decision.All()...)
+	}))
+	r.Get("/docs/errors/{code}", a.Respond.Handle(func(w http.ResponseWriter, r *http.Request) error {
+		code := decision.Code(chi.URLParam(r, "code"))
+		info := decision.Lookup(code)
+		if info.Code != code {
+			return apierror.Errorf(decision.NotFound, "There is no such error code.")
+		}
+		return a.show(w, r, info)
+	}))
+}
+
+// entry is one code as the pages show it.
+type entry struct {
+	Code    decision.Code `json:"code"`
+	Status  int           `json:"http_status"` // 0: no response of its own
+	Meaning string        `json:"meaning"`
+	Remedy  string        `json:"remedy"`
+}
+
+// show writes the entries of list in the form that the client asked for. A page
+// may be kept for an hour: codes never change their meaning.
+func (a API) show(w http.ResponseWriter, r *http.Request, list ...decision.Info) error {
+	entries := make([]entry, len(list))
+	for i, info := range list {
+		entries[i] = entry{info.Code, info.Status, info.Message, info.Remedy}
+	}
+	w.Header().Set("Vary", "Accept")
+	if wantsJSON(r) {
+		w.Header().Set("Cache-Control", kept)
+		httpapi.JSON(w, http.StatusOK, struct {
+			Data []entry `json:"data"`
+		}{entries})
+		return nil
+	}
+	return webpage.Write(w, page, "page", struct {
+		Style   template.CSS
+		Entries []entry
+	}{template.CSS(webpage.Style), entries}, webpage.Answer{Policy: policy, Cache: kept})
+}
+
+// kept says who may keep an answer, and for how long.
+const kept = "public, max-age=3600"
+
+// policy lets the page have the shared style and nothing else.
+var policy = webpage.Allow{Styles: []string{webpage.Style}}.Policy()
+
+// wantsJSON tells programs from browsers, which accept HTML first.
+func wantsJSON(r *http.Request) bool {
+	return r.URL.Query().Get("format") == "json" || strings.HasPrefix(r.Header.Get("Accept"), "application/json")
+}
+
+// StatusText names the entry's HTTP status.
+func (e entry) StatusText() string { return http.StatusText(e.Status) }
+
+// part is a piece of a remedy.
+type part struct {
+	Text string
+	Code bool
+}
+
+// Parts splits the remedy at back quotes, the one mark-up it has.
+func (e entry) Parts() (list []part) {
+	for i, text := range strings.Split(e.Remedy, "`") {
+		list = append(list, part{text, i%2 == 1})
+	}
+	return list
+}

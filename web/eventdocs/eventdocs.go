@@ -1,0 +1,58 @@
+// Package eventdocs serves the documentation of the events that webhooks
+// deliver: a page of all and one of each, made from the catalogue that
+// publishing is checked against.
+package eventdocs
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"html/template"
+	"net/http"
+
+	"github.com/go-chi/chi/v5"
+	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/platform/apierror"
+	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/platform/webpage"
+	"sluice.dev/sluice/workers/webhooks/catalogue"
+)
+
+//go:embed page.html.tmpl
+var source string
+
+var page = template.Must(template.New("page").Funcs(template.FuncMap{"indent": indent}).Parse(source))
+
+// Routes mounts /docs/events and /docs/events/{name}. They are open to everyone.
+func Routes(a httpapi.Adapter) func(chi.Router) {
+	return func(r chi.Router) {
+		r.Get("/docs/events", a.Handle(func(w http.ResponseWriter, _ *http.Request) error {
+			return show(w, catalogue.All()...)
+		}))
+		r.Get("/docs/events/{name}", a.Handle(func(w http.ResponseWriter, r *http.Request) error {
+			t, ok := catalogue.Lookup(chi.URLParam(r, "name"))
+			if !ok {
+				return apierror.Errorf(decision.NotFound, "There is no such event.")
+			}
+			return show(w, t)
+		}))
+	}
+}
+
+// policy lets the page have the shared style and nothing else.
+var policy = webpage.Allow{Styles: []string{webpage.Style}}.Policy()
+
+// show writes the page of some events. It may be kept for an hour.
+func show(w http.ResponseWriter, types ...catalogue.Type) error {
+	return webpage.Write(w, page, "page", struct {
+		Style template.CSS
+		Types []catalogue.Type
+	}{template.CSS(webpage.Style), types}, webpage.Answer{Policy: policy, Cache: "public, max-age=3600"})
+}
+
+// indent lays JSON out for reading.
+func indent(raw json.RawMessage) (string, error) {
+	var b bytes.Buffer
+	err := json.Indent(&b, raw, "", "  ")
+	return b.String(), err
+}

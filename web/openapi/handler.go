@@ -1,0 +1,76 @@
+package openapi
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"sync"
+
+	"github.com/go-chi/chi/v5"
+	"sluice.dev/sluice/controlplane/gateway/config"
+	"sluice.dev/sluice/platform/httpapi"
+)
+
+// Service describes the public API by the configuration in force.
+type Service struct {
+	// Latest returns the configuration in force.
+	Latest  func(context.Context) (config.Version, error)
+	Joined  *Document
+	Info    Info
+	Respond httpapi.Adapter
+
+	mu      sync.Mutex
+	version int64
+	text    []byte
+}
+
+// Text returns the description of the newest configuration as JSON. It is made
+// once for each version. The caller must not change it.
+func (s *Service) Text(ctx context.Context) ([]byte, error) {
+	v, err := s.Latest(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.text == nil || s.version != v.Number {
+		b, err := json.Marshal(s.Joined.Public(v.Document, s.Info))
+		if err != nil {
+			return nil, err
+		}
+		s.version, s.text = v.Number, b
+	}
+	return s.text, nil
+}
+
+// Routes mounts GET /openapi.json, which is open to everyone, pages of other
+// origins included.
+func (s *Service) Routes(r chi.Router) {
+	r.Get("/openapi.json", s.Respond.Handle(func(w http.ResponseWriter, r *http.Request) error {
+		b, err := s.Text(r.Context())
+		if err != nil {
+			return err
+		}
+		return Write(w, r, b)
+	}))
+}
+
+// Write answers with a description that anybody may read, or with 304 when the
+// client has it already.
+func Write(w http.ResponseWriter, r *http.Request, text []byte) error {
+	sum := sha256.Sum256(text)
+	tag := `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
+	h := w.Header()
+	h.Set("ETag", tag)
+	h.Set("Cache-Control", "public, max-age=60")
+	h.Set("Access-Control-Allow-Origin", "*")
+	if r.Header.Get("If-None-Match") == tag {
+		w.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	h.Set("Content-Type", "application/json")
+	_, err := w.Write(text)
+	return err
+}

@@ -1,0 +1,42 @@
+package jobs
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/riverqueue/river"
+	"sluice.dev/sluice/workers/payments"
+	"sluice.dev/sluice/workers/payments/payment"
+)
+
+// AddPayments registers the job that finds out what became of payments.
+func AddPayments(w *river.Workers, h *payments.Hub) {
+	river.AddWorker(w, &paymentWorker{hub: h})
+}
+
+// PaymentQueues is the queue of payments with its size: each job may wait for
+// others as long as a settlement takes.
+func PaymentQueues() map[string]river.QueueConfig {
+	return map[string]river.QueueConfig{payment.Queue: {MaxWorkers: 50, FetchCooldown: 100 * time.Millisecond, FetchPollInterval: time.Second}}
+}
+
+// paymentWorker runs payment.ResolveArgs.
+type paymentWorker struct {
+	river.WorkerDefaults[payment.ResolveArgs]
+	hub *payments.Hub
+}
+
+// Work comes back until the payment has ended. It never fails: what becomes of
+// a payment is in its own table.
+func (w *paymentWorker) Work(ctx context.Context, job *river.Job[payment.ResolveArgs]) error {
+	wait, err := w.hub.Resolve(ctx, job.Args.Payment)
+	if err != nil {
+		slog.WarnContext(ctx, "payment put off", "payment", job.Args.Payment, "cause", err)
+		return river.JobSnooze(storeUnreachable)
+	}
+	if wait > 0 {
+		return river.JobSnooze(wait)
+	}
+	return nil
+}

@@ -1,0 +1,203 @@
+package payments
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/jackc/pgx/v5"
+	"sluice.dev/sluice/controlplane/gateway/config"
+	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/filters/x402"
+	"sluice.dev/sluice/platform/apierror"
+	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/platform/paging"
+	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/workers/payments/evm"
+	"sluice.dev/sluice/workers/payments/ledger"
+	"sluice.dev/sluice/workers/payments/payment"
+)
+
+// Admin serves operators.
+type Admin struct {
+	DB       postgres.DB
+	Document func(context.Context) (config.Document, error) // the configuration in force
+	Respond  httpapi.Adapter
+}
+
+// Routes mounts, relative to the admin API:
+//
+//	GET payments                           what was paid, newest first, and revenue by route
+//	GET x402/accounts/{address}            what an address has in the test ledger
+//	POST x402/accounts/{address}/fund      {amount}: gives it more
+func (a Admin) Routes(r chi.Router) {
+	r.Get("/payments", a.Respond.Handle(a.list))
+	r.Get("/x402/accounts/{address}", a.Respond.Handle(a.balance))
+	r.Post("/x402/accounts/{address}/fund", a.Respond.Handle(a.fund))
+}
+
+// Listed is a payment as operators see it.
+type Listed struct {
+	ID          string        `json:"id"`
+	State       payment.State `json:"state"`
+	Reason      x402.Reason   `json:"reason"`
+	Route       string        `json:"route"`   // empty: another seller's
+	Account     string        `json:"account"` // of that seller
+	Resource    string        `json:"resource"`
+	Network     string        `json:"network"`
+	Asset       string        `json:"asset"`
+	Payer       string        `json:"payer"`
+	PayTo       string        `json:"pay_to"`
+	Amount      string        `json:"amount"` // in the token's smallest units
+	Nonce       string        `json:"nonce"`
+	Transaction string        `json:"transaction"`
+	RequestID   string        `json:"request_id"`
+	CreatedAt   time.Time     `json:"created_at"`
+	EndedAt     *time.Time    `json:"ended_at"`
+}
+
+func show(p payment.Payment) Listed {
+	return Listed{
+		ID: p.ID, State: p.State, Reason: p.Reason, Route: p.Route, Account: p.Account, Resource: p.Requirement.Resource, Network: p.Network,
+		Asset: p.Domain.Token.String(), Payer: p.From, PayTo: p.To, Amount: string(p.Value), Nonce: p.Nonce, Transaction: p.Transaction,
+		RequestID: p.RequestID, CreatedAt: p.CreatedAt.UTC(), EndedAt: p.EndedAt,
+	}
+}
+
+// Revenue is what a route has earned by settled payments.
+type Revenue struct {
+	Route    string `json:"route"`
+	Network  string `json:"network"`
+	Asset    string `json:"asset"`
+	Payments int64  `json:"payments"`
+	Amount   string `json:"amount"` // in the token's smallest units
+}
+
+// Payments is the answer of GET payments.
+type Payments struct {
+	paging.List[Listed]
+	Revenue []Revenue `json:"revenue"` // of all payments that match, not of the page only
+}
+
+var states = []payment.State{payment.Granted, payment.Settling, payment.Settled, payment.Failed, payment.Released, payment.Abandoned, payment.Unresolved}
+
+// list answers GET payments?route=&state=&payer=&limit=&offset=.
+func (a Admin) list(w http.ResponseWriter, r *http.Request) error {
+	q := r.URL.Query()
+	page, details := paging.Parse(q)
+	state := q.Get("state")
+	if state != "" && !slices.Contains(states, payment.State(state)) {
+		details = append(details, decision.Detail{Field: "state", Issue: "is not a state", Expected: strings.Trim(fmt.Sprint(states), "[]")})
+	}
+	payer := strings.ToLower(q.Get("payer"))
+	if payer != "" && !x402.IsAddress(payer) {
+		details = append(details, decision.Detail{Field: "payer", Issue: "is not an address", Expected: "0x and 40 hexadecimal digits"})
+	}
+	if err := apierror.Invalid(details); err != nil {
+		return err
+	}
+	answer, err := a.Find(r.Context(), page, q.Get("route"), state, payer)
+	if err != nil {
+		return fmt.Errorf("list payments: %w", postgres.Unreachable(err))
+	}
+	httpapi.JSON(w, http.StatusOK, answer)
+	return nil
+}
+
+// Find reads one page of the payments with a route, state and payer, newest first,
+// and the revenue of all of them; empty: any.
+func (a Admin) Find(ctx context.Context, page paging.Page, route, state, payer string) (p Payments, err error) {
+	const matching = ` FROM x402_payments WHERE ($1 = '' OR route = $1) AND ($2 = '' OR state = $2) AND ($3 = '' OR payer = $3)`
+	var total int
+	if err := a.DB.QueryRow(ctx, `SELECT count(*)`+matching, route, state, payer).Scan(&total); err != nil {
+		return p, err
+	}
+	rows, err := a.DB.Query(ctx, `SELECT `+columns+matching+` ORDER BY created_at DESC, id DESC LIMIT $4 OFFSET $5`, route, state, payer, page.Limit, page.Offset)
+	if err != nil {
+		return p, err
+	}
+	list, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (Listed, error) {
+		p, err := scan(r)
+		return show(p), err
+	})
+	if err != nil {
+		return p, err
+	}
+	rows, err = a.DB.Query(ctx, `SELECT route, network, asset, count(*), sum(amount)::text`+matching+` AND state = 'settled' GROUP BY 1, 2, 3 ORDER BY 1, 2, 3`, route, state, payer)
+	if err != nil {
+		return p, err
+	}
+	earned, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Revenue])
+	if earned == nil {
+		earned = []Revenue{}
+	}
+	return Payments{paging.Of(list, page, total), earned}, err
+}
+
+// account reads the address in the path, and takes the configured token.
+func (a Admin) account(r *http.Request) (ledger.Account, error) {
+	address := strings.ToLower(chi.URLParam(r, "address"))
+	if !x402.IsAddress(address) {
+		return ledger.Account{}, malformed("address", "is not an address", "0x and 40 hexadecimal digits")
+	}
+	d, err := a.Document(r.Context())
+	if err != nil {
+		return ledger.Account{}, err
+	}
+	t := d.X402.Terms()
+	token, err := evm.ParseAddress(t.Asset)
+	if err != nil {
+		return ledger.Account{}, apierror.Errorf(decision.Conflict, "The configuration has no section x402, so there is no token.")
+	}
+	return ledger.Account{Chain: x402.Chain(t.Network), Asset: token.String(), Address: address}, nil
+}
+
+// balance is what an address has. Amounts are in the token's smallest units.
+type balance struct {
+	Address  string `json:"address"`
+	Balance  string `json:"balance"`  // what it can still spend, and what is held
+	Held     string `json:"held"`     // for payments under way
+	Received string `json:"received"` // by settled payments
+}
+
+func (a Admin) balance(w http.ResponseWriter, r *http.Request) error {
+	account, err := a.account(r)
+	if err != nil {
+		return err
+	}
+	b, err := ledger.Ledger{DB: a.DB}.Balance(r.Context(), account)
+	if err != nil {
+		return err
+	}
+	httpapi.JSON(w, http.StatusOK, balance{account.Address, atomic(uint64(b.Amount)), atomic(uint64(b.Held)), atomic(uint64(b.Received))})
+	return nil
+}
+
+func (a Admin) fund(w http.ResponseWriter, r *http.Request) error {
+	account, err := a.account(r)
+	if err != nil {
+		return err
+	}
+	var body struct {
+		Amount string `json:"amount"`
+	}
+	if err := httpapi.Decode(w, r, 0, &body); err != nil {
+		return err
+	}
+	amount, err := strconv.ParseInt(body.Amount, 10, 64)
+	if err != nil || amount <= 0 || amount > ledger.MaxFund {
+		return malformed("amount", "is not an amount", "a whole number of the token's smallest units, as a string")
+	}
+	if err := (ledger.Ledger{DB: a.DB}).Fund(r.Context(), account, amount); err != nil {
+		return err
+	}
+	return a.balance(w, r)
+}
+
+// atomic writes an amount as the protocol does.
+func atomic(n uint64) string { return strconv.FormatUint(n, 10) }

@@ -1,0 +1,91 @@
+package payments
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/go-chi/chi/v5"
+	"sluice.dev/sluice/filters/decision"
+	edge "sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/filters/x402"
+	"sluice.dev/sluice/platform/apierror"
+	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/platform/identity"
+	"sluice.dev/sluice/workers/payments/payment"
+)
+
+// EdgeHandler serves edges, on the address of the key feed:
+//
+//	POST /hub/v1/claims               201 with x402.IDHeader, 402 with x402.ReasonHeader
+//	POST /hub/v1/claims/{id}/settle   200 settled, 202 not known yet, 402 with x402.ReasonHeader; all with x402.ReceiptHeader
+//	POST /hub/v1/claims/{id}/release  204
+//
+// Edges show that they are edges by an identity that they sign themselves. A
+// call that fails in any other way may have had its effect or not.
+func (h *Hub) EdgeHandler(v identity.Verifier, a httpapi.Adapter) http.Handler {
+	r := chi.NewRouter()
+	r.NotFound(a.NotFound)
+	r.MethodNotAllowed(a.MethodNotAllowed)
+	r.Use(v.Require(a), edgesOnly(a))
+	r.Post(x402.ClaimsPath, a.Handle(h.serveClaim))
+	r.Post(x402.ClaimsPath+"/{id}/settle", a.Handle(h.serveSettle))
+	r.Post(x402.ClaimsPath+"/{id}/release", a.Handle(func(w http.ResponseWriter, r *http.Request) error {
+		if err := h.Release(r.Context(), chi.URLParam(r, "id")); err != nil {
+			return err
+		}
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	}))
+	return r
+}
+
+// edgesOnly refuses identities that an edge has signed for somebody else.
+func edgesOnly(a httpapi.Adapter) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return a.Handle(func(w http.ResponseWriter, r *http.Request) error {
+			if c, _ := identity.From(r.Context()); c.Key != edge.EdgeKey || c.Account != "" {
+				return &apierror.Error{Code: decision.AuthRequired}
+			}
+			next.ServeHTTP(w, r)
+			return nil
+		})
+	}
+}
+
+func (h *Hub) serveClaim(w http.ResponseWriter, r *http.Request) error {
+	o, err := ReadOrder(w, r)
+	if err != nil {
+		return err
+	}
+	id, err := h.Claim(r.Context(), o)
+	if refusal, ok := errors.AsType[*payment.Refusal](err); ok {
+		w.Header().Set(x402.ReasonHeader, string(refusal.Reason))
+		w.WriteHeader(http.StatusPaymentRequired)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	w.Header().Set(x402.IDHeader, id)
+	w.WriteHeader(http.StatusCreated)
+	return nil
+}
+
+func (h *Hub) serveSettle(w http.ResponseWriter, r *http.Request) error {
+	p, err := h.Settle(r.Context(), chi.URLParam(r, "id"))
+	if err != nil {
+		return err
+	}
+	told := receiptOf(p)
+	w.Header().Set(x402.ReceiptHeader, told.header())
+	switch {
+	case told.Success:
+		w.WriteHeader(http.StatusOK)
+	case told.ErrorReason == x402.SettlePending:
+		w.WriteHeader(http.StatusAccepted)
+	default:
+		w.Header().Set(x402.ReasonHeader, string(told.ErrorReason))
+		w.WriteHeader(http.StatusPaymentRequired)
+	}
+	return nil
+}

@@ -1,0 +1,8 @@
+package payments
+
+import _ "embed"
+
+// OpenAPI is the description of what the hub serves behind the gateway, as YAML.
+//
+//go:embed openapi.yaml
+var OpenAPI []byte

@@ -1,0 +1,168 @@
+package schedules
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/platform/apierror"
+	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/platform/paging"
+	"sluice.dev/sluice/workers/schedules/definition"
+)
+
+// pageOf is a list with its place, in the Events API's camelCase.
+type pageOf[T any] struct {
+	Data       []T        `json:"data"`
+	Pagination pagination `json:"pagination"`
+}
+
+type pagination struct {
+	Total   int  `json:"total"`
+	Limit   int  `json:"limit"`
+	Offset  int  `json:"offset"`
+	HasMore bool `json:"hasMore"`
+}
+
+func pageWith[T any](items []T, p paging.Page, total int) pageOf[T] {
+	return pageOf[T]{nonNil(items), pagination{total, p.Limit, p.Offset, p.Offset+len(items) < total}}
+}
+
+// query reads parameters and gathers what is wrong with them.
+type query struct {
+	url.Values
+	details []decision.Detail
+}
+
+func (q *query) oneOf(name string, allowed ...string) string {
+	value := q.Get(name)
+	if value != "" && !slices.Contains(allowed, value) {
+		q.add(name, "one of "+strings.Join(allowed, ", "))
+	}
+	return value
+}
+
+// instant reads an ISO 8601 time, or a date as its first instant in UTC.
+func (q *query) instant(name string) *time.Time {
+	text := q.Get(name)
+	if text == "" {
+		return nil
+	}
+	for _, layout := range []string{time.RFC3339, time.DateOnly} {
+		if at, err := time.Parse(layout, text); err == nil {
+			return &at
+		}
+	}
+	q.add(name, "an ISO 8601 timestamp")
+	return nil
+}
+
+func (q *query) add(name, expected string) {
+	q.details = append(q.details, decision.Detail{Field: name, Issue: "is not valid", Expected: expected})
+}
+
+// page reads limit and offset.
+func (q *query) page() paging.Page {
+	p, details := paging.Parse(q.Values)
+	q.details = append(q.details, details...)
+	return p
+}
+
+func (h handlers) list(w http.ResponseWriter, r *http.Request) error {
+	owner, err := account(r)
+	if err != nil {
+		return err
+	}
+	q := query{Values: r.URL.Query()}
+	page := q.page()
+	f := Filter{
+		Status: q.oneOf("status", Active, Paused, Completed),
+		Type:   q.oneOf("type", definition.TypeStream, definition.TypeWebhook, definition.TypeCustom),
+		Tag:    q.Get("tag"),
+	}
+	if err := apierror.Invalid(q.details); err != nil {
+		return err
+	}
+	found, total, err := h.List(r.Context(), owner, f, page)
+	if err != nil {
+		return err
+	}
+	summaries := make([]summary, len(found))
+	for i, s := range found {
+		summaries[i] = summaryOf(s)
+	}
+	httpapi.JSON(w, http.StatusOK, pageWith(summaries, page, total))
+	return nil
+}
+
+func (h handlers) executions(w http.ResponseWriter, r *http.Request) error {
+	owner, err := account(r)
+	if err != nil {
+		return err
+	}
+	q := query{Values: r.URL.Query()}
+	page := q.page()
+	f := HistoryFilter{
+		Status: q.oneOf("status", Success, Failed, Skipped, Executing, Waiting),
+		From:   q.instant("startDate"),
+		To:     q.instant("endDate"),
+	}
+	if err := apierror.Invalid(q.details); err != nil {
+		return err
+	}
+	records, total, err := h.History(r.Context(), owner, chi.URLParam(r, "id"), f, page)
+	if err != nil {
+		return err
+	}
+	for i := range records {
+		records[i].ExecutedAt = *millis(&records[i].ExecutedAt)
+	}
+	httpapi.JSON(w, http.StatusOK, pageWith(records, page, total))
+	return nil
+}
+
+// eventType is what the type parameter of the event list may hold: a name, a
+// group as in stream.*, or error.
+var eventType = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}(\.\*)?$`)
+
+func (h handlers) events(w http.ResponseWriter, r *http.Request) error {
+	owner, err := account(r)
+	if err != nil {
+		return err
+	}
+	q := query{Values: r.URL.Query()}
+	page := q.page()
+	f := q.eventFilter()
+	if err := apierror.Invalid(q.details); err != nil {
+		return err
+	}
+	list, more, err := h.AccountEvents(r.Context(), owner, f, page.Limit)
+	if err != nil {
+		return err
+	}
+	httpapi.JSON(w, http.StatusOK, map[string]any{
+		"data": nonNil(list), "pagination": map[string]any{"limit": page.Limit, "has_more": more},
+	})
+	return nil
+}
+
+func (q *query) eventFilter() (f EventFilter) {
+	switch name := q.Get("type"); {
+	case name == "":
+	case name == "error":
+		f.Errors = true
+	case !eventType.MatchString(name):
+		q.add("type", "error, the name of an event, or a group such as stream.*")
+	default:
+		f.Types = []string{strings.NewReplacer("_", `\_`, "*", "%").Replace(name)}
+	}
+	if since := q.instant("since"); since != nil {
+		f.Since = *since
+	}
+	return f
+}

@@ -1,0 +1,60 @@
+package webhooks
+
+import (
+	"bytes"
+	"encoding/json"
+	"time"
+
+	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/platform/apierror"
+	"sluice.dev/sluice/platform/events"
+)
+
+// MaxBody bounds the body of an event, in bytes.
+const MaxBody = 256 << 10
+
+// timeLayout is how times are written: ISO 8601, UTC, milliseconds.
+const timeLayout = "2006-01-02T15:04:05.000Z"
+
+// Timestamp is a time in JSON: ISO 8601 in UTC with milliseconds, null when it
+// is zero.
+type Timestamp struct{ time.Time }
+
+// MarshalJSON writes the time.
+func (t Timestamp) MarshalJSON() ([]byte, error) {
+	if t.IsZero() {
+		return []byte("null"), nil
+	}
+	return []byte(t.UTC().Format(`"` + timeLayout + `"`)), nil
+}
+
+// envelope is the JSON that receivers get; the order of its fields is the order
+// in the body.
+type envelope struct {
+	ID          string         `json:"id"`
+	Event       string         `json:"event"`
+	StreamID    string         `json:"stream_id,omitempty"`
+	RecordingID string         `json:"recording_id,omitempty"`
+	Timestamp   Timestamp      `json:"timestamp"`
+	Data        map[string]any `json:"data"`
+}
+
+// Body renders e as receivers get it (spec, "Event names and payloads", with
+// the event's id added). The bytes are made once: they are what is signed.
+func Body(e events.Event) ([]byte, error) {
+	data := e.Data
+	if data == nil {
+		data = map[string]any{}
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(envelope{e.ID, e.Type, e.StreamID, e.RecordingID, Timestamp{e.Time}, data}); err != nil {
+		return nil, err
+	}
+	body := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	if len(body) > MaxBody {
+		return nil, apierror.Errorf(decision.TooLarge, "The event is larger than %d bytes.", MaxBody)
+	}
+	return body, nil
+}

@@ -1,0 +1,53 @@
+// Package webhooks tells receivers what happened to an account: it stores
+// events, works out who has subscribed to them, and keeps the deliveries with
+// every attempt made. Requests to receivers are made by its sub-package
+// delivery, driven by the workers.
+//
+// An event, its deliveries and their jobs commit in one transaction, that of
+// the change which caused them. From then on a delivery ends in exactly one
+// way: succeeded, or failed with WEBHOOK_001 and an event that says so.
+package webhooks
+
+import (
+	"log/slog"
+	"time"
+
+	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/secretbox"
+	"sluice.dev/sluice/workers/webhooks/sender"
+)
+
+// Config says what a Service works with.
+type Config struct {
+	DB   postgres.DB    // required
+	Jobs Jobs           // required: a River client, which need not be started
+	Box  *secretbox.Box // required: opens and seals secrets
+	// Client checks URLs and makes test requests. Required for handlers, not
+	// for EmitTx.
+	Client sender.Client
+	// Now is the clock; nil: time.Now.
+	Now func() time.Time
+	// MaxSubscriptions per account; 0: 10,000.
+	MaxSubscriptions int
+	// Log; nil: slog.Default.
+	Log *slog.Logger
+}
+
+// Service is the webhook service. It implements controlplane.Emitter.
+type Service struct {
+	Config
+}
+
+// New returns a service; it starts nothing.
+func New(c Config) *Service {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.MaxSubscriptions == 0 {
+		c.MaxSubscriptions = 10_000
+	}
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	return &Service{Config: c}
+}
