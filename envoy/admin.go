@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"sluice.dev/sluice/filters/meter"
+	"sluice.dev/sluice/filters/limits/meter"
 )
 
 // maxAdminBody bounds what is read of an answer of the admin interface.

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice.dev/sluice/filters/meter"
+	"sluice.dev/sluice/filters/limits/meter"
 	"sluice.dev/sluice/platform/process/child"
 )
 

@@ -15,7 +15,7 @@ import (
 	"sluice.dev/sluice/filters/identity"
 	"sluice.dev/sluice/media"
 	"sluice.dev/sluice/media/assets"
-	"sluice.dev/sluice/media/mp4/mp4test"
+	"sluice.dev/sluice/media/files/mp4/mp4test"
 )
 
 // film is a file of 60 seconds; the plan of the tests takes 4096 bytes a file.

@@ -11,8 +11,8 @@ import (
 
 	"sluice.dev/sluice/filters/identity"
 	"sluice.dev/sluice/media"
-	"sluice.dev/sluice/media/ffmpeg/ffmpegtest"
-	"sluice.dev/sluice/media/mp4"
+	"sluice.dev/sluice/media/files/ffmpeg/ffmpegtest"
+	"sluice.dev/sluice/media/files/mp4"
 	"sluice.dev/sluice/media/plans"
 )
 

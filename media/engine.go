@@ -4,7 +4,7 @@ import (
 	"context"
 	"log/slog"
 
-	"sluice.dev/sluice/media/engine"
+	"sluice.dev/sluice/media/live/engine"
 )
 
 // NewWatcher returns what keeps the product in step with a media engine; RunEngine

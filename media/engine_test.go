@@ -14,10 +14,10 @@ import (
 	"time"
 
 	"sluice.dev/sluice/media"
-	"sluice.dev/sluice/media/engine"
+	"sluice.dev/sluice/media/live/engine"
+	"sluice.dev/sluice/media/live/streams"
 	"sluice.dev/sluice/media/plans"
-	"sluice.dev/sluice/media/streams"
-	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/platform/http/httpapi"
 	"sluice.dev/sluice/platform/process/child/childtest"
 )
 

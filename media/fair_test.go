@@ -13,7 +13,7 @@ import (
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"sluice.dev/sluice/filters/identity"
 	"sluice.dev/sluice/media"
-	"sluice.dev/sluice/media/ffmpeg/ffmpegtest"
+	"sluice.dev/sluice/media/files/ffmpeg/ffmpegtest"
 )
 
 // start works the product's queues off as a worker does, until the test ends, and

@@ -25,10 +25,10 @@ import (
 	"sluice.dev/sluice/media"
 	"sluice.dev/sluice/media/plans"
 	"sluice.dev/sluice/platform/events"
-	"sluice.dev/sluice/platform/httpapi"
-	"sluice.dev/sluice/platform/identity"
-	"sluice.dev/sluice/platform/postgres/pgtest"
-	"sluice.dev/sluice/platform/sandbox"
+	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/http/identity"
+	"sluice.dev/sluice/platform/process/sandbox"
+	"sluice.dev/sluice/platform/storage/postgres/pgtest"
 	"sluice.dev/sluice/workers/webhooks/catalogue"
 )
 

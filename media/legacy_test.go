@@ -10,7 +10,7 @@ import (
 
 	"sluice.dev/sluice/filters/identity"
 	"sluice.dev/sluice/media"
-	"sluice.dev/sluice/platform/secretbox"
+	"sluice.dev/sluice/platform/storage/secretbox"
 )
 
 // provider answers as documented, with five videos on three pages: two good ones,

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice.dev/sluice/platform/identity"
+	"sluice.dev/sluice/platform/http/identity"
 )
 
 // An agent that paid once comes back without a credential to see its clip.

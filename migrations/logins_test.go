@@ -9,7 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/migrations"
-	"sluice.dev/sluice/platform/postgres/pgtest"
+	"sluice.dev/sluice/platform/storage/postgres/pgtest"
 )
 
 // A user signs in with its password, also with a new one, and may do what its role

@@ -8,7 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/migrations"
-	"sluice.dev/sluice/platform/postgres/pgtest"
+	"sluice.dev/sluice/platform/storage/postgres/pgtest"
 )
 
 func tables(t *testing.T, url string) []string {

@@ -133,7 +133,7 @@ var quadratic = map[string][2]cost{
 
 // inner are packages whose input is written by people or by this machine alone: their packages need no row.
 var inner = map[string]string{
-	"platform/backup":               "archives of the operator's own, read in a stream",
+	"platform/storage/backup":       "archives of the operator's own, read in a stream",
 	"workers/payments/chain":        "answers of the operator's own node, 16 KiB at most",
 	"controlplane/accounts/apikeys": "bodies, which respond reads: e2e asks every operation",
 	"dev/attend":                    "what a process of this machine says",

@@ -9,8 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/bench/testbed"
 	"sluice.dev/sluice/controlplane/edgesync/keyfeed"
-	"sluice.dev/sluice/filters/auth"
-	"sluice.dev/sluice/filters/keytable"
+	"sluice.dev/sluice/filters/credentials/apikey"
+	"sluice.dev/sluice/filters/credentials/keytable"
 )
 
 // store puts keys into the feed, which differ from the development key only in
@@ -27,7 +27,7 @@ func openStore(ctx context.Context, b *testbed.Bed) (*store, error) {
 		return nil, err
 	}
 	s := &store{conn: conn}
-	tag := keytable.TagOfKey(auth.Hash(b.Dev["SLUICE_API_KEY"]))
+	tag := keytable.TagOfKey(apikey.Hash(b.Dev["SLUICE_API_KEY"]))
 	var raw []byte
 	if err := conn.QueryRow(ctx, `SELECT record FROM edge_records WHERE tag = $1`, tag[:]).Scan(&raw); err != nil {
 		s.close()
@@ -41,7 +41,7 @@ func (s *store) close() { _ = s.conn.Close(context.Background()) }
 
 // text is the text of the n-th key.
 func (s *store) text(n int) string {
-	return auth.FormatKey(id(n), sha256.Sum256(binary.LittleEndian.AppendUint64(nil, uint64(n))))
+	return apikey.FormatKey(id(n), sha256.Sum256(binary.LittleEndian.AppendUint64(nil, uint64(n))))
 }
 
 // id is the number of the n-th key.
@@ -64,7 +64,7 @@ func (s *store) grow(ctx context.Context, n int) error {
 		list := make([]keytable.Record, 0, batch)
 		for i := s.size; i < end; i++ {
 			r := s.dev
-			r.Tag, r.ID = keytable.TagOfKey(auth.Hash(s.text(i))), id(i)
+			r.Tag, r.ID = keytable.TagOfKey(apikey.Hash(s.text(i))), id(i)
 			list = append(list, r)
 		}
 		err := pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error { return keyfeed.PutTx(ctx, tx, list...) })

@@ -6,8 +6,8 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/controlplane/gateway/config"
-	"sluice.dev/sluice/platform/httpapi"
-	"sluice.dev/sluice/platform/identity"
+	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/http/identity"
 	"sluice.dev/sluice/web/discovery"
 	"sluice.dev/sluice/web/mcp"
 )

@@ -10,7 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/spf13/cobra"
-	"sluice.dev/sluice/platform/backup"
+	"sluice.dev/sluice/platform/storage/backup"
 )
 
 func backupCommand(env environment) *cobra.Command {

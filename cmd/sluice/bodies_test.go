@@ -12,9 +12,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	edge "sluice.dev/sluice/filters/identity"
-	"sluice.dev/sluice/platform/httpapi"
-	"sluice.dev/sluice/platform/identity"
-	"sluice.dev/sluice/platform/memlimit"
+	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/http/identity"
+	"sluice.dev/sluice/platform/process/memlimit"
 )
 
 func TestHowManyBodies(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"sluice.dev/sluice/controlplane/gateway/config"
 	"sluice.dev/sluice/controlplane/gateway/xds"
-	"sluice.dev/sluice/platform/telemetry/traces"
+	"sluice.dev/sluice/platform/process/telemetry/traces"
 	"sluice.dev/sluice/web/api"
 	"sluice.dev/sluice/web/dashboard"
 	"sluice.dev/sluice/workers/payments"

@@ -7,7 +7,7 @@ import (
 	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/controlplane/gateway/config"
 	"sluice.dev/sluice/media"
-	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/platform/http/httpapi"
 	"sluice.dev/sluice/web/api"
 	"sluice.dev/sluice/web/discovery"
 	"sluice.dev/sluice/web/openapi"

@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 	"sluice.dev/sluice/controlplane/gateway/config"
-	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/platform/http/httpapi"
 	"sluice.dev/sluice/web/api"
 	"sluice.dev/sluice/web/discovery"
 	"sluice.dev/sluice/web/openapi"

@@ -20,8 +20,8 @@ import (
 	"sluice.dev/sluice/envoy"
 	"sluice.dev/sluice/envoy/logpipe"
 	"sluice.dev/sluice/envoy/relay"
-	"sluice.dev/sluice/platform/memlimit"
-	"sluice.dev/sluice/platform/telemetry"
+	"sluice.dev/sluice/platform/process/memlimit"
+	"sluice.dev/sluice/platform/process/telemetry"
 )
 
 // runEdge supervises one Envoy, and stands between it and the control plane.

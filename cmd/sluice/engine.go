@@ -13,10 +13,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"sluice.dev/sluice/dev/programs"
 	"sluice.dev/sluice/media"
-	"sluice.dev/sluice/media/engine"
-	"sluice.dev/sluice/media/streams"
+	"sluice.dev/sluice/media/live/engine"
+	"sluice.dev/sluice/media/live/streams"
 	"sluice.dev/sluice/platform/process/bindcheck"
-	"sluice.dev/sluice/platform/telemetry"
+	"sluice.dev/sluice/platform/process/telemetry"
 )
 
 // runEngine runs the media engine and keeps the product in step with it.

@@ -16,9 +16,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"sluice.dev/sluice/media"
-	"sluice.dev/sluice/platform/memlimit"
-	"sluice.dev/sluice/platform/sandbox"
-	"sluice.dev/sluice/platform/telemetry"
+	"sluice.dev/sluice/platform/process/memlimit"
+	"sluice.dev/sluice/platform/process/sandbox"
+	"sluice.dev/sluice/platform/process/telemetry"
 )
 
 func main() {

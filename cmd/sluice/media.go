@@ -8,11 +8,11 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"sluice.dev/sluice/dev/programs"
 	"sluice.dev/sluice/media"
-	"sluice.dev/sluice/platform/httpapi"
-	"sluice.dev/sluice/platform/identity"
-	"sluice.dev/sluice/platform/postgres"
-	"sluice.dev/sluice/platform/sandbox"
-	"sluice.dev/sluice/platform/telemetry"
+	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/http/identity"
+	"sluice.dev/sluice/platform/process/sandbox"
+	"sluice.dev/sluice/platform/process/telemetry"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // runMedia serves the reference product.

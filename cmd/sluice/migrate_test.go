@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
-	"sluice.dev/sluice/platform/postgres/pgtest"
+	"sluice.dev/sluice/platform/storage/postgres/pgtest"
 )
 
 // On a terminal the database's name must be typed; without one there is nobody to ask.

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 	"sluice.dev/sluice/controlplane/accounts/sessions"
 	"sluice.dev/sluice/media/legacy"
-	"sluice.dev/sluice/platform/postgres"
-	"sluice.dev/sluice/platform/reencrypt"
+	"sluice.dev/sluice/platform/storage/postgres"
+	"sluice.dev/sluice/platform/storage/reencrypt"
 	"sluice.dev/sluice/workers/schedules"
 	"sluice.dev/sluice/workers/webhooks"
 )

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"sluice.dev/sluice/platform/postgres/pgtest"
-	"sluice.dev/sluice/platform/reencrypt"
-	"sluice.dev/sluice/platform/secretbox"
+	"sluice.dev/sluice/platform/storage/postgres/pgtest"
+	"sluice.dev/sluice/platform/storage/reencrypt"
+	"sluice.dev/sluice/platform/storage/secretbox"
 )
 
 // Every column of which the schema says that it is sealed is sealed anew, and

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"sluice.dev/sluice/platform/httpapi"
-	"sluice.dev/sluice/platform/telemetry"
+	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/process/telemetry"
 	"sluice.dev/sluice/runtime/budget"
 	"sluice.dev/sluice/runtime/chat"
 	"sluice.dev/sluice/runtime/chat/upstream"

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 	"sluice.dev/sluice/controlplane/gateway/config"
 	edge "sluice.dev/sluice/filters/identity"
-	"sluice.dev/sluice/platform/identity"
-	"sluice.dev/sluice/platform/secretbox"
+	"sluice.dev/sluice/platform/http/identity"
+	"sluice.dev/sluice/platform/storage/secretbox"
 )
 
 // The products that this binary serves by processes of their own, by the names

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"sluice.dev/sluice/controlplane/gateway/xds/resources"
-	"sluice.dev/sluice/platform/telemetry"
-	"sluice.dev/sluice/platform/telemetry/traces"
+	"sluice.dev/sluice/platform/process/telemetry"
+	"sluice.dev/sluice/platform/process/telemetry/traces"
 )
 
 // logs is how the processes log.

@@ -15,7 +15,7 @@ import (
 
 	"sluice.dev/sluice/envoy"
 	"sluice.dev/sluice/platform/certs"
-	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/platform/http/httpapi"
 )
 
 // follow runs sources until ctx ends.

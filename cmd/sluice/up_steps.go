@@ -20,7 +20,7 @@ import (
 	"sluice.dev/sluice/controlplane/accounts/sessions"
 	"sluice.dev/sluice/controlplane/gateway/config"
 	"sluice.dev/sluice/migrations"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // generated are the secrets of a local stack, made once and kept in its folder.

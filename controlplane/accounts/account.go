@@ -14,12 +14,12 @@ import (
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/controlplane/accounts/apikeys"
 	"sluice.dev/sluice/controlplane/accounts/usage"
+	"sluice.dev/sluice/filters/credentials/keytable"
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/filters/keytable"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/audit"
-	"sluice.dev/sluice/platform/paging"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/http/paging"
+	"sluice.dev/sluice/platform/storage/audit"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // Account is a customer, or the operator.

@@ -6,13 +6,13 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/errgroup"
 	"sluice.dev/sluice/controlplane/accounts/apikeys"
-	"sluice.dev/sluice/filters/auth"
+	"sluice.dev/sluice/filters/credentials/apikey"
+	"sluice.dev/sluice/filters/credentials/keytable"
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/filters/keytable"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/paging"
-	"sluice.dev/sluice/platform/postgres"
-	"sluice.dev/sluice/platform/postgres/pgtest"
+	"sluice.dev/sluice/platform/http/paging"
+	"sluice.dev/sluice/platform/storage/postgres"
+	"sluice.dev/sluice/platform/storage/postgres/pgtest"
 )
 
 type bundle struct {
@@ -39,7 +39,7 @@ func (b bundle) newKey(t *testing.T) keytable.Tag {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return keytable.TagOfKey(auth.Hash(c.Text))
+	return keytable.TagOfKey(apikey.Hash(c.Text))
 }
 
 // atEdge is what edges know under a tag; ok is false for nothing.

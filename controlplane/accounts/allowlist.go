@@ -10,12 +10,12 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/controlplane/accounts/apikeys"
-	"sluice.dev/sluice/filters/allowlist"
+	"sluice.dev/sluice/filters/credentials/allowlist"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/audit"
-	"sluice.dev/sluice/platform/httpapi"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/storage/audit"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // Allowlist returns the blocks of addresses from which an account may call, in

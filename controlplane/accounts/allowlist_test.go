@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"sluice.dev/sluice/controlplane/accounts/apikeys"
-	"sluice.dev/sluice/filters/allowlist"
+	"sluice.dev/sluice/filters/credentials/allowlist"
+	"sluice.dev/sluice/filters/credentials/keytable"
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/filters/keytable"
 	"sluice.dev/sluice/platform/apierror"
 )
 

@@ -8,11 +8,11 @@ import (
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/controlplane/accounts/apikeys"
 	"sluice.dev/sluice/controlplane/edgesync/keyfeed"
+	"sluice.dev/sluice/filters/credentials/keytable"
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/filters/keytable"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/audit"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/storage/audit"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // Limit is how many requests of a rate class an account may make in any 60

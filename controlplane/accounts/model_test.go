@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sync/errgroup"
 	"sluice.dev/sluice/controlplane/accounts/apikeys"
 	registry "sluice.dev/sluice/controlplane/accounts/scopes"
-	"sluice.dev/sluice/filters/auth"
+	"sluice.dev/sluice/filters/credentials/apikey"
+	"sluice.dev/sluice/filters/credentials/keytable"
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/filters/keytable"
 	"sluice.dev/sluice/platform/apierror"
 )
 
@@ -108,7 +108,7 @@ func TestEdgesHoldWhatTheTablesSay(t *testing.T) {
 // compare returns 1 when the key with a text is live, and its record right.
 func (b bundle) compare(t *testing.T, store apikeys.Store, text string) int {
 	t.Helper()
-	got, there := atEdge(t, b.db, keytable.TagOfKey(auth.Hash(text)))
+	got, there := atEdge(t, b.db, keytable.TagOfKey(apikey.Hash(text)))
 	h, err := store.Find(t.Context(), text)
 	if apierror.Code(err) == decision.InvalidKey {
 		if there {
@@ -131,7 +131,7 @@ func (b bundle) compare(t *testing.T, store apikeys.Store, text string) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := keytable.Record{Tag: keytable.TagOfKey(auth.Hash(text)), Kind: keytable.KindKey, Plan: plans[h.Plan], Expires: uint32(h.ExpiresAt.Unix())}
+	want := keytable.Record{Tag: keytable.TagOfKey(apikey.Hash(text)), Kind: keytable.KindKey, Plan: plans[h.Plan], Expires: uint32(h.ExpiresAt.Unix())}
 	want.ID, _ = keytable.ParseID(keytable.KeyPrefix, h.ID)
 	want.Account, _ = keytable.ParseID(keytable.AccountPrefix, h.Account)
 	want.Scopes, _ = known.Bits(h.Scopes)

@@ -7,7 +7,7 @@ import (
 	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/identity"
+	"sluice.dev/sluice/platform/http/identity"
 )
 
 // Routes mounts the routes by which a caller manages the allowlist of its own

@@ -9,8 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/audit"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/storage/audit"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // Roles of the people of an account. Owners and admins hold every scope.

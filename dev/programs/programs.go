@@ -23,7 +23,7 @@ type Program struct {
 	Exact bool
 }
 
-// Engine is MediaMTX, the media engine; media/engine/tool/go.mod pins the
+// Engine is MediaMTX, the media engine; media/live/engine/tool/go.mod pins the
 // same version.
 var Engine = Program{Name: "mediamtx", Variable: "SLUICE_MEDIA_ENGINE", Version: "v1.14.0", Exact: true}
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// What package filters/panicguard exports. A program without it stays as it is.
+// What package filters/host/panicguard exports. A program without it stays as it is.
 const (
 	guardFrames  = "sluice_guard_frames"
 	guardCrashed = "sluice_guard_crashed"
@@ -19,7 +19,7 @@ type callback struct {
 	name   string
 	params int  // words
 	result bool // one word
-	phase  int  // of filters/panicguard
+	phase  int  // of filters/host/panicguard
 }
 
 // guarded are the callbacks that get a frame. Those that start a VM or a
@@ -61,7 +61,7 @@ func Bound(program string) (string, error) {
 }
 
 // Guard rewrites a program, as the text that wasm-opt prints, so that a panic
-// costs one request (filters/panicguard): each trap becomes an exception, and each
+// costs one request (filters/host/panicguard): each trap becomes an exception, and each
 // callback gets a frame that catches it, puts the stack back as it was, and asks
 // the program what becomes of the request. A frame costs nothing while nothing is
 // thrown. The exceptions are those of WebAssembly's first proposal, which both

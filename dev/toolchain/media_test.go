@@ -13,7 +13,7 @@ func TestTheEngineIsBuiltOnceByItsOwnScript(t *testing.T) {
 	t.Parallel()
 	c := newCheckout(t, nil)
 	count := filepath.Join(c.cfg.Root, "count")
-	c.write(t, "media/engine/tool/build.sh", "echo built >> "+count+"\nprintf '#!/bin/sh' > \"$1\"\n")
+	c.write(t, "media/live/engine/tool/build.sh", "echo built >> "+count+"\nprintf '#!/bin/sh' > \"$1\"\n")
 	c.cfg.Path = "/usr/bin:/bin"
 	for range 2 {
 		path, err := ProvisionEngine(context.Background(), c.cfg)
@@ -36,7 +36,7 @@ func TestTheEngineIsBuiltOnceByItsOwnScript(t *testing.T) {
 func TestWhatCannotBeHadNamesTheRemedy(t *testing.T) {
 	t.Parallel()
 	c := newCheckout(t, nil)
-	c.write(t, "media/engine/tool/build.sh", "echo 'the network is down' >&2; exit 1\n")
+	c.write(t, "media/live/engine/tool/build.sh", "echo 'the network is down' >&2; exit 1\n")
 	c.cfg.Path = t.TempDir()
 	_, err := ProvisionEngine(context.Background(), c.cfg)
 	checkError(t, err, "mediamtx", "the network is down", "SLUICE_MEDIA_ENGINE", "off")

@@ -95,7 +95,7 @@ func ensureBuilt(ctx context.Context, cfg Config, wasmOpt string) (TinyGo, error
 	return TinyGo{
 		Binary:  filepath.Join(dir, "tinygo"),
 		Version: TinyGoVersion(),
-		Target:  filepath.Join(cfg.Root, "deploy", "local", "tools", "tinygo-wasip1.json"),
+		Target:  filepath.Join(cfg.Root, "dev", "toolchain", "tinygo-wasip1.json"),
 		Env: []string{
 			"TINYGOROOT=" + filepath.Join(dir, "root"), "WASMOPT=" + wasmOpt,
 			"PATH=" + cfg.Path + ":" + llvm + "/bin",

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"os"
 
-	"sluice.dev/sluice/filters/keytable"
+	"sluice.dev/sluice/filters/credentials/keytable"
 )
 
 // compact writes a tape with the same records and no changes into f: only the

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"sluice.dev/sluice/filters/fleet"
+	"sluice.dev/sluice/filters/limits/fleet"
 )
 
 // countsPath is where Envoy exchanges what the edges have counted.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice.dev/sluice/filters/fleet"
+	"sluice.dev/sluice/filters/limits/fleet"
 )
 
 // counting is a replica that answers exchanges of counts as it is told: by the

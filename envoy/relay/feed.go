@@ -15,7 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"sluice.dev/sluice/filters/keytable"
+	"sluice.dev/sluice/filters/credentials/keytable"
 	"sluice.dev/sluice/platform/process/pause"
 )
 

@@ -18,7 +18,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
-	"sluice.dev/sluice/filters/keytable"
+	"sluice.dev/sluice/filters/credentials/keytable"
 )
 
 // replica is a control plane in the hands of a test.

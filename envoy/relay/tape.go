@@ -9,7 +9,7 @@ import (
 	"os"
 	"sync"
 
-	"sluice.dev/sluice/filters/keytable"
+	"sluice.dev/sluice/filters/credentials/keytable"
 )
 
 // A tape is the feed as this edge has read it: a whole snapshot, page by page,

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"sluice.dev/sluice/filters/keytable"
+	"sluice.dev/sluice/filters/credentials/keytable"
 )
 
 // memory is an edge's shared data.

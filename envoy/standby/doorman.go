@@ -23,7 +23,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/filters/ratelimit"
+	"sluice.dev/sluice/filters/limits/ratelimit"
 )
 
 // retryAfter is how many seconds a client is asked to wait: an Envoy is back

@@ -6,14 +6,14 @@ package authorize
 import (
 	"strings"
 
-	"sluice.dev/sluice/filters/allowlist"
-	"sluice.dev/sluice/filters/auth"
+	"sluice.dev/sluice/filters/credentials/allowlist"
+	"sluice.dev/sluice/filters/credentials/apikey"
+	"sluice.dev/sluice/filters/credentials/keytable"
+	"sluice.dev/sluice/filters/credentials/token"
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/filters/keytable"
+	"sluice.dev/sluice/filters/limits/ratelimit"
 	"sluice.dev/sluice/filters/policy"
-	"sluice.dev/sluice/filters/ratelimit"
 	"sluice.dev/sluice/filters/scopes"
-	"sluice.dev/sluice/filters/token"
 )
 
 // Env is what the gate needs of the machine around it.
@@ -22,7 +22,7 @@ type Env interface {
 	// Tokens remembers the tokens judged under the present policy.
 	Tokens() *token.Table
 	// Keys remembers the tags of keys that were found.
-	Keys() *auth.Memo
+	Keys() *apikey.Memo
 	// Take counts a request in the window of id.
 	Take(k ratelimit.Kind, id ratelimit.ID, l ratelimit.Limit, now int64) ratelimit.Result
 	// Look is what Take would return; it counts nothing.
@@ -84,7 +84,7 @@ func Check(p *policy.Policy, routeName string, env Env, now int64) Verdict {
 	if header == "" && route.Auth&policy.AuthNone != 0 {
 		return refuse(p, route, env, decision.Pass, now)
 	}
-	credential, d := auth.Bearer(header)
+	credential, d := apikey.Bearer(header)
 	if !d.OK() {
 		return refuse(p, route, env, d, now)
 	}
@@ -109,7 +109,7 @@ func checkKey(p *policy.Policy, route *policy.Route, env Env, key string, tag ke
 	if found {
 		env.Keys().Keep(key, tag)
 	}
-	if d := auth.Decide(r, found, found || env.Ready(), now); !d.OK() {
+	if d := apikey.Decide(r, found, found || env.Ready(), now); !d.OK() {
 		return refuse(p, route, env, d, now)
 	}
 	return admit(p, route, env, &r, "", now)
@@ -207,7 +207,7 @@ func entitled(plan *policy.Plan, route *policy.Route, env Env, caller *keytable.
 			return d
 		}
 	}
-	if d := auth.Standing(caller.Flags); !d.OK() && route.Auth&policy.AuthSession == 0 {
+	if d := apikey.Standing(caller.Flags); !d.OK() && route.Auth&policy.AuthSession == 0 {
 		return d
 	}
 	if d := scopes.Decide(caller.Scopes, route.Grants, route.Scope); !d.OK() {

@@ -6,13 +6,13 @@ import (
 	"slices"
 	"testing"
 
-	"sluice.dev/sluice/filters/auth"
+	"sluice.dev/sluice/filters/credentials/apikey"
+	"sluice.dev/sluice/filters/credentials/jwt"
+	"sluice.dev/sluice/filters/credentials/keytable"
+	"sluice.dev/sluice/filters/credentials/token"
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/filters/jwt"
-	"sluice.dev/sluice/filters/keytable"
+	"sluice.dev/sluice/filters/limits/ratelimit"
 	"sluice.dev/sluice/filters/policy"
-	"sluice.dev/sluice/filters/ratelimit"
-	"sluice.dev/sluice/filters/token"
 )
 
 const now = 1_800_000_000
@@ -26,7 +26,7 @@ type edge struct {
 	vouched map[string]string // addresses by the credential that they are vouched for
 	header  string
 	tokens  token.Table
-	keys    auth.Memo
+	keys    apikey.Memo
 	// verified is how many signatures were checked.
 	verified int
 }
@@ -42,7 +42,7 @@ func (e *edge) CallerAddress(c *keytable.Record, token string) string {
 }
 func (e *edge) Authorization() string { return e.header }
 func (e *edge) Tokens() *token.Table  { return &e.tokens }
-func (e *edge) Keys() *auth.Memo      { return &e.keys }
+func (e *edge) Keys() *apikey.Memo    { return &e.keys }
 func (e *edge) Verify(_ jwt.Key, _ string, sum []byte) bool {
 	e.verified++
 	return string(sum) == "good"
@@ -107,7 +107,7 @@ func newPolicy(t *testing.T) *policy.Policy {
 
 // key adds a key with the given scopes to e and returns its text.
 func (e *edge) key(id uint64, change func(*keytable.Record), bits ...int) string {
-	text := auth.FormatKey(id, [auth.SecretBytes]byte{byte(id)})
+	text := apikey.FormatKey(id, [apikey.SecretBytes]byte{byte(id)})
 	r := keytable.Record{Tag: keytable.TagOfKey(sha256.Sum256([]byte(text))), Kind: keytable.KindKey, ID: id, Account: 100 + id, Plan: 1}
 	for _, b := range bits {
 		r.Scopes = r.Scopes.With(b)
@@ -126,7 +126,7 @@ func newEdge() *edge {
 func TestWhoGetsThrough(t *testing.T) {
 	t.Parallel()
 	p := newPolicy(t)
-	unknown := auth.FormatKey(99, [auth.SecretBytes]byte{99})
+	unknown := apikey.FormatKey(99, [apikey.SecretBytes]byte{99})
 	ended := func(r *keytable.Record) { r.Expires = now }
 	plan := func(n uint16) func(*keytable.Record) { return func(r *keytable.Record) { r.Plan = n } }
 	flag := func(f uint8) func(*keytable.Record) { return func(r *keytable.Record) { r.Flags = f } }
@@ -199,7 +199,7 @@ func TestBeforeTheTableIsLoaded(t *testing.T) {
 	t.Parallel()
 	p, e := newPolicy(t), newEdge()
 	e.ready = false
-	e.header = "Bearer " + auth.FormatKey(9, [auth.SecretBytes]byte{})
+	e.header = "Bearer " + apikey.FormatKey(9, [apikey.SecretBytes]byte{})
 	if v := Check(p, "any", e, now); v.Code != decision.EdgeNotReady || v.RetryAfter == 0 {
 		t.Errorf("an unknown key: %+v", v)
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/filters/ratelimit"
+	"sluice.dev/sluice/filters/limits/ratelimit"
 )
 
 // guess uses up what the address of e may guess at tokens.

@@ -6,10 +6,10 @@ import (
 	"net/netip"
 	"testing"
 
-	"sluice.dev/sluice/filters/allowlist"
+	"sluice.dev/sluice/filters/credentials/allowlist"
+	"sluice.dev/sluice/filters/credentials/jwt"
+	"sluice.dev/sluice/filters/credentials/keytable"
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/filters/jwt"
-	"sluice.dev/sluice/filters/keytable"
 	"sluice.dev/sluice/filters/policy"
 )
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/platform/growth"
+	"sluice.dev/sluice/platform/limits/growth"
 )
 
 // What Apply says it allocates: multiple bytes for each of the body's, and a

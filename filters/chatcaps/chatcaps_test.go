@@ -9,7 +9,7 @@ import (
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/proxytest"
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
 	"sluice.dev/sluice/filters/caps"
-	"sluice.dev/sluice/filters/wasmtest"
+	"sluice.dev/sluice/filters/host/wasmtest"
 )
 
 const (

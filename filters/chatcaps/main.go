@@ -10,7 +10,7 @@ package main
 import (
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
-	"sluice.dev/sluice/filters/panicguard"
+	"sluice.dev/sluice/filters/host/panicguard"
 )
 
 func main() {}

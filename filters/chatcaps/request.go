@@ -7,8 +7,8 @@ import (
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
 	"sluice.dev/sluice/filters/caps"
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/filters/panicguard"
-	"sluice.dev/sluice/filters/wasmhost"
+	"sluice.dev/sluice/filters/host/panicguard"
+	"sluice.dev/sluice/filters/host/wasmhost"
 )
 
 // request is one request on its way through the filter. Everything that goes

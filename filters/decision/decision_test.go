@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice.dev/sluice/platform/growth"
+	"sluice.dev/sluice/platform/limits/growth"
 )
 
 // The spec's table of codes (chapter "Errors"), word for word where it has words.

@@ -5,7 +5,7 @@ package decision
 //	{"error":{"code","message","details"?,"request_id","documentation_url"}}
 //
 // It is written by hand because the filters build it on the request path,
-// where reflection costs too much; platform/httpapi tests that both agree.
+// where reflection costs too much; platform/http/httpapi tests that both agree.
 // It takes time linear in what it writes, which is at most 16 KiB for a request
 // id of ours.
 func AppendEnvelope(dst []byte, d Decision, requestID, docsBase string) []byte {

@@ -1,6 +1,6 @@
 package main
 
-import "sluice.dev/sluice/filters/wasmhost"
+import "sluice.dev/sluice/filters/host/wasmhost"
 
 // debts are the ends of sales that the hub must hear of: calls that are made
 // until they are answered. A worker that dies takes its debts along; the hub

@@ -9,19 +9,19 @@ import (
 
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/proxytest"
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
-	"sluice.dev/sluice/filters/auth"
+	"sluice.dev/sluice/filters/credentials/apikey"
+	"sluice.dev/sluice/filters/credentials/keytable"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/filters/host/wasmhost"
+	"sluice.dev/sluice/filters/host/wasmtest"
 	"sluice.dev/sluice/filters/identity"
-	"sluice.dev/sluice/filters/keytable"
 	"sluice.dev/sluice/filters/policy"
-	"sluice.dev/sluice/filters/wasmhost"
-	"sluice.dev/sluice/filters/wasmtest"
 	"sluice.dev/sluice/filters/x402"
 )
 
 var (
 	secret = [32]byte{1, 2, 3}
-	key    = auth.FormatKey(7, [auth.SecretBytes]byte{7})
+	key    = apikey.FormatKey(7, [apikey.SecretBytes]byte{7})
 )
 
 func edgePolicy() []byte {
@@ -59,7 +59,7 @@ func load(records ...keytable.Record) {
 }
 
 func keyRecord() keytable.Record {
-	return keytable.Record{Tag: keytable.TagOfKey(auth.Hash(key)), Kind: keytable.KindKey, ID: 7, Account: 9, Plan: 1,
+	return keytable.Record{Tag: keytable.TagOfKey(apikey.Hash(key)), Kind: keytable.KindKey, ID: 7, Account: 9, Plan: 1,
 		Scopes: keytable.Scopes{}.With(1)}
 }
 
@@ -162,7 +162,7 @@ func signedAt(t *testing.T, header string) int64 {
 func TestRefusals(t *testing.T) {
 	both(t, func(t *testing.T, h proxytest.HostEmulator) {
 		load(keyRecord(), secretRecord())
-		unknown := auth.FormatKey(8, [auth.SecretBytes]byte{8})
+		unknown := apikey.FormatKey(8, [apikey.SecretBytes]byte{8})
 		cases := []struct {
 			route   string
 			headers [][2]string

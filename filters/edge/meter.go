@@ -6,10 +6,10 @@ import (
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
 	"sluice.dev/sluice/filters/authorize"
-	"sluice.dev/sluice/filters/keytable"
-	"sluice.dev/sluice/filters/meter"
+	"sluice.dev/sluice/filters/credentials/keytable"
+	"sluice.dev/sluice/filters/host/wasmhost"
+	"sluice.dev/sluice/filters/limits/meter"
 	"sluice.dev/sluice/filters/policy"
-	"sluice.dev/sluice/filters/wasmhost"
 )
 
 // worker is what this worker's VM has counted and not yet handed over. It

@@ -8,8 +8,8 @@ import (
 
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/proxytest"
-	"sluice.dev/sluice/filters/meter"
-	"sluice.dev/sluice/filters/wasmhost"
+	"sluice.dev/sluice/filters/host/wasmhost"
+	"sluice.dev/sluice/filters/limits/meter"
 )
 
 // takeUsage is what the worker hands over with its next tick; ok is false for

@@ -7,7 +7,7 @@ import (
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
 	"sluice.dev/sluice/filters/authorize"
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/filters/wasmhost"
+	"sluice.dev/sluice/filters/host/wasmhost"
 	"sluice.dev/sluice/filters/x402"
 )
 

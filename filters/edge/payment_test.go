@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/proxytest"
-	"sluice.dev/sluice/filters/auth"
+	"sluice.dev/sluice/filters/credentials/apikey"
 	"sluice.dev/sluice/filters/decision"
 )
 
@@ -43,7 +43,7 @@ func TestOnlyTheLackOfACredentialIsForSale(t *testing.T) {
 	both(t, func(t *testing.T, h proxytest.HostEmulator) {
 		load(keyRecord(), secretRecord())
 		for header, want := range map[string]uint32{
-			"Bearer " + key: 0, "Bearer " + auth.FormatKey(8, [auth.SecretBytes]byte{8}): 401, "Bearer x": 401, "Basic eDp5": 401,
+			"Bearer " + key: 0, "Bearer " + apikey.FormatKey(8, [apikey.SecretBytes]byte{8}): 401, "Bearer x": 401, "Basic eDp5": 401,
 		} {
 			if r := send(t, h, "clips.sold", [2]string{"authorization", header}); r.status != want {
 				t.Errorf("%s: %d %s", header, r.status, r.body)

@@ -6,15 +6,15 @@ import (
 
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
-	"sluice.dev/sluice/filters/auth"
-	"sluice.dev/sluice/filters/counter"
-	"sluice.dev/sluice/filters/fleet"
-	"sluice.dev/sluice/filters/keytable"
-	"sluice.dev/sluice/filters/panicguard"
+	"sluice.dev/sluice/filters/credentials/apikey"
+	"sluice.dev/sluice/filters/credentials/keytable"
+	"sluice.dev/sluice/filters/credentials/token"
+	"sluice.dev/sluice/filters/host/panicguard"
+	"sluice.dev/sluice/filters/host/wasmhost"
+	"sluice.dev/sluice/filters/limits/counter"
+	"sluice.dev/sluice/filters/limits/fleet"
+	"sluice.dev/sluice/filters/limits/ratelimit"
 	"sluice.dev/sluice/filters/policy"
-	"sluice.dev/sluice/filters/ratelimit"
-	"sluice.dev/sluice/filters/token"
-	"sluice.dev/sluice/filters/wasmhost"
 )
 
 // plugin is one configuration in one worker. Requests that began under an older
@@ -95,7 +95,7 @@ type env struct {
 	revision wasmhost.Revision
 	records  keytable.Memo
 	tokens   token.Table
-	keys     auth.Memo
+	keys     apikey.Memo
 	fleet    fleet.State
 	millis   int64 // when the request at hand began, in unix milliseconds
 }
@@ -130,7 +130,7 @@ func (e *env) GiveBack(k ratelimit.Kind, id ratelimit.ID, now int64) {
 func (e *env) Tokens() *token.Table { return &e.tokens }
 
 // Keys remembers keys for as long as this configuration is in force.
-func (e *env) Keys() *auth.Memo { return &e.keys }
+func (e *env) Keys() *apikey.Memo { return &e.keys }
 
 // ClientAddress is the client's address with its port.
 func (*env) ClientAddress() string { return wasmhost.ClientAddress() }

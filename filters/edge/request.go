@@ -8,9 +8,9 @@ import (
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
 	"sluice.dev/sluice/filters/authorize"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/filters/host/wasmhost"
 	"sluice.dev/sluice/filters/identity"
-	"sluice.dev/sluice/filters/ratelimit"
-	"sluice.dev/sluice/filters/wasmhost"
+	"sluice.dev/sluice/filters/limits/ratelimit"
 )
 
 // request is one request on its way through the filter.

@@ -5,10 +5,10 @@ import (
 
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
+	"sluice.dev/sluice/filters/host/panicguard"
+	"sluice.dev/sluice/filters/host/wasmhost"
 	"sluice.dev/sluice/filters/identity"
-	"sluice.dev/sluice/filters/panicguard"
-	"sluice.dev/sluice/filters/ratelimit"
-	"sluice.dev/sluice/filters/wasmhost"
+	"sluice.dev/sluice/filters/limits/ratelimit"
 	"sluice.dev/sluice/filters/x402"
 )
 

@@ -3,10 +3,10 @@ package main
 import (
 	"strings"
 
+	"sluice.dev/sluice/filters/credentials/keytable"
+	"sluice.dev/sluice/filters/host/wasmhost"
 	"sluice.dev/sluice/filters/identity"
-	"sluice.dev/sluice/filters/keytable"
 	"sluice.dev/sluice/filters/policy"
-	"sluice.dev/sluice/filters/wasmhost"
 )
 
 // IdentitySecret is the name of the secret that signs identity headers.

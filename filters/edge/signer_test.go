@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/proxytest"
+	"sluice.dev/sluice/filters/credentials/keytable"
 	"sluice.dev/sluice/filters/identity"
-	"sluice.dev/sluice/filters/keytable"
 )
 
 // What one product is told of a caller is worth nothing at another, and products

@@ -18,11 +18,11 @@ import (
 	"time"
 
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/proxytest"
-	"sluice.dev/sluice/filters/allowlist"
+	"sluice.dev/sluice/filters/credentials/allowlist"
+	"sluice.dev/sluice/filters/credentials/jwt"
+	"sluice.dev/sluice/filters/credentials/keytable"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/filters/identity"
-	"sluice.dev/sluice/filters/jwt"
-	"sluice.dev/sluice/filters/keytable"
 )
 
 // signers sign tokens of the issuer that the test policy trusts.

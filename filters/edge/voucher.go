@@ -4,9 +4,9 @@ import (
 	"net/netip"
 
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
+	"sluice.dev/sluice/filters/credentials/keytable"
+	"sluice.dev/sluice/filters/host/wasmhost"
 	"sluice.dev/sluice/filters/identity"
-	"sluice.dev/sluice/filters/keytable"
-	"sluice.dev/sluice/filters/wasmhost"
 )
 
 // CallerAddress is the address, with a port, of a caller with a good key or

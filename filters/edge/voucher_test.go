@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/proxytest"
-	"sluice.dev/sluice/filters/allowlist"
+	"sluice.dev/sluice/filters/credentials/allowlist"
+	"sluice.dev/sluice/filters/credentials/keytable"
 	"sluice.dev/sluice/filters/identity"
-	"sluice.dev/sluice/filters/keytable"
 )
 
 // A request that a service makes in its caller's name is judged by the caller's

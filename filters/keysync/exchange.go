@@ -4,8 +4,8 @@ import (
 	"hash/fnv"
 
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
-	"sluice.dev/sluice/filters/fleet"
-	"sluice.dev/sluice/filters/wasmhost"
+	"sluice.dev/sluice/filters/host/wasmhost"
+	"sluice.dev/sluice/filters/limits/fleet"
 )
 
 // answerMillis is how long the answer to a report may take. One without counts

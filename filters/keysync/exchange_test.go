@@ -3,10 +3,10 @@ package main
 import (
 	"testing"
 
-	windows "sluice.dev/sluice/filters/counter"
-	"sluice.dev/sluice/filters/fleet"
-	"sluice.dev/sluice/filters/ratelimit"
-	"sluice.dev/sluice/filters/wasmhost"
+	"sluice.dev/sluice/filters/host/wasmhost"
+	windows "sluice.dev/sluice/filters/limits/counter"
+	"sluice.dev/sluice/filters/limits/fleet"
+	"sluice.dev/sluice/filters/limits/ratelimit"
 )
 
 // reports returns the last of the n reports that were sent.

@@ -7,9 +7,9 @@ import (
 
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/proxytest"
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
-	"sluice.dev/sluice/filters/keytable"
-	"sluice.dev/sluice/filters/wasmhost"
-	"sluice.dev/sluice/filters/wasmtest"
+	"sluice.dev/sluice/filters/credentials/keytable"
+	"sluice.dev/sluice/filters/host/wasmhost"
+	"sluice.dev/sluice/filters/host/wasmtest"
 )
 
 var ok = [][2]string{{":status", "200"}}

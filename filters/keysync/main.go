@@ -11,8 +11,8 @@ import (
 
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
-	"sluice.dev/sluice/filters/keytable"
-	"sluice.dev/sluice/filters/wasmhost"
+	"sluice.dev/sluice/filters/credentials/keytable"
+	"sluice.dev/sluice/filters/host/wasmhost"
 )
 
 func main() {}

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
-	"sluice.dev/sluice/filters/meter"
-	"sluice.dev/sluice/filters/wasmhost"
+	"sluice.dev/sluice/filters/host/wasmhost"
+	"sluice.dev/sluice/filters/limits/meter"
 )
 
 // Timing and bounds of what is sent: how long an answer may take, how many ticks

@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
-	"sluice.dev/sluice/filters/meter"
-	"sluice.dev/sluice/filters/wasmhost"
+	"sluice.dev/sluice/filters/host/wasmhost"
+	"sluice.dev/sluice/filters/limits/meter"
 )
 
 // handOver puts a batch of n requests into the queue as a worker does.

@@ -3,8 +3,8 @@ package policy
 import (
 	"encoding/binary"
 
-	"sluice.dev/sluice/filters/keytable"
-	"sluice.dev/sluice/filters/wire"
+	"sluice.dev/sluice/filters/credentials/keytable"
+	"sluice.dev/sluice/filters/host/wire"
 	"sluice.dev/sluice/filters/x402"
 )
 

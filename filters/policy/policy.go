@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"sluice.dev/sluice/filters/credentials/keytable"
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/filters/keytable"
 	"sluice.dev/sluice/filters/scopes"
 	"sluice.dev/sluice/filters/x402"
 )

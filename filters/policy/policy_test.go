@@ -5,10 +5,10 @@ import (
 	"reflect"
 	"testing"
 
+	"sluice.dev/sluice/filters/credentials/keytable"
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/filters/keytable"
 	"sluice.dev/sluice/filters/x402"
-	"sluice.dev/sluice/platform/growth"
+	"sluice.dev/sluice/platform/limits/growth"
 )
 
 func sample() *Policy {

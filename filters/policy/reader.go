@@ -3,9 +3,9 @@ package policy
 import (
 	"math"
 
+	"sluice.dev/sluice/filters/credentials/keytable"
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/filters/keytable"
-	"sluice.dev/sluice/filters/wire"
+	"sluice.dev/sluice/filters/host/wire"
 	"sluice.dev/sluice/filters/x402"
 )
 

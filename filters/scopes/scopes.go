@@ -11,8 +11,8 @@ package scopes
 import (
 	"strings"
 
+	"sluice.dev/sluice/filters/credentials/keytable"
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/filters/keytable"
 )
 
 // Admin is the scope that covers everything.

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"sluice.dev/sluice/filters/credentials/keytable"
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/filters/keytable"
 )
 
 // bits numbers the scopes of these tests.

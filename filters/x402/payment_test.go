@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"sluice.dev/sluice/filters/x402"
-	"sluice.dev/sluice/platform/growth"
+	"sluice.dev/sluice/platform/limits/growth"
 )
 
 const (

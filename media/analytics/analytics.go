@@ -11,13 +11,13 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"github.com/jackc/pgx/v5"
+	"sluice.dev/sluice/media/api/form"
+	"sluice.dev/sluice/media/api/owner"
 	"sluice.dev/sluice/media/files"
-	"sluice.dev/sluice/media/form"
-	"sluice.dev/sluice/media/owner"
 	"sluice.dev/sluice/media/plans"
-	"sluice.dev/sluice/media/views"
-	"sluice.dev/sluice/platform/httpapi"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/media/playback/views"
+	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // Service reads; every field is required.

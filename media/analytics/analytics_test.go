@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice.dev/sluice/media/form"
+	"sluice.dev/sluice/media/api/form"
 	"sluice.dev/sluice/platform/apierror"
 )
 

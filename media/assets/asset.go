@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/media/mp4"
+	"sluice.dev/sluice/media/files/mp4"
 )
 
 // Kind is what an asset is.

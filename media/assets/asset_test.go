@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/media/mp4"
+	"sluice.dev/sluice/media/files/mp4"
 )
 
 var film = Stored{FileID: "file_1", Size: 1000, Info: mp4.Info{Format: "mp4", Duration: 60 * time.Second, Width: 1280, Height: 720, VideoCodec: "avc1", AudioCodec: "mp4a"}}

@@ -12,12 +12,12 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/media/form"
-	"sluice.dev/sluice/media/ident"
-	"sluice.dev/sluice/media/owner"
+	"sluice.dev/sluice/media/api/form"
+	"sluice.dev/sluice/media/api/ident"
+	"sluice.dev/sluice/media/api/owner"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/httpapi"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // maxChapters bounds the chapters of one asset.

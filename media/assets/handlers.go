@@ -5,13 +5,13 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/media/api/form"
+	"sluice.dev/sluice/media/api/ident"
+	"sluice.dev/sluice/media/api/owner"
 	"sluice.dev/sluice/media/files"
-	"sluice.dev/sluice/media/form"
-	"sluice.dev/sluice/media/ident"
-	"sluice.dev/sluice/media/owner"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/httpapi"
-	"sluice.dev/sluice/platform/inflight"
+	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/limits/inflight"
 )
 
 // bodyLimit bounds the JSON bodies of this package, in bytes.

@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/media/ffmpeg"
-	"sluice.dev/sluice/media/form"
-	"sluice.dev/sluice/media/page"
+	"sluice.dev/sluice/media/api/form"
+	"sluice.dev/sluice/media/api/page"
+	"sluice.dev/sluice/media/files/ffmpeg"
 )
 
 // MaxTitle bounds a title, in characters.

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/media/form"
+	"sluice.dev/sluice/media/api/form"
 	"sluice.dev/sluice/platform/apierror"
 )
 

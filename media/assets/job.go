@@ -8,11 +8,11 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/media/fetch"
 	"sluice.dev/sluice/media/files"
+	"sluice.dev/sluice/media/files/fetch"
 	"sluice.dev/sluice/media/plans"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // Queue is the River queue of the jobs that fetch from addresses that customers

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/media/fetch"
-	"sluice.dev/sluice/media/signing"
+	"sluice.dev/sluice/media/files/fetch"
+	"sluice.dev/sluice/media/playback/signing"
 	"sluice.dev/sluice/platform/apierror"
 )
 

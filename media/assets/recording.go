@@ -6,8 +6,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/media/owner"
-	"sluice.dev/sluice/media/streams"
+	"sluice.dev/sluice/media/api/owner"
+	"sluice.dev/sluice/media/live/streams"
 	"sluice.dev/sluice/platform/apierror"
 )
 

@@ -7,11 +7,11 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/media/ffmpeg"
-	"sluice.dev/sluice/media/ident"
-	"sluice.dev/sluice/media/owner"
+	"sluice.dev/sluice/media/api/ident"
+	"sluice.dev/sluice/media/api/owner"
+	"sluice.dev/sluice/media/files/ffmpeg"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // Rendition is an asset's film in another size, a row of media_renditions.

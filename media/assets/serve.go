@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
+	"sluice.dev/sluice/media/api/ident"
 	"sluice.dev/sluice/media/files"
-	"sluice.dev/sluice/media/ident"
-	"sluice.dev/sluice/media/views"
-	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/media/playback/views"
+	"sluice.dev/sluice/platform/http/httpapi"
 )
 
 // PublicRoutes adds the addresses that serve bytes, and the state of clips that

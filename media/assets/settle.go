@@ -9,12 +9,12 @@ import (
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/media/files"
-	"sluice.dev/sluice/media/mp4"
+	"sluice.dev/sluice/media/files/mp4"
 	"sluice.dev/sluice/media/plans"
-	"sluice.dev/sluice/media/signing"
+	"sluice.dev/sluice/media/playback/signing"
 	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/events"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // eventTTL is how long the URLs in an event hold: its last retry comes after

@@ -6,10 +6,10 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/media/ident"
-	"sluice.dev/sluice/media/signing"
+	"sluice.dev/sluice/media/api/ident"
+	"sluice.dev/sluice/media/playback/signing"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/platform/http/httpapi"
 )
 
 // statusTTL is how long a paying agent may ask for what it bought.

@@ -10,10 +10,10 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/media/ffmpeg"
+	"sluice.dev/sluice/media/api/form"
 	"sluice.dev/sluice/media/files"
-	"sluice.dev/sluice/media/form"
-	"sluice.dev/sluice/media/signing"
+	"sluice.dev/sluice/media/files/ffmpeg"
+	"sluice.dev/sluice/media/playback/signing"
 	"sluice.dev/sluice/platform/apierror"
 )
 

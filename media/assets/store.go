@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"sluice.dev/sluice/media/page"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/media/api/page"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 const columns = `id, owner, account, kind, title, status, source_url, source_id, stream_id, session_id, start_ms, end_ms,

@@ -10,11 +10,11 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/media/ffmpeg"
+	"sluice.dev/sluice/media/api/owner"
 	"sluice.dev/sluice/media/files"
-	"sluice.dev/sluice/media/owner"
+	"sluice.dev/sluice/media/files/ffmpeg"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // TranscodeQueue is the River queue of transcodings: each takes the processor for

@@ -10,7 +10,7 @@ import (
 	"github.com/riverqueue/river"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // aside is for how long a job is put aside whose owner has its share of the

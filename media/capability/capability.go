@@ -18,16 +18,16 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/media/ffmpeg"
-	"sluice.dev/sluice/media/form"
-	"sluice.dev/sluice/media/mp4"
-	"sluice.dev/sluice/media/owner"
+	"sluice.dev/sluice/media/api/form"
+	"sluice.dev/sluice/media/api/owner"
+	"sluice.dev/sluice/media/files/ffmpeg"
+	"sluice.dev/sluice/media/files/mp4"
+	"sluice.dev/sluice/media/files/probe"
 	"sluice.dev/sluice/media/plans"
-	"sluice.dev/sluice/media/probe"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/fairshare"
-	"sluice.dev/sluice/platform/httpapi"
-	"sluice.dev/sluice/platform/inflight"
+	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/limits/fairshare"
+	"sluice.dev/sluice/platform/limits/inflight"
 )
 
 // Bounds of one request, whose caller waits for the result. What takes longer is a

@@ -13,11 +13,11 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/media/form"
-	"sluice.dev/sluice/media/streams"
+	"sluice.dev/sluice/media/api/form"
+	"sluice.dev/sluice/media/live/streams"
 	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/events"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // maxTracks bounds the languages of one stream.

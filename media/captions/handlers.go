@@ -6,9 +6,9 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/media/streams"
+	"sluice.dev/sluice/media/live/streams"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/platform/http/httpapi"
 )
 
 // bodyLimit bounds a body: content, which JSON may write at twice its size.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice.dev/sluice/platform/growth"
+	"sluice.dev/sluice/platform/limits/growth"
 )
 
 const good = "WEBVTT\n\n1\n00:00:01.000 --> 00:00:02.500 align:start\nHello\n\n00:02.500 --> 123:00:00.000\nWorld\n"

@@ -11,9 +11,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/media/ident"
+	"sluice.dev/sluice/media/api/ident"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // ChunkSize is the size of every chunk but the last, in bytes. Files that exist

@@ -14,8 +14,8 @@ import (
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/media/files"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/postgres"
-	"sluice.dev/sluice/platform/postgres/pgtest"
+	"sluice.dev/sluice/platform/storage/postgres"
+	"sluice.dev/sluice/platform/storage/postgres/pgtest"
 )
 
 var now = time.Unix(1_800_000_000, 0)

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // Reader reads a file from any place in it. It holds one chunk at a time.

@@ -10,7 +10,7 @@ import (
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/media/files"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/postgres/pgtest"
+	"sluice.dev/sluice/platform/storage/postgres/pgtest"
 )
 
 // held is a source whose bytes come when they are let go.

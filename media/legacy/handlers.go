@@ -5,9 +5,9 @@ import (
 	"strings"
 
 	"github.com/go-chi/chi/v5"
-	"sluice.dev/sluice/media/form"
-	"sluice.dev/sluice/media/owner"
-	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/media/api/form"
+	"sluice.dev/sluice/media/api/owner"
+	"sluice.dev/sluice/platform/http/httpapi"
 )
 
 // bodyLimit bounds a body: a thousand ids of the greatest length, and room.

@@ -11,7 +11,7 @@ import (
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/media/assets"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // ImportArgs is the job that takes videos over from a provider.

@@ -10,15 +10,15 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/media/api/form"
+	"sluice.dev/sluice/media/api/owner"
 	"sluice.dev/sluice/media/assets"
-	"sluice.dev/sluice/media/form"
-	"sluice.dev/sluice/media/owner"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/fairshare"
+	"sluice.dev/sluice/platform/limits/fairshare"
 	"sluice.dev/sluice/platform/outbound"
-	"sluice.dev/sluice/platform/postgres"
-	"sluice.dev/sluice/platform/reencrypt"
-	"sluice.dev/sluice/platform/secretbox"
+	"sluice.dev/sluice/platform/storage/postgres"
+	"sluice.dev/sluice/platform/storage/reencrypt"
+	"sluice.dev/sluice/platform/storage/secretbox"
 )
 
 // maxPages bounds how much of a provider is walked through at once.

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"sluice.dev/sluice/media/owner"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/media/api/owner"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // Connection is one row of media_migrations.

@@ -7,8 +7,8 @@ import (
 	"net/url"
 	"strconv"
 
-	"sluice.dev/sluice/media/form"
-	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/media/api/form"
+	"sluice.dev/sluice/platform/http/httpapi"
 )
 
 // EmbedView is the answer of GET /v1/streams/{id}/embed.

@@ -6,14 +6,14 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/media/ident"
-	"sluice.dev/sluice/media/signalling"
-	"sluice.dev/sluice/media/signing"
-	"sluice.dev/sluice/media/streams"
-	"sluice.dev/sluice/media/views"
+	"sluice.dev/sluice/media/api/ident"
+	"sluice.dev/sluice/media/live/signalling"
+	"sluice.dev/sluice/media/live/streams"
+	"sluice.dev/sluice/media/playback/signing"
+	"sluice.dev/sluice/media/playback/views"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/httpapi"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // bodyLimit bounds the JSON bodies of this package, in bytes.

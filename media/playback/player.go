@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"net/url"
 
-	"sluice.dev/sluice/platform/webpage"
+	"sluice.dev/sluice/platform/http/webpage"
 )
 
 var (

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice.dev/sluice/platform/growth"
+	"sluice.dev/sluice/platform/limits/growth"
 )
 
 func TestEveryAddressOfAPlaylistCarriesTheToken(t *testing.T) {

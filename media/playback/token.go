@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/media/form"
-	"sluice.dev/sluice/media/signing"
-	"sluice.dev/sluice/media/streams"
+	"sluice.dev/sluice/media/api/form"
+	"sluice.dev/sluice/media/live/streams"
+	"sluice.dev/sluice/media/playback/signing"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/platform/http/httpapi"
 )
 
 // Bounds of a token's life, in seconds.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice.dev/sluice/media/form"
+	"sluice.dev/sluice/media/api/form"
 )
 
 func TestHowLongATokenHolds(t *testing.T) {

@@ -5,9 +5,9 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/media/signalling"
-	"sluice.dev/sluice/media/streams"
-	"sluice.dev/sluice/media/views"
+	"sluice.dev/sluice/media/live/signalling"
+	"sluice.dev/sluice/media/live/streams"
+	"sluice.dev/sluice/media/playback/views"
 	"sluice.dev/sluice/platform/apierror"
 )
 

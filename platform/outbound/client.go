@@ -20,8 +20,8 @@ import (
 	"syscall"
 	"time"
 
-	"sluice.dev/sluice/platform/postgres"
-	"sluice.dev/sluice/platform/telemetry/traces"
+	"sluice.dev/sluice/platform/process/telemetry/traces"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // Config says whom a Client may call and for how long. The zero Config calls

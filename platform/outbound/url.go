@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // MaxURL is the longest URL accepted, in bytes.

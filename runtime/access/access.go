@@ -11,8 +11,8 @@ import (
 	"sluice.dev/sluice/filters/decision"
 	edge "sluice.dev/sluice/filters/identity"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/httpapi"
-	"sluice.dev/sluice/platform/identity"
+	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/http/identity"
 )
 
 // maxToken bounds a bearer token in bytes.

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	edge "sluice.dev/sluice/filters/identity"
-	"sluice.dev/sluice/platform/identity"
+	"sluice.dev/sluice/platform/http/identity"
 )
 
 func TestRequire(t *testing.T) {

@@ -5,9 +5,9 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"sluice.dev/sluice/platform/fairshare"
-	"sluice.dev/sluice/platform/httpapi"
-	"sluice.dev/sluice/platform/identity"
+	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/http/identity"
+	"sluice.dev/sluice/platform/limits/fairshare"
 )
 
 func TestShare(t *testing.T) {

@@ -22,8 +22,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/identity"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/http/identity"
+	"sluice.dev/sluice/platform/storage/postgres"
 	"sluice.dev/sluice/runtime/chat"
 )
 

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/platform/http/httpapi"
 	"sluice.dev/sluice/runtime/chat"
 )
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/platform/http/httpapi"
 	"sluice.dev/sluice/runtime/chat"
 	"sluice.dev/sluice/runtime/chat/echo"
 )

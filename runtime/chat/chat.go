@@ -12,7 +12,7 @@ import (
 	"context"
 	"errors"
 
-	"sluice.dev/sluice/platform/identity"
+	"sluice.dev/sluice/platform/http/identity"
 )
 
 // Request is a completion request after the caps.

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"sluice.dev/sluice/filters/caps/jsonscan"
-	"sluice.dev/sluice/platform/growth"
-	"sluice.dev/sluice/platform/sse"
+	"sluice.dev/sluice/platform/http/sse"
+	"sluice.dev/sluice/platform/limits/growth"
 	"sluice.dev/sluice/runtime/chat/tokens"
 )
 

@@ -13,9 +13,9 @@ import (
 	"sync"
 	"testing"
 
-	"sluice.dev/sluice/platform/httpapi"
-	"sluice.dev/sluice/platform/identity"
-	"sluice.dev/sluice/platform/sse"
+	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/http/identity"
+	"sluice.dev/sluice/platform/http/sse"
 	"sluice.dev/sluice/runtime/access"
 	"sluice.dev/sluice/runtime/chat"
 	"sluice.dev/sluice/runtime/chat/upstream"

@@ -1,7 +1,7 @@
 package chat
 
 import (
-	"sluice.dev/sluice/platform/fairshare"
+	"sluice.dev/sluice/platform/limits/fairshare"
 	"sluice.dev/sluice/runtime/access"
 )
 

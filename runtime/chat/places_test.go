@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"sluice.dev/sluice/platform/fairshare"
-	"sluice.dev/sluice/platform/identity"
+	"sluice.dev/sluice/platform/http/identity"
+	"sluice.dev/sluice/platform/limits/fairshare"
 	"sluice.dev/sluice/runtime/chat"
 )
 

@@ -11,7 +11,7 @@ import (
 	"sluice.dev/sluice/filters/caps/jsonscan"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/sse"
+	"sluice.dev/sluice/platform/http/sse"
 	"sluice.dev/sluice/runtime/chat/tokens"
 )
 

@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"strings"
 
-	"sluice.dev/sluice/platform/webpage"
+	"sluice.dev/sluice/platform/http/webpage"
 )
 
 var (

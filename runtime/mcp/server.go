@@ -8,8 +8,8 @@ import (
 	"net/http"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-	"sluice.dev/sluice/platform/httpapi"
-	"sluice.dev/sluice/platform/mcpserver"
+	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/http/mcpserver"
 	"sluice.dev/sluice/runtime/access"
 )
 

@@ -10,7 +10,7 @@ import (
 	"net/http"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-	"sluice.dev/sluice/platform/sse"
+	"sluice.dev/sluice/platform/http/sse"
 )
 
 // models is the result of list_models.

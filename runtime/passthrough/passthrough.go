@@ -17,10 +17,10 @@ import (
 	"sluice.dev/sluice/filters/decision"
 	edge "sluice.dev/sluice/filters/identity"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/httpapi"
-	"sluice.dev/sluice/platform/identity"
-	"sluice.dev/sluice/platform/inflight"
-	"sluice.dev/sluice/platform/telemetry/traces"
+	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/http/identity"
+	"sluice.dev/sluice/platform/limits/inflight"
+	"sluice.dev/sluice/platform/process/telemetry/traces"
 )
 
 // Paths are the capability routes.

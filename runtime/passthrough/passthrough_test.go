@@ -17,8 +17,8 @@ import (
 	"time"
 
 	edge "sluice.dev/sluice/filters/identity"
-	"sluice.dev/sluice/platform/httpapi"
-	"sluice.dev/sluice/platform/identity"
+	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/http/identity"
 )
 
 // serve returns a runtime in front of a gateway.

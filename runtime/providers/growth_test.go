@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice.dev/sluice/platform/growth"
+	"sluice.dev/sluice/platform/limits/growth"
 )
 
 func TestDocumentsAreReadInProportion(t *testing.T) {

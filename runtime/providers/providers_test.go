@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice.dev/sluice/platform/growth"
+	"sluice.dev/sluice/platform/limits/growth"
 	"sluice.dev/sluice/runtime/chat/upstream"
 )
 

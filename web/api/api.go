@@ -16,11 +16,11 @@ import (
 	"sluice.dev/sluice/controlplane/accounts/billing"
 	"sluice.dev/sluice/controlplane/accounts/sessions"
 	"sluice.dev/sluice/controlplane/accounts/team"
-	"sluice.dev/sluice/platform/audit"
-	"sluice.dev/sluice/platform/httpapi"
-	"sluice.dev/sluice/platform/idempotency"
-	"sluice.dev/sluice/platform/identity"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/http/idempotency"
+	"sluice.dev/sluice/platform/http/identity"
+	"sluice.dev/sluice/platform/storage/audit"
+	"sluice.dev/sluice/platform/storage/postgres"
 	"sluice.dev/sluice/web/errordocs"
 )
 

@@ -17,9 +17,9 @@ import (
 	"sluice.dev/sluice/controlplane/accounts/seed"
 	"sluice.dev/sluice/controlplane/accounts/sessions"
 	edge "sluice.dev/sluice/filters/identity"
-	"sluice.dev/sluice/platform/httpapi"
-	"sluice.dev/sluice/platform/identity"
-	"sluice.dev/sluice/platform/postgres/pgtest"
+	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/http/identity"
+	"sluice.dev/sluice/platform/storage/postgres/pgtest"
 	"sluice.dev/sluice/web/openapi/openapitest"
 )
 

@@ -8,7 +8,7 @@ import (
 	edge "sluice.dev/sluice/filters/identity"
 	"sluice.dev/sluice/filters/scopes"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/identity"
+	"sluice.dev/sluice/platform/http/identity"
 )
 
 // anyCaller lets a program through by the identity that the edge has signed,

@@ -15,8 +15,8 @@ import (
 	"sluice.dev/sluice/controlplane/accounts/apikeys"
 	"sluice.dev/sluice/controlplane/accounts/sessions"
 	edge "sluice.dev/sluice/filters/identity"
-	"sluice.dev/sluice/platform/httpapi"
-	"sluice.dev/sluice/platform/identity"
+	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/http/identity"
 )
 
 // byKey is what an edge says of a program with scopes.

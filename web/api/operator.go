@@ -6,12 +6,12 @@ import (
 
 	"sluice.dev/sluice/controlplane/accounts"
 	"sluice.dev/sluice/controlplane/accounts/sessions"
-	"sluice.dev/sluice/filters/auth"
+	"sluice.dev/sluice/filters/credentials/apikey"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/filters/scopes"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/httpapi"
-	"sluice.dev/sluice/platform/identity"
+	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/http/identity"
 )
 
 // requireOperator lets requests through that carry a key with scope * of the
@@ -19,7 +19,7 @@ import (
 func (c Config) requireOperator(next http.Handler) http.Handler {
 	store := c.keys().Store
 	return c.Respond.Handle(func(w http.ResponseWriter, r *http.Request) error {
-		text, d := auth.Bearer(strings.Join(r.Header.Values("Authorization"), ","))
+		text, d := apikey.Bearer(strings.Join(r.Header.Values("Authorization"), ","))
 		if !d.OK() {
 			return &apierror.Error{Code: d.Code}
 		}

@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"time"
 
-	"sluice.dev/sluice/platform/audit"
+	"sluice.dev/sluice/platform/storage/audit"
 )
 
 // auditPage is a part of the audit log.

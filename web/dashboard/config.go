@@ -11,7 +11,7 @@ import (
 	"sluice.dev/sluice/controlplane/gateway/config"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/identity"
+	"sluice.dev/sluice/platform/http/identity"
 )
 
 // routesPage are the routes of the newest configuration.

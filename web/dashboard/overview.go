@@ -10,7 +10,7 @@ import (
 
 	"sluice.dev/sluice/controlplane/accounts/usage"
 	"sluice.dev/sluice/controlplane/gateway/edgestatus"
-	"sluice.dev/sluice/platform/paging"
+	"sluice.dev/sluice/platform/http/paging"
 	"sluice.dev/sluice/web/dashboard/chart"
 )
 

@@ -11,7 +11,7 @@ import (
 	"sluice.dev/sluice/controlplane/accounts"
 	"sluice.dev/sluice/controlplane/gateway/config"
 	"sluice.dev/sluice/platform/events"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/storage/postgres"
 	"sluice.dev/sluice/workers/schedules/definition"
 	"sluice.dev/sluice/workers/webhooks"
 

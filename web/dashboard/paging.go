@@ -5,7 +5,7 @@ import (
 	"net/url"
 	"strconv"
 
-	"sluice.dev/sluice/platform/paging"
+	"sluice.dev/sluice/platform/http/paging"
 )
 
 // pager leads through a list.

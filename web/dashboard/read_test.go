@@ -11,7 +11,7 @@ import (
 	"sluice.dev/sluice/controlplane/accounts/usage"
 	"sluice.dev/sluice/controlplane/gateway/config"
 	"sluice.dev/sluice/controlplane/gateway/edgestatus"
-	"sluice.dev/sluice/platform/paging"
+	"sluice.dev/sluice/platform/http/paging"
 	"sluice.dev/sluice/workers/schedules"
 	"sluice.dev/sluice/workers/schedules/definition"
 )

@@ -9,7 +9,7 @@ import (
 	"sluice.dev/sluice/controlplane/accounts"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/webpage"
+	"sluice.dev/sluice/platform/http/webpage"
 )
 
 //go:embed templates/*.html

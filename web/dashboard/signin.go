@@ -9,8 +9,8 @@ import (
 	"sluice.dev/sluice/controlplane/accounts/sessions"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/identity"
-	"sluice.dev/sluice/platform/webpage"
+	"sluice.dev/sluice/platform/http/identity"
+	"sluice.dev/sluice/platform/http/webpage"
 )
 
 // signInForm is the page on which people sign in.

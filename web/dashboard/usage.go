@@ -9,7 +9,7 @@ import (
 	"sluice.dev/sluice/controlplane/accounts"
 	"sluice.dev/sluice/controlplane/accounts/usage"
 	"sluice.dev/sluice/controlplane/gateway/config"
-	"sluice.dev/sluice/platform/paging"
+	"sluice.dev/sluice/platform/http/paging"
 	"sluice.dev/sluice/web/dashboard/chart"
 )
 

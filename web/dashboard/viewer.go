@@ -10,8 +10,8 @@ import (
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/filters/scopes"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/identity"
-	"sluice.dev/sluice/platform/paging"
+	"sluice.dev/sluice/platform/http/identity"
+	"sluice.dev/sluice/platform/http/paging"
 )
 
 // viewer is who is signed in.

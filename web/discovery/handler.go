@@ -10,8 +10,8 @@ import (
 	"sluice.dev/sluice/controlplane/gateway/config"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/httpapi"
-	"sluice.dev/sluice/platform/mcpserver"
+	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/http/mcpserver"
 )
 
 // Where the descriptions stand.

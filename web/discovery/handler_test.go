@@ -16,7 +16,7 @@ import (
 	"sluice.dev/sluice/controlplane/gateway/config"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/mcpserver"
+	"sluice.dev/sluice/platform/http/mcpserver"
 )
 
 // backend answers health checks as told, and counts them.

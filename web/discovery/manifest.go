@@ -1,6 +1,6 @@
 package discovery
 
-import "sluice.dev/sluice/platform/mcpserver"
+import "sluice.dev/sluice/platform/http/mcpserver"
 
 // Manifest says where the MCP server is and how it is reached, for clients that
 // look at /.well-known/mcp.json. There is no standard for it: this is the form

@@ -25,8 +25,8 @@ import (
 	"github.com/yuin/goldmark/util"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/httpapi"
-	"sluice.dev/sluice/platform/webpage"
+	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/http/webpage"
 )
 
 // Root is the path under which the documentation is served.

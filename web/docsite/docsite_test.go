@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/docs"
-	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/platform/http/httpapi"
 )
 
 var small = fstest.MapFS{

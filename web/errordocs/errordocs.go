@@ -12,8 +12,8 @@ import (
 	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/httpapi"
-	"sluice.dev/sluice/platform/webpage"
+	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/http/webpage"
 )
 
 //go:embed page.html.tmpl

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice.dev/sluice/platform/growth"
+	"sluice.dev/sluice/platform/limits/growth"
 )
 
 // The oracle is a second implementation, as naive as possible: it asks of every

@@ -11,8 +11,8 @@ import (
 	"sluice.dev/sluice/controlplane/accounts/oauth"
 	"sluice.dev/sluice/controlplane/accounts/sessions"
 	"sluice.dev/sluice/controlplane/edgesync/keyfeed"
-	"sluice.dev/sluice/platform/idempotency"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/http/idempotency"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // Housekeeping drops what nobody needs any more: old tombstones of the key feed,

@@ -11,8 +11,8 @@ import (
 	"sluice.dev/sluice/controlplane/accounts/oauth"
 	"sluice.dev/sluice/controlplane/accounts/seed"
 	"sluice.dev/sluice/controlplane/accounts/sessions"
-	"sluice.dev/sluice/platform/postgres"
-	"sluice.dev/sluice/platform/postgres/pgtest"
+	"sluice.dev/sluice/platform/storage/postgres"
+	"sluice.dev/sluice/platform/storage/postgres/pgtest"
 )
 
 func TestHousekeepingDropsWhatIsOld(t *testing.T) {

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"sluice.dev/sluice/controlplane/accounts/usage"
-	"sluice.dev/sluice/filters/keytable"
-	"sluice.dev/sluice/filters/meter"
-	"sluice.dev/sluice/platform/postgres/pgtest"
+	"sluice.dev/sluice/filters/credentials/keytable"
+	"sluice.dev/sluice/filters/limits/meter"
+	"sluice.dev/sluice/platform/storage/postgres/pgtest"
 )
 
 func TestMeteringSumsUpJudgesAndDrops(t *testing.T) {

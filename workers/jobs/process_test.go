@@ -13,7 +13,7 @@ import (
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"sluice.dev/sluice/platform/outbound"
-	"sluice.dev/sluice/platform/secretbox"
+	"sluice.dev/sluice/platform/storage/secretbox"
 	"sluice.dev/sluice/workers/webhooks"
 )
 

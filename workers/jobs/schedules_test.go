@@ -16,7 +16,7 @@ import (
 
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/rivertype"
-	"sluice.dev/sluice/platform/postgres/pgtest"
+	"sluice.dev/sluice/platform/storage/postgres/pgtest"
 	"sluice.dev/sluice/workers/jobs"
 	"sluice.dev/sluice/workers/schedules"
 	"sluice.dev/sluice/workers/schedules/definition"

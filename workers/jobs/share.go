@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"sluice.dev/sluice/platform/fairshare"
+	"sluice.dev/sluice/platform/limits/fairshare"
 )
 
 // share divides among accounts what this process does at once of a queue. Jobs of

@@ -9,8 +9,8 @@ import (
 	edge "sluice.dev/sluice/filters/identity"
 	"sluice.dev/sluice/filters/x402"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/httpapi"
-	"sluice.dev/sluice/platform/identity"
+	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/http/identity"
 	"sluice.dev/sluice/workers/payments/payment"
 )
 

@@ -12,9 +12,9 @@ import (
 	"sluice.dev/sluice/filters/scopes"
 	"sluice.dev/sluice/filters/x402"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/fairshare"
-	"sluice.dev/sluice/platform/httpapi"
-	"sluice.dev/sluice/platform/identity"
+	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/http/identity"
+	"sluice.dev/sluice/platform/limits/fairshare"
 	"sluice.dev/sluice/workers/payments/payment"
 )
 

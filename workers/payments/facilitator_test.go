@@ -10,9 +10,9 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	edge "sluice.dev/sluice/filters/identity"
-	"sluice.dev/sluice/platform/fairshare"
-	"sluice.dev/sluice/platform/httpapi"
-	"sluice.dev/sluice/platform/identity"
+	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/http/identity"
+	"sluice.dev/sluice/platform/limits/fairshare"
 	"sluice.dev/sluice/workers/payments"
 )
 

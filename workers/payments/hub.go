@@ -22,7 +22,7 @@ import (
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/filters/x402"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/storage/postgres"
 	"sluice.dev/sluice/workers/payments/evm"
 	"sluice.dev/sluice/workers/payments/payment"
 )

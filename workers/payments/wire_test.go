@@ -7,7 +7,7 @@ import (
 
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/growth"
+	"sluice.dev/sluice/platform/limits/growth"
 )
 
 // FuzzRead holds the reading of orders to its cost, and to errors that are the

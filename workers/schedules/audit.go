@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/jackc/pgx/v5"
-	"sluice.dev/sluice/platform/audit"
+	"sluice.dev/sluice/platform/storage/audit"
 )
 
 // noted is what the audit log keeps of a schedule: no value of a header, and not

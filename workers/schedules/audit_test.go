@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"sluice.dev/sluice/platform/audit"
-	"sluice.dev/sluice/platform/paging"
+	"sluice.dev/sluice/platform/http/paging"
+	"sluice.dev/sluice/platform/storage/audit"
 )
 
 const withToken = `"type":"webhook","webhook":{"url":"https://8.8.8.8/hook","headers":{"Authorization":"Bearer hush-hush","X-Kind":"a"},"payload":{"eventName":"e","customData":{"k":"in the payload"}}}`

@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/events"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // Outcome is how an execution ends.

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"sluice.dev/sluice/platform/paging"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/http/paging"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // Record is one execution as the API shows it (spec, "Execution record").

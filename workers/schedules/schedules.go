@@ -16,11 +16,11 @@ import (
 	"log/slog"
 	"time"
 
-	"sluice.dev/sluice/platform/coalesce"
 	"sluice.dev/sluice/platform/events"
-	"sluice.dev/sluice/platform/postgres"
-	"sluice.dev/sluice/platform/refusals"
-	"sluice.dev/sluice/platform/secretbox"
+	"sluice.dev/sluice/platform/limits/coalesce"
+	"sluice.dev/sluice/platform/limits/refusals"
+	"sluice.dev/sluice/platform/storage/postgres"
+	"sluice.dev/sluice/platform/storage/secretbox"
 )
 
 // Config says what a Service works with.

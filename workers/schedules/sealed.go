@@ -8,9 +8,9 @@ import (
 	"maps"
 
 	"github.com/jackc/pgx/v5"
-	"sluice.dev/sluice/platform/postgres"
-	"sluice.dev/sluice/platform/reencrypt"
-	"sluice.dev/sluice/platform/secretbox"
+	"sluice.dev/sluice/platform/storage/postgres"
+	"sluice.dev/sluice/platform/storage/reencrypt"
+	"sluice.dev/sluice/platform/storage/secretbox"
 	"sluice.dev/sluice/workers/schedules/definition"
 )
 

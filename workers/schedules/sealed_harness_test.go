@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"sluice.dev/sluice/platform/secretbox"
+	"sluice.dev/sluice/platform/storage/secretbox"
 	"sluice.dev/sluice/workers/schedules"
 	"sluice.dev/sluice/workers/schedules/definition"
 )

@@ -11,8 +11,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"sluice.dev/sluice/migrations"
 	"sluice.dev/sluice/platform/outbound"
-	"sluice.dev/sluice/platform/reencrypt"
-	"sluice.dev/sluice/platform/secretbox"
+	"sluice.dev/sluice/platform/storage/reencrypt"
+	"sluice.dev/sluice/platform/storage/secretbox"
 	"sluice.dev/sluice/workers/schedules"
 	"sluice.dev/sluice/workers/schedules/definition"
 )

@@ -8,8 +8,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/audit"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/storage/audit"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // Trigger makes an execution at once, whatever the timing and whatever else is

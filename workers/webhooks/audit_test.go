@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"sluice.dev/sluice/platform/audit"
-	"sluice.dev/sluice/platform/paging"
+	"sluice.dev/sluice/platform/http/paging"
+	"sluice.dev/sluice/platform/storage/audit"
 	"sluice.dev/sluice/workers/webhooks/webhooktest"
 )
 

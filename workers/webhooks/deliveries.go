@@ -8,7 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/storage/postgres"
 	"sluice.dev/sluice/workers/webhooks/sender"
 )
 

@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/events"
-	"sluice.dev/sluice/platform/identity"
+	"sluice.dev/sluice/platform/http/identity"
 	"sluice.dev/sluice/workers/webhooks"
 	"sluice.dev/sluice/workers/webhooks/webhooktest"
 )

@@ -8,8 +8,8 @@ import (
 	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/httpapi"
-	"sluice.dev/sluice/platform/paging"
+	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/http/paging"
 )
 
 // deliveryPage is a page of deliveries. It goes by cursor, because new ones

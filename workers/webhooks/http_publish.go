@@ -7,8 +7,8 @@ import (
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/events"
-	"sluice.dev/sluice/platform/httpapi"
-	"sluice.dev/sluice/platform/identity"
+	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/http/identity"
 )
 
 // publishRequest is an event as a product sends it. Products send their own

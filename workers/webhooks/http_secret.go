@@ -6,7 +6,7 @@ import (
 
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/platform/http/httpapi"
 	"sluice.dev/sluice/workers/webhooks/signature"
 )
 

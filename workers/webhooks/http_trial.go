@@ -5,7 +5,7 @@ import (
 	"net/http"
 
 	"sluice.dev/sluice/platform/events"
-	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/platform/http/httpapi"
 	"sluice.dev/sluice/platform/outbound"
 	"sluice.dev/sluice/workers/webhooks/catalogue"
 	"sluice.dev/sluice/workers/webhooks/sender"

@@ -8,7 +8,7 @@ import (
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/events"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/storage/postgres"
 	"sluice.dev/sluice/workers/webhooks/catalogue"
 )
 

@@ -8,7 +8,7 @@ import (
 	"github.com/riverqueue/river"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // recoveryKind is what a recovery looks for.

@@ -9,7 +9,7 @@ import (
 	"github.com/riverqueue/river"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // recoveryStep is how many deliveries one step of a recovery resends.

@@ -6,9 +6,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/audit"
-	"sluice.dev/sluice/platform/postgres"
-	"sluice.dev/sluice/platform/reencrypt"
+	"sluice.dev/sluice/platform/storage/audit"
+	"sluice.dev/sluice/platform/storage/postgres"
+	"sluice.dev/sluice/platform/storage/reencrypt"
 )
 
 // Update changes a subscription of account and returns it. Setting status to

@@ -8,9 +8,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/audit"
 	"sluice.dev/sluice/platform/outbound"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/storage/audit"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // Create checks in and stores it for account. The answer has the secret, for

@@ -12,8 +12,8 @@ import (
 	"log/slog"
 	"time"
 
-	"sluice.dev/sluice/platform/postgres"
-	"sluice.dev/sluice/platform/secretbox"
+	"sluice.dev/sluice/platform/storage/postgres"
+	"sluice.dev/sluice/platform/storage/secretbox"
 	"sluice.dev/sluice/workers/webhooks/sender"
 )
 

@@ -23,13 +23,13 @@ import (
 	"sluice.dev/sluice/controlplane/gateway/issuers"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/events"
-	"sluice.dev/sluice/platform/httpapi"
-	"sluice.dev/sluice/platform/idempotency"
-	"sluice.dev/sluice/platform/identity"
-	"sluice.dev/sluice/platform/mcpserver"
+	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/http/idempotency"
+	"sluice.dev/sluice/platform/http/identity"
+	"sluice.dev/sluice/platform/http/mcpserver"
+	"sluice.dev/sluice/platform/http/paging"
 	"sluice.dev/sluice/platform/outbound"
-	"sluice.dev/sluice/platform/paging"
-	"sluice.dev/sluice/platform/secretbox"
+	"sluice.dev/sluice/platform/storage/secretbox"
 	"sluice.dev/sluice/web/mcp/toolset"
 	"sluice.dev/sluice/workers/cron"
 	"sluice.dev/sluice/workers/cron/croncli"
@@ -65,9 +65,9 @@ const aSchedule = `{"name":"n","type":"webhook","schedule":{"type":"recurring","
 func documents() []parser {
 	anyURL := func(string) error { return nil }
 	return []parser{
-		{name: "platform/httpapi: Unmarshal", read: func(in []byte) error { return httpapi.Unmarshal(in, new(body)) },
+		{name: "platform/http/httpapi: Unmarshal", read: func(in []byte) error { return httpapi.Unmarshal(in, new(body)) },
 			forms: in(`{"any":%s}`, `{"name":%s}`, `{"tags":%s}`, `{"map":%s}`, `{"list":%s}`)},
-		{name: "platform/httpapi: CheckJSON", read: details(httpapi.CheckJSON), forms: in("[%s,1]"), multiple: 24, constant: 64 << 10},
+		{name: "platform/http/httpapi: CheckJSON", read: details(httpapi.CheckJSON), forms: in("[%s,1]"), multiple: 24, constant: 64 << 10},
 		{name: "controlplane/gateway/config: ParseJSON, Faults", read: func(in []byte) error {
 			d, err := config.ParseJSON(in)
 			if err == nil {
@@ -81,7 +81,7 @@ func documents() []parser {
 			forms: valid(in(`{"paths":{"/a":{"post":{"operationId":"a","security":[{"key":[]}],"responses":{"200":{}},"requestBody":{"content":{"application/json":{"schema":%s}}}}}}}`,
 				`{"paths":{"/a":{"parameters":%s,"get":{"operationId":"a","security":[{"key":[]}],"responses":{"200":{}}}}}}`)), multiple: 256},
 		{name: "web/mcp/toolset: Request", read: details(func(in []byte) []decision.Detail { _, bad := tool.Request(in); return bad }), forms: in(`{"id":%s}`, `{"id":"a","name":%s}`, `{"id":"a","tag":%s}`), multiple: 128},
-		{name: "platform/mcpserver: POST /mcp", read: served(mcp(), func(in []byte) *http.Request { return post(in, "application/json") }),
+		{name: "platform/http/mcpserver: POST /mcp", read: served(mcp(), func(in []byte) *http.Request { return post(in, "application/json") }),
 			forms: in(`{"jsonrpc":"2.0","id":1,"method":"ping","params":%s}`, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}%s`, `[%s]`, `{"jsonrpc":"2.0","id":%s,"method":"ping"}`), multiple: 256, constant: 512 << 10},
 		{name: "workers/schedules/definition: Complete", read: func(in []byte) error {
 			var d definition.Definition
@@ -110,7 +110,7 @@ func documents() []parser {
 			_, err := payments.ReadOrder(httptest.NewRecorder(), post(in, "application/json"))
 			return err
 		}, forms: in(`{"paymentPayload":%s}`, `{"paymentPayload":{"x402Version":1,"payload":%s}}`, `{"paymentRequirements":%s}`, `{"paymentRequirements":{"maxAmountRequired":%s}}`)},
-		{name: "platform/identity: Direct", read: served(identity.Direct([]netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")})(http.NotFoundHandler()), func(in []byte) *http.Request {
+		{name: "platform/http/identity: Direct", read: served(identity.Direct([]netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")})(http.NotFoundHandler()), func(in []byte) *http.Request {
 			r := post(nil, "")
 			r.RemoteAddr = "192.0.2.1:1"
 			r.Header.Set("X-Forwarded-For", string(in))
@@ -139,12 +139,12 @@ func parameters() []parser {
 		panic(err)
 	}
 	return []parser{
-		{name: "platform/httpapi: Text", read: served(quiet.Text(http.NotFoundHandler()), func(in []byte) *http.Request {
+		{name: "platform/http/httpapi: Text", read: served(quiet.Text(http.NotFoundHandler()), func(in []byte) *http.Request {
 			return &http.Request{Method: "GET", URL: &url.URL{Path: string(in), RawQuery: string(in)}, Header: http.Header{}}
 		}), forms: texts("a=%s", "%s=%%ff")},
 		{name: "workers/cron: Parse", read: quietly(func(in []byte) { _, _ = cron.Parse(string(in)) }), forms: texts("%s * * * *", "* * %s * *", "0 %s"), n: 60},
 		{name: "workers/cron: LoadZone", read: quietly(func(in []byte) { _, _ = cron.LoadZone(string(in)) }), forms: texts("Europe/%s"), n: 60},
-		{name: "platform/paging: Parse", read: query(func(q url.Values) error { _, bad := paging.Parse(q); return invalid(bad) }), forms: texts("limit=%s", "limit=1&offset=%s")},
+		{name: "platform/http/paging: Parse", read: query(func(q url.Values) error { _, bad := paging.Parse(q); return invalid(bad) }), forms: texts("limit=%s", "limit=1&offset=%s")},
 		{name: "controlplane/accounts/billing: ParsePeriod", read: query(func(q url.Values) error { _, err := billing.ParsePeriod(q, now); return err }), forms: texts("from=%s", "period=%s")},
 		{name: "controlplane/accounts/billing: ParseDate", read: quietly(func(in []byte) { _, _ = billing.ParseDate(string(in)) }), forms: texts("2026-%s")},
 		{name: "platform/outbound: CheckHeader", read: quietly(func(in []byte) { _ = outbound.CheckHeader(string(in), "v"); _ = outbound.CheckHeader("A", string(in)) }), forms: texts("X-%s")},
@@ -152,7 +152,7 @@ func parameters() []parser {
 		{name: "controlplane/edgesync/keyfeed: GET", read: served(feeder(), func(in []byte) *http.Request {
 			return &http.Request{Method: "GET", URL: &url.URL{RawQuery: string(in)}, Header: http.Header{}}
 		}), forms: texts("position=x&%s")[len(signs)+1:]},
-		{name: "platform/idempotency: Wrap", read: served(repeatable(), func(in []byte) *http.Request {
+		{name: "platform/http/idempotency: Wrap", read: served(repeatable(), func(in []byte) *http.Request {
 			r := post(nil, "application/json")
 			r.Header.Set(idempotency.Header, string(in))
 			return r.WithContext(identity.With(r.Context(), identity.Caller{Account: "acct_1"}))
@@ -181,7 +181,7 @@ func parameters() []parser {
 			_ = signature.Verify(secret, h, in, now)
 			_ = signature.VerifyBody(secret, []string{string(in)}, in)
 		}), forms: texts("v1,%s", "sha256=%s", "t=1,v1=%s")},
-		{name: "platform/secretbox: Open", read: quietly(func(in []byte) { _, _ = box.Open(in, "row") }), forms: texts("\x01%s")},
+		{name: "platform/storage/secretbox: Open", read: quietly(func(in []byte) { _, _ = box.Open(in, "row") }), forms: texts("\x01%s")},
 		{name: "workers/webhooks/catalogue: Known", read: quietly(func(in []byte) { catalogue.Known(string(in)) }), forms: texts("stream.%s")},
 		{name: "controlplane/accounts/sessions: Verify", read: quietly(func(in []byte) {
 			defer func() { _ = recover() }() // there is no database to ask for the key of a token that is one

@@ -4,19 +4,19 @@ import (
 	"encoding/base64"
 	"net/netip"
 
-	"sluice.dev/sluice/filters/allowlist"
-	"sluice.dev/sluice/filters/auth"
 	"sluice.dev/sluice/filters/caps"
 	"sluice.dev/sluice/filters/caps/jsonscan"
+	"sluice.dev/sluice/filters/credentials/allowlist"
+	"sluice.dev/sluice/filters/credentials/apikey"
+	"sluice.dev/sluice/filters/credentials/jwt"
+	"sluice.dev/sluice/filters/credentials/keytable"
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/filters/fleet"
+	"sluice.dev/sluice/filters/host/wire"
 	"sluice.dev/sluice/filters/identity"
-	"sluice.dev/sluice/filters/jwt"
-	"sluice.dev/sluice/filters/keytable"
-	"sluice.dev/sluice/filters/meter"
+	"sluice.dev/sluice/filters/limits/fleet"
+	"sluice.dev/sluice/filters/limits/meter"
 	"sluice.dev/sluice/filters/policy"
 	"sluice.dev/sluice/filters/scopes"
-	"sluice.dev/sluice/filters/wire"
 	"sluice.dev/sluice/filters/x402"
 )
 
@@ -37,28 +37,28 @@ func filters() []parser {
 		{name: "filters/caps/jsonscan: Validate, Root, Members", read: quietly(scan), forms: in("[%s,%s]", " %s "), multiple: 1, constant: 4 << 10},
 		{name: "filters/caps: Apply", read: quietly(func(in []byte) { caps.Apply(nil, in, caps.Options{}) }), forms: asked},
 		{name: "filters/caps: Apply, tools stripped", read: quietly(func(in []byte) { caps.Apply(nil, in, caps.Options{StripTools: true}) }), forms: asked},
-		{name: "filters/jwt: Parse", read: quietly(func(in []byte) { jwt.Parse(string(in)) }), forms: tokens, n: 1500},
-		{name: "filters/jwt: ParseKey", read: quietly(func(in []byte) { jwt.ParseKey(in) }), forms: packed},
+		{name: "filters/credentials/jwt: Parse", read: quietly(func(in []byte) { jwt.Parse(string(in)) }), forms: tokens, n: 1500},
+		{name: "filters/credentials/jwt: ParseKey", read: quietly(func(in []byte) { jwt.ParseKey(in) }), forms: packed},
 		{name: "filters/x402: Parse", read: quietly(func(in []byte) { x402.Parse(in) }), forms: payment, n: 1500},
 		{name: "filters/x402: Decode", read: quietly(func(in []byte) {
 			if text, issue := x402.Decode(string(in)); issue == "" {
 				x402.Parse(text)
 			}
 		}), forms: append(encoded("%s", base64.StdEncoding, payment), texts()...), n: 1500},
-		{name: "filters/auth: Bearer, WellFormed", read: quietly(func(in []byte) { auth.Bearer(string(in)); auth.WellFormed(string(in)) }), forms: texts("Bearer %s", "slk_%s")},
+		{name: "filters/credentials/apikey: Bearer, WellFormed", read: quietly(func(in []byte) { apikey.Bearer(string(in)); apikey.WellFormed(string(in)) }), forms: texts("Bearer %s", "slk_%s")},
 		{name: "filters/identity: Verify", read: quietly(func(in []byte) { _, _ = identity.Verify([][]byte{secret}, string(in), 1000) }), forms: fields},
 		{name: "filters/identity: VerifyVoucher", read: quietly(func(in []byte) { identity.VerifyVoucher(secret, string(in), "key_1", 1000) }), forms: fields},
-		{name: "filters/allowlist: Parse, Decide", read: quietly(func(in []byte) {
+		{name: "filters/credentials/allowlist: Parse, Decide", read: quietly(func(in []byte) {
 			allowlist.Parse(string(in))
 			allowlist.Decide(string(in), allowlist.Encode([]netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}))
 			allowlist.Decide("192.0.2.1:1", in)
 		}), forms: texts("192.0.2.%s", "2001:db8::%s")},
 		{name: "filters/scopes: Valid, Covers", read: quietly(func(in []byte) { scopes.Valid(string(in)); scopes.Covers([]string{"a:*"}, string(in)) }), forms: texts("a:%s")},
 		{name: "filters/policy: Parse", read: quietly(func(in []byte) { policy.Parse(in) }), forms: packed},
-		{name: "filters/meter: ParseParcel", read: quietly(func(in []byte) { meter.ParseParcel(in) }), forms: packed},
-		{name: "filters/keytable: ParsePage", read: quietly(func(in []byte) { keytable.ParsePage(in) }), forms: packed},
-		{name: "filters/fleet: ParseReport, ParseAnswer", read: quietly(func(in []byte) { fleet.ParseReport(in); fleet.ParseAnswer(in) }), forms: packed},
-		{name: "filters/wire: Reader", read: quietly(func(in []byte) {
+		{name: "filters/limits/meter: ParseParcel", read: quietly(func(in []byte) { meter.ParseParcel(in) }), forms: packed},
+		{name: "filters/credentials/keytable: ParsePage", read: quietly(func(in []byte) { keytable.ParsePage(in) }), forms: packed},
+		{name: "filters/limits/fleet: ParseReport, ParseAnswer", read: quietly(func(in []byte) { fleet.ParseReport(in); fleet.ParseAnswer(in) }), forms: packed},
+		{name: "filters/host/wire: Reader", read: quietly(func(in []byte) {
 			r := wire.NewReader(in)
 			for range r.Count(1 << 30) {
 				r.Text(1 << 20)

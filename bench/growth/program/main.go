@@ -23,8 +23,8 @@ import (
 
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/growth"
-	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/limits/growth"
 )
 
 // parser is a row of the table.

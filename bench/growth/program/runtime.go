@@ -7,18 +7,18 @@ import (
 	"net/url"
 
 	"sluice.dev/sluice/media/analytics"
+	fields "sluice.dev/sluice/media/api/form"
+	"sluice.dev/sluice/media/api/page"
 	"sluice.dev/sluice/media/assets"
 	"sluice.dev/sluice/media/captions"
-	fields "sluice.dev/sluice/media/form"
+	"sluice.dev/sluice/media/files/mp4"
 	"sluice.dev/sluice/media/legacy"
-	"sluice.dev/sluice/media/mp4"
-	"sluice.dev/sluice/media/page"
+	"sluice.dev/sluice/media/live/signalling"
+	"sluice.dev/sluice/media/live/streams"
 	"sluice.dev/sluice/media/plans"
 	"sluice.dev/sluice/media/playback"
-	"sluice.dev/sluice/media/signalling"
-	"sluice.dev/sluice/media/signing"
-	"sluice.dev/sluice/media/streams"
-	"sluice.dev/sluice/platform/sse"
+	"sluice.dev/sluice/media/playback/signing"
+	"sluice.dev/sluice/platform/http/sse"
 	"sluice.dev/sluice/runtime/chat"
 	"sluice.dev/sluice/runtime/chat/echo"
 	"sluice.dev/sluice/runtime/chat/tokens"
@@ -33,7 +33,7 @@ func runtime() []parser {
 	events := append(lines("", "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a b\"}}]}\n\n", "data: [DONE]\n\n", ":\n\n", "event: a\n", "data:\n", "id: 1\n\n"), framed("data: %s\n\ndata: [DONE]\n\n", chunks)...)
 	whole := in(`{"id":"c","choices":[{"index":0,"message":%s}]}`, `{"id":"c","choices":%s}`, `{"error":%s}`)
 	return []parser{
-		{name: "platform/sse: Reader", read: quietly(func(in []byte) {
+		{name: "platform/http/sse: Reader", read: quietly(func(in []byte) {
 			for r := sse.NewReader(bytes.NewReader(in), 0); ; {
 				if _, err := r.Next(); err != nil {
 					return
@@ -93,19 +93,19 @@ func media() []parser {
 	}
 	return []parser{
 		{name: "media/legacy: ParsePage", read: quietly(func(in []byte) { _, _ = legacy.ParsePage(in) }), forms: in(`{"data":%s}`, `{"data":[{"id":"a","title":%s}]}`)},
-		{name: "media/page: Parse", read: formed(func(f *fields.Form, q url.Values) { page.Parse(f, q) }), forms: pages},
+		{name: "media/api/page: Parse", read: formed(func(f *fields.Form, q url.Values) { page.Parse(f, q) }), forms: pages},
 		{name: "media/analytics: ParseRange", read: formed(func(f *fields.Form, q url.Values) { analytics.ParseRange(f, q, now) }), forms: pages},
-		{name: "media/streams: ParseFilter", read: formed(func(f *fields.Form, q url.Values) { streams.ParseFilter(f, q) }), forms: pages},
+		{name: "media/live/streams: ParseFilter", read: formed(func(f *fields.Form, q url.Values) { streams.ParseFilter(f, q) }), forms: pages},
 		{name: "media/assets: ParseFilter", read: formed(func(f *fields.Form, q url.Values) { assets.ParseFilter(f, assets.VOD, q) }), forms: pages},
-		{name: "media/streams: Apply, ParseBitrate", read: func(in []byte) error {
+		{name: "media/live/streams: Apply, ParseBitrate", read: func(in []byte) error {
 			s, text := streams.Defaults(), string(in)
 			var f fields.Form
 			streams.Input{Title: &text, Protocol: &text, Settings: &streams.Settings{Quality: &text, Bitrate: &text}, Metadata: &map[string]string{text: text}}.Apply(&f, &s, plans.Limits{})
 			return f.Err()
 		}, forms: texts("4%s")},
-		{name: "media/signing: Verify", read: quietly(func(in []byte) { _, _ = signing.Verify(secret, string(in), signing.Playback, "play_1", now) }), forms: texts("eyJhbGciOiJIUzI1NiJ9.%s.AAAA", "eyJhbGciOiJIUzI1NiJ9.e30.%s")},
-		{name: "media/signalling: Understood", read: quietly(func(in []byte) { signalling.Understood(in) }), forms: lines("v=0\r\n", "m=video 9 X 96\r\na=rtpmap:96 H264/90000\r\n", "a=rtpmap:96 H264/90000\r\n", "m=audio 9 X 8\r\n", "m=audio 9 X 8 8 8 8 8 8 8 8 8 8\r\n", "a=fmtp:96\r\n")},
-		{name: "media/mp4: Parse", read: quietly(func(in []byte) { _, _ = mp4.Parse(bytes.NewReader(in), int64(len(in))) }), forms: films},
+		{name: "media/playback/signing: Verify", read: quietly(func(in []byte) { _, _ = signing.Verify(secret, string(in), signing.Playback, "play_1", now) }), forms: texts("eyJhbGciOiJIUzI1NiJ9.%s.AAAA", "eyJhbGciOiJIUzI1NiJ9.e30.%s")},
+		{name: "media/live/signalling: Understood", read: quietly(func(in []byte) { signalling.Understood(in) }), forms: lines("v=0\r\n", "m=video 9 X 96\r\na=rtpmap:96 H264/90000\r\n", "a=rtpmap:96 H264/90000\r\n", "m=audio 9 X 8\r\n", "m=audio 9 X 8 8 8 8 8 8 8 8 8 8\r\n", "a=fmtp:96\r\n")},
+		{name: "media/files/mp4: Parse", read: quietly(func(in []byte) { _, _ = mp4.Parse(bytes.NewReader(in), int64(len(in))) }), forms: films},
 		{name: "media/captions: Parse", read: quietly(func(in []byte) { _, _ = captions.Parse(string(in)) }),
 			forms: lines("WEBVTT\n\n", "00:00.000 --> 00:01.000\na\n\n", "1\n00:00:00,000 --> 00:00:01,000\na\n\n", "-->\n", "NOTE a\n\n", "STYLE\n\n", "<b>", "<00:00.000>", "00:00.000 --> 00:01.000 line:0 position:0\n")},
 		{name: "media/playback: Sign", read: quietly(func(in []byte) { playback.Sign(in, "token") }),

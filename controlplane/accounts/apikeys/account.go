@@ -7,9 +7,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/controlplane/edgesync/keyfeed"
-	"sluice.dev/sluice/filters/allowlist"
-	"sluice.dev/sluice/filters/keytable"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/filters/credentials/allowlist"
+	"sluice.dev/sluice/filters/credentials/keytable"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // accountRow is what edges are told of an account: callers with tokens have no

@@ -8,8 +8,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	registry "sluice.dev/sluice/controlplane/accounts/scopes"
 	"sluice.dev/sluice/controlplane/edgesync/keyfeed"
-	"sluice.dev/sluice/filters/keytable"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/filters/credentials/keytable"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // emitBatch bounds how many keys are held in memory while an account's records

@@ -4,20 +4,20 @@ import (
 	"context"
 
 	"github.com/jackc/pgx/v5"
-	"sluice.dev/sluice/filters/auth"
+	"sluice.dev/sluice/filters/credentials/apikey"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // Find returns the key whose text is given. It fails with invalid_api_key when
 // there is none, or it is revoked, and with AUTH_001 when it has expired. The
 // look-up is by hash, so its time tells nothing about the secret.
 func (s Store) Find(ctx context.Context, text string) (Holder, error) {
-	if !auth.WellFormed(text) {
+	if !apikey.WellFormed(text) {
 		return Holder{}, &apierror.Error{Code: decision.InvalidKey}
 	}
-	hash := auth.Hash(text)
+	hash := apikey.Hash(text)
 	return s.holder(ctx, `k.hash = $1`, hash[:])
 }
 

@@ -11,13 +11,13 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/errgroup"
 	registry "sluice.dev/sluice/controlplane/accounts/scopes"
-	"sluice.dev/sluice/filters/auth"
+	"sluice.dev/sluice/filters/credentials/apikey"
+	"sluice.dev/sluice/filters/credentials/keytable"
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/filters/keytable"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/paging"
-	"sluice.dev/sluice/platform/postgres"
-	"sluice.dev/sluice/platform/postgres/pgtest"
+	"sluice.dev/sluice/platform/http/paging"
+	"sluice.dev/sluice/platform/storage/postgres"
+	"sluice.dev/sluice/platform/storage/postgres/pgtest"
 )
 
 const (
@@ -50,7 +50,7 @@ func (s Store) mustCreate(t *testing.T, owner string, scopes ...string) Created 
 // atEdge is what edges know about the key with a text; ok is false for nothing.
 func atEdge(t *testing.T, db postgres.DB, text string) (r keytable.Record, ok bool) {
 	t.Helper()
-	tag := keytable.TagOfKey(auth.Hash(text))
+	tag := keytable.TagOfKey(apikey.Hash(text))
 	var raw []byte
 	if err := db.QueryRow(t.Context(), `SELECT record FROM edge_records WHERE tag = $1`, tag[:]).Scan(&raw); err != nil {
 		t.Fatal(err)
@@ -62,14 +62,14 @@ func TestANewKeyIsAtTheEdge(t *testing.T) {
 	t.Parallel()
 	db, s := setup(t)
 	c := s.mustCreate(t, account, "streams:read", "clips:*", "streams:read")
-	if !auth.WellFormed(c.Text) || c.Key.ID != c.ID || c.CreatedAt != now || len(c.Scopes) != 2 {
+	if !apikey.WellFormed(c.Text) || c.Key.ID != c.ID || c.CreatedAt != now || len(c.Scopes) != 2 {
 		t.Fatalf("%+v", c)
 	}
 	known, err := registry.Load(t.Context(), db)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := keytable.Record{Tag: keytable.TagOfKey(auth.Hash(c.Text)), Kind: keytable.KindKey, Plan: 1, Account: 1,
+	want := keytable.Record{Tag: keytable.TagOfKey(apikey.Hash(c.Text)), Kind: keytable.KindKey, Plan: 1, Account: 1,
 		Expires: uint32(now.Add(time.Hour).Unix()), Scopes: keytable.Scopes{}.With(known["streams:read"]).With(known["clips:*"])}
 	want.ID, _ = keytable.ParseID(keytable.KeyPrefix, c.ID)
 	if got, ok := atEdge(t, db, c.Text); !ok || got != want {
@@ -210,7 +210,7 @@ func TestFind(t *testing.T) {
 	}
 	late := Store{DB: db, Now: func() time.Time { return now.Add(time.Hour) }}
 	_, expired := late.Find(t.Context(), c.Text)
-	_, unknown := s.Find(t.Context(), auth.FormatKey(1, [auth.SecretBytes]byte{}))
+	_, unknown := s.Find(t.Context(), apikey.FormatKey(1, [apikey.SecretBytes]byte{}))
 	_, rubbish := s.Find(t.Context(), "slk_rubbish")
 	if apierror.Code(expired) != decision.TokenExpired || apierror.Code(unknown) != decision.InvalidKey ||
 		apierror.Code(rubbish) != decision.InvalidKey {

@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	registry "sluice.dev/sluice/controlplane/accounts/scopes"
 	"sluice.dev/sluice/filters/scopes"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // Bounds of the time in which a rotated key and its successor both work.

@@ -10,13 +10,13 @@ import (
 	"github.com/jackc/pgx/v5"
 	registry "sluice.dev/sluice/controlplane/accounts/scopes"
 	"sluice.dev/sluice/controlplane/edgesync/keyfeed"
-	"sluice.dev/sluice/filters/auth"
+	"sluice.dev/sluice/filters/credentials/apikey"
+	"sluice.dev/sluice/filters/credentials/keytable"
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/filters/keytable"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/audit"
-	"sluice.dev/sluice/platform/paging"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/http/paging"
+	"sluice.dev/sluice/platform/storage/audit"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // Store keeps keys in Postgres.
@@ -126,7 +126,7 @@ func checkRoom(ctx context.Context, tx pgx.Tx, spec Spec) error {
 // insert wants the account held.
 func (s Store) insert(ctx context.Context, tx pgx.Tx, spec Spec) (Created, error) {
 	id, text := newKey()
-	hash := auth.Hash(text)
+	hash := apikey.Hash(text)
 	k, err := one(ctx, tx, "insert key", `
 		INSERT INTO api_keys AS k (id, account_id, name, hash, scopes, expires_at, created_at, rate_limit_per_minute)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING `+columns,
@@ -140,11 +140,11 @@ func (s Store) insert(ctx context.Context, tx pgx.Tx, spec Spec) (Created, error
 // newKey makes an id and the text of its key, from 64 and 186 random bits.
 func newKey() (id, text string) {
 	var number [8]byte
-	var secret [auth.SecretBytes]byte
+	var secret [apikey.SecretBytes]byte
 	rand.Read(number[:])
 	rand.Read(secret[:])
 	n := binary.LittleEndian.Uint64(number[:])
-	return keytable.FormatID(keytable.KeyPrefix, n), auth.FormatKey(n, secret)
+	return keytable.FormatID(keytable.KeyPrefix, n), apikey.FormatKey(n, secret)
 }
 
 // truncate cuts t to the second: edges know no finer end.

@@ -15,12 +15,12 @@ import (
 	"sluice.dev/sluice/controlplane/accounts"
 	"sluice.dev/sluice/controlplane/accounts/apikeys"
 	"sluice.dev/sluice/controlplane/accounts/usage"
-	"sluice.dev/sluice/filters/auth"
+	"sluice.dev/sluice/filters/credentials/apikey"
+	"sluice.dev/sluice/filters/credentials/keytable"
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/filters/keytable"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/paging"
-	"sluice.dev/sluice/platform/postgres/pgtest"
+	"sluice.dev/sluice/platform/http/paging"
+	"sluice.dev/sluice/platform/storage/postgres/pgtest"
 )
 
 var start = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -46,7 +46,7 @@ func setup(t *testing.T) *bundle {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.tag = keytable.TagOfKey(auth.Hash(k.Text))
+	b.tag = keytable.TagOfKey(apikey.Hash(k.Text))
 	return b
 }
 

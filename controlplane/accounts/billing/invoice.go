@@ -15,9 +15,9 @@ import (
 	"sluice.dev/sluice/controlplane/accounts/apikeys"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/audit"
-	"sluice.dev/sluice/platform/paging"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/http/paging"
+	"sluice.dev/sluice/platform/storage/audit"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // States of an invoice. An open one past its due time blocks its account.

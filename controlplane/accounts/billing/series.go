@@ -11,9 +11,9 @@ import (
 	"sluice.dev/sluice/controlplane/accounts/usage"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/httpapi"
-	"sluice.dev/sluice/platform/identity"
-	"sluice.dev/sluice/platform/paging"
+	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/http/identity"
+	"sluice.dev/sluice/platform/http/paging"
 )
 
 // grains are the granularities of a series: how far back it goes when the query

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sluice.dev/sluice/controlplane/accounts/usage"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/paging"
+	"sluice.dev/sluice/platform/http/paging"
 )
 
 // at reads a time.

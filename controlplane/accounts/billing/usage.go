@@ -10,7 +10,7 @@ import (
 	"sluice.dev/sluice/controlplane/accounts/usage"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // MaxDays bounds the period of a report.

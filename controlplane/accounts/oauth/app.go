@@ -12,13 +12,13 @@ import (
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/controlplane/accounts/oauth/rules"
 	registry "sluice.dev/sluice/controlplane/accounts/scopes"
+	"sluice.dev/sluice/filters/credentials/keytable"
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/filters/keytable"
 	"sluice.dev/sluice/filters/scopes"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/audit"
-	"sluice.dev/sluice/platform/paging"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/http/paging"
+	"sluice.dev/sluice/platform/storage/audit"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // App is a registered application. Its id is the client_id.

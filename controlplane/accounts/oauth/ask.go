@@ -8,7 +8,7 @@ import (
 	"sluice.dev/sluice/controlplane/accounts/oauth/rules"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // ask is an authorization request together with the application that makes it.

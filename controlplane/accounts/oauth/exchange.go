@@ -9,7 +9,7 @@ import (
 	"sluice.dev/sluice/controlplane/accounts/oauth/rules"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // Exchange turns an authorization code into tokens. redirect and verifier are

@@ -9,9 +9,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/controlplane/accounts/oauth/rules"
 	"sluice.dev/sluice/controlplane/edgesync/keyfeed"
-	"sluice.dev/sluice/filters/keytable"
-	"sluice.dev/sluice/platform/audit"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/filters/credentials/keytable"
+	"sluice.dev/sluice/platform/storage/audit"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // Why a grant ended, in the audit log.

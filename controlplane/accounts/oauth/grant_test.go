@@ -12,8 +12,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"golang.org/x/sync/errgroup"
 	"sluice.dev/sluice/controlplane/accounts/oauth/rules"
-	"sluice.dev/sluice/filters/keytable"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/filters/credentials/keytable"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // The example of RFC 7636 appendix B.

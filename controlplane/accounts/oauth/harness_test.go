@@ -22,9 +22,9 @@ import (
 	"sluice.dev/sluice/controlplane/accounts/oauth/rules"
 	registry "sluice.dev/sluice/controlplane/accounts/scopes"
 	"sluice.dev/sluice/controlplane/accounts/sessions"
-	"sluice.dev/sluice/filters/keytable"
-	"sluice.dev/sluice/platform/httpapi"
-	"sluice.dev/sluice/platform/postgres/pgtest"
+	"sluice.dev/sluice/filters/credentials/keytable"
+	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/storage/postgres/pgtest"
 )
 
 const (

@@ -14,7 +14,7 @@ import (
 	"sluice.dev/sluice/controlplane/accounts/websession"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/platform/http/httpapi"
 )
 
 // handlers serve a Service over HTTP.

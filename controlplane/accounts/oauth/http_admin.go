@@ -4,12 +4,12 @@ import (
 	"net/http"
 
 	"github.com/go-chi/chi/v5"
+	"sluice.dev/sluice/filters/credentials/keytable"
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/filters/keytable"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/httpapi"
-	"sluice.dev/sluice/platform/identity"
-	"sluice.dev/sluice/platform/paging"
+	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/http/identity"
+	"sluice.dev/sluice/platform/http/paging"
 )
 
 // bodyLimit bounds the bodies of the operators' routes, in bytes.

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"sluice.dev/sluice/controlplane/accounts/oauth/rules"
-	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/platform/http/httpapi"
 )
 
 // clientHandler serves an authenticated application.

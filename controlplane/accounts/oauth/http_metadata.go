@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	registry "sluice.dev/sluice/controlplane/accounts/scopes"
-	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/platform/http/httpapi"
 )
 
 // serverMetadata describes the authorization server (RFC 8414 section 2).

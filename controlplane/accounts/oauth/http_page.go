@@ -11,7 +11,7 @@ import (
 	"sluice.dev/sluice/controlplane/accounts/websession"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/identity"
+	"sluice.dev/sluice/platform/http/identity"
 )
 
 // authorize shows the sign-in page, or the consent page to whoever is signed in.

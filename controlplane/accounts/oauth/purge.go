@@ -6,8 +6,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/controlplane/edgesync/keyfeed"
-	"sluice.dev/sluice/filters/keytable"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/filters/credentials/keytable"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // purgeBatch bounds the rows of one transaction.

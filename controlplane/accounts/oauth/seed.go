@@ -7,7 +7,7 @@ import (
 
 	"sluice.dev/sluice/controlplane/accounts/oauth/rules"
 	registry "sluice.dev/sluice/controlplane/accounts/scopes"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // The application of a local stack, and where it is sent.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 	"sluice.dev/sluice/controlplane/accounts/sessions"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // publishLead is how old a signing key must be, so that replicas and edges know

@@ -8,7 +8,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/jackc/pgx/v5"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // Claims are what an access token says (RFC 9068). Account and Scopes are those

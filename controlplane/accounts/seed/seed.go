@@ -17,7 +17,7 @@ import (
 	"sluice.dev/sluice/filters/decision"
 	edgescopes "sluice.dev/sluice/filters/scopes"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // Names of the seeded account, its plan and its owner.

@@ -14,7 +14,7 @@ import (
 	"sluice.dev/sluice/controlplane/accounts/apikeys"
 	"sluice.dev/sluice/controlplane/accounts/sessions"
 	"sluice.dev/sluice/filters/scopes"
-	"sluice.dev/sluice/platform/postgres/pgtest"
+	"sluice.dev/sluice/platform/storage/postgres/pgtest"
 )
 
 func local(t *testing.T, db *pgxpool.Pool, have map[string]string) Result {

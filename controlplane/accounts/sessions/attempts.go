@@ -11,7 +11,7 @@ import (
 
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // Failed attempts that are let through in one window. The narrow bound is for one

@@ -5,11 +5,11 @@ import (
 	"strings"
 
 	"github.com/go-chi/chi/v5"
-	"sluice.dev/sluice/filters/auth"
+	"sluice.dev/sluice/filters/credentials/apikey"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/httpapi"
-	"sluice.dev/sluice/platform/identity"
+	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/http/identity"
 )
 
 // bodyLimit bounds the bodies of these routes, in bytes.
@@ -107,11 +107,11 @@ func (a API) end(w http.ResponseWriter, r *http.Request) error {
 // person.
 func (a API) Require(next http.Handler) http.Handler {
 	return a.Respond.Handle(func(w http.ResponseWriter, r *http.Request) error {
-		token, d := auth.Bearer(singleHeader(r, "Authorization"))
+		token, d := apikey.Bearer(singleHeader(r, "Authorization"))
 		if !d.OK() {
 			return apierror.Errorf(d.Code, "Send a session token: `Authorization: Bearer <token>`, from POST /v1/auth/sessions.")
 		}
-		if auth.WellFormed(token) {
+		if apikey.WellFormed(token) {
 			return apierror.Errorf(decision.InvalidToken, "This needs a session token, not an API key.")
 		}
 		c, err := a.Service.Verify(r.Context(), token)

@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/go-chi/chi/v5"
-	"sluice.dev/sluice/filters/auth"
-	"sluice.dev/sluice/platform/httpapi"
-	"sluice.dev/sluice/platform/identity"
+	"sluice.dev/sluice/filters/credentials/apikey"
+	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/http/identity"
 )
 
 func (b bundle) serve() http.Handler {
@@ -75,7 +75,7 @@ func TestRefusedOverHTTP(t *testing.T) {
 		"a long body":       {"POST", "/v1/auth/sessions", strings.Repeat(" ", bodyLimit+1), nil, 413, "request_too_large"},
 		"no token":          {"GET", "/whoami", "", nil, 401, "authentication_required"},
 		"not a token":       {"GET", "/whoami", "", []string{"Bearer x"}, 401, "invalid_token"},
-		"an API key":        {"GET", "/whoami", "", []string{"Bearer " + auth.FormatKey(1, [auth.SecretBytes]byte{})}, 401, "invalid_token"},
+		"an API key":        {"GET", "/whoami", "", []string{"Bearer " + apikey.FormatKey(1, [apikey.SecretBytes]byte{})}, 401, "invalid_token"},
 		"two authorization": {"GET", "/whoami", "", []string{good, good}, 401, "invalid_api_key"},
 	} {
 		status, got := call(h, c.method, c.path, c.body, c.authorization...)

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/crypto/argon2"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/fairshare"
-	"sluice.dev/sluice/platform/identity"
+	"sluice.dev/sluice/platform/http/identity"
+	"sluice.dev/sluice/platform/limits/fairshare"
 )
 
 // Cost of a new hash: OWASP's second choice for argon2id, 19 MiB and two passes.

@@ -7,7 +7,7 @@ import (
 
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/growth"
+	"sluice.dev/sluice/platform/limits/growth"
 )
 
 func TestPasswordRoundTrip(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
-	"sluice.dev/sluice/platform/postgres"
-	"sluice.dev/sluice/platform/reencrypt"
+	"sluice.dev/sluice/platform/storage/postgres"
+	"sluice.dev/sluice/platform/storage/reencrypt"
 )
 
 // derSequence is the first byte of a private key in DER (SEC 1: a SEQUENCE).

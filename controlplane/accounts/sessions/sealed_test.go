@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"sluice.dev/sluice/platform/secretbox"
+	"sluice.dev/sluice/platform/storage/secretbox"
 )
 
 func box(t *testing.T, key string) *secretbox.Box {

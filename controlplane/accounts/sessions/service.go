@@ -14,15 +14,15 @@ import (
 	"sluice.dev/sluice/controlplane/accounts"
 	registry "sluice.dev/sluice/controlplane/accounts/scopes"
 	"sluice.dev/sluice/controlplane/edgesync/keyfeed"
+	"sluice.dev/sluice/filters/credentials/keytable"
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/filters/keytable"
 	"sluice.dev/sluice/filters/scopes"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/audit"
-	"sluice.dev/sluice/platform/identity"
-	"sluice.dev/sluice/platform/postgres"
-	"sluice.dev/sluice/platform/refusals"
-	"sluice.dev/sluice/platform/secretbox"
+	"sluice.dev/sluice/platform/http/identity"
+	"sluice.dev/sluice/platform/limits/refusals"
+	"sluice.dev/sluice/platform/storage/audit"
+	"sluice.dev/sluice/platform/storage/postgres"
+	"sluice.dev/sluice/platform/storage/secretbox"
 )
 
 // Prefix begins the identifiers of sessions.

@@ -8,9 +8,9 @@ import (
 	"sluice.dev/sluice/controlplane/accounts/sessions"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/httpapi"
-	"sluice.dev/sluice/platform/identity"
-	"sluice.dev/sluice/platform/paging"
+	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/http/identity"
+	"sluice.dev/sluice/platform/http/paging"
 )
 
 // bodyLimit bounds the bodies of these routes, in bytes.

@@ -16,13 +16,13 @@ import (
 	"golang.org/x/sync/errgroup"
 	"sluice.dev/sluice/controlplane/accounts"
 	"sluice.dev/sluice/controlplane/accounts/sessions"
+	"sluice.dev/sluice/filters/credentials/keytable"
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/filters/keytable"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/httpapi"
-	"sluice.dev/sluice/platform/identity"
-	"sluice.dev/sluice/platform/paging"
-	"sluice.dev/sluice/platform/postgres/pgtest"
+	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/http/identity"
+	"sluice.dev/sluice/platform/http/paging"
+	"sluice.dev/sluice/platform/storage/postgres/pgtest"
 )
 
 var everything, little = []string{"*"}, []string{"users:write", "users:read"}

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"sluice.dev/sluice/filters/keytable"
-	"sluice.dev/sluice/filters/meter"
+	"sluice.dev/sluice/filters/credentials/keytable"
+	"sluice.dev/sluice/filters/limits/meter"
 )
 
 // Grain is the length of time that one row counts.

@@ -8,9 +8,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/filters/meter"
+	"sluice.dev/sluice/filters/limits/meter"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/platform/http/httpapi"
 )
 
 // Path is where edges send usage.

@@ -15,11 +15,11 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 	"sluice.dev/sluice/controlplane/accounts/apikeys"
-	"sluice.dev/sluice/filters/auth"
-	"sluice.dev/sluice/filters/keytable"
-	"sluice.dev/sluice/filters/meter"
-	"sluice.dev/sluice/platform/paging"
-	"sluice.dev/sluice/platform/postgres/pgtest"
+	"sluice.dev/sluice/filters/credentials/apikey"
+	"sluice.dev/sluice/filters/credentials/keytable"
+	"sluice.dev/sluice/filters/limits/meter"
+	"sluice.dev/sluice/platform/http/paging"
+	"sluice.dev/sluice/platform/storage/postgres/pgtest"
 )
 
 const (
@@ -237,7 +237,7 @@ func TestQuotas(t *testing.T) {
 	}
 	marked := func(want bool) {
 		t.Helper()
-		for _, tag := range []keytable.Tag{keytable.TagOfKey(auth.Hash(c.Text)), keytable.TagOfAccount(number)} {
+		for _, tag := range []keytable.Tag{keytable.TagOfKey(apikey.Hash(c.Text)), keytable.TagOfAccount(number)} {
 			var raw []byte
 			err := b.pool.QueryRow(t.Context(), `SELECT record FROM edge_records WHERE tag = $1`, tag[:]).Scan(&raw)
 			r, _ := keytable.Decode(raw)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/controlplane/accounts/apikeys"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // overQuota is true of an account a whose plan allows no more requests in the

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"sluice.dev/sluice/filters/meter"
+	"sluice.dev/sluice/filters/limits/meter"
 )
 
 // rows are cells with their counts, a column each, as a statement takes them.

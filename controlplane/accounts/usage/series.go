@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"sluice.dev/sluice/filters/meter"
-	"sluice.dev/sluice/platform/paging"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/filters/limits/meter"
+	"sluice.dev/sluice/platform/http/paging"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // Dimension is something by which usage is told apart.

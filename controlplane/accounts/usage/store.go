@@ -1,7 +1,7 @@
 // Package usage keeps what edges have counted: it takes their parcels, each
 // once, sums minutes up into hours and days, reads usage for reports, and tells
 // edges which accounts have used up what their plan allows in a month
-// (BILLING_002). filters/meter says how a parcel is written.
+// (BILLING_002). filters/limits/meter says how a parcel is written.
 package usage
 
 import (
@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"sluice.dev/sluice/filters/meter"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/filters/limits/meter"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // Store keeps usage in Postgres.

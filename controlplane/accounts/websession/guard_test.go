@@ -7,7 +7,7 @@ import (
 
 	"sluice.dev/sluice/controlplane/accounts/seed"
 	"sluice.dev/sluice/controlplane/accounts/sessions"
-	"sluice.dev/sluice/platform/postgres/pgtest"
+	"sluice.dev/sluice/platform/storage/postgres/pgtest"
 )
 
 var pages = Guard{Path: "/pages", Name: "pages-", SameSite: http.SameSiteStrictMode}

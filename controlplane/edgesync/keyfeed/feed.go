@@ -6,7 +6,7 @@
 // its numbers from the one row of edge_feed, whose lock it holds until it
 // commits, so numbers become visible in the order of commits and a reader never
 // has to look back. Edges read it by long poll through [Feed.ServeHTTP]; what
-// they read is encoded by filters/keytable.
+// they read is encoded by filters/credentials/keytable.
 package keyfeed
 
 import (
@@ -18,8 +18,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"sluice.dev/sluice/filters/keytable"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/filters/credentials/keytable"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // Channel is the NOTIFY channel of changes; the payload is the new head.

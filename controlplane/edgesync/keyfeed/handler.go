@@ -10,11 +10,11 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
-	"sluice.dev/sluice/filters/auth"
+	"sluice.dev/sluice/filters/credentials/apikey"
+	"sluice.dev/sluice/filters/credentials/keytable"
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/filters/keytable"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/platform/http/httpapi"
 )
 
 // Path is where edges read the feed.
@@ -112,7 +112,7 @@ func (f *Feed) authorize(r *http.Request) error {
 	if len(f.config.Tokens) == 0 {
 		return nil
 	}
-	token, d := auth.Bearer(r.Header.Get("Authorization"))
+	token, d := apikey.Bearer(r.Header.Get("Authorization"))
 	known := 0
 	for _, t := range f.config.Tokens {
 		known |= subtle.ConstantTimeCompare([]byte(token), []byte(t))

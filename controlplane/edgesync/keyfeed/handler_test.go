@@ -14,9 +14,9 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
-	"sluice.dev/sluice/filters/keytable"
-	"sluice.dev/sluice/platform/httpapi"
-	"sluice.dev/sluice/platform/postgres/pgtest"
+	"sluice.dev/sluice/filters/credentials/keytable"
+	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/storage/postgres/pgtest"
 )
 
 type bundle struct {

@@ -2,7 +2,7 @@ package keyfeed
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
-	"sluice.dev/sluice/filters/keytable"
+	"sluice.dev/sluice/filters/credentials/keytable"
 )
 
 // metrics count what edges are sent.

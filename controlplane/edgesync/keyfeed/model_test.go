@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"sluice.dev/sluice/filters/keytable"
-	"sluice.dev/sluice/platform/postgres"
-	"sluice.dev/sluice/platform/postgres/pgtest"
+	"sluice.dev/sluice/filters/credentials/keytable"
+	"sluice.dev/sluice/platform/storage/postgres"
+	"sluice.dev/sluice/platform/storage/postgres/pgtest"
 )
 
 // sharedData is an edge's store, as Envoy's is.

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 
-	"sluice.dev/sluice/filters/keytable"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/filters/credentials/keytable"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // head is the one row of edge_feed.

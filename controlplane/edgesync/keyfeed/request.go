@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"time"
 
+	"sluice.dev/sluice/filters/credentials/keytable"
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/filters/keytable"
 	"sluice.dev/sluice/platform/apierror"
 )
 

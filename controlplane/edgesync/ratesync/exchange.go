@@ -10,9 +10,9 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/filters/fleet"
+	"sluice.dev/sluice/filters/limits/fleet"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/platform/http/httpapi"
 )
 
 // Path is where edges exchange counts.

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
-	"sluice.dev/sluice/filters/fleet"
-	"sluice.dev/sluice/platform/postgres/pgtest"
+	"sluice.dev/sluice/filters/limits/fleet"
+	"sluice.dev/sluice/platform/storage/postgres/pgtest"
 )
 
 // replica is one replica of the control plane.

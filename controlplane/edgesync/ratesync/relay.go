@@ -9,8 +9,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"sluice.dev/sluice/filters/fleet"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/filters/limits/fleet"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // relay passes reports between replicas by one row for each edge, in a table

@@ -4,8 +4,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"sluice.dev/sluice/filters/fleet"
-	"sluice.dev/sluice/filters/ratelimit"
+	"sluice.dev/sluice/filters/limits/fleet"
+	"sluice.dev/sluice/filters/limits/ratelimit"
 )
 
 // simulation is a fleet in virtual time, in milliseconds: edges that take

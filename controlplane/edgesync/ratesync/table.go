@@ -12,8 +12,8 @@ import (
 	"slices"
 	"sync"
 
-	"sluice.dev/sluice/filters/fleet"
-	"sluice.dev/sluice/filters/ratelimit"
+	"sluice.dev/sluice/filters/limits/fleet"
+	"sluice.dev/sluice/filters/limits/ratelimit"
 )
 
 // Limits of a Table.

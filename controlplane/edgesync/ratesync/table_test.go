@@ -3,8 +3,8 @@ package ratesync
 import (
 	"testing"
 
-	"sluice.dev/sluice/filters/fleet"
-	"sluice.dev/sluice/filters/ratelimit"
+	"sluice.dev/sluice/filters/limits/fleet"
+	"sluice.dev/sluice/filters/limits/ratelimit"
 )
 
 const second = int64(1_800_000_000)

@@ -8,7 +8,7 @@ import (
 	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/platform/http/httpapi"
 )
 
 // historyPage is how many versions a page has at most, and by default.

@@ -13,7 +13,7 @@ import (
 	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/platform/http/httpapi"
 )
 
 // VersionHeader names the version of the configuration that an answer is of.

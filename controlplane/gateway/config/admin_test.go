@@ -10,8 +10,8 @@ import (
 	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/identity"
-	"sluice.dev/sluice/platform/postgres/pgtest"
+	"sluice.dev/sluice/platform/http/identity"
+	"sluice.dev/sluice/platform/storage/postgres/pgtest"
 )
 
 // admin returns the admin routes over a database that holds small.

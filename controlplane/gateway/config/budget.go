@@ -6,7 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/controlplane/accounts"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // setBudgets makes the token budgets those of plans, in the transaction that

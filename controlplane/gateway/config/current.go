@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // Current keeps the newest version at hand for those who ask often. It is at

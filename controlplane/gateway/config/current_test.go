@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/controlplane/gateway/config"
-	"sluice.dev/sluice/platform/postgres/pgtest"
+	"sluice.dev/sluice/platform/storage/postgres/pgtest"
 )
 
 func TestCurrentIsNearlyNewAndOutlivesTheDatabase(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"sluice.dev/sluice/controlplane/accounts"
 	"sluice.dev/sluice/controlplane/accounts/scopes"
 	names "sluice.dev/sluice/filters/scopes"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // EnsureNumbers returns the numbers of d's scopes and plans, after it has given

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 
-	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/platform/http/httpapi"
 )
 
 // Kinds are the lists of a document whose objects have names and can be read

@@ -11,7 +11,7 @@ import (
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/filters/policy"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/platform/http/httpapi"
 )
 
 // MaxBytes bounds the text of a document.

@@ -8,7 +8,7 @@ import (
 	"sluice.dev/sluice/deploy"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/growth"
+	"sluice.dev/sluice/platform/limits/growth"
 )
 
 const sample = `

@@ -7,8 +7,8 @@ import (
 	"maps"
 	"slices"
 
+	"sluice.dev/sluice/filters/credentials/keytable"
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/filters/keytable"
 	"sluice.dev/sluice/filters/policy"
 	"sluice.dev/sluice/filters/scopes"
 	"sluice.dev/sluice/platform/apierror"

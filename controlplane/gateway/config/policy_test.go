@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"sluice.dev/sluice/filters/credentials/keytable"
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/filters/keytable"
 	"sluice.dev/sluice/filters/policy"
 	"sluice.dev/sluice/platform/apierror"
 )

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // setQuotas makes the quotas of requests those of plans, in the transaction that

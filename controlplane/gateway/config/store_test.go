@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/postgres/pgtest"
+	"sluice.dev/sluice/platform/storage/postgres/pgtest"
 )
 
 func putDoc(t *testing.T, s Store, d Document, author string, ifMatch int64) Version {

@@ -16,7 +16,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/controlplane/gateway/xds"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // LiveFor is for how long an edge counts as alive after it was last heard of:

@@ -10,8 +10,8 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"sluice.dev/sluice/controlplane/gateway/xds"
-	"sluice.dev/sluice/platform/httpapi"
-	"sluice.dev/sluice/platform/postgres/pgtest"
+	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/storage/postgres/pgtest"
 )
 
 var clock = time.Unix(1_800_000_000, 0)

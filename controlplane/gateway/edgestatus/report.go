@@ -9,8 +9,8 @@ import (
 
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/httpapi"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // ReportPath is where edges report, on the listener of the key feed.

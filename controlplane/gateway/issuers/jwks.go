@@ -17,8 +17,8 @@ import (
 	"math/big"
 	"strings"
 
-	"sluice.dev/sluice/filters/jwt"
-	"sluice.dev/sluice/filters/keytable"
+	"sluice.dev/sluice/filters/credentials/jwt"
+	"sluice.dev/sluice/filters/credentials/keytable"
 )
 
 // Limits of a key set.

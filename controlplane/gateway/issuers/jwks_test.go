@@ -15,9 +15,9 @@ import (
 	"sync"
 	"testing"
 
-	"sluice.dev/sluice/filters/jwt"
-	"sluice.dev/sluice/filters/keytable"
-	"sluice.dev/sluice/platform/growth"
+	"sluice.dev/sluice/filters/credentials/jwt"
+	"sluice.dev/sluice/filters/credentials/keytable"
+	"sluice.dev/sluice/platform/limits/growth"
 )
 
 var b64 = base64.RawURLEncoding.EncodeToString

@@ -15,7 +15,7 @@ import (
 	"sluice.dev/sluice/controlplane/accounts/sessions"
 	"sluice.dev/sluice/controlplane/gateway/config"
 	"sluice.dev/sluice/platform/outbound"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // Config says whose keys are read and how often.

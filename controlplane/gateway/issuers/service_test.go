@@ -14,9 +14,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"sluice.dev/sluice/controlplane/accounts/sessions"
 	"sluice.dev/sluice/controlplane/gateway/config"
-	"sluice.dev/sluice/filters/keytable"
+	"sluice.dev/sluice/filters/credentials/keytable"
 	"sluice.dev/sluice/platform/outbound"
-	"sluice.dev/sluice/platform/postgres/pgtest"
+	"sluice.dev/sluice/platform/storage/postgres/pgtest"
 )
 
 const (

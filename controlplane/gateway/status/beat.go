@@ -6,7 +6,7 @@ import (
 	"log/slog"
 	"time"
 
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // LiveFor is for how long a process counts as alive after it was last heard of:

@@ -12,8 +12,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"sluice.dev/sluice/controlplane/gateway/edgestatus"
 	"sluice.dev/sluice/migrations"
-	"sluice.dev/sluice/platform/httpapi"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // Store reads the state of the platform.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/controlplane/gateway/config"
-	"sluice.dev/sluice/platform/postgres/pgtest"
+	"sluice.dev/sluice/platform/storage/postgres/pgtest"
 )
 
 // large is the default document with n routes and n/40 products more, of which

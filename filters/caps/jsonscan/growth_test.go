@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice.dev/sluice/platform/growth"
+	"sluice.dev/sluice/platform/limits/growth"
 )
 
 // long is so long that nothing which takes time by its square comes to an end

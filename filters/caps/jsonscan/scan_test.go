@@ -6,7 +6,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"sluice.dev/sluice/platform/growth"
+	"sluice.dev/sluice/platform/limits/growth"
 )
 
 // seeds are the shapes that the parsing literature calls hard, right and wrong.

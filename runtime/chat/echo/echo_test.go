@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice.dev/sluice/platform/growth"
+	"sluice.dev/sluice/platform/limits/growth"
 	"sluice.dev/sluice/runtime/chat"
 )
 

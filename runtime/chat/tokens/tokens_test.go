@@ -5,7 +5,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"sluice.dev/sluice/platform/growth"
+	"sluice.dev/sluice/platform/limits/growth"
 )
 
 func TestCount(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"sluice.dev/sluice/filters/caps/jsonscan"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/growth"
+	"sluice.dev/sluice/platform/limits/growth"
 	"sluice.dev/sluice/runtime/chat"
 )
 

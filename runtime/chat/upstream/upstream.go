@@ -20,7 +20,7 @@ import (
 
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/sse"
+	"sluice.dev/sluice/platform/http/sse"
 	"sluice.dev/sluice/runtime/chat"
 )
 

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/platform/http/httpapi"
 )
 
 // Request is what a tool's operation is asked.

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice.dev/sluice/platform/growth"
+	"sluice.dev/sluice/platform/limits/growth"
 )
 
 var now = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -16,7 +16,7 @@ import (
 
 	"sluice.dev/sluice/filters/x402"
 	"sluice.dev/sluice/platform/outbound"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/storage/postgres"
 	"sluice.dev/sluice/workers/payments/evm"
 	"sluice.dev/sluice/workers/payments/payment"
 )

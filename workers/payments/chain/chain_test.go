@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"sluice.dev/sluice/filters/x402"
 	"sluice.dev/sluice/platform/outbound"
-	"sluice.dev/sluice/platform/postgres/pgtest"
+	"sluice.dev/sluice/platform/storage/postgres/pgtest"
 	"sluice.dev/sluice/workers/payments/chain"
 	"sluice.dev/sluice/workers/payments/evm"
 	"sluice.dev/sluice/workers/payments/payment"

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice.dev/sluice/platform/growth"
+	"sluice.dev/sluice/platform/limits/growth"
 )
 
 // FuzzQuantity holds what a node calls a number to 256 bits.

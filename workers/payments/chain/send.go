@@ -8,7 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/filters/x402"
-	"sluice.dev/sluice/platform/postgres"
+	"sluice.dev/sluice/platform/storage/postgres"
 	"sluice.dev/sluice/workers/payments/evm"
 	"sluice.dev/sluice/workers/payments/payment"
 )

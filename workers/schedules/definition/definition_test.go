@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/growth"
-	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/limits/growth"
 	"sluice.dev/sluice/platform/outbound"
 )
 

@@ -6,7 +6,7 @@ import (
 
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/httpapi"
+	"sluice.dev/sluice/platform/http/httpapi"
 )
 
 // Patch is a partial definition. It is merged into the old one as RFC 7396

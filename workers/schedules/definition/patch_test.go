@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"sluice.dev/sluice/platform/growth"
+	"sluice.dev/sluice/platform/limits/growth"
 )
 
 func apply(t *testing.T, patch string) (Definition, error) {

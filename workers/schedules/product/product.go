@@ -15,7 +15,7 @@ import (
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/filters/identity"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/telemetry/traces"
+	"sluice.dev/sluice/platform/process/telemetry/traces"
 	"sluice.dev/sluice/workers/schedules/definition"
 )
 

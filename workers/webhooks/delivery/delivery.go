@@ -20,7 +20,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
-	"sluice.dev/sluice/platform/telemetry/traces"
+	"sluice.dev/sluice/platform/process/telemetry/traces"
 	"sluice.dev/sluice/workers/webhooks"
 	"sluice.dev/sluice/workers/webhooks/retry"
 	"sluice.dev/sluice/workers/webhooks/sender"

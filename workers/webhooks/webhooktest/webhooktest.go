@@ -15,8 +15,8 @@ import (
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"sluice.dev/sluice/platform/events"
 	"sluice.dev/sluice/platform/outbound"
-	"sluice.dev/sluice/platform/postgres/pgtest"
-	"sluice.dev/sluice/platform/secretbox"
+	"sluice.dev/sluice/platform/storage/postgres/pgtest"
+	"sluice.dev/sluice/platform/storage/secretbox"
 	"sluice.dev/sluice/workers/webhooks"
 )
 

@@ -8,7 +8,7 @@ import (
 	"html/template"
 	"net/http"
 
-	"sluice.dev/sluice/platform/webpage"
+	"sluice.dev/sluice/platform/http/webpage"
 )
 
 //go:embed *.html page.css

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice.dev/sluice/platform/growth"
+	"sluice.dev/sluice/platform/limits/growth"
 )
 
 func TestRedirectAddressesThatCanBeRegistered(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 	"sluice.dev/sluice/dev/toolchain"
 )
 
-// panicProgram is filters/panicguard/testdata/crash, built as the filters are.
+// panicProgram is filters/host/panicguard/testdata/crash, built as the filters are.
 var panicProgram = sync.OnceValues(func() ([]byte, error) {
 	root, err := filepath.Abs("../../..")
 	if err != nil {
@@ -36,7 +36,7 @@ var panicProgram = sync.OnceValues(func() ([]byte, error) {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	out := filepath.Join(dir, "crash.wasm")
-	if err := toolchain.Compile(ctx, cfg, tc, "filters/panicguard/testdata/crash", out, ""); err != nil {
+	if err := toolchain.Compile(ctx, cfg, tc, "filters/host/panicguard/testdata/crash", out, ""); err != nil {
 		return nil, err
 	}
 	return os.ReadFile(out)

@@ -9,7 +9,7 @@ import (
 	hcm "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	"google.golang.org/protobuf/types/known/structpb"
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/filters/ratelimit"
+	"sluice.dev/sluice/filters/limits/ratelimit"
 )
 
 // replyCodes says which code goes with a status that Envoy itself answers.

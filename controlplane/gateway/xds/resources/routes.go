@@ -17,7 +17,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 	"sluice.dev/sluice/controlplane/gateway/config"
 	"sluice.dev/sluice/filters/identity"
-	"sluice.dev/sluice/filters/ratelimit"
+	"sluice.dev/sluice/filters/limits/ratelimit"
 )
 
 const (

@@ -1,0 +1,85 @@
+package wasmhost
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
+	"sluice.dev/sluice/filters/limits/ratelimit"
+)
+
+var (
+	routeName     = []string{"xds", "route_name"}
+	sourceAddress = []string{"source", "address"}
+)
+
+// RouteName is the name of the route that Envoy has chosen; "" when none. It
+// stays until the next call.
+func RouteName() string {
+	room = routeRoom[:]
+	name := property(routeName)
+	room = nil
+	return name
+}
+
+// Authorization is the request's Authorization header; "" when it has none. It
+// stays until the next call.
+func Authorization() string {
+	room = headerRoom[:]
+	value := Header("authorization")
+	room = nil
+	return value
+}
+
+// ClientAddress is the client's address with its port, as far as trusted
+// proxies tell it.
+func ClientAddress() string { return property(sourceAddress) }
+
+func property(path []string) string {
+	b, err := proxywasm.GetProperty(path)
+	if err != nil {
+		return ""
+	}
+	return text(b)
+}
+
+// Header is a request header; "" when the request has none.
+func Header(name string) string {
+	v, err := proxywasm.GetHttpRequestHeader(name)
+	if err != nil {
+		return ""
+	}
+	return v
+}
+
+// Now is the time in unix seconds.
+func Now() int64 { return time.Now().Unix() }
+
+// Millis is the time in unix milliseconds.
+func Millis() int64 { return time.Now().UnixMilli() }
+
+// rateValues is where SetRateHeaders writes. One for the VM: TinyGo looks for so
+// much room in one piece longer than all else in the filter takes.
+var rateValues [256]byte
+
+// SetRateHeaders puts the rate-limit headers (spec, "Limits"), and the fields of
+// the coming standard, on the response, in place of any that the product sent;
+// now is in unix seconds. The one that never changes is not among them.
+func SetRateHeaders(r ratelimit.Result, now int64) {
+	b := rateValues[:0] // all values, one behind the other
+	set := func(name string, with []byte) {
+		_ = proxywasm.ReplaceHttpResponseHeader(name, text(with[len(b):]))
+		b = with
+	}
+	set("x-ratelimit-limit", strconv.AppendUint(b, uint64(r.Limit), 10))
+	set("x-ratelimit-remaining", strconv.AppendUint(b, uint64(r.Remaining), 10))
+	set("x-ratelimit-reset", strconv.AppendInt(b, r.Reset, 10))
+	set("ratelimit-policy", r.AppendPolicy(b))
+	set("ratelimit", r.AppendState(b, now))
+}
+
+// SetWindowHeader puts the rate-limit header that never changes on an answer of
+// the filter itself.
+func SetWindowHeader() {
+	_ = proxywasm.ReplaceHttpResponseHeader(ratelimit.WindowHeader, ratelimit.WindowValue)
+}

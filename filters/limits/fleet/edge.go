@@ -1,0 +1,106 @@
+package fleet
+
+import "sluice.dev/sluice/filters/limits/ratelimit"
+
+// Place is where a window lies in an edge's memory; see ratelimit.Place.
+type Place = [ratelimit.PlaceKeyLen]byte
+
+// Store is the memory that all workers of an edge share.
+type Store interface {
+	// Hot returns the places that workers have found hot since the last call.
+	Hot() []Place
+	// Window returns the window in a place; nil: none.
+	Window(p Place) ratelimit.Window
+	// SetOthers puts o behind the window of id, if need be a new one.
+	SetOthers(id ratelimit.ID, o ratelimit.Others)
+	// SetFleet says how it stands with the fleet.
+	SetFleet(s State)
+}
+
+// State is how it stands with the fleet, for the workers.
+type State struct {
+	Edges uint32 // how many there are; 0: not known yet, as if this one were alone
+	Heard int64  // when the control plane last answered, in unix milliseconds
+}
+
+// silence is after how many milliseconds without an answer an edge is cut off.
+const silence = 2000
+
+// Fleet is what s means for a request at a time in unix milliseconds.
+func (s State) Fleet(millis int64) ratelimit.Fleet {
+	return ratelimit.Fleet{Edges: s.Edges, Cut: s.Edges > 1 && millis-s.Heard > silence, Millis: uint32(millis)}
+}
+
+// Edge is one edge's part of the exchange. Its memory is bounded by MaxEntries.
+type Edge struct {
+	Boot uint64 // tells this start from earlier ones
+
+	hot   map[Place]int64 // last second at which each was found hot
+	heard map[ratelimit.ID]ratelimit.Others
+	at    int64 // when heard was
+}
+
+// Report returns what to tell at a time in unix milliseconds.
+func (e *Edge) Report(s Store, millis int64) Report {
+	if e.hot == nil {
+		e.hot = map[Place]int64{}
+	}
+	now := millis / 1000
+	for _, p := range s.Hot() {
+		if _, known := e.hot[p]; known || len(e.hot) < MaxEntries {
+			e.hot[p] = now
+		}
+	}
+	r := Report{Told: uint64(millis), Boot: e.Boot}
+	for p, last := range e.hot {
+		w := s.Window(p)
+		if now-last >= ratelimit.Seconds || w == nil {
+			delete(e.hot, p)
+			continue
+		}
+		r.Entries = append(r.Entries, Entry{w.ID(), w.Share()})
+	}
+	return r
+}
+
+// Hear takes an answer that arrived at a time in unix milliseconds.
+func (e *Edge) Hear(s Store, a Answer, millis int64) {
+	heard := make(map[ratelimit.ID]ratelimit.Others, len(a.Entries))
+	for _, entry := range a.Entries {
+		o := entry.Others
+		o.Millis = uint32(millis)
+		o.Pace = pace(e.heard[entry.ID], o, millis-e.at)
+		heard[entry.ID] = o
+		s.SetOthers(entry.ID, o)
+	}
+	e.heard, e.at = heard, millis
+	s.SetFleet(State{Edges: a.Edges, Heard: millis})
+}
+
+// Remember takes how many edges there were from an agent that has heard of no
+// replica. Until this start of the edge hears an answer it is cut off, not alone.
+func (e *Edge) Remember(s Store, edges uint32) {
+	if e.at == 0 && edges > 0 {
+		s.SetFleet(State{Edges: edges})
+	}
+}
+
+// pace guesses how fast the others let requests through: half as they did
+// between two answers, half as was guessed before, since what one answer lacks
+// the next one has.
+func pace(before, now ratelimit.Others, millis int64) uint32 {
+	if millis <= 0 || millis > maxGap || before.Millis == 0 {
+		return 0
+	}
+	grown := uint64(0)
+	for s := before.Newest - 1; s <= now.Newest; s++ {
+		if a, b := now.At(s), before.At(s); a > b {
+			grown += uint64(a - b)
+		}
+	}
+	return uint32((min(grown*1_000_000/uint64(millis), 1<<31) + uint64(before.Pace)) / 2)
+}
+
+// maxGap is between two answers the longest time, in milliseconds, that says
+// something of a pace.
+const maxGap = 1000

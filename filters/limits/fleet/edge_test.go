@@ -1,0 +1,116 @@
+package fleet
+
+import (
+	"testing"
+
+	"sluice.dev/sluice/filters/limits/ratelimit"
+)
+
+// memory is a Store in which place n holds the window of account n.
+type memory struct {
+	hot     []Place
+	windows map[Place]ratelimit.Window
+	others  map[ratelimit.ID]ratelimit.Others
+	state   State
+}
+
+func (m *memory) Hot() []Place                                  { h := m.hot; m.hot = nil; return h }
+func (m *memory) Window(p Place) ratelimit.Window               { return m.windows[p] }
+func (m *memory) SetOthers(id ratelimit.ID, o ratelimit.Others) { m.others[id] = o }
+func (m *memory) SetFleet(s State)                              { m.state = s }
+func newMemory() *memory {
+	return &memory{windows: map[Place]ratelimit.Window{}, others: map[ratelimit.ID]ratelimit.Others{}}
+}
+func place(n int) Place { return Place{'r', 0, byte(n >> 8), byte(n)} }
+func (m *memory) find(n int, counted int, second int64) {
+	w := ratelimit.New(ratelimit.AccountID(uint64(n), 0))
+	for range counted {
+		w.Take(ratelimit.Limit{PerMinute: 1 << 20}, second)
+	}
+	m.windows[place(n)], m.hot = w, append(m.hot, place(n))
+}
+
+const millis = 1_800_000_000_000
+
+func TestWhatIsReported(t *testing.T) {
+	t.Parallel()
+	m, e := newMemory(), &Edge{Boot: 4}
+	if r := e.Report(m, millis); len(r.Entries) != 0 || r.Boot != 4 || r.Told != millis {
+		t.Fatalf("%+v", r)
+	}
+	m.find(1, 7, millis/1000)
+	for _, at := range []int64{millis, millis + 100, millis + 59_999} { // hot until it has not been for a minute
+		r := e.Report(m, at)
+		if len(r.Entries) != 1 || r.Entries[0].At(millis/1000) != 7 {
+			t.Fatalf("%d ms later: %+v", at-millis, r)
+		}
+	}
+	if r := e.Report(m, millis+60_000); len(r.Entries) != 0 {
+		t.Fatalf("%+v", r)
+	}
+}
+
+func TestAReportIsBounded(t *testing.T) {
+	t.Parallel()
+	m, e := newMemory(), &Edge{}
+	for n := range MaxEntries + 10 {
+		m.find(n, 1, millis/1000)
+	}
+	r := e.Report(m, millis)
+	if _, ok := ParseReport(r.Append(nil)); !ok || len(r.Entries) != MaxEntries {
+		t.Fatalf("%d entries", len(r.Entries))
+	}
+}
+
+func TestThePaceOfTheOthers(t *testing.T) {
+	t.Parallel()
+	m, e := newMemory(), &Edge{}
+	id := ratelimit.AccountID(1, 0)
+	for i, want := range []uint32{0, 50_000, 75_000, 87_500} { // towards 100 a second, which is 100,000 in 1000 s
+		at := int64(millis + i*100)
+		e.Hear(m, Answer{Edges: 2, Entries: []Entry{entry(1, millis/1000, uint32(10*(i+1)))}}, at)
+		if got := m.others[id]; got.Pace != want || got.Millis != uint32(at) {
+			t.Fatalf("answer %d: %+v, want a pace of %d", i, got, want)
+		}
+	}
+	e.Hear(m, Answer{Edges: 2, Entries: []Entry{entry(1, millis/1000, 900)}}, millis+5000)
+	if got := m.others[id].Pace; got != 0 {
+		t.Fatalf("after a silence: %d", got)
+	}
+}
+
+// An edge that starts while nobody answers is not alone if its agent remembers
+// others; what it hears itself counts for more.
+func TestWhatIsRemembered(t *testing.T) {
+	t.Parallel()
+	m, e := newMemory(), &Edge{}
+	if e.Remember(m, 0); m.state != (State{}) {
+		t.Fatalf("nothing is remembered: %+v", m.state)
+	}
+	if e.Remember(m, 3); !m.state.Fleet(millis).Cut || m.state.Edges != 3 {
+		t.Fatalf("%+v", m.state)
+	}
+	e.Hear(m, Answer{Edges: 2}, millis)
+	if e.Remember(m, 3); m.state != (State{Edges: 2, Heard: millis}) {
+		t.Fatalf("%+v", m.state)
+	}
+}
+
+func TestWhoIsCutOff(t *testing.T) {
+	t.Parallel()
+	limit := ratelimit.Limit{PerMinute: 90, Burst: 30}
+	for _, c := range []struct {
+		state State
+		want  ratelimit.Limit
+	}{
+		{State{}, limit},
+		{State{Edges: 3, Heard: millis - 2000}, limit},
+		{State{Edges: 3, Heard: millis - 2001}, ratelimit.Limit{PerMinute: 30, Burst: 10}},
+		{State{Edges: 1, Heard: millis - 99_999}, limit},
+		{State{Edges: 1000, Heard: 0}, ratelimit.Limit{PerMinute: 1}},
+	} {
+		if got := c.state.Fleet(millis).Among(limit); got != c.want {
+			t.Errorf("%+v: %+v, want %+v", c.state, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,86 @@
+// Package engine binds MediaMTX, a media server in a process of its own, to the
+// product: it asks us who may publish, we watch who does, and take over what it
+// has recorded. Without it the product's API works all the same.
+package engine
+
+import (
+	"crypto/subtle"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/media/api/ident"
+	"sluice.dev/sluice/media/live/streams"
+	"sluice.dev/sluice/platform/apierror"
+	"sluice.dev/sluice/platform/http/httpapi"
+)
+
+// folder is the first part of every path in the engine.
+const folder = "live/"
+
+// question is what MediaMTX asks (its documentation, "HTTP-based authentication").
+type question struct {
+	IP       string `json:"ip"`
+	Password string `json:"password"`
+	Token    string `json:"token"`
+	Action   string `json:"action"`
+	Path     string `json:"path"`
+	Protocol string `json:"protocol"`
+	Query    string `json:"query"`
+}
+
+// maxQuestion bounds a question, in bytes. It is decoded in linear time, and takes
+// no more memory than its texts.
+const maxQuestion = 64 << 10
+
+// Auth answers MediaMTX: 204 lets a client pass, anything else does not. Only the
+// engine knows secret, the password that goes with each question.
+func Auth(s streams.Service, a httpapi.Adapter, secret string) http.Handler {
+	return a.Handle(func(w http.ResponseWriter, r *http.Request) error {
+		if _, given, _ := r.BasicAuth(); subtle.ConstantTimeCompare([]byte(given), []byte(secret)) != 1 {
+			return &apierror.Error{Code: decision.AuthRequired}
+		}
+		raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxQuestion))
+		var q question
+		if err == nil {
+			err = json.Unmarshal(raw, &q)
+		}
+		if err != nil {
+			return &apierror.Error{Code: decision.InvalidRequest, Cause: err}
+		}
+		if err := decide(r, s, q); err != nil {
+			return err
+		}
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	})
+}
+
+// readProtocols are those that our own proxy reads by. Whoever reads by another has
+// come to the engine's port himself, be it by way of a proxy on this machine.
+var readProtocols = []string{"hls", "webrtc"}
+
+// decide answers one question: nil lets the client pass. The engine's other
+// actions (api, metrics, playback of its own) are refused, whoever asks.
+func decide(r *http.Request, s streams.Service, q question) error {
+	id, ok := strings.CutPrefix(q.Path, folder)
+	switch {
+	case !ok || !ident.Valid("play", id):
+		return &apierror.Error{Code: decision.Stream004}
+	case q.Action == "publish":
+		return s.Admit(r.Context(), streams.Attempt{PlaybackID: id, Protocol: q.Protocol, Key: streams.KeyOf(q.Token, q.Password, q.Query)})
+	case q.Action == "read" && local(q.IP) && slices.Contains(readProtocols, q.Protocol):
+		return nil // our own proxy, which has checked the viewer's token
+	}
+	return &apierror.Error{Code: decision.ScopeMissing}
+}
+
+// local reports whether ip is this machine.
+func local(ip string) bool {
+	addr, err := netip.ParseAddr(ip)
+	return err == nil && addr.IsLoopback()
+}

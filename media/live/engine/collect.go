@@ -1,0 +1,167 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/media/assets"
+	"sluice.dev/sluice/media/live/streams"
+	"sluice.dev/sluice/platform/apierror"
+)
+
+// recordName is how the engine names what it records, by the time of its start in
+// UTC to the microsecond.
+const recordName = "%Y-%m-%d_%H-%M-%S-%f"
+
+// startOf reads the time in the name of a recording; false: it is none.
+func startOf(name string) (time.Time, bool) {
+	name = strings.TrimSuffix(filepath.Base(name), ".mp4")
+	i := strings.LastIndexByte(name, '-')
+	if i < 0 {
+		return time.Time{}, false
+	}
+	t, err := time.Parse("2006-01-02_15-04-05.000000", name[:i]+"."+name[i+1:])
+	return t, err == nil
+}
+
+// settled is how long a file must not have changed before it counts as complete.
+const settled = 2 * time.Second
+
+// collect takes over what was recorded of publishers who have gone, and removes
+// what no recording waits for: the stream does not record, or is gone.
+func (w *Watcher) collect(ctx context.Context, ready map[string]bool) error {
+	waiting, err := w.waiting(ctx)
+	if err != nil {
+		return err
+	}
+	found, err := w.files()
+	if err != nil {
+		return err
+	}
+	for id := range waiting {
+		if _, ok := found[id]; !ok {
+			found[id] = nil // waiting for a file that is not there
+		}
+	}
+	var errs error
+	for id, files := range found {
+		if !ready[id] && w.quiet(files) {
+			errs = errors.Join(errs, w.takeOver(ctx, waiting[id], files))
+		}
+	}
+	return errs
+}
+
+// job is a recording that waits, and the plan that bounds it.
+type job struct {
+	asset assets.Asset
+	plan  string
+}
+
+// waiting returns the recordings that wait, by playback id. Those of streams that
+// were deleted meanwhile end here: nobody can tell which file was theirs.
+func (w *Watcher) waiting(ctx context.Context) (map[string][]job, error) {
+	pending, err := w.Assets.Pending(ctx)
+	if err != nil {
+		return nil, err
+	}
+	jobs := map[string][]job{}
+	for _, a := range pending {
+		s, err := streams.ByID(ctx, w.Streams.DB, a.StreamID)
+		switch {
+		case err == nil:
+			jobs[s.PlaybackID] = append(jobs[s.PlaybackID], job{a, s.Plan})
+		case apierror.Code(err) != decision.NotFound:
+			return nil, err
+		default:
+			if err := w.Assets.FinishRecording(ctx, a, "", nil, 0); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return jobs, nil
+}
+
+// files returns what the engine has recorded, by playback id, oldest first.
+func (w *Watcher) files() (map[string][]string, error) {
+	names, err := filepath.Glob(filepath.Join(w.Dir, folder, "*", "*.mp4"))
+	if err != nil {
+		return nil, fmt.Errorf("list recordings: %w", err)
+	}
+	slices.Sort(names)
+	found := map[string][]string{}
+	for _, name := range names {
+		id := filepath.Base(filepath.Dir(name))
+		found[id] = append(found[id], name)
+	}
+	return found, nil
+}
+
+// quiet reports whether nobody writes to files any more.
+func (w *Watcher) quiet(files []string) bool {
+	for _, name := range files {
+		info, err := os.Stat(name)
+		if err == nil && w.Now().Sub(info.ModTime()) < settled {
+			return false
+		}
+	}
+	return true
+}
+
+// takeOver gives each recording its file, or ends it without one, and removes the
+// files. After an error they stay for the next step.
+func (w *Watcher) takeOver(ctx context.Context, jobs []job, files []string) error {
+	var errs error
+	for i, name := range match(jobs, files) {
+		errs = errors.Join(errs, w.finish(ctx, jobs[i], name))
+	}
+	if errs != nil {
+		return errs
+	}
+	for _, name := range files {
+		errs = errors.Join(errs, os.Remove(name))
+	}
+	return errs
+}
+
+// match finds the file of each recording, which are in order of time: the last one
+// that began before the recording's session ended and after the one before it had
+// ended; "" where there is none.
+func match(jobs []job, files []string) []string {
+	out := make([]string, len(jobs))
+	var before time.Time
+	for i, j := range jobs {
+		for _, name := range files {
+			began, ok := startOf(name)
+			if ok && began.After(before) && !began.After(j.asset.CreatedAt) {
+				out[i] = name
+			}
+		}
+		before = j.asset.CreatedAt
+	}
+	return out
+}
+
+// finish hands the file called name to a recording, or nothing for "".
+func (w *Watcher) finish(ctx context.Context, j job, name string) error {
+	if name == "" {
+		return w.Assets.FinishRecording(ctx, j.asset, j.plan, nil, 0)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return fmt.Errorf("open recording: %w", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return fmt.Errorf("open recording: %w", err)
+	}
+	return w.Assets.FinishRecording(ctx, j.asset, j.plan, f, info.Size())
+}

@@ -1,0 +1,159 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"text/template"
+	"time"
+
+	"sluice.dev/sluice/media/api/ident"
+	"sluice.dev/sluice/platform/http/httpapi"
+)
+
+// Config says which engine to run, and where it listens.
+type Config struct {
+	Binary string // path of mediamtx; required
+	Dir    string // for its configuration and what it records; required
+	RTMP   string // address to listen on, such as 127.0.0.1:1935; required, as the following
+	SRT    string // UDP
+	HLS    string // loopback: viewers come through our proxy
+	WebRTC string
+	Media  string // WebRTC media, UDP
+	API    string // loopback
+	// Again is the pause before an engine that has ended is started again. 0: one
+	// second.
+	Again time.Duration
+	// Output takes what the engine says. Nil: the standard output.
+	Output io.Writer
+}
+
+// interval is the time between two looks at the engine.
+const interval = time.Second
+
+// configuration is what the engine is told. Protocols that the product does not
+// offer are off.
+var configuration = template.Must(template.New("mediamtx.yml").Parse(`logLevel: warn
+authMethod: http
+authHTTPAddress: http://engine:{{.Secret}}@{{.Auth}}/
+authHTTPExclude: [{action: api}]
+api: yes
+apiAddress: {{.API}}
+metrics: no
+pprof: no
+playback: no
+rtsp: no
+rtmp: yes
+rtmpAddress: {{.RTMP}}
+hls: yes
+hlsAddress: {{.HLS}}
+hlsVariant: fmp4
+hlsAlwaysRemux: yes
+webrtc: yes
+webrtcAddress: {{.WebRTC}}
+webrtcLocalUDPAddress: {{.Media}}
+srt: yes
+srtAddress: {{.SRT}}
+pathDefaults:
+  record: yes
+  recordPath: {{.Records}}
+  recordFormat: fmp4
+  recordSegmentDuration: 24h
+  recordDeleteAfter: 48h
+  overridePublisher: no
+paths:
+  "~^live/play_[0-9a-z]+$": {}
+`))
+
+// Render returns the engine's configuration. auth is the address that answers
+// its questions, secret the password there, which only the engine knows.
+func Render(c Config, auth, secret string) ([]byte, error) {
+	var out bytes.Buffer
+	err := configuration.Execute(&out, map[string]string{"Auth": auth, "Secret": secret, "API": c.API, "RTMP": c.RTMP, "SRT": c.SRT,
+		"HLS": c.HLS, "WebRTC": c.WebRTC, "Media": c.Media, "Records": filepath.Join(c.Dir, "%path", recordName)})
+	return out.Bytes(), err
+}
+
+// Run runs the engine and its watcher until ctx ends, and starts the engine again
+// whenever it ends by itself. It fails when it cannot listen or write to c.Dir.
+// API, Dir and Log of w are set here; its other fields are required.
+func Run(ctx context.Context, c Config, w *Watcher, a httpapi.Adapter) error {
+	if c.Again == 0 {
+		c.Again = time.Second
+	}
+	if c.Output == nil {
+		c.Output = os.Stdout
+	}
+	var lc net.ListenConfig
+	listener, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("listen for the media engine: %w", err)
+	}
+	secret := ident.NewSecret("auth").Text
+	file, err := write(c, listener.Addr().String(), secret)
+	if err != nil {
+		listener.Close()
+		return err
+	}
+	server := &http.Server{Handler: Auth(w.Streams, a, secret), ReadTimeout: 10 * time.Second}
+	go func() { _ = server.Serve(listener) }() // ends with Close below
+	defer server.Close()
+
+	w.API = API{Base: "http://" + c.API, Client: &http.Client{Timeout: 5 * time.Second}}
+	w.Dir = c.Dir
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	go w.Run(ctx, ticker.C)
+	return supervise(ctx, c, file, w)
+}
+
+// write stores the configuration, which holds a secret.
+func write(c Config, auth, secret string) (string, error) {
+	text, err := Render(c, auth, secret)
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+		return "", fmt.Errorf("make the media engine's folder: %w", err)
+	}
+	file := filepath.Join(c.Dir, "mediamtx.yml")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		return "", fmt.Errorf("configure the media engine: %w", err)
+	}
+	return file, nil
+}
+
+// supervise runs the engine, again and again, until ctx ends. The engine gets
+// SIGTERM then and five seconds; if this process is killed, the kernel kills
+// the engine.
+func supervise(ctx context.Context, c Config, file string, w *Watcher) error {
+	// The kernel ties Pdeathsig to the thread that forks, not to the process.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	for ctx.Err() == nil {
+		cmd := exec.CommandContext(ctx, c.Binary, file)
+		cmd.Env = []string{"TZ=UTC"} // the times in the names of recordings
+		cmd.Stdout, cmd.Stderr = c.Output, c.Output
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+		cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+		cmd.WaitDelay = 5 * time.Second
+		err := cmd.Run()
+		if ctx.Err() != nil {
+			break
+		}
+		w.Log.WarnContext(ctx, "media engine ended; starting it again", "cause", err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(c.Again):
+		}
+	}
+	return nil
+}

@@ -1,0 +1,155 @@
+package streams
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"sluice.dev/sluice/media/api/page"
+	"sluice.dev/sluice/platform/storage/postgres"
+)
+
+const columns = `id, owner, account, plan, playback_id, key_hash, key_hint, title, protocol, status, playback_policy,
+	recording, quality, bitrate_kbps, viewer_threshold, metadata, version, created_at, updated_at`
+
+// insert stores a new stream.
+func insert(ctx context.Context, tx pgx.Tx, s Stream) error {
+	_, err := tx.Exec(ctx, `INSERT INTO media_streams (`+columns+`)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`,
+		s.ID, s.Owner, s.Account, s.Plan, s.PlaybackID, s.KeyHash, s.KeyHint, s.Title, s.Protocol, s.Status, s.PlaybackPolicy,
+		s.Recording, s.Quality, s.BitrateKbps, s.Threshold, s.Metadata, s.Version, s.CreatedAt, s.UpdatedAt)
+	if err != nil {
+		return fmt.Errorf("insert stream: %w", postgres.Unreachable(err))
+	}
+	return nil
+}
+
+// get reads one stream of owner. suffix is "" or "FOR UPDATE".
+func get(ctx context.Context, db postgres.DB, owner, id, suffix string) (Stream, error) {
+	rows, err := db.Query(ctx, `SELECT `+columns+` FROM media_streams WHERE owner = $1 AND id = $2 `+suffix, owner, id)
+	return one(rows, err)
+}
+
+// ByPlayback reads the stream of a playback id, of any owner, or not_found.
+func ByPlayback(ctx context.Context, db postgres.DB, playbackID string) (Stream, error) {
+	rows, err := db.Query(ctx, `SELECT `+columns+` FROM media_streams WHERE playback_id = $1`, playbackID)
+	return one(rows, err)
+}
+
+// ByID reads a stream of any owner, or not_found.
+func ByID(ctx context.Context, db postgres.DB, id string) (Stream, error) {
+	rows, err := db.Query(ctx, `SELECT `+columns+` FROM media_streams WHERE id = $1`, id)
+	return one(rows, err)
+}
+
+// one takes the only row of a query, or not_found.
+func one(rows pgx.Rows, err error) (Stream, error) {
+	if err != nil {
+		return Stream{}, postgres.NotFound(err, "read stream")
+	}
+	s, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[Stream])
+	return s, postgres.NotFound(err, "read stream")
+}
+
+// update writes what may change of s, and moves its version and time on.
+func update(ctx context.Context, tx pgx.Tx, s *Stream, now time.Time) error {
+	s.Version++
+	s.UpdatedAt = now
+	_, err := tx.Exec(ctx, `UPDATE media_streams SET key_hash = $2, key_hint = $3, title = $4, protocol = $5, status = $6,
+		playback_policy = $7, recording = $8, quality = $9, bitrate_kbps = $10, viewer_threshold = $11, metadata = $12, version = $13, updated_at = $14, plan = $15
+		WHERE id = $1`,
+		s.ID, s.KeyHash, s.KeyHint, s.Title, s.Protocol, s.Status,
+		s.PlaybackPolicy, s.Recording, s.Quality, s.BitrateKbps, s.Threshold, s.Metadata, s.Version, s.UpdatedAt, s.Plan)
+	if err != nil {
+		return fmt.Errorf("update stream: %w", postgres.Unreachable(err))
+	}
+	return nil
+}
+
+// remove deletes a stream; its captions go with it, its sessions and recordings
+// stay.
+func remove(ctx context.Context, tx pgx.Tx, id string) error {
+	if _, err := tx.Exec(ctx, `DELETE FROM media_streams WHERE id = $1`, id); err != nil {
+		return fmt.Errorf("delete stream: %w", postgres.Unreachable(err))
+	}
+	return nil
+}
+
+// list reads one row more than the page holds, so that the page knows whether
+// there is another, and the number of all rows that match.
+func list(ctx context.Context, db postgres.DB, owner string, f Filter) ([]Stream, int, error) {
+	at, id := f.Page.After.Bound()
+	rows, err := db.Query(ctx, `SELECT `+columns+` FROM media_streams
+		WHERE owner = $1 AND ($2::text[] IS NULL OR status = ANY ($2))
+		  AND ($3::timestamptz IS NULL OR (created_at, id) < ($3, $4))
+		ORDER BY created_at DESC, id DESC LIMIT $5 OFFSET $6`,
+		owner, f.Statuses, at, id, f.Page.Limit+1, f.Page.Offset)
+	if err != nil {
+		return nil, 0, fmt.Errorf("list streams: %w", postgres.Unreachable(err))
+	}
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[Stream])
+	if err != nil {
+		return nil, 0, fmt.Errorf("list streams: %w", postgres.Unreachable(err))
+	}
+	var total int
+	err = db.QueryRow(ctx, `SELECT count(*) FROM media_streams
+		WHERE owner = $1 AND ($2::text[] IS NULL OR status = ANY ($2))`, owner, f.Statuses).Scan(&total)
+	if err != nil {
+		return nil, 0, fmt.Errorf("count streams: %w", postgres.Unreachable(err))
+	}
+	return found, total, nil
+}
+
+// place is the cursor right after s.
+func place(s Stream) page.Cursor { return page.Cursor{At: s.CreatedAt, ID: s.ID} }
+
+// countOnAir counts owner's streams on air. It holds a lock until the transaction
+// ends: of two starts at once, the second counts the first.
+func countOnAir(ctx context.Context, tx pgx.Tx, owner string) (n int, err error) {
+	if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('media_streams ' || $1, 0))`, owner); err != nil {
+		return 0, fmt.Errorf("lock owner's streams: %w", postgres.Unreachable(err))
+	}
+	err = tx.QueryRow(ctx, `SELECT count(*) FROM media_streams WHERE owner = $1 AND status IN ('live', 'paused')`, owner).Scan(&n)
+	if err != nil {
+		return 0, fmt.Errorf("count streams on air: %w", postgres.Unreachable(err))
+	}
+	return n, nil
+}
+
+// openSession stores a session. A unique index keeps a stream from having two
+// that are open.
+func openSession(ctx context.Context, tx pgx.Tx, s Session) error {
+	_, err := tx.Exec(ctx, `INSERT INTO media_sessions (id, owner, stream_id, started_at, engine) VALUES ($1, $2, $3, $4, $5)`,
+		s.ID, s.Owner, s.StreamID, s.StartedAt, s.Engine)
+	if err != nil {
+		return fmt.Errorf("open session: %w", postgres.Unreachable(err))
+	}
+	return nil
+}
+
+// closeSession ends the open session of a stream, and counts who has watched it. A
+// clock that has gone back gives a session of no length, not a negative one.
+func closeSession(ctx context.Context, tx pgx.Tx, streamID string, now time.Time) (Session, error) {
+	rows, err := tx.Query(ctx, `UPDATE media_sessions SET ended_at = greatest($2::timestamptz, started_at),
+			total_viewers = (SELECT count(DISTINCT viewer) FROM media_views WHERE subject = $1 AND last_at >= started_at)
+		WHERE stream_id = $1 AND ended_at IS NULL
+		RETURNING id, owner, stream_id, started_at, ended_at, total_viewers, peak_viewers, engine`, streamID, now)
+	if err != nil {
+		return Session{}, fmt.Errorf("close session: %w", postgres.Unreachable(err))
+	}
+	s, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[Session])
+	if err != nil {
+		return Session{}, fmt.Errorf("close session: %w", postgres.Unreachable(err))
+	}
+	return s, nil
+}
+
+// markPublished notes that a publisher has come to a session that began without
+// one.
+func markPublished(ctx context.Context, tx pgx.Tx, streamID string) error {
+	if _, err := tx.Exec(ctx, `UPDATE media_sessions SET engine = true WHERE stream_id = $1 AND ended_at IS NULL`, streamID); err != nil {
+		return fmt.Errorf("mark session: %w", postgres.Unreachable(err))
+	}
+	return nil
+}
