@@ -25,7 +25,7 @@ type response struct {
 	asked time.Time // when a slow request began; zero: just now
 }
 
-// envelope is the error form of the spec.
+// envelope is the form of an error (contract 5.1).
 type envelope struct {
 	Error struct {
 		Code, Message string

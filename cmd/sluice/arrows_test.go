@@ -30,7 +30,7 @@ type listed struct {
 	Imports, TestImports, XTestImports []string
 }
 
-// The arrows between folders (design, section 2) hold for the code that ships;
+// The arrows between folders (contract 11.13) hold for the code that ships;
 // end-to-end tests may not even borrow the product's code in tests.
 func TestArrows(t *testing.T) {
 	t.Parallel()

@@ -1,7 +1,6 @@
-// Package caps holds a chat completion request within the spec's bounds (spec,
-// "Chat completion rules") and changes nothing else of it: unknown members,
-// their order, the spelling of numbers and the escapes in strings go through
-// byte for byte.
+// Package caps holds a chat completion request within bounds (contract 8.2 to
+// contract 8.5) and changes nothing else of it: unknown members, their order,
+// the spelling of numbers and the escapes in strings go through byte for byte.
 //
 // The filter in Envoy and the runtime both call Apply, which is idempotent. It
 // works on places in the text and holds no copy of any value but the model's
@@ -15,7 +14,7 @@ package caps
 
 import "sluice.dev/sluice/filters/decision"
 
-// Bounds of the spec, "Limits", and of our own where it shows none.
+// Bounds of contract 8.3 and contract 8.4, and of our own where they set none.
 const (
 	DefaultMaxBytes   = 10 << 20 // of a body
 	DefaultMaxDepth   = 128      // of nesting
@@ -38,7 +37,7 @@ const Fallback = "<system-reminder>Skills are not available here. Continue witho
 // without its tools.
 const StripHeader = "x-service-strip-tools"
 
-// Options of Apply. The zero value enforces the spec's bounds.
+// Options of Apply. The zero value enforces the bounds above.
 type Options struct {
 	StripTools    bool
 	MaxBytes      int // 0: DefaultMaxBytes
@@ -94,7 +93,7 @@ func Apply(dst, body []byte, opts Options) ([]byte, Report, *Problem) {
 	return r.edits.Apply(dst, body), r.report, nil
 }
 
-// withDefaults puts the spec's bounds where o has none of its own.
+// withDefaults puts the package's bounds where o has none of its own.
 func (o Options) withDefaults() Options {
 	for _, d := range [...]struct {
 		field *int

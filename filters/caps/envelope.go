@@ -2,7 +2,7 @@ package caps
 
 import "sluice.dev/sluice/filters/decision"
 
-// AppendEnvelope appends the error envelope for p (spec, "Errors") to dst, with
+// AppendEnvelope appends the error envelope for p (contract 5.1) to dst, with
 // all its details: at most 16 KiB. It is written by hand because the filter builds it inside
 // Envoy, where reflection costs too much.
 func (p *Problem) AppendEnvelope(dst []byte, requestID, docsBase string) []byte {

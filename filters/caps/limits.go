@@ -61,7 +61,7 @@ func (r *request) includeUsage(v jsonscan.Value) {
 }
 
 // readLimits bounds the tokens of a completion. max_tokens is given its default
-// whenever it is omitted, as the spec says, and is otherwise the client's;
+// whenever it is omitted (contract 8.3), and is otherwise the client's;
 // max_completion_tokens is clamped, and goes before it where both are there.
 func (r *request) readLimits(tail string) string {
 	// null counts as omitted: clients send it for fields that are not set.

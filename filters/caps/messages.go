@@ -6,7 +6,7 @@ import (
 	"sluice.dev/sluice/filters/caps/jsonscan"
 )
 
-// roles are the spec's, and the two that public clients send besides:
+// roles are those of contract 8.1, and the two that public clients send besides:
 // developer, the newer name of system, and function, the older one of tool.
 var roles = [...]string{"system", "user", "assistant", "tool", "developer", "function"}
 

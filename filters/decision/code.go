@@ -4,11 +4,13 @@
 package decision
 
 // Code names one kind of failure. It is the `code` of the error envelope
-// (spec, "Errors"), so a published code never changes its meaning.
+// (contract 5.1), so a published code never changes its meaning.
 type Code string
 
-// The codes of the platform. Those in capitals are the spec's; the others are
-// ours, for conditions whose code the spec does not show.
+// The codes of the platform. Those in capitals are of contract 1.3 and of
+// contract 5.5 to contract 5.10, invalid_request and rate_limit_exceeded of
+// contract 5.4; the others are for conditions that these do not cover
+// (contract 5.11).
 const (
 	Stream001    Code = "STREAM_001"
 	Stream002    Code = "STREAM_002"

@@ -8,7 +8,7 @@ import (
 	"sluice.dev/sluice/platform/limits/growth"
 )
 
-// The spec's table of codes (chapter "Errors"), word for word where it has words.
+// The codes of contract 1.3 and contract 5.4 to contract 5.10, with their statuses.
 func TestCodesOfTheSpec(t *testing.T) {
 	t.Parallel()
 	for code, status := range map[Code]int{

@@ -13,7 +13,7 @@ const (
 	MaxText = 500
 )
 
-// Detail names one bad field (spec, "Errors": details[]).
+// Detail names one bad field (contract 5.1: details[]).
 type Detail struct {
 	Field    string `json:"field"`
 	Issue    string `json:"issue"`

@@ -1,6 +1,6 @@
 package decision
 
-// AppendEnvelope appends the error envelope for d (spec, "Errors") to dst:
+// AppendEnvelope appends the error envelope for d (contract 5.1) to dst:
 //
 //	{"error":{"code","message","details"?,"request_id","documentation_url"}}
 //

@@ -1,5 +1,5 @@
 // Package scopes decides whether what a caller was granted covers what a route
-// needs (spec, "Scopes"). Scopes are `resource:action`; `resource:*` covers every
+// needs (contract 3.2). Scopes are `resource:action`; `resource:*` covers every
 // action of a resource, and `*` everything.
 //
 // At the edge a scope is a bit. The control plane gives each route the bits that

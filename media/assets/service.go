@@ -28,7 +28,7 @@ import (
 )
 
 // queueRetry is what Retry-After says when the processing queue is full, in
-// seconds (spec, TRANSCODE_001: 30–60 s).
+// seconds (contract 5.6: 30 to 60 s).
 const queueRetry = 30
 
 // Service is what can be done with assets. Every field is required.

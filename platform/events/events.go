@@ -8,8 +8,7 @@ import (
 )
 
 // Event is one thing that happened to an account: what the webhook service
-// delivers (spec, "Event names and payloads") and what the account's event
-// list shows.
+// delivers (contract 7.7) and what the account's event list shows.
 type Event struct {
 	ID          string         // evt_…; empty: the emitter assigns one
 	Account     string         // acct_…

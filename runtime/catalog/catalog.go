@@ -1,4 +1,4 @@
-// Package catalog lists the models that the runtime serves (spec, "ModelList").
+// Package catalog lists the models that the runtime serves (contract 8.8).
 package catalog
 
 import (

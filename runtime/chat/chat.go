@@ -1,11 +1,11 @@
-// Package chat answers chat completion requests (spec, "Chat runtime"): it holds
-// them within the caps, finds a provider for the model, and relays what that
+// Package chat answers chat completion requests (contract 8.1): it holds them
+// within the caps, finds a provider for the model, and relays what that
 // produces as a stream of server-sent events, chunk by chunk.
 //
-// The stream ends as spec and public clients want it: usage on the finish chunk
-// under x-service-usage, once more in an event with empty choices under usage,
-// then [DONE]. A second plain usage on the finish chunk would make clients that
-// add usages up count double.
+// The stream ends as contract 8.7 and public clients want it: usage on the
+// finish chunk under x-service-usage, once more in an event with empty choices
+// under usage, then [DONE]. A second plain usage on the finish chunk would
+// make clients that add usages up count double.
 package chat
 
 import (

@@ -112,7 +112,7 @@ func (c *chunk) usage() (u Usage, ok bool) {
 	return u, ok
 }
 
-// normalize adds what the spec promises of each chunk and some providers leave
+// normalize adds what contract 8.6 promises of each chunk and some providers leave
 // out or write as another type: the object's name, the id, the model.
 func (c *chunk) normalize(h head) {
 	at := jsonscan.Root(c.data).From + 1

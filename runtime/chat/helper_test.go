@@ -173,9 +173,9 @@ type result struct {
 	chunks []chunk
 }
 
-// complete reads a whole stream and fails the test if it does not end as the
-// spec says: a finish chunk with the usage under its marker, the usage once
-// more in an event without choices, then [DONE].
+// complete reads a whole stream and fails the test if it does not end as
+// contract 8.7 says: a finish chunk with the usage under its marker, the usage
+// once more in an event without choices, then [DONE].
 func complete(t *testing.T, r io.Reader) result {
 	t.Helper()
 	list := read(t, r)

@@ -6,8 +6,7 @@ import (
 	"sluice.dev/sluice/filters/caps/jsonscan"
 )
 
-// usageMarker is the name of the usage on the finish chunk (spec, "Chat
-// completion chunk").
+// usageMarker is the name of the usage on the finish chunk (contract 8.7).
 const usageMarker = "x-service-usage"
 
 // Usage is what a completion took.

@@ -1,5 +1,5 @@
 // Package passthrough streams binary bodies to the gateway's routes of the same
-// path, and the answers back, with the caller's key (spec, "Chat runtime").
+// path, and the answers back, with the caller's key (contract 8.10).
 // Nothing is held on the way: what one side does not read, the other cannot
 // send.
 package passthrough

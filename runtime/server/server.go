@@ -28,7 +28,7 @@ import (
 	"sluice.dev/sluice/runtime/passthrough"
 )
 
-// Version is the runtime's own (spec, "Versioning").
+// Version is the runtime's own (contract 10.2).
 const Version = "0.1.0"
 
 //go:embed openapi.json

@@ -196,7 +196,7 @@ func (c Config) log() *slog.Logger {
 // healthTimeout bounds the database's answer.
 const healthTimeout = 2 * time.Second
 
-// health is the answer of GET /v1/health (spec, "Gateway and discovery").
+// health is the answer of GET /v1/health (contract 1.5).
 type health struct {
 	Status  string `json:"status"`     // ok
 	Latency int64  `json:"latency_ms"` // of the database

@@ -76,7 +76,7 @@ func TestTheRegistryFollowsItsSchema(t *testing.T) {
 	}
 }
 
-// Every surface and protocol edge that the spec names is there, in its state.
+// Every surface and protocol edge of contract 1.7 is there, in its state.
 func TestStates(t *testing.T) {
 	t.Parallel()
 	by := byName(Build(version(t), at, engines("rtmp", "hls")))

@@ -31,7 +31,7 @@ type Attempt struct {
 	Unreadable bool    `db:"-"` // they cannot be opened: the webhook must not be called
 }
 
-// Result is what an execution did to a stream (spec, "Execution record").
+// Result is what an execution did to a stream (contract 6.10).
 type Result struct {
 	StreamID string `json:"streamId,omitempty"`
 	Action   string `json:"action,omitempty"` // in the past tense, such as started

@@ -21,8 +21,7 @@ type Outcome struct {
 	Event   *events.Event
 }
 
-// WebhookResult is the last answer to a webhook call (spec, "Execution
-// record").
+// WebhookResult is the last answer to a webhook call (contract 6.10).
 type WebhookResult struct {
 	Status       int `json:"status"`       // 0: no answer
 	ResponseTime int `json:"responseTime"` // milliseconds

@@ -10,7 +10,7 @@ import (
 	"sluice.dev/sluice/platform/storage/postgres"
 )
 
-// Record is one execution as the API shows it (spec, "Execution record").
+// Record is one execution as the API shows it (contract 6.10).
 type Record struct {
 	ExecutionID  string          `json:"executionId"`
 	ScheduleID   string          `json:"scheduleId"`

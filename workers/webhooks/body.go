@@ -39,8 +39,8 @@ type envelope struct {
 	Data        map[string]any `json:"data"`
 }
 
-// Body renders e as receivers get it (spec, "Event names and payloads", with
-// the event's id added). The bytes are made once: they are what is signed.
+// Body renders e as receivers get it (contract 7.7). The bytes are made once:
+// they are what is signed.
 func Body(e events.Event) ([]byte, error) {
 	data := e.Data
 	if data == nil {

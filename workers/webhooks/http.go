@@ -16,7 +16,7 @@ import (
 // bodyLimit bounds the bodies of these routes, in bytes, but for events.
 const bodyLimit = 64 << 10
 
-// Scopes of the routes (spec, "Scopes").
+// Scopes of the routes (contract 7.14).
 const (
 	scopeRead  = "webhooks:read"
 	scopeWrite = "webhooks:write"

@@ -11,7 +11,7 @@ import (
 	"sluice.dev/sluice/workers/webhooks/sender"
 )
 
-// Trial is what a test of a subscription has shown (spec, "Webhook endpoints").
+// Trial is what a test of a subscription has shown (contract 7.12).
 type Trial struct {
 	WebhookID string        `json:"webhook_id"`
 	TestEvent TrialEvent    `json:"test_event"`

@@ -30,8 +30,8 @@ const (
 	MaxOverlap         = 7 * 24 * time.Hour
 )
 
-// Subscription is a webhook subscription (spec, "Webhook subscription"), with
-// what we add to it.
+// Subscription is a webhook subscription (contract 7.1), with what we add to
+// it.
 type Subscription struct {
 	ID             string    `json:"id"`
 	URL            string    `json:"url"`

@@ -141,8 +141,7 @@ func readOverlap(w http.ResponseWriter, r *http.Request) (time.Duration, error) 
 	return body.overlap()
 }
 
-// validation is the answer of GET /v1/auth/validate (spec, "Keys and health
-// helpers").
+// validation is the answer of GET /v1/auth/validate (contract 2.4).
 type validation struct {
 	Valid     bool       `json:"valid"`
 	KeyID     string     `json:"key_id"`

@@ -27,7 +27,7 @@ const (
 	MaxPerMinute = 1_000_000_000
 )
 
-// Key is an API key (spec, "API key"). Its secret text is not part of it.
+// Key is an API key (contract 2.2). Its secret text is not part of it.
 type Key struct {
 	ID        string     `json:"id"`
 	Account   string     `json:"-"`

@@ -1,5 +1,5 @@
 // Package billing keeps invoices and subscriptions, and tells edges which
-// accounts an unpaid invoice blocks (spec, "BILLING_001"). It takes no payments:
+// accounts an unpaid invoice blocks (contract 5.8). It takes no payments:
 // invoices come by import from whatever makes them, and so does the news that
 // one is paid.
 package billing

@@ -1,5 +1,5 @@
 // Package oauth lets applications act for people: an OAuth 2.0 authorization
-// server with the rules of 2.1 (spec, "OAuth 2.0 flow"; RFC 6749, 7009, 7636,
+// server with the rules of OAuth 2.1 (contract 2.5; RFC 6749, 7009, 7636,
 // 7662, 8414, 9068, 9207, 9700, 9728). docs/oauth.md is its manual.
 //
 // A person's consent is a grant. Codes, refresh tokens and access tokens belong
@@ -37,7 +37,7 @@ const (
 // How long things last.
 const (
 	CodeLife    = 2 * time.Minute
-	AccessLife  = time.Hour           // spec, "Limits": 3600 seconds
+	AccessLife  = time.Hour           // contract 2.7: 3600 seconds
 	RefreshLife = 30 * 24 * time.Hour // unused; every use gives a new one
 )
 

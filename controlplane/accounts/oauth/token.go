@@ -21,7 +21,7 @@ type Claims struct {
 	Scopes               []string `json:"scopes"`
 }
 
-// Tokens is the answer of the token endpoint (spec, "OAuth 2.0 flow").
+// Tokens is the answer of the token endpoint (contract 2.7).
 type Tokens struct {
 	Access    string `json:"access_token"`
 	Type      string `json:"token_type"` // Bearer

@@ -13,7 +13,7 @@ import (
 	"sluice.dev/sluice/platform/storage/postgres/pgtest"
 )
 
-// The spec's table of scopes.
+// The scopes of contract 3.3.
 var spec = strings.Fields(`streams:read streams:write analytics:read recordings:read recordings:write webhooks:read
 	webhooks:write users:read users:write billing:read billing:write clips:write`)
 

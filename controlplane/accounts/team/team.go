@@ -1,5 +1,5 @@
 // Package team lets an account invite people, give them roles and remove them
-// (spec, "Scopes": users:read, users:write).
+// (contract 3.3: users:read, users:write).
 package team
 
 import (

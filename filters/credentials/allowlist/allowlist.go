@@ -1,5 +1,5 @@
 // Package allowlist decides whether a client's address is one from which its
-// account may call (spec, "Scopes": AUTH_003).
+// account may call (contract 3.4: AUTH_003).
 package allowlist
 
 import (

@@ -62,7 +62,7 @@ func Millis() int64 { return time.Now().UnixMilli() }
 // much room in one piece longer than all else in the filter takes.
 var rateValues [256]byte
 
-// SetRateHeaders puts the rate-limit headers (spec, "Limits"), and the fields of
+// SetRateHeaders puts the rate-limit headers (contract 4.4), and the fields of
 // the coming standard, on the response, in place of any that the product sent;
 // now is in unix seconds. The one that never changes is not among them.
 func SetRateHeaders(r ratelimit.Result, now int64) {

@@ -5,7 +5,7 @@ package ratelimit
 
 import "encoding/binary"
 
-// Seconds is the length of the window (spec, "Limits").
+// Seconds is the length of the window (contract 4.1).
 const Seconds = 60
 
 // ID says whose window it is: an account and class, or an address.

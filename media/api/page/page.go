@@ -12,7 +12,7 @@ import (
 	"sluice.dev/sluice/media/api/form"
 )
 
-// Bounds of a page (spec, "Limits").
+// Bounds of a page (contract 4.6).
 const (
 	DefaultLimit = 50
 	MaxLimit     = 100

@@ -9,7 +9,7 @@ import (
 	"sluice.dev/sluice/platform/limits/fairshare"
 )
 
-// retryAfter is what a full pool says, in seconds (spec, TRANSCODE_001: 30–60 s).
+// retryAfter is what a full pool says, in seconds (contract 5.6: 30 to 60 s).
 const retryAfter = 30
 
 // TryEnter takes a place in p for the account, which the caller must leave. It fails

@@ -18,7 +18,7 @@ var Statuses = []string{string(Idle), string(Live), string(Paused), string(Ended
 // Action is what a caller, a schedule or the engine asks of a stream.
 type Action string
 
-// The actions (spec, "action object").
+// The actions (contract 6.3).
 const (
 	Start  Action = "start"
 	Stop   Action = "stop"

@@ -1,5 +1,5 @@
 // Package httpapi is the one adapter between handlers and HTTP: a handler
-// returns an error, and respond turns it into the envelope of the spec, its
+// returns an error, and httpapi turns it into the envelope (contract 5.1), its
 // status and its headers. Every service of Sluice answers through it.
 package httpapi
 

@@ -1,5 +1,5 @@
 // Package paging reads the limit and offset of a list request and writes the
-// pagination object of its answer (spec, "Limits": default 50, at most 100).
+// pagination object of its answer (contract 4.6: default 50, at most 100).
 package paging
 
 import (

@@ -14,7 +14,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// Test is the event that a test delivery carries (spec, "Webhook delivery").
+// Test is the event that a test delivery carries (contract 7.12).
 const Test = "test.webhook"
 
 // Type is one kind of event.

@@ -12,7 +12,7 @@ import (
 	"sluice.dev/sluice/filters/decision"
 )
 
-// The spec's table and the names that its migration guidance adds.
+// The events of contract 7.8 to contract 7.12.
 var specNames = []string{
 	"stream.started", "stream.ended", "recording.completed", "recording.failed", "viewer.threshold_reached",
 	"billing.usage_warning", "stream.error", "stream.deleted", "recording.ready", "vod.ready", "captions.generated", "test.webhook",

@@ -2,8 +2,8 @@ package catalogue
 
 import "encoding/json"
 
-// The envelope is the same for all types (spec, "Event names and payloads"),
-// with the event's id added: what receivers deduplicate by.
+// The envelope is the same for all types (contract 7.7). The event's id in it is
+// what receivers deduplicate by.
 
 type object = map[string]any
 

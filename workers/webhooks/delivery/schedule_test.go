@@ -11,7 +11,7 @@ import (
 	"sluice.dev/sluice/workers/webhooks/webhooktest"
 )
 
-// The schedule of the spec on a fake clock, to the second.
+// The schedule of contract 7.5 on a fake clock, to the second.
 func TestFailingDeliveryFollowsTheScheduleToTheSecond(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

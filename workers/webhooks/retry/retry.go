@@ -4,8 +4,8 @@ package retry
 
 import "time"
 
-// Standard is the platform's schedule (spec, "Webhook delivery"): how long
-// after each failed attempt the next one goes out.
+// Standard is the platform's schedule (contract 7.5): how long after each
+// failed attempt the next one goes out.
 var Standard = []time.Duration{5 * time.Second, 30 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour}
 
 // MaxRetryAfter bounds what a receiver may ask for with Retry-After.

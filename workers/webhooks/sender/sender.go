@@ -16,7 +16,7 @@ import (
 	"sluice.dev/sluice/workers/webhooks/signature"
 )
 
-// Timeout is how long a receiver has for its whole answer (spec, "Limits").
+// Timeout is how long a receiver has for its whole answer (contract 7.4).
 const Timeout = 5 * time.Second
 
 // Bounds of what is kept of an answer.

@@ -1,9 +1,9 @@
 // Package signature signs what is delivered and verifies what was received.
 //
-// Each request carries two independent signatures. X-Service-Signature is the
-// spec's: lowercase hexadecimal HMAC-SHA256 of the raw body. It does not cover
-// the time, so it cannot tell a replay. webhook-signature is that of Standard
-// Webhooks 1.0.0: base64 HMAC-SHA256 of "id.timestamp.body", which can.
+// Each request carries two independent signatures. X-Service-Signature is that
+// of contract 7.3: lowercase hexadecimal HMAC-SHA256 of the raw body. It does
+// not cover the time, so it cannot tell a replay. webhook-signature is that of
+// Standard Webhooks 1.0.0: base64 HMAC-SHA256 of "id.timestamp.body", which can.
 package signature
 
 import (

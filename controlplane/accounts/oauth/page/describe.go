@@ -2,7 +2,7 @@ package page
 
 import "strings"
 
-// known are the descriptions of the spec's table of scopes.
+// known are the descriptions of the scopes of contract 3.3.
 var known = map[string]string{
 	"streams:read":     "List and view your streams",
 	"streams:write":    "Create, update and delete streams",
