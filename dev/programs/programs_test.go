@@ -54,7 +54,7 @@ func TestWhereProgramsAreFound(t *testing.T) {
 // The version stands in two places, since a module cannot be read from outside.
 func TestTheEngineIsThatOfItsToolModule(t *testing.T) {
 	t.Parallel()
-	b, err := os.ReadFile("../../../media/live/engine/tool/go.mod")
+	b, err := os.ReadFile("../../media/live/engine/tool/go.mod")
 	if err != nil || !strings.Contains(string(b), "github.com/bluenviron/mediamtx "+Engine.Version+"\n") {
 		t.Errorf("the module pins another version than %s, or cannot be read: %v", Engine.Version, err)
 	}

@@ -46,7 +46,7 @@ func TestAModuleThatExportsMallocIsRefused(t *testing.T) {
 
 func TestExportsOfARealModule(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile(filepath.Join("..", "..", "..", "envoy", "testdata", "idle.wasm.hex"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "envoy", "testdata", "idle.wasm.hex"))
 	if err != nil {
 		t.Fatal(err)
 	}

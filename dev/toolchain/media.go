@@ -53,7 +53,7 @@ func (c Config) provide(ctx context.Context, p programs.Program, own string, mak
 func buildEngine(ctx context.Context, cfg Config, tmp string) (string, error) {
 	cfg.say("building the media engine, MediaMTX %s (about a minute)", programs.Engine.Version)
 	out := filepath.Join(tmp, programs.Engine.Name)
-	script := filepath.Join(cfg.Root, "runtime", "media", "engine", "tool", "build.sh")
+	script := filepath.Join(cfg.Root, "media", "live", "engine", "tool", "build.sh")
 	_, err := run(ctx, command{argv: []string{"sh", script, out}, env: []string{"GOFLAGS=-buildvcs=false", "GOWORK=off"}})
 	return out, err
 }

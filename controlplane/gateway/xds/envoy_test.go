@@ -50,7 +50,7 @@ func startEnvoy(t testing.TB, addr string) (admin string, pid int) {
 	}
 	wasm := os.Getenv("SLUICE_WASM_DIR")
 	if wasm == "" {
-		wasm = "../../.sluice/wasm"
+		wasm = "../../../.sluice/wasm"
 	}
 	wasm, err := filepath.Abs(wasm)
 	if err != nil {

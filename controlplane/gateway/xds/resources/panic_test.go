@@ -20,7 +20,7 @@ import (
 
 // panicProgram is filters/host/panicguard/testdata/crash, built as the filters are.
 var panicProgram = sync.OnceValues(func() ([]byte, error) {
-	root, err := filepath.Abs("../../..")
+	root, err := filepath.Abs("../../../..")
 	if err != nil {
 		return nil, err
 	}

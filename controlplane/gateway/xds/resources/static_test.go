@@ -107,7 +107,7 @@ func wasmDir(t *testing.T) string {
 	t.Helper()
 	dir := os.Getenv("SLUICE_WASM_DIR")
 	if dir == "" {
-		dir = "../../../.sluice/wasm"
+		dir = "../../../../.sluice/wasm"
 	}
 	dir, err := filepath.Abs(dir)
 	if err != nil {
