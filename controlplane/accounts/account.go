@@ -100,7 +100,7 @@ func (s Store) List(ctx context.Context, p paging.Page) (list []Account, total i
 		err = s.DB.QueryRow(ctx, `SELECT count(*) FROM accounts`).Scan(&total)
 	}
 	if err != nil {
-		return nil, 0, fmt.Errorf("list accounts: %w", postgres.Unreachable(err))
+		return nil, 0, fmt.Errorf("list accounts: %w", err)
 	}
 	return list, total, nil
 }

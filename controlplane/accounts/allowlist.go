@@ -45,7 +45,7 @@ func (s Store) SetAllowlist(ctx context.Context, account string, texts []string)
 			return err
 		}
 		if _, err := tx.Exec(ctx, `UPDATE accounts SET ip_allowlist = $2 WHERE id = $1`, account, list); err != nil {
-			return fmt.Errorf("set allowlist: %w", postgres.Unreachable(err))
+			return fmt.Errorf("set allowlist: %w", err)
 		}
 		err = audit.RecordTx(ctx, tx, audit.Change{Account: account, Action: "allowlist.set", Target: account, Before: before, After: list})
 		if err != nil {

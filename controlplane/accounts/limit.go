@@ -48,7 +48,7 @@ func (s Store) Limits(ctx context.Context, account string) ([]Limit, error) {
 	rows, _ := s.DB.Query(ctx, `SELECT class, per_minute FROM account_limits WHERE account_id = $1 ORDER BY class`, account)
 	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Limit])
 	if err != nil {
-		return nil, fmt.Errorf("list limits: %w", postgres.Unreachable(err))
+		return nil, fmt.Errorf("list limits: %w", err)
 	}
 	return list, nil
 }
@@ -67,7 +67,7 @@ func (s Store) SetLimit(ctx context.Context, account string, l Limit) error {
 		_, err = tx.Exec(ctx, `INSERT INTO account_limits (account_id, class, per_minute) VALUES ($1, $2, $3)
 			ON CONFLICT (account_id, class) DO UPDATE SET per_minute = excluded.per_minute`, account, l.Class, l.PerMinute)
 		if err != nil {
-			return fmt.Errorf("set limit: %w", postgres.Unreachable(err))
+			return fmt.Errorf("set limit: %w", err)
 		}
 		return keyfeed.PutTx(ctx, tx, keytable.Record{Tag: keytable.TagOfLimit(number, l.Class), Kind: keytable.KindLimit,
 			Account: number, Limit: uint32(l.PerMinute)})
@@ -80,7 +80,7 @@ func (s Store) RemoveLimit(ctx context.Context, account, class string) error {
 	return s.changeLimits(ctx, account, func(tx pgx.Tx, number uint64) error {
 		tag, err := tx.Exec(ctx, `DELETE FROM account_limits WHERE account_id = $1 AND class = $2`, account, class)
 		if err != nil {
-			return fmt.Errorf("remove limit: %w", postgres.Unreachable(err))
+			return fmt.Errorf("remove limit: %w", err)
 		}
 		if tag.RowsAffected() == 0 {
 			return &apierror.Error{Code: decision.NotFound}
@@ -123,7 +123,7 @@ func (s Store) changeLimits(ctx context.Context, account string, change func(tx 
 func limited(ctx context.Context, tx pgx.Tx, account string) (has bool, err error) {
 	err = tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM account_limits WHERE account_id = $1)`, account).Scan(&has)
 	if err != nil {
-		return false, fmt.Errorf("look for limits: %w", postgres.Unreachable(err))
+		return false, fmt.Errorf("look for limits: %w", err)
 	}
 	return has, nil
 }

@@ -24,7 +24,7 @@ func LoadPlans(ctx context.Context, db postgres.DB) (Plans, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("load plans: %w", postgres.Unreachable(err))
+		return nil, fmt.Errorf("load plans: %w", err)
 	}
 	return p, nil
 }
@@ -57,7 +57,7 @@ func (p Plans) hasAll(names []string) bool {
 func addPlans(ctx context.Context, tx pgx.Tx, names []string) error {
 	// Two that add at once would choose the same numbers.
 	if _, err := tx.Exec(ctx, `LOCK TABLE plans IN SHARE ROW EXCLUSIVE MODE`); err != nil {
-		return fmt.Errorf("lock plans: %w", postgres.Unreachable(err))
+		return fmt.Errorf("lock plans: %w", err)
 	}
 	_, err := tx.Exec(ctx, `
 		INSERT INTO plans (name, number)
@@ -69,7 +69,7 @@ func addPlans(ctx context.Context, tx pgx.Tx, names []string) error {
 			Expected: "up to 40 lower-case letters, digits, _ and -, with a letter first"}})
 	}
 	if err != nil {
-		return fmt.Errorf("add plans: %w", postgres.Unreachable(err))
+		return fmt.Errorf("add plans: %w", err)
 	}
 	return nil
 }

@@ -152,14 +152,14 @@ func (v Service) count(ctx context.Context, owner string, r Range, out *ViewsVie
 		owner, r.From, r.To, r.Subject, r.Interval)
 	var err error
 	if out.Data, err = pgx.CollectRows(rows, pgx.RowToStructByName[Bucket]); err != nil {
-		return fmt.Errorf("count views: %w", postgres.Unreachable(err))
+		return fmt.Errorf("count views: %w", err)
 	}
 	for i := range out.Data {
 		out.Data[i].Start = out.Data[i].Start.UTC()
 	}
 	rows, _ = v.DB.Query(ctx, `SELECT `+sums+seen, owner, r.From, r.To, r.Subject)
 	if out.Totals, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[Totals]); err != nil {
-		return fmt.Errorf("sum views: %w", postgres.Unreachable(err))
+		return fmt.Errorf("sum views: %w", err)
 	}
 	if r.Subject == "" {
 		return nil
@@ -196,7 +196,7 @@ func (v Service) storage(w http.ResponseWriter, r *http.Request) error {
 		FROM media_assets WHERE owner = $1 AND status = 'ready' GROUP BY kind ORDER BY kind`, o.ID)
 	out := StorageView{}
 	if out.Data, err = pgx.CollectRows(rows, pgx.RowToStructByName[Kind]); err != nil {
-		return fmt.Errorf("sum assets: %w", postgres.Unreachable(err))
+		return fmt.Errorf("sum assets: %w", err)
 	}
 	if out.UsedBytes, err = files.Used(r.Context(), v.DB, o.ID); err != nil {
 		return err

@@ -119,7 +119,7 @@ func (s surface) insertChapter(ctx context.Context, o owner.Owner, id string, in
 			return apierror.Errorf(decision.Conflict, "Another chapter begins at %.3f s.", seconds(c.StartMS))
 		}
 		if err != nil {
-			return fmt.Errorf("save chapter: %w", postgres.Unreachable(err))
+			return fmt.Errorf("save chapter: %w", err)
 		}
 		all, err := chapters(ctx, tx, id)
 		for _, shown := range timeline(all, a.DurationMS) {
@@ -156,7 +156,7 @@ func (s surface) deleteChapter(w http.ResponseWriter, r *http.Request) error {
 	tag, err := s.DB.Exec(r.Context(), `DELETE FROM media_chapters WHERE id = $1 AND asset_id = $2
 		AND EXISTS (SELECT FROM media_assets WHERE id = $2 AND owner = $3)`, chi.URLParam(r, "chapter"), id, o.ID)
 	if err != nil {
-		return fmt.Errorf("delete chapter: %w", postgres.Unreachable(err))
+		return fmt.Errorf("delete chapter: %w", err)
 	}
 	if tag.RowsAffected() == 0 {
 		return &apierror.Error{Code: decision.NotFound}
@@ -169,11 +169,11 @@ func (s surface) deleteChapter(w http.ResponseWriter, r *http.Request) error {
 func chapters(ctx context.Context, db postgres.DB, asset string) ([]chapter, error) {
 	rows, err := db.Query(ctx, `SELECT id, asset_id, title, start_ms, created_at FROM media_chapters WHERE asset_id = $1 ORDER BY start_ms`, asset)
 	if err != nil {
-		return nil, fmt.Errorf("read chapters: %w", postgres.Unreachable(err))
+		return nil, fmt.Errorf("read chapters: %w", err)
 	}
 	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[chapter])
 	if err != nil {
-		return nil, fmt.Errorf("read chapters: %w", postgres.Unreachable(err))
+		return nil, fmt.Errorf("read chapters: %w", err)
 	}
 	return found, nil
 }

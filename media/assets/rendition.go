@@ -73,7 +73,7 @@ func saveRendition(ctx context.Context, tx pgx.Tx, r Rendition) error {
 			file_size = excluded.file_size, error_code = excluded.error_code, error_message = excluded.error_message, updated_at = excluded.updated_at`,
 		r.ID, r.AssetID, r.Owner, r.Plan, r.Profile, r.Status, r.FileID, r.Width, r.Height, r.FileSize, r.ErrorCode, r.ErrorMessage, r.CreatedAt, r.UpdatedAt)
 	if err != nil {
-		return fmt.Errorf("save rendition: %w", postgres.Unreachable(err))
+		return fmt.Errorf("save rendition: %w", err)
 	}
 	return nil
 }
@@ -82,11 +82,11 @@ func saveRendition(ctx context.Context, tx pgx.Tx, r Rendition) error {
 func renditions(ctx context.Context, db postgres.DB, where string, args ...any) ([]Rendition, error) {
 	rows, err := db.Query(ctx, `SELECT `+renditionColumns+` FROM media_renditions WHERE `+where, args...)
 	if err != nil {
-		return nil, fmt.Errorf("read renditions: %w", postgres.Unreachable(err))
+		return nil, fmt.Errorf("read renditions: %w", err)
 	}
 	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[Rendition])
 	if err != nil {
-		return nil, fmt.Errorf("read renditions: %w", postgres.Unreachable(err))
+		return nil, fmt.Errorf("read renditions: %w", err)
 	}
 	return found, nil
 }

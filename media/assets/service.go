@@ -187,7 +187,7 @@ func (v Service) EnqueueTx(ctx context.Context, tx pgx.Tx, o owner.Owner, a Asse
 		return err
 	}
 	if _, err := v.Jobs.InsertTx(ctx, tx, FetchArgs{AssetID: a.ID, Plan: o.Plan}, nil); err != nil {
-		return fmt.Errorf("enqueue fetch: %w", postgres.Unreachable(err))
+		return fmt.Errorf("enqueue fetch: %w", err)
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ func save(ctx context.Context, tx pgx.Tx, a Asset) error {
 		a.FileID, a.Format, a.DurationMS, a.Width, a.Height, a.VideoCodec, a.AudioCodec, a.FileSize, a.ErrorCode, a.ErrorMessage,
 		a.Metadata, a.CreatedAt, a.UpdatedAt)
 	if err != nil {
-		return fmt.Errorf("save asset: %w", postgres.Unreachable(err))
+		return fmt.Errorf("save asset: %w", err)
 	}
 	return nil
 }
@@ -47,11 +47,11 @@ func one(ctx context.Context, db postgres.DB, where string, args ...any) (Asset,
 func many(ctx context.Context, db postgres.DB, sql string, args ...any) ([]Asset, error) {
 	rows, err := db.Query(ctx, `SELECT `+columns+` FROM media_assets WHERE `+sql, args...)
 	if err != nil {
-		return nil, fmt.Errorf("read assets: %w", postgres.Unreachable(err))
+		return nil, fmt.Errorf("read assets: %w", err)
 	}
 	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[Asset])
 	if err != nil {
-		return nil, fmt.Errorf("read assets: %w", postgres.Unreachable(err))
+		return nil, fmt.Errorf("read assets: %w", err)
 	}
 	return found, nil
 }
@@ -75,7 +75,7 @@ func list(ctx context.Context, db postgres.DB, owner string, f Filter) ([]Asset,
 	var total int
 	err = db.QueryRow(ctx, `SELECT count(*) FROM media_assets WHERE `+matching, owner, f.Kind, f.Statuses, f.StreamID).Scan(&total)
 	if err != nil {
-		return nil, 0, fmt.Errorf("count assets: %w", postgres.Unreachable(err))
+		return nil, 0, fmt.Errorf("count assets: %w", err)
 	}
 	return found, total, nil
 }
@@ -99,20 +99,20 @@ func followers(ctx context.Context, tx pgx.Tx, source string) ([]Asset, error) {
 func release(ctx context.Context, tx pgx.Tx, a Asset) error {
 	if a.FileID != "" {
 		if _, err := tx.Exec(ctx, `SELECT FROM media_files WHERE id = $1 FOR UPDATE`, a.FileID); err != nil {
-			return fmt.Errorf("lock file: %w", postgres.Unreachable(err))
+			return fmt.Errorf("lock file: %w", err)
 		}
 	}
 	_, err := tx.Exec(ctx, `DELETE FROM media_files WHERE id IN (SELECT file_id FROM media_renditions WHERE asset_id = $1)`, a.ID)
 	if err != nil {
-		return fmt.Errorf("delete renditions: %w", postgres.Unreachable(err))
+		return fmt.Errorf("delete renditions: %w", err)
 	}
 	if _, err := tx.Exec(ctx, `DELETE FROM media_assets WHERE id = $1`, a.ID); err != nil {
-		return fmt.Errorf("delete asset: %w", postgres.Unreachable(err))
+		return fmt.Errorf("delete asset: %w", err)
 	}
 	_, err = tx.Exec(ctx, `DELETE FROM media_files f WHERE id = $1
 		AND NOT EXISTS (SELECT FROM media_assets a WHERE a.file_id = f.id)`, a.FileID)
 	if err != nil {
-		return fmt.Errorf("delete file: %w", postgres.Unreachable(err))
+		return fmt.Errorf("delete file: %w", err)
 	}
 	return nil
 }

@@ -84,7 +84,7 @@ func (v Service) insertRendition(ctx context.Context, tx pgx.Tx, r Rendition) er
 	}
 	_, err = tx.Exec(ctx, `DELETE FROM media_renditions WHERE asset_id = $1 AND profile = $2 AND status = 'failed'`, r.AssetID, r.Profile)
 	if err != nil {
-		return fmt.Errorf("drop rendition: %w", postgres.Unreachable(err))
+		return fmt.Errorf("drop rendition: %w", err)
 	}
 	there, err := renditions(ctx, tx, `asset_id = $1 AND profile = $2`, r.AssetID, r.Profile)
 	if err == nil && len(there) > 0 {
@@ -99,7 +99,7 @@ func (v Service) insertRendition(ctx context.Context, tx pgx.Tx, r Rendition) er
 // enqueueRendition inserts the job that makes r.
 func (v Service) enqueueRendition(ctx context.Context, tx pgx.Tx, r Rendition) error {
 	if _, err := v.Jobs.InsertTx(ctx, tx, TranscodeArgs{RenditionID: r.ID}, nil); err != nil {
-		return fmt.Errorf("enqueue transcoding: %w", postgres.Unreachable(err))
+		return fmt.Errorf("enqueue transcoding: %w", err)
 	}
 	return nil
 }

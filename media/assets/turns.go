@@ -52,7 +52,7 @@ func waitForRenditions(ctx context.Context, db postgres.DB, owner string) ([]str
 		WHERE j.queue = $1 AND j.state = 'available' AND j.scheduled_at <= clock_timestamp() AND r.status = 'processing' AND r.owner <> $2`, TranscodeQueue, owner)
 	found, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
-		return nil, fmt.Errorf("look for others who wait: %w", postgres.Unreachable(err))
+		return nil, fmt.Errorf("look for others who wait: %w", err)
 	}
 	return found, nil
 }
@@ -91,7 +91,7 @@ func countLine(ctx context.Context, tx pgx.Tx, owner, sql string) (l line, err e
 		err = tx.QueryRow(ctx, sql, owner).Scan(&l.all, &l.own)
 	}
 	if err != nil {
-		return l, fmt.Errorf("count queue: %w", postgres.Unreachable(err))
+		return l, fmt.Errorf("count queue: %w", err)
 	}
 	return l, nil
 }

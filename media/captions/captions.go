@@ -151,7 +151,7 @@ func insert(ctx context.Context, tx pgx.Tx, stream string, t *Track) error {
 		return &apierror.Error{Code: decision.NotFound}
 	}
 	if err != nil {
-		return fmt.Errorf("insert captions: %w", postgres.Unreachable(err))
+		return fmt.Errorf("insert captions: %w", err)
 	}
 	return nil
 }
@@ -171,7 +171,7 @@ func (v Service) list(ctx context.Context, stream string) ([]Track, error) {
 		FROM media_captions WHERE stream_id = $1 ORDER BY language`, stream)
 	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[Track])
 	if err != nil {
-		return nil, fmt.Errorf("list captions: %w", postgres.Unreachable(err))
+		return nil, fmt.Errorf("list captions: %w", err)
 	}
 	return found, nil
 }
@@ -180,7 +180,7 @@ func (v Service) list(ctx context.Context, stream string) ([]Track, error) {
 func (v Service) remove(ctx context.Context, stream, language string) error {
 	tag, err := v.DB.Exec(ctx, `DELETE FROM media_captions WHERE stream_id = $1 AND language = $2`, stream, language)
 	if err != nil {
-		return fmt.Errorf("delete captions: %w", postgres.Unreachable(err))
+		return fmt.Errorf("delete captions: %w", err)
 	}
 	if tag.RowsAffected() == 0 {
 		return &apierror.Error{Code: decision.NotFound}

@@ -83,7 +83,7 @@ func writeChunks(ctx context.Context, db postgres.DB, id string, src io.Reader, 
 		}
 		if got > 0 {
 			if _, err := db.Exec(ctx, `INSERT INTO media_chunks (file_id, n, data) VALUES ($1, $2, $3)`, id, n, buf[:got]); err != nil {
-				return 0, fmt.Errorf("write chunk: %w", postgres.Unreachable(err))
+				return 0, fmt.Errorf("write chunk: %w", err)
 			}
 		}
 		if errors.Is(rerr, io.EOF) || errors.Is(rerr, io.ErrUnexpectedEOF) {
@@ -98,7 +98,7 @@ func writeChunks(ctx context.Context, db postgres.DB, id string, src io.Reader, 
 // RemoveTx deletes a file; one that is not there is no error.
 func RemoveTx(ctx context.Context, tx pgx.Tx, id string) error {
 	if _, err := tx.Exec(ctx, `DELETE FROM media_files WHERE id = $1`, id); err != nil {
-		return fmt.Errorf("delete file: %w", postgres.Unreachable(err))
+		return fmt.Errorf("delete file: %w", err)
 	}
 	return nil
 }
@@ -107,7 +107,7 @@ func RemoveTx(ctx context.Context, tx pgx.Tx, id string) error {
 func Used(ctx context.Context, db postgres.DB, owner string) (n int64, err error) {
 	err = db.QueryRow(ctx, `SELECT coalesce(sum(size), 0) FROM media_files WHERE owner = $1 AND complete`, owner).Scan(&n)
 	if err != nil {
-		return 0, fmt.Errorf("sum files: %w", postgres.Unreachable(err))
+		return 0, fmt.Errorf("sum files: %w", err)
 	}
 	return n, nil
 }
@@ -121,7 +121,7 @@ func Sweep(ctx context.Context, db postgres.DB, t time.Time) (int64, error) {
 				AND NOT EXISTS (SELECT FROM media_renditions r WHERE r.file_id = f.id))
 		OR NOT complete AND id IN (SELECT file_id FROM media_reservations WHERE alive_at < clock_timestamp() - $2::interval)`, t, lease+grace)
 	if err != nil {
-		return 0, fmt.Errorf("sweep files: %w", postgres.Unreachable(err))
+		return 0, fmt.Errorf("sweep files: %w", err)
 	}
 	return tag.RowsAffected(), nil
 }

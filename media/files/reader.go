@@ -70,7 +70,7 @@ func (r *Reader) load(n int64) error {
 	r.have = -1
 	err := r.db.QueryRow(r.ctx, `SELECT data FROM media_chunks WHERE file_id = $1 AND n = $2`, r.id, n).Scan(&r.chunk)
 	if err != nil {
-		return fmt.Errorf("read chunk %d: %w", n, postgres.Unreachable(err))
+		return fmt.Errorf("read chunk %d: %w", n, err)
 	}
 	r.have = n
 	return nil

@@ -41,7 +41,7 @@ func reserve(ctx context.Context, db postgres.DB, id string, s Spec, now time.Ti
 	}
 	err = postgres.InTx(ctx, db, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('media_files ' || $1, 0))`, s.Owner); err != nil {
-			return fmt.Errorf("lock owner's files: %w", postgres.Unreachable(err))
+			return fmt.Errorf("lock owner's files: %w", err)
 		}
 		u, err := usage(ctx, tx, s.Owner)
 		if err != nil {
@@ -86,7 +86,7 @@ func create(ctx context.Context, tx pgx.Tx, id, owner string, bytes int64, now t
 		_, err = tx.Exec(ctx, `INSERT INTO media_reservations (file_id, owner, bytes, alive_at) VALUES ($1, $2, $3, clock_timestamp())`, id, owner, bytes)
 	}
 	if err != nil {
-		return fmt.Errorf("create file: %w", postgres.Unreachable(err))
+		return fmt.Errorf("create file: %w", err)
 	}
 	return nil
 }
@@ -103,7 +103,7 @@ func usage(ctx context.Context, db postgres.DB, owner string) (u use, err error)
 	err = db.QueryRow(ctx, `SELECT (SELECT coalesce(sum(size), 0) FROM media_files WHERE owner = $1 AND complete), coalesce(sum(bytes), 0), count(*)
 		FROM media_reservations WHERE owner = $1 AND alive_at > clock_timestamp() - $2::interval`, owner, lease+grace).Scan(&u.stored, &u.reserved, &u.open)
 	if err != nil {
-		return u, fmt.Errorf("sum files: %w", postgres.Unreachable(err))
+		return u, fmt.Errorf("sum files: %w", err)
 	}
 	return u, nil
 }
@@ -142,7 +142,7 @@ func settle(ctx context.Context, db postgres.DB, id string, size int64) error {
 			DELETE FROM media_reservations WHERE file_id = $1 AND alive_at > clock_timestamp() - $3::interval RETURNING file_id
 		) UPDATE media_files SET size = $2, complete = true FROM mine WHERE id = mine.file_id`, id, size, lease)
 	if err != nil {
-		return fmt.Errorf("complete file: %w", postgres.Unreachable(err))
+		return fmt.Errorf("complete file: %w", err)
 	}
 	if tag.RowsAffected() == 0 {
 		return errLost

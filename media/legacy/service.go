@@ -154,7 +154,7 @@ func (v Service) Import(ctx context.Context, o owner.Owner, in ImportInput) erro
 			return apierror.Errorf(decision.Conflict, "An import is running already.")
 		}
 		if _, err := v.Jobs.InsertTx(ctx, tx, ImportArgs{Owner: o.ID, IDs: in.VideoIDs}, nil); err != nil {
-			return fmt.Errorf("enqueue import: %w", postgres.Unreachable(err))
+			return fmt.Errorf("enqueue import: %w", err)
 		}
 		return nil
 	})

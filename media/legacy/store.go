@@ -45,7 +45,7 @@ func save(ctx context.Context, db postgres.DB, c Connection) error {
 			connected_at = excluded.connected_at, updated_at = excluded.updated_at`,
 		c.Owner, c.Account, c.Plan, c.BaseURL, c.Token, c.ConnectedAt)
 	if err != nil {
-		return fmt.Errorf("save connection: %w", postgres.Unreachable(err))
+		return fmt.Errorf("save connection: %w", err)
 	}
 	return nil
 }
@@ -66,7 +66,7 @@ func begin(ctx context.Context, tx pgx.Tx, owner string, now time.Time) (bool, e
 	tag, err := tx.Exec(ctx, `UPDATE media_migrations SET import_state = 'running', import_error = '', updated_at = $2
 		WHERE owner = $1 AND import_state <> 'running'`, owner, now)
 	if err != nil {
-		return false, fmt.Errorf("begin import: %w", postgres.Unreachable(err))
+		return false, fmt.Errorf("begin import: %w", err)
 	}
 	return tag.RowsAffected() == 1, nil
 }
@@ -77,7 +77,7 @@ func end(ctx context.Context, db postgres.DB, owner, state, problem string, now 
 	_, err := db.Exec(ctx, `UPDATE media_migrations SET import_state = $2, import_error = $3, updated_at = $4 WHERE owner = $1`,
 		owner, state, problem, now)
 	if err != nil {
-		return fmt.Errorf("end import: %w", postgres.Unreachable(err))
+		return fmt.Errorf("end import: %w", err)
 	}
 	return nil
 }
@@ -86,7 +86,7 @@ func end(ctx context.Context, db postgres.DB, owner, state, problem string, now 
 // imported through it.
 func remove(ctx context.Context, db postgres.DB, owner string) error {
 	if _, err := db.Exec(ctx, `DELETE FROM media_migrations WHERE owner = $1`, owner); err != nil {
-		return fmt.Errorf("delete connection: %w", postgres.Unreachable(err))
+		return fmt.Errorf("delete connection: %w", err)
 	}
 	return nil
 }
@@ -99,7 +99,7 @@ func take(ctx context.Context, tx pgx.Tx, owner string, v Video, vod, problem st
 		ON CONFLICT (owner, legacy_id) DO UPDATE SET vod_id = excluded.vod_id, error = excluded.error WHERE media_migration_videos.vod_id = ''`,
 		owner, v.ID, vod, int64(v.Duration*1000), v.Size, problem)
 	if err != nil {
-		return false, fmt.Errorf("note video: %w", postgres.Unreachable(err))
+		return false, fmt.Errorf("note video: %w", err)
 	}
 	return tag.RowsAffected() == 1, nil
 }
@@ -113,18 +113,18 @@ func taken(ctx context.Context, db postgres.DB, owner string, ids []string, f fu
 		FROM media_migration_videos m LEFT JOIN media_assets a ON a.id = m.vod_id
 		WHERE m.owner = $1 AND ($2::text[] IS NULL OR m.legacy_id = ANY ($2)) ORDER BY m.legacy_id`, owner, ids)
 	if err != nil {
-		return fmt.Errorf("read import: %w", postgres.Unreachable(err))
+		return fmt.Errorf("read import: %w", err)
 	}
 	defer rows.Close()
 	for rows.Next() {
 		t, err := pgx.RowToStructByName[Taken](rows)
 		if err != nil {
-			return fmt.Errorf("read import: %w", postgres.Unreachable(err))
+			return fmt.Errorf("read import: %w", err)
 		}
 		f(t)
 	}
 	if err := rows.Err(); err != nil {
-		return fmt.Errorf("read import: %w", postgres.Unreachable(err))
+		return fmt.Errorf("read import: %w", err)
 	}
 	return nil
 }
@@ -135,7 +135,7 @@ func count(ctx context.Context, db postgres.DB, owner string) (Progress, error) 
 	err := db.QueryRow(ctx, `SELECT count(*), count(*) FILTER (WHERE a.status = 'processing'), count(*) FILTER (WHERE a.status = 'ready')
 		FROM media_migration_videos m LEFT JOIN media_assets a ON a.id = m.vod_id WHERE m.owner = $1`, owner).Scan(&total, &processing, &ready)
 	if err != nil {
-		return Progress{}, fmt.Errorf("count import: %w", postgres.Unreachable(err))
+		return Progress{}, fmt.Errorf("count import: %w", err)
 	}
 	return progress(total, processing, ready), nil
 }

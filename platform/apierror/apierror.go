@@ -1,12 +1,15 @@
-// Package controlplane holds the domain of Sluice: the types and rules that
-// its sub-packages (stores, APIs, xDS, feeds) and the workers share. It imports
-// none of them.
+// Package apierror is what callers are told of failures: a code of the table of
+// errors, with its message, details and time to wait. It is also the one place where
+// errors of the database get a code.
 package apierror
 
 import (
 	"errors"
 	"fmt"
+	"io"
+	"net"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"sluice.dev/sluice/filters/decision"
 )
 
@@ -52,14 +55,43 @@ func Invalid(details []decision.Detail) error {
 	return &Error{Code: decision.InvalidRequest, Details: decision.Bounded(details)}
 }
 
-// Code returns the code of err: empty for nil, decision.Internal for an
-// error that is not, and does not wrap, an *Error.
+// Code returns the code that From gives err: empty for nil.
 func Code(err error) decision.Code {
 	if err == nil {
 		return ""
 	}
+	return From(err).Code
+}
+
+// From returns what a caller is told of err, which is not nil: the Error that err is
+// or wraps; service_unavailable for a database that cannot be reached; invalid_request
+// for a text that it cannot hold; decision.Internal for anything else.
+func From(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
-		return e.Code
+		return e
 	}
-	return decision.Internal
+	switch {
+	case unreachable(err):
+		return &Error{Code: decision.Unavailable, RetryAfter: 1, Cause: err}
+	case unstorable(err):
+		return &Error{Code: decision.InvalidRequest, Message: "The request holds a character that no text may hold, such as U+0000.", Cause: err}
+	}
+	return &Error{Code: decision.Internal, Cause: err}
+}
+
+// unreachable reports whether err is of the connection to the database, not of what
+// was asked: classes 08, 53 and 57 of SQLSTATE, or the network.
+func unreachable(err error) bool {
+	var connect *pgconn.ConnectError
+	var network *net.OpError
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && (pg.Code[:2] == "57" || pg.Code[:2] == "08" || pg.Code[:2] == "53") ||
+		errors.As(err, &connect) || errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || pgconn.SafeToRetry(err)
+}
+
+// unstorable reports whether the database has refused a text of the caller's for a
+// character in it: one that is no UTF-8, or U+0000, which JSON has and texts have not.
+func unstorable(err error) bool {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && (e.Code == "22021" || e.Code == "22P05")
 }

@@ -110,7 +110,7 @@ func (l *Ledger) Reserve(ctx context.Context, c identity.Caller, tokens int) (ch
 		return l.hold(ctx, tx, r.s, limit, int64(tokens))
 	})
 	if err != nil {
-		return nil, postgres.Unreachable(err)
+		return nil, err
 	}
 	r.held = true
 	return r, nil
@@ -151,7 +151,7 @@ func (l *Ledger) readLimits(ctx context.Context, plan string) (limits, error) {
 		SELECT coalesce(max(daily), 0), coalesce(max(monthly), 0) FROM token_budgets WHERE plan = $1`, plan).
 		Scan(&fresh.daily, &fresh.monthly)
 	if err != nil {
-		return limits{}, fmt.Errorf("read the budget of plan %q: %w", plan, postgres.Unreachable(err))
+		return limits{}, fmt.Errorf("read the budget of plan %q: %w", plan, err)
 	}
 	return l.remember(plan, fresh), nil
 }

@@ -103,7 +103,7 @@ func (a Admin) list(w http.ResponseWriter, r *http.Request) error {
 	}
 	answer, err := a.Find(r.Context(), page, q.Get("route"), state, payer)
 	if err != nil {
-		return fmt.Errorf("list payments: %w", postgres.Unreachable(err))
+		return fmt.Errorf("list payments: %w", err)
 	}
 	httpapi.JSON(w, http.StatusOK, answer)
 	return nil

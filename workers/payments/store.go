@@ -50,7 +50,7 @@ func (h *Hub) unused(ctx context.Context, p payment.Payment) error {
 	err := h.config.DB.QueryRow(ctx, `SELECT EXISTS (SELECT FROM x402_payments WHERE chain = $1 AND asset = $2 AND payer = $3 AND nonce = $4)`,
 		p.Domain.Chain, p.Domain.Token.String(), p.From, p.Nonce).Scan(&used)
 	if err != nil {
-		return fmt.Errorf("look for the nonce: %w", postgres.Unreachable(err))
+		return fmt.Errorf("look for the nonce: %w", err)
 	}
 	if used {
 		return payment.Refuse(x402.NonceUsed)
@@ -129,7 +129,7 @@ func move(ctx context.Context, db postgres.DB, id string, from, to payment.State
 func countAttempt(ctx context.Context, db postgres.DB, id string) (n int, err error) {
 	err = db.QueryRow(ctx, `UPDATE x402_payments SET attempts = attempts + 1 WHERE id = $1 RETURNING attempts`, id).Scan(&n)
 	if err != nil {
-		err = fmt.Errorf("count an attempt to settle %s: %w", id, postgres.Unreachable(err))
+		err = fmt.Errorf("count an attempt to settle %s: %w", id, err)
 	}
 	return n, err
 }

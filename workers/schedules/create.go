@@ -84,7 +84,7 @@ func stored(err error) error {
 		return &apierror.Error{Code: decision.NotFound, Message: "The account does not exist.", Cause: err}
 	}
 	if err != nil {
-		return fmt.Errorf("store schedule: %w", postgres.Unreachable(err))
+		return fmt.Errorf("store schedule: %w", err)
 	}
 	return nil
 }

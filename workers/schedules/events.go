@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // AccountEvent is one item of an account's event list. Its fields are in
@@ -39,11 +38,11 @@ func (s *Service) AccountEvents(ctx context.Context, account string, f EventFilt
 			AND occurred_at >= $4
 		ORDER BY seq DESC LIMIT $5`, account, f.Errors, nonNil(f.Types), f.Since, limit+1)
 	if err != nil {
-		return nil, false, fmt.Errorf("list events: %w", postgres.Unreachable(err))
+		return nil, false, fmt.Errorf("list events: %w", err)
 	}
 	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[AccountEvent])
 	if err != nil {
-		return nil, false, fmt.Errorf("list events: %w", postgres.Unreachable(err))
+		return nil, false, fmt.Errorf("list events: %w", err)
 	}
 	for i := range list {
 		list[i].CreatedAt = list[i].CreatedAt.UTC()

@@ -7,7 +7,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/platform/http/paging"
-	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // Record is one execution as the API shows it (contract 6.10).
@@ -44,17 +43,17 @@ func (s *Service) History(ctx context.Context, account, id string, f HistoryFilt
 		AND ($3::timestamptz IS NULL OR executed_at >= $3) AND ($4::timestamptz IS NULL OR executed_at <= $4)`
 	var total int
 	if err := s.DB.QueryRow(ctx, `SELECT count(*)`+where, id, f.Status, f.From, f.To).Scan(&total); err != nil {
-		return nil, 0, fmt.Errorf("count executions: %w", postgres.Unreachable(err))
+		return nil, 0, fmt.Errorf("count executions: %w", err)
 	}
 	rows, err := s.DB.Query(ctx, `
 		SELECT id, schedule_id, scheduled_for, executed_at, status, duration_ms, attempts, result, webhook, logs`+where+`
 		ORDER BY executed_at DESC, id DESC LIMIT $5 OFFSET $6`, id, f.Status, f.From, f.To, page.Limit, page.Offset)
 	if err != nil {
-		return nil, 0, fmt.Errorf("list executions: %w", postgres.Unreachable(err))
+		return nil, 0, fmt.Errorf("list executions: %w", err)
 	}
 	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Record])
 	if err != nil {
-		return nil, 0, fmt.Errorf("list executions: %w", postgres.Unreachable(err))
+		return nil, 0, fmt.Errorf("list executions: %w", err)
 	}
 	for i := range list {
 		list[i].ExecutedAt = list[i].ExecutedAt.UTC()

@@ -7,7 +7,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
-	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // Queue is the name of the queue that executions go through.
@@ -125,5 +124,5 @@ func (s *Service) postponeAll(ctx context.Context, all []postponed) ([]struct{},
 		UPDATE schedule_executions SET lease_until = greatest(lease_until, $4)
 		WHERE id = ANY ($3) AND status = 'executing' AND NOT running`,
 		Behind, jobs, ids, lease)
-	return make([]struct{}, len(all)), postgres.Unreachable(err)
+	return make([]struct{}, len(all)), err
 }

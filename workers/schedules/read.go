@@ -36,16 +36,16 @@ func (s *Service) List(ctx context.Context, account string, f Filter, page pagin
 	var total int
 	err := s.DB.QueryRow(ctx, `SELECT count(*)`+where, account, f.Status, f.Type, f.Tag).Scan(&total)
 	if err != nil {
-		return nil, 0, fmt.Errorf("count schedules: %w", postgres.Unreachable(err))
+		return nil, 0, fmt.Errorf("count schedules: %w", err)
 	}
 	rows, err := s.DB.Query(ctx, `SELECT `+scheduleColumns+where+` ORDER BY created_at DESC, id DESC LIMIT $5 OFFSET $6`,
 		account, f.Status, f.Type, f.Tag, page.Limit, page.Offset)
 	if err != nil {
-		return nil, 0, fmt.Errorf("list schedules: %w", postgres.Unreachable(err))
+		return nil, 0, fmt.Errorf("list schedules: %w", err)
 	}
 	list, err := pgx.CollectRows(rows, scanSchedule)
 	if err != nil {
-		return nil, 0, fmt.Errorf("list schedules: %w", postgres.Unreachable(err))
+		return nil, 0, fmt.Errorf("list schedules: %w", err)
 	}
 	return list, total, nil
 }

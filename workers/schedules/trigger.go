@@ -52,7 +52,7 @@ func (s *Service) Trigger(ctx context.Context, account, id, key string) (string,
 		return s.enqueue(ctx, tx, []started{{id: e.id, account: account, priority: priority}})
 	})
 	if err != nil {
-		return "", fmt.Errorf("trigger schedule: %w", postgres.Unreachable(err))
+		return "", fmt.Errorf("trigger schedule: %w", err)
 	}
 	return e.id, nil
 }
@@ -108,7 +108,7 @@ func (s *Service) pending(ctx context.Context, db postgres.DB, account, schedule
 	err = db.QueryRow(ctx, `SELECT count(*), count(*) FILTER (WHERE t.schedule_id = $2) FROM schedule_triggers t WHERE t.account_id = $1
 		AND (SELECT x.status FROM schedule_executions x WHERE x.id = t.execution_id) = 'executing'`, account, schedule).Scan(&all, &same)
 	if err != nil {
-		return 0, fmt.Errorf("count triggers: %w", postgres.Unreachable(err))
+		return 0, fmt.Errorf("count triggers: %w", err)
 	}
 	each := max(1, s.MaxTriggered/5)
 	if all >= s.MaxTriggered || same >= each {

@@ -146,5 +146,5 @@ func storeError(err error, doing string) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s: %w", doing, postgres.Unreachable(err))
+	return fmt.Errorf("%s: %w", doing, err)
 }

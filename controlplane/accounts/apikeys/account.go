@@ -81,7 +81,7 @@ func present(ctx context.Context, db postgres.DB, tags []keytable.Tag) ([]keytab
 		return t, err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("look for records of edges: %w", postgres.Unreachable(err))
+		return nil, fmt.Errorf("look for records of edges: %w", err)
 	}
 	return list, nil
 }
@@ -93,7 +93,7 @@ func (s Store) EmitAccounts(ctx context.Context) (n int, err error) {
 		rows, _ := s.DB.Query(ctx, `SELECT id FROM accounts WHERE id > $1 ORDER BY id LIMIT $2`, after, emitBatch)
 		ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
 		if err != nil {
-			return n, fmt.Errorf("list accounts for edges: %w", postgres.Unreachable(err))
+			return n, fmt.Errorf("list accounts for edges: %w", err)
 		}
 		if len(ids) == 0 {
 			return n, nil
@@ -125,7 +125,7 @@ func (s Store) emitMissing(ctx context.Context, ids []string) (n int, err error)
 	for _, id := range byTag {
 		err := postgres.InTx(ctx, s.DB, func(tx pgx.Tx) error {
 			if _, err := tx.Exec(ctx, `SELECT FROM accounts WHERE id = $1 FOR UPDATE`, id); err != nil {
-				return fmt.Errorf("lock account: %w", postgres.Unreachable(err))
+				return fmt.Errorf("lock account: %w", err)
 			}
 			return EmitAccountTx(ctx, tx, id)
 		})

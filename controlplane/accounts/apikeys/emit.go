@@ -9,7 +9,6 @@ import (
 	registry "sluice.dev/sluice/controlplane/accounts/scopes"
 	"sluice.dev/sluice/controlplane/edgesync/keyfeed"
 	"sluice.dev/sluice/filters/credentials/keytable"
-	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // emitBatch bounds how many keys are held in memory while an account's records
@@ -73,7 +72,7 @@ func selectForEdge(ctx context.Context, tx pgx.Tx, where string, args ...any) ([
 		WHERE k.revoked_at IS NULL AND `+where, args...)
 	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[edgeRow])
 	if err != nil {
-		return nil, fmt.Errorf("read keys for edges: %w", postgres.Unreachable(err))
+		return nil, fmt.Errorf("read keys for edges: %w", err)
 	}
 	return list, nil
 }

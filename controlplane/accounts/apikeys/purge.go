@@ -36,13 +36,13 @@ func (s Store) purgeSome(ctx context.Context) (n int, err error) {
 			WHERE k.revoked_at IS NULL AND k.expires_at < $1 ORDER BY a.id, k.id LIMIT $2 FOR SHARE OF a SKIP LOCKED`, before, purgeBatch)
 		ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
 		if err != nil {
-			return fmt.Errorf("find keys that ended: %w", postgres.Unreachable(err))
+			return fmt.Errorf("find keys that ended: %w", err)
 		}
 		rows, _ = tx.Query(ctx, `UPDATE api_keys SET revoked_at = $3 WHERE id = ANY($1) AND revoked_at IS NULL AND expires_at < $2
 			RETURNING hash`, ids, before, s.now())
 		hashes, err := pgx.CollectRows(rows, pgx.RowTo[[]byte])
 		if err != nil {
-			return fmt.Errorf("purge keys: %w", postgres.Unreachable(err))
+			return fmt.Errorf("purge keys: %w", err)
 		}
 		n = len(hashes)
 		tags := make([]keytable.Tag, n)

@@ -101,7 +101,7 @@ func (s Store) Create(ctx context.Context, spec Spec) (Created, error) {
 func hold(ctx context.Context, tx pgx.Tx, account string) error {
 	_, err := tx.Exec(ctx, `SELECT 1 FROM accounts WHERE id = $1 FOR SHARE`, account)
 	if err != nil {
-		return fmt.Errorf("hold account: %w", postgres.Unreachable(err))
+		return fmt.Errorf("hold account: %w", err)
 	}
 	return nil
 }
@@ -115,7 +115,7 @@ func checkRoom(ctx context.Context, tx pgx.Tx, spec Spec) error {
 	err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM api_keys WHERE account_id = $1 AND revoked_at IS NULL OFFSET $2)`,
 		spec.Account, spec.Most-1).Scan(&full)
 	if err != nil {
-		return fmt.Errorf("count keys: %w", postgres.Unreachable(err))
+		return fmt.Errorf("count keys: %w", err)
 	}
 	if full {
 		return apierror.Errorf(decision.Conflict, "An account can have at most %d keys: revoke some that are not used.", spec.Most)
@@ -178,7 +178,7 @@ func (s Store) List(ctx context.Context, account string, p paging.Page) (list []
 		err = s.DB.QueryRow(ctx, `SELECT count(*) FROM api_keys WHERE account_id = $1 AND revoked_at IS NULL`, account).Scan(&total)
 	}
 	if err != nil {
-		return nil, 0, fmt.Errorf("list keys: %w", postgres.Unreachable(err))
+		return nil, 0, fmt.Errorf("list keys: %w", err)
 	}
 	return list, total, nil
 }

@@ -126,7 +126,7 @@ func put(ctx context.Context, tx pgx.Tx, account string, i Invoice) error {
 			period_start = excluded.period_start, period_end = excluded.period_end, issued_at = excluded.issued_at, due_at = excluded.due_at`,
 		accounts.NewID("inv_"), account, i.Number, i.Status, i.Currency, i.Amount, i.PeriodStart.Time, i.PeriodEnd.Time, i.IssuedAt, i.DueAt)
 	if err != nil {
-		return fmt.Errorf("import invoice: %w", postgres.Unreachable(err))
+		return fmt.Errorf("import invoice: %w", err)
 	}
 	return nil
 }
@@ -162,7 +162,7 @@ func (s Store) List(ctx context.Context, account, status string, p paging.Page) 
 		err = s.DB.QueryRow(ctx, `SELECT count(*)`+where, account, status).Scan(&total)
 	}
 	if err != nil {
-		return nil, 0, fmt.Errorf("list invoices: %w", postgres.Unreachable(err))
+		return nil, 0, fmt.Errorf("list invoices: %w", err)
 	}
 	return list, total, nil
 }
@@ -183,13 +183,13 @@ func (s Store) locked(ctx context.Context, account string, change func(pgx.Tx) e
 		err = tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM invoices WHERE account_id = $1 AND status = 'open' AND due_at <= $2)`,
 			account, s.now()).Scan(&overdue)
 		if err != nil {
-			return fmt.Errorf("look for overdue invoices: %w", postgres.Unreachable(err))
+			return fmt.Errorf("look for overdue invoices: %w", err)
 		}
 		if overdue == unpaid {
 			return nil
 		}
 		if _, err := tx.Exec(ctx, `UPDATE accounts SET unpaid = $2 WHERE id = $1`, account, overdue); err != nil {
-			return fmt.Errorf("mark account: %w", postgres.Unreachable(err))
+			return fmt.Errorf("mark account: %w", err)
 		}
 		return apikeys.EmitAccountTx(ctx, tx, account)
 	})
@@ -202,7 +202,7 @@ func (s Store) Reconcile(ctx context.Context) (int, error) {
 		SELECT account_id FROM invoices WHERE status = 'open' AND due_at <= $1)`, s.now())
 	late, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
-		return 0, fmt.Errorf("find overdue invoices: %w", postgres.Unreachable(err))
+		return 0, fmt.Errorf("find overdue invoices: %w", err)
 	}
 	for n, account := range late {
 		if err := s.locked(ctx, account, func(pgx.Tx) error { return nil }); err != nil {

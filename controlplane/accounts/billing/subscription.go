@@ -31,7 +31,7 @@ func (s Store) Subscribe(ctx context.Context, account, plan string) (Subscriptio
 	var offered bool
 	err := s.DB.QueryRow(ctx, `SELECT EXISTS (SELECT FROM plans WHERE name = $1 AND self_serve)`, plan).Scan(&offered)
 	if err != nil {
-		return Subscription{}, fmt.Errorf("look for the plan: %w", postgres.Unreachable(err))
+		return Subscription{}, fmt.Errorf("look for the plan: %w", err)
 	}
 	if !offered {
 		return Subscription{}, apierror.Invalid([]decision.Detail{{Field: "plan", Issue: "is not a plan that can be taken here",
@@ -54,7 +54,7 @@ func (s Store) Plans(ctx context.Context) ([]Plan, error) {
 	rows, _ := s.DB.Query(ctx, `SELECT name, self_serve FROM plans ORDER BY name`)
 	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Plan])
 	if err != nil {
-		return nil, fmt.Errorf("list plans: %w", postgres.Unreachable(err))
+		return nil, fmt.Errorf("list plans: %w", err)
 	}
 	return list, nil
 }
@@ -64,7 +64,7 @@ func (s Store) Offer(ctx context.Context, p Plan) error {
 	return postgres.InTx(ctx, s.DB, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `UPDATE plans SET self_serve = $2 WHERE name = $1`, p.Name, p.SelfServe)
 		if err != nil {
-			return fmt.Errorf("offer plan: %w", postgres.Unreachable(err))
+			return fmt.Errorf("offer plan: %w", err)
 		}
 		if tag.RowsAffected() == 0 {
 			return &apierror.Error{Code: decision.NotFound}

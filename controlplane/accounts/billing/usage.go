@@ -94,7 +94,7 @@ func (s Store) Usage(ctx context.Context, account string, p Period) (Usage, erro
 		return nil
 	})
 	if err != nil {
-		return u, fmt.Errorf("sum usage: %w", postgres.Unreachable(err))
+		return u, fmt.Errorf("sum usage: %w", err)
 	}
 	m := usage.Store{DB: s.DB, Now: s.Now}
 	if u.Requests, err = m.Sum(ctx, account, p.Start.Time, p.End.AddDate(0, 0, 1)); err != nil {

@@ -122,7 +122,7 @@ func (s *Service) CreateApp(ctx context.Context, p AppSpec) (made CreatedApp, er
 			return apierror.Invalid([]decision.Detail{{Field: "account", Issue: "does not exist", Expected: "the id of an account"}})
 		}
 		if err != nil {
-			return fmt.Errorf("create app: %w", postgres.Unreachable(err))
+			return fmt.Errorf("create app: %w", err)
 		}
 		return audit.RecordTx(ctx, tx, audit.Change{Account: p.Account, Action: "oauth_app.create", Target: made.ID, After: made.App})
 	})
@@ -139,7 +139,7 @@ func (s *Service) Apps(ctx context.Context, account string, p paging.Page) (list
 		err = s.config.DB.QueryRow(ctx, `SELECT count(*) FROM oauth_apps WHERE $1 = '' OR account_id = $1`, account).Scan(&total)
 	}
 	if err != nil {
-		return nil, 0, fmt.Errorf("list apps: %w", postgres.Unreachable(err))
+		return nil, 0, fmt.Errorf("list apps: %w", err)
 	}
 	return list, total, nil
 }

@@ -8,7 +8,6 @@ import (
 	"sluice.dev/sluice/controlplane/accounts/oauth/rules"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // ask is an authorization request together with the application that makes it.
@@ -62,7 +61,7 @@ func (s *Service) person(ctx context.Context, user string) (email, account strin
 	err = s.config.DB.QueryRow(ctx, `SELECT u.email, a.name FROM users u JOIN accounts a ON a.id = u.account_id WHERE u.id = $1`, user).
 		Scan(&email, &account)
 	if err != nil {
-		return "", "", fmt.Errorf("find person: %w", postgres.Unreachable(err))
+		return "", "", fmt.Errorf("find person: %w", err)
 	}
 	return email, account, nil
 }

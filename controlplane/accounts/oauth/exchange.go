@@ -9,7 +9,6 @@ import (
 	"sluice.dev/sluice/controlplane/accounts/oauth/rules"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // Exchange turns an authorization code into tokens. redirect and verifier are
@@ -41,7 +40,7 @@ func (s *Service) Exchange(ctx context.Context, app App, code, redirect, verifie
 			return t, refused("code_verifier does not fit the code_challenge."), nil
 		}
 		if _, err = tx.Exec(ctx, `UPDATE oauth_codes SET used_at = $2 WHERE hash = $1`, hashOf(code), s.now()); err != nil {
-			return t, nil, fmt.Errorf("use code: %w", postgres.Unreachable(err))
+			return t, nil, fmt.Errorf("use code: %w", err)
 		}
 		t, err = s.issue(ctx, tx, sign, g, g.scopes)
 		return t, nil, err
@@ -103,7 +102,7 @@ func (s *Service) Refresh(ctx context.Context, app App, refresh, scope string) (
 			return t, nil, err
 		}
 		if _, err = tx.Exec(ctx, `UPDATE oauth_refresh_tokens SET used_at = $2 WHERE hash = $1`, hashOf(refresh), s.now()); err != nil {
-			return t, nil, fmt.Errorf("use refresh token: %w", postgres.Unreachable(err))
+			return t, nil, fmt.Errorf("use refresh token: %w", err)
 		}
 		t, err = s.issue(ctx, tx, sign, g, list)
 		return t, nil, err
@@ -129,7 +128,7 @@ func (s *Service) mayIssue(ctx context.Context, tx pgx.Tx, g grant) error {
 	err := tx.QueryRow(ctx, `SELECT count(*), min(expires_at) FROM oauth_access_tokens WHERE grant_id = $1 AND expires_at > $2`,
 		g.id, s.now()).Scan(&live, &next)
 	if err != nil {
-		return fmt.Errorf("count tokens: %w", postgres.Unreachable(err))
+		return fmt.Errorf("count tokens: %w", err)
 	}
 	if live < maxLive {
 		return nil

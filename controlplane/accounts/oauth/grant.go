@@ -37,7 +37,7 @@ func (s *Service) Grant(ctx context.Context, app App, user, account string, q ru
 				hashOf(code), id, named, q.Challenge, now.Add(CodeLife))
 		}
 		if err != nil {
-			return fmt.Errorf("store grant: %w", postgres.Unreachable(err))
+			return fmt.Errorf("store grant: %w", err)
 		}
 		return audit.RecordTx(ctx, tx, audit.Change{Actor: user, Account: account, Action: "oauth_grant.create", Target: id,
 			After: map[string]any{"app": app.ID, "scopes": granted}})
@@ -65,7 +65,7 @@ func found(err error, doing string) error {
 		return errNoGrant
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", doing, postgres.Unreachable(err))
+		return fmt.Errorf("%s: %w", doing, err)
 	}
 	return nil
 }
@@ -99,7 +99,7 @@ func endWhere(ctx context.Context, tx pgx.Tx, condition, value string, now time.
 		SELECT id FROM oauth_grants WHERE `+condition+` AND revoked_at IS NULL ORDER BY id FOR UPDATE) RETURNING id`, value, now)
 	ended, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
-		return fmt.Errorf("end grants: %w", postgres.Unreachable(err))
+		return fmt.Errorf("end grants: %w", err)
 	}
 	rows, _ = tx.Query(ctx, `UPDATE oauth_access_tokens SET revoked_at = $2
 		WHERE grant_id = ANY ($1) AND revoked_at IS NULL AND expires_at > $2 RETURNING id, expires_at`, ended, now)
@@ -115,7 +115,7 @@ func tellEdges(ctx context.Context, tx pgx.Tx, rows pgx.Rows) error {
 		return keytable.Record{Tag: keytable.TagOfToken(id), Kind: keytable.KindToken, Expires: uint32(until.Unix())}, err
 	})
 	if err != nil {
-		return fmt.Errorf("end tokens: %w", postgres.Unreachable(err))
+		return fmt.Errorf("end tokens: %w", err)
 	}
 	return keyfeed.PutTx(ctx, tx, records...)
 }

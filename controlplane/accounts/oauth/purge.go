@@ -34,7 +34,7 @@ func (s *Service) purgeAccess(ctx context.Context) (n int, err error) {
 			RETURNING CASE WHEN revoked_at IS NULL THEN '' ELSE id END`, s.now(), purgeBatch)
 		gone, err := pgx.CollectRows(rows, pgx.RowTo[string])
 		if err != nil {
-			return fmt.Errorf("purge access tokens: %w", postgres.Unreachable(err))
+			return fmt.Errorf("purge access tokens: %w", err)
 		}
 		n = len(gone)
 		var tags []keytable.Tag
@@ -70,7 +70,7 @@ func (s *Service) purgeGrants(ctx context.Context) (int, error) {
 func (s *Service) purge(ctx context.Context, what, sql string) (int, error) {
 	tag, err := s.config.DB.Exec(ctx, sql, s.now(), purgeBatch)
 	if err != nil {
-		return 0, fmt.Errorf("purge %s: %w", what, postgres.Unreachable(err))
+		return 0, fmt.Errorf("purge %s: %w", what, err)
 	}
 	return int(tag.RowsAffected()), nil
 }

@@ -68,7 +68,7 @@ func (s *Service) Introspect(ctx context.Context, app App, token string) (Intros
 		return Introspection{}, nil
 	}
 	if err != nil {
-		return Introspection{}, fmt.Errorf("introspect: %w", postgres.Unreachable(err))
+		return Introspection{}, fmt.Errorf("introspect: %w", err)
 	}
 	i.Scope, i.IssuedAt, i.Expires = strings.Join(list, " "), issued.Unix(), expires.Unix()
 	return i, nil

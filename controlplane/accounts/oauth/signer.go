@@ -28,7 +28,7 @@ func keyringSigner(db postgres.DB, ring *sessions.Keyring, now func() time.Time)
 			ORDER BY created_at <= $2 DESC, CASE WHEN created_at <= $2 THEN created_at END DESC, created_at, kid LIMIT 1`,
 			now(), now().Add(-publishLead)).Scan(&kid, &stored)
 		if err != nil {
-			return nil, fmt.Errorf("read signing key: %w", postgres.Unreachable(err))
+			return nil, fmt.Errorf("read signing key: %w", err)
 		}
 		private, err := ring.Private(kid, stored)
 		if err != nil {

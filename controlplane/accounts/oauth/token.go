@@ -51,7 +51,7 @@ func (s *Service) issue(ctx context.Context, tx pgx.Tx, sign Signer, g grant, sc
 			hashOf(refresh), g.id, now, now.Add(RefreshLife))
 	}
 	if err != nil {
-		return Tokens{}, fmt.Errorf("store tokens: %w", postgres.Unreachable(err))
+		return Tokens{}, fmt.Errorf("store tokens: %w", err)
 	}
 	return t, nil
 }

@@ -34,7 +34,7 @@ func Load(ctx context.Context, db postgres.DB) (Registry, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("load scopes: %w", postgres.Unreachable(err))
+		return nil, fmt.Errorf("load scopes: %w", err)
 	}
 	return r, nil
 }
@@ -89,7 +89,7 @@ func (r Registry) missing(names []string) (list []string) {
 func add(ctx context.Context, tx pgx.Tx, names []string) error {
 	// Two that add at once would choose the same bits; readers are not held up.
 	if _, err := tx.Exec(ctx, `LOCK TABLE scopes IN SHARE ROW EXCLUSIVE MODE`); err != nil {
-		return fmt.Errorf("lock scopes: %w", postgres.Unreachable(err))
+		return fmt.Errorf("lock scopes: %w", err)
 	}
 	_, err := tx.Exec(ctx, `
 		INSERT INTO scopes (name, bit)
@@ -100,7 +100,7 @@ func add(ctx context.Context, tx pgx.Tx, names []string) error {
 		return apierror.Errorf(decision.Conflict, "There can be no more than %d scopes, wildcards included.", Most)
 	}
 	if err != nil {
-		return fmt.Errorf("add scopes: %w", postgres.Unreachable(err))
+		return fmt.Errorf("add scopes: %w", err)
 	}
 	return nil
 }

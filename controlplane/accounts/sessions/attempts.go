@@ -123,7 +123,7 @@ func reserve(ctx context.Context, db postgres.DB, s subject, now time.Time) (kno
 			window_until = CASE WHEN a.window_until <= $2 THEN $3 ELSE a.window_until END
 		RETURNING failures, window_until, coalesce(known_until > $2, false)`, s.hash[:], now, now.Add(attemptWindow)).Scan(&failures, &until, &known)
 	if err != nil {
-		return false, fmt.Errorf("count sign-in: %w", postgres.Unreachable(err))
+		return false, fmt.Errorf("count sign-in: %w", err)
 	}
 	if failures > s.limit {
 		wait := int(until.Sub(now)/time.Second) + 1
@@ -137,7 +137,7 @@ func release(ctx context.Context, db postgres.DB, list ...subject) error {
 	for _, s := range list {
 		_, err := db.Exec(ctx, `UPDATE sign_in_attempts SET failures = greatest(failures - 1, 0) WHERE subject = $1`, s.hash[:])
 		if err != nil {
-			return fmt.Errorf("clear sign-in: %w", postgres.Unreachable(err))
+			return fmt.Errorf("clear sign-in: %w", err)
 		}
 	}
 	return nil
@@ -147,7 +147,7 @@ func release(ctx context.Context, db postgres.DB, list ...subject) error {
 func know(ctx context.Context, db postgres.DB, pair subject, now time.Time) error {
 	_, err := db.Exec(ctx, `UPDATE sign_in_attempts SET failures = 0, known_until = $2 WHERE subject = $1`, pair.hash[:], now.Add(knownFor))
 	if err != nil {
-		return fmt.Errorf("clear sign-in: %w", postgres.Unreachable(err))
+		return fmt.Errorf("clear sign-in: %w", err)
 	}
 	return nil
 }
@@ -171,7 +171,7 @@ func (s *Service) Attempt(ctx context.Context, address string) (succeeded func(c
 func forget(ctx context.Context, db postgres.DB, now time.Time) error {
 	_, err := db.Exec(ctx, `DELETE FROM sign_in_attempts WHERE window_until < $1 AND (known_until IS NULL OR known_until < $1)`, now)
 	if err != nil {
-		return fmt.Errorf("forget sign-ins: %w", postgres.Unreachable(err))
+		return fmt.Errorf("forget sign-ins: %w", err)
 	}
 	return nil
 }

@@ -121,7 +121,7 @@ func (k *Keyring) all(ctx context.Context, fresh bool) ([]signingKey, error) {
 		WHERE retired_at IS NULL OR retired_at > $1 ORDER BY created_at DESC, kid`, k.now())
 	keys, err := pgx.CollectRows(rows, k.scan)
 	if err != nil {
-		return nil, fmt.Errorf("read signing keys: %w", postgres.Unreachable(err))
+		return nil, fmt.Errorf("read signing keys: %w", err)
 	}
 	k.keys, k.readAt = keys, k.now()
 	return keys, nil
@@ -150,7 +150,7 @@ func (k *Keyring) Rotate(ctx context.Context, age, tokenLife time.Duration) (boo
 	_, err = k.DB.Exec(ctx, `UPDATE signing_keys SET retired_at = $1
 		WHERE retired_at IS NULL AND created_at < (SELECT max(created_at) FROM signing_keys)`, end)
 	if err != nil {
-		return true, fmt.Errorf("retire signing keys: %w", postgres.Unreachable(err))
+		return true, fmt.Errorf("retire signing keys: %w", err)
 	}
 	_, err = k.all(ctx, true)
 	return true, err
@@ -166,7 +166,7 @@ func (k *Keyring) Replace(ctx context.Context) error {
 	_, err := k.DB.Exec(ctx, `UPDATE signing_keys SET retired_at = $1
 		WHERE (retired_at IS NULL OR retired_at > $1) AND created_at < (SELECT max(created_at) FROM signing_keys)`, k.now().Add(publishLead))
 	if err != nil {
-		return fmt.Errorf("retire signing keys: %w", postgres.Unreachable(err))
+		return fmt.Errorf("retire signing keys: %w", err)
 	}
 	_, err = k.all(ctx, true)
 	return err
@@ -186,7 +186,7 @@ func (k *Keyring) create(ctx context.Context, after time.Time) (added bool, err 
 	kid := thumbprint(&private.PublicKey)
 	err = postgres.InTx(ctx, k.DB, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `LOCK TABLE signing_keys IN SHARE ROW EXCLUSIVE MODE`); err != nil {
-			return fmt.Errorf("lock signing keys: %w", postgres.Unreachable(err))
+			return fmt.Errorf("lock signing keys: %w", err)
 		}
 		upgrading, err := k.upgrading(ctx, tx)
 		if err != nil {
@@ -196,7 +196,7 @@ func (k *Keyring) create(ctx context.Context, after time.Time) (added bool, err 
 			WHERE NOT EXISTS (SELECT FROM signing_keys WHERE retired_at IS NULL AND created_at > $4)`,
 			kid, k.storedForm(kid, der, upgrading), k.now(), after)
 		if err != nil {
-			return fmt.Errorf("store signing key: %w", postgres.Unreachable(err))
+			return fmt.Errorf("store signing key: %w", err)
 		}
 		added = tag.RowsAffected() == 1
 		return nil

@@ -60,7 +60,7 @@ func (k *Keyring) storedForm(kid string, der []byte, upgrading bool) []byte {
 func (k *Keyring) upgrading(ctx context.Context, tx pgx.Tx) (is bool, err error) {
 	err = tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM signing_keys WHERE seal_after > $1)`, k.now()).Scan(&is)
 	if err != nil {
-		return false, fmt.Errorf("read when keys may be sealed: %w", postgres.Unreachable(err))
+		return false, fmt.Errorf("read when keys may be sealed: %w", err)
 	}
 	return is, nil
 }
@@ -83,12 +83,12 @@ func (k *Keyring) sealAll(ctx context.Context) error {
 		rows, _ := tx.Query(ctx, `SELECT kid, private_der FROM signing_keys WHERE get_byte(private_der, 0) = $1 FOR UPDATE`, derSequence)
 		plain, err := pgx.CollectRows(rows, pgx.RowToStructByPos[row])
 		if err != nil {
-			return fmt.Errorf("read signing keys to seal: %w", postgres.Unreachable(err))
+			return fmt.Errorf("read signing keys to seal: %w", err)
 		}
 		for _, r := range plain {
 			_, err := tx.Exec(ctx, `UPDATE signing_keys SET private_der = $2 WHERE kid = $1`, r.Kid, k.Box.Seal(r.DER, sealRow(r.Kid)))
 			if err != nil {
-				return fmt.Errorf("seal signing key: %w", postgres.Unreachable(err))
+				return fmt.Errorf("seal signing key: %w", err)
 			}
 		}
 		return nil

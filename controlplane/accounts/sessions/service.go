@@ -156,7 +156,7 @@ func (s *Service) store(ctx context.Context, user, account string, made Session,
 		_, err := tx.Exec(ctx, `INSERT INTO sessions (id, user_id, scopes, created_at, expires_at) VALUES ($1, $2, $3, $4, $5)`,
 			made.ID, user, made.Scopes, now, made.ExpiresAt)
 		if err != nil {
-			return fmt.Errorf("store session: %w", postgres.Unreachable(err))
+			return fmt.Errorf("store session: %w", err)
 		}
 		return audit.RecordTx(ctx, tx, audit.Change{Actor: actor, Account: account, Action: "session.create", Target: made.ID})
 	})
@@ -204,7 +204,7 @@ func (s *Service) Verify(ctx context.Context, token string) (Claims, error) {
 	err = s.config.DB.QueryRow(ctx, `SELECT EXISTS (SELECT FROM sessions WHERE id = $1 AND user_id = $2 AND revoked_at IS NULL)`,
 		c.ID, c.Subject).Scan(&live)
 	if err != nil {
-		return Claims{}, fmt.Errorf("find session: %w", postgres.Unreachable(err))
+		return Claims{}, fmt.Errorf("find session: %w", err)
 	}
 	if !live {
 		return Claims{}, &apierror.Error{Code: decision.InvalidToken}
@@ -242,7 +242,7 @@ func EndAllTx(ctx context.Context, tx pgx.Tx, user string, now time.Time) error 
 		return revoked(id, until), err
 	})
 	if err != nil {
-		return fmt.Errorf("end sessions: %w", postgres.Unreachable(err))
+		return fmt.Errorf("end sessions: %w", err)
 	}
 	return keyfeed.PutTx(ctx, tx, ended...)
 }
@@ -292,7 +292,7 @@ func (s *Service) purgeSome(ctx context.Context) (n int, err error) {
 			RETURNING CASE WHEN revoked_at IS NULL THEN '' ELSE id END`, s.config.Now(), purgeBatch)
 		ended, err := pgx.CollectRows(rows, pgx.RowTo[string])
 		if err != nil {
-			return fmt.Errorf("purge sessions: %w", postgres.Unreachable(err))
+			return fmt.Errorf("purge sessions: %w", err)
 		}
 		n = len(ended)
 		var tags []keytable.Tag

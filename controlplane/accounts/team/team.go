@@ -85,7 +85,7 @@ func checkRoom(ctx context.Context, tx pgx.Tx, account string) error {
 	err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM users WHERE account_id = $1 AND removed_at IS NULL OFFSET $2)`,
 		account, MaxPeople-1).Scan(&full)
 	if err != nil {
-		return fmt.Errorf("count users: %w", postgres.Unreachable(err))
+		return fmt.Errorf("count users: %w", err)
 	}
 	if full {
 		return apierror.Errorf(decision.Conflict, "An account can have at most %d people.", MaxPeople)
@@ -104,7 +104,7 @@ func (s Store) Find(ctx context.Context, token string) error {
 	err := s.DB.QueryRow(ctx, `SELECT EXISTS (SELECT FROM users WHERE invitation = $1 AND invited_until > $2 AND removed_at IS NULL)`,
 		hash[:], s.now()).Scan(&open)
 	if err != nil {
-		return fmt.Errorf("find invitation: %w", postgres.Unreachable(err))
+		return fmt.Errorf("find invitation: %w", err)
 	}
 	if !open {
 		return errInvitation
@@ -141,7 +141,7 @@ func (s Store) List(ctx context.Context, account string, p paging.Page) (list []
 		err = s.DB.QueryRow(ctx, `SELECT count(*) FROM users WHERE account_id = $1 AND removed_at IS NULL`, account).Scan(&total)
 	}
 	if err != nil {
-		return nil, 0, fmt.Errorf("list users: %w", postgres.Unreachable(err))
+		return nil, 0, fmt.Errorf("list users: %w", err)
 	}
 	return list, total, nil
 }
@@ -194,7 +194,7 @@ func (s Store) Remove(ctx context.Context, account, id string, by []string) erro
 	return s.change(ctx, account, id, by, func(tx pgx.Tx, before accounts.User) error {
 		_, err := tx.Exec(ctx, `UPDATE users SET removed_at = $2, password_hash = NULL, invitation = NULL WHERE id = $1`, id, s.now())
 		if err != nil {
-			return fmt.Errorf("remove user: %w", postgres.Unreachable(err))
+			return fmt.Errorf("remove user: %w", err)
 		}
 		if err := s.keepAnOwner(ctx, tx, account, before); err != nil {
 			return err
@@ -219,7 +219,7 @@ func (s Store) endAllTx(ctx context.Context, tx pgx.Tx, id string) error {
 func (s Store) change(ctx context.Context, account, id string, by []string, f func(pgx.Tx, accounts.User) error) error {
 	return postgres.InTx(ctx, s.DB, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `SELECT 1 FROM accounts WHERE id = $1 FOR UPDATE`, account); err != nil {
-			return fmt.Errorf("lock account: %w", postgres.Unreachable(err))
+			return fmt.Errorf("lock account: %w", err)
 		}
 		before, err := get(ctx, tx, account, id)
 		if err != nil {
@@ -241,7 +241,7 @@ func (s Store) keepAnOwner(ctx context.Context, tx pgx.Tx, account string, befor
 	err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM users WHERE account_id = $1 AND role = 'owner' AND removed_at IS NULL
 		AND password_hash IS NOT NULL)`, account).Scan(&left)
 	if err != nil {
-		return fmt.Errorf("count owners: %w", postgres.Unreachable(err))
+		return fmt.Errorf("count owners: %w", err)
 	}
 	if !left {
 		return apierror.Errorf(decision.Conflict, "An account keeps at least one active owner.")

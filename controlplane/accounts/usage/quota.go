@@ -20,7 +20,7 @@ const overQuota = `coalesce((SELECT sum(t.requests) >= q.monthly FROM usage_tota
 func (s Store) RefreshTx(ctx context.Context, tx pgx.Tx, account string) error {
 	_, err := tx.Exec(ctx, `UPDATE accounts a SET quota_used = `+overQuota+` WHERE id = $2`, monthOf(s.now()), account)
 	if err != nil {
-		return fmt.Errorf("judge quota: %w", postgres.Unreachable(err))
+		return fmt.Errorf("judge quota: %w", err)
 	}
 	return nil
 }
@@ -44,12 +44,12 @@ func (s Store) reconcile(ctx context.Context, where string, accounts []string) (
 		monthOf(s.now()), accounts)
 	wrong, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
-		return 0, fmt.Errorf("find used quotas: %w", postgres.Unreachable(err))
+		return 0, fmt.Errorf("find used quotas: %w", err)
 	}
 	for n, account := range wrong {
 		err := postgres.InTx(ctx, s.DB, func(tx pgx.Tx) error {
 			if _, err := tx.Exec(ctx, `SELECT FROM accounts WHERE id = $1 FOR UPDATE`, account); err != nil {
-				return fmt.Errorf("lock account: %w", postgres.Unreachable(err))
+				return fmt.Errorf("lock account: %w", err)
 			}
 			if err := s.RefreshTx(ctx, tx, account); err != nil {
 				return err

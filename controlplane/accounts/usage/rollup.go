@@ -46,11 +46,11 @@ func (s Store) rollUpOne(ctx context.Context, g Grain) (done bool, err error) {
 	err = postgres.InTx(ctx, s.DB, func(tx pgx.Tx) error {
 		// Nobody counts while the sum is made: what is counted later sees that it is.
 		if _, err := tx.Exec(ctx, `LOCK TABLE usage_progress IN EXCLUSIVE MODE`); err != nil {
-			return fmt.Errorf("lock the sums: %w", postgres.Unreachable(err))
+			return fmt.Errorf("lock the sums: %w", err)
 		}
 		var hours, days time.Time
 		if err := tx.QueryRow(ctx, `SELECT hours, days FROM usage_progress`).Scan(&hours, &days); err != nil {
-			return fmt.Errorf("read how far sums go: %w", postgres.Unreachable(err))
+			return fmt.Errorf("read how far sums go: %w", err)
 		}
 		from, ended, column := hours.UTC(), s.now().Add(-settle), "hours"
 		if g == Day {
@@ -65,7 +65,7 @@ func (s Store) rollUpOne(ctx context.Context, g Grain) (done bool, err error) {
 			return err
 		}
 		_, err := tx.Exec(ctx, `UPDATE usage_progress SET `+column+` = $1`, to)
-		return postgres.Unreachable(err)
+		return err
 	})
 	return done, err
 }
@@ -81,7 +81,7 @@ func sumTx(ctx context.Context, tx pgx.Tx, g Grain, from, to time.Time) error {
 		ON CONFLICT ON CONSTRAINT usage_counts_pkey DO UPDATE SET requests = excluded.requests, refused = excluded.refused,
 			bytes_in = excluded.bytes_in, bytes_out = excluded.bytes_out, latency = excluded.latency`, int16(g), int16(g-1), from, to)
 	if err != nil {
-		return fmt.Errorf("sum usage up: %w", postgres.Unreachable(err))
+		return fmt.Errorf("sum usage up: %w", err)
 	}
 	return nil
 }
@@ -106,7 +106,7 @@ func (s Store) Prune(ctx context.Context) (int, error) {
 	} {
 		tag, err := s.DB.Exec(ctx, part.sql, part.args...)
 		if err != nil {
-			return total, fmt.Errorf("prune usage: %w", postgres.Unreachable(err))
+			return total, fmt.Errorf("prune usage: %w", err)
 		}
 		total += int(tag.RowsAffected())
 	}

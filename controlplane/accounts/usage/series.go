@@ -10,7 +10,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/filters/limits/meter"
 	"sluice.dev/sluice/platform/http/paging"
-	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // Dimension is something by which usage is told apart.
@@ -96,7 +95,7 @@ func (s Store) Series(ctx context.Context, q Query) (list []Usage, total int, er
 		return u, err
 	})
 	if err != nil {
-		return nil, 0, fmt.Errorf("read usage: %w", postgres.Unreachable(err))
+		return nil, 0, fmt.Errorf("read usage: %w", err)
 	}
 	return list, total, nil
 }
@@ -109,7 +108,7 @@ func (s Store) Sum(ctx context.Context, account string, from, to time.Time) (a A
 		WHERE account_id = $1 AND at >= $2 AND at < $3 AND (`+held(Day)+`) HAVING count(*) > 0`, account, from, to)
 	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (a Amounts, err error) { return a, a.scan(row, nil, &days) })
 	if err != nil {
-		return a, fmt.Errorf("sum usage: %w", postgres.Unreachable(err))
+		return a, fmt.Errorf("sum usage: %w", err)
 	}
 	if len(list) == 1 {
 		a = list[0]

@@ -49,7 +49,7 @@ func (s Store) Take(ctx context.Context, p meter.Parcel, batches []meter.Batch) 
 			ON CONFLICT ON CONSTRAINT usage_sources_pkey DO UPDATE SET sequence = excluded.sequence, seen_at = excluded.seen_at
 			WHERE u.sequence < excluded.sequence`, p.Edge, p.Boot, int64(p.Sequence), s.now())
 		if err != nil {
-			return fmt.Errorf("note parcel: %w", postgres.Unreachable(err))
+			return fmt.Errorf("note parcel: %w", err)
 		}
 		if t.New = tag.RowsAffected() == 1; !t.New {
 			return nil
@@ -69,11 +69,11 @@ func (s Store) Take(ctx context.Context, p meter.Parcel, batches []meter.Batch) 
 // up already.
 func countTx(ctx context.Context, tx pgx.Tx, counts map[cell]meter.Counts) error {
 	if _, err := tx.Exec(ctx, `LOCK TABLE usage_progress IN ROW SHARE MODE`); err != nil {
-		return fmt.Errorf("hold the sums: %w", postgres.Unreachable(err))
+		return fmt.Errorf("hold the sums: %w", err)
 	}
 	var hours, days time.Time
 	if err := tx.QueryRow(ctx, `SELECT hours, days FROM usage_progress`).Scan(&hours, &days); err != nil {
-		return fmt.Errorf("read how far sums go: %w", postgres.Unreachable(err))
+		return fmt.Errorf("read how far sums go: %w", err)
 	}
 	all := map[cell]meter.Counts{}
 	for c, n := range counts {
@@ -107,7 +107,7 @@ func addTx(ctx context.Context, tx pgx.Tx, counts map[cell]meter.Counts) error {
 				bytes_out = u.bytes_out + excluded.bytes_out, latency = `+latencyOf("u.latency[%d] + excluded.latency[%[1]d]"),
 			r.account, r.grain, r.at, r.key, r.product, r.route, r.class, r.requests, r.refused, r.in, r.out, r.latency)
 		if err != nil {
-			return fmt.Errorf("count usage: %w", postgres.Unreachable(err))
+			return fmt.Errorf("count usage: %w", err)
 		}
 	}
 	return nil
@@ -129,7 +129,7 @@ func totalTx(ctx context.Context, tx pgx.Tx, totals map[total]int64) error {
 		ON CONFLICT ON CONSTRAINT usage_totals_pkey DO UPDATE SET requests = u.requests + excluded.requests`,
 		account, month, product, requests)
 	if err != nil {
-		return fmt.Errorf("add to totals: %w", postgres.Unreachable(err))
+		return fmt.Errorf("add to totals: %w", err)
 	}
 	return nil
 }
@@ -153,7 +153,7 @@ func useTx(ctx context.Context, tx pgx.Tx, uses []use) error {
 		)
 		UPDATE api_keys k SET last_used_at = due.at, last_used_ip = due.address FROM due WHERE k.id = due.id`, key, at, address)
 	if err != nil {
-		return fmt.Errorf("note uses of keys: %w", postgres.Unreachable(err))
+		return fmt.Errorf("note uses of keys: %w", err)
 	}
 	return nil
 }

@@ -76,7 +76,7 @@ func write(ctx context.Context, tx pgx.Tx, tags, records [][]byte) error {
 			)
 			SELECT pg_notify('`+Channel+`', head::text) FROM feed`, tags[:n], records[:n], n)
 		if err != nil {
-			return fmt.Errorf("write %d records to the feed: %w", n, postgres.Unreachable(err))
+			return fmt.Errorf("write %d records to the feed: %w", n, err)
 		}
 		tags, records = tags[n:], records[n:]
 	}
@@ -92,7 +92,7 @@ func PutSecret(ctx context.Context, db postgres.DB, name string, secret [32]byte
 		err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM edge_records WHERE tag = $1 AND record = $2)`,
 			r.Tag[:], r.Append(nil)).Scan(&same)
 		if err != nil {
-			return fmt.Errorf("look for secret %q in the feed: %w", name, postgres.Unreachable(err))
+			return fmt.Errorf("look for secret %q in the feed: %w", name, err)
 		}
 		if same {
 			return nil
@@ -112,7 +112,7 @@ func PutValue(ctx context.Context, db postgres.DB, name string, value []byte) er
 	return postgres.InTx(ctx, db, func(tx pgx.Tx) error {
 		have, err := live(ctx, tx, keytable.Parts(tag))
 		if err != nil {
-			return fmt.Errorf("look for value %q in the feed: %w", name, postgres.Unreachable(err))
+			return fmt.Errorf("look for value %q in the feed: %w", name, err)
 		}
 		same := len(have) == len(put)
 		for _, r := range put {
@@ -188,7 +188,7 @@ func pruneSome(ctx context.Context, db postgres.DB, before time.Time) (n int, er
 		return err
 	})
 	if err != nil {
-		return 0, fmt.Errorf("prune the feed: %w", postgres.Unreachable(err))
+		return 0, fmt.Errorf("prune the feed: %w", err)
 	}
 	return n, nil
 }

@@ -46,7 +46,7 @@ func deltaPage(ctx context.Context, db postgres.DB, q request, limit int) (keyta
 				WHERE seq > $2 AND f.epoch = $1 AND f.pruned <= $2 ORDER BY seq LIMIT $3) r
 		) d`, int64(q.epoch), int64(q.position), limit, tombstone).Scan(&h.epoch, &h.head, &h.pruned, &p.Position, &p.Records)
 	if err != nil {
-		return keytable.Page{}, h, fmt.Errorf("read changes from the feed: %w", postgres.Unreachable(err))
+		return keytable.Page{}, h, fmt.Errorf("read changes from the feed: %w", err)
 	}
 	p.Last = len(p.Records) < limit*keytable.RecordSize
 	return p, h, nil
@@ -62,7 +62,7 @@ func snapshotPage(ctx context.Context, db postgres.DB, q request, limit int) (ke
 	var h head
 	err := db.QueryRow(ctx, `SELECT epoch, head, pruned FROM edge_feed`).Scan(&h.epoch, &h.head, &h.pruned)
 	if err != nil {
-		return keytable.Page{}, h, fmt.Errorf("read the head of the feed: %w", postgres.Unreachable(err))
+		return keytable.Page{}, h, fmt.Errorf("read the head of the feed: %w", err)
 	}
 	p := keytable.Page{Snapshot: true, Epoch: h.epoch, Position: q.position}
 	first := q.cursor == (keytable.Tag{}) || !h.holds(q.epoch, q.position)
@@ -77,7 +77,7 @@ func snapshotPage(ctx context.Context, db postgres.DB, q request, limit int) (ke
 		FROM (SELECT record FROM edge_records WHERE record IS NOT NULL AND tag > $1 ORDER BY tag LIMIT $2) r`,
 		after, limit+1).Scan(&p.Records)
 	if err != nil {
-		return keytable.Page{}, h, fmt.Errorf("read a snapshot of the feed: %w", postgres.Unreachable(err))
+		return keytable.Page{}, h, fmt.Errorf("read a snapshot of the feed: %w", err)
 	}
 	return p, h, cut(&p, limit)
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/controlplane/accounts"
-	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // setBudgets makes the token budgets those of plans, in the transaction that
@@ -26,7 +25,7 @@ func setBudgets(ctx context.Context, tx pgx.Tx, plans []Plan) error {
 		return err
 	}
 	if _, err := tx.Exec(ctx, `DELETE FROM token_budgets`); err != nil {
-		return fmt.Errorf("clear token budgets: %w", postgres.Unreachable(err))
+		return fmt.Errorf("clear token budgets: %w", err)
 	}
 	_, err := tx.Exec(ctx, `
 		INSERT INTO token_budgets (plan, daily, monthly)
@@ -34,7 +33,7 @@ func setBudgets(ctx context.Context, tx pgx.Tx, plans []Plan) error {
 		FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS p (plan, daily, monthly)
 		WHERE daily > 0 OR monthly > 0`, names, daily, monthly)
 	if err != nil {
-		return fmt.Errorf("store token budgets: %w", postgres.Unreachable(err))
+		return fmt.Errorf("store token budgets: %w", err)
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ func (s Store) History(ctx context.Context, before int64, limit int) (list []Ent
 		WHERE $1::bigint = 0 OR version < $1 ORDER BY version DESC LIMIT $2`, before, limit+1)
 	list, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Entry])
 	if err != nil {
-		return nil, false, fmt.Errorf("read history: %w", postgres.Unreachable(err))
+		return nil, false, fmt.Errorf("read history: %w", err)
 	}
 	if len(list) > limit {
 		return list[:limit], true, nil

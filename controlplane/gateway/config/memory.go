@@ -46,7 +46,7 @@ func (m *Memory) has(number int64) (Version, bool) {
 func latest(ctx context.Context, db postgres.DB, m *Memory) (Version, error) {
 	var number int64
 	if err := db.QueryRow(ctx, `SELECT coalesce(max(version), 0) FROM config_versions`).Scan(&number); err != nil {
-		return Version{}, fmt.Errorf("look for the newest configuration: %w", postgres.Unreachable(err))
+		return Version{}, fmt.Errorf("look for the newest configuration: %w", err)
 	}
 	if number == 0 {
 		return Version{}, &apierror.Error{Code: decision.NotFound, Cause: pgx.ErrNoRows}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
-	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // setQuotas makes the quotas of requests those of plans, in the transaction that
@@ -21,12 +20,12 @@ func setQuotas(ctx context.Context, tx pgx.Tx, plans []Plan) error {
 		}
 	}
 	if _, err := tx.Exec(ctx, `DELETE FROM request_quotas`); err != nil {
-		return fmt.Errorf("clear quotas: %w", postgres.Unreachable(err))
+		return fmt.Errorf("clear quotas: %w", err)
 	}
 	_, err := tx.Exec(ctx, `INSERT INTO request_quotas (plan, monthly)
 		SELECT plan, monthly FROM unnest($1::text[], $2::bigint[]) AS p (plan, monthly) WHERE monthly > 0`, names, monthly)
 	if err != nil {
-		return fmt.Errorf("store quotas: %w", postgres.Unreachable(err))
+		return fmt.Errorf("store quotas: %w", err)
 	}
 	return nil
 }

@@ -97,7 +97,7 @@ func (s Store) locked(ctx context.Context, tx pgx.Tx) (Version, error) {
 // so that numbers become visible in their order.
 func lock(ctx context.Context, tx pgx.Tx) error {
 	if _, err := tx.Exec(ctx, `LOCK TABLE config_versions IN SHARE ROW EXCLUSIVE MODE`); err != nil {
-		return fmt.Errorf("lock configuration: %w", postgres.Unreachable(err))
+		return fmt.Errorf("lock configuration: %w", err)
 	}
 	return nil
 }
@@ -134,10 +134,10 @@ func insert(ctx context.Context, tx pgx.Tx, v Version, changes int) (Version, er
 		INSERT INTO config_versions (author, note, document, changes) VALUES ($1, $2, $3, $4)
 		RETURNING version, created_at`, v.Author, v.Note, js, changes).Scan(&v.Number, &v.CreatedAt)
 	if err != nil {
-		return v, fmt.Errorf("store configuration: %w", postgres.Unreachable(err))
+		return v, fmt.Errorf("store configuration: %w", err)
 	}
 	if _, err := tx.Exec(ctx, `SELECT pg_notify($1, $2::text)`, Channel, fmt.Sprint(v.Number)); err != nil {
-		return v, fmt.Errorf("announce configuration: %w", postgres.Unreachable(err))
+		return v, fmt.Errorf("announce configuration: %w", err)
 	}
 	return v, nil
 }
@@ -148,7 +148,7 @@ func keepsPlans(ctx context.Context, tx pgx.Tx, d Document) error {
 	rows, _ := tx.Query(ctx, `SELECT DISTINCT plan FROM accounts WHERE NOT plan = ANY($1) ORDER BY plan`, d.PlanNames())
 	missing, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
-		return fmt.Errorf("read plans of accounts: %w", postgres.Unreachable(err))
+		return fmt.Errorf("read plans of accounts: %w", err)
 	}
 	var details []decision.Detail
 	for _, name := range missing {

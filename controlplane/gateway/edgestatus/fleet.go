@@ -113,7 +113,7 @@ func (s Store) Beat(ctx context.Context, replica string, ids []string) (int, err
 		WITH gone AS (DELETE FROM edges WHERE last_seen < now() - $3::interval)
 		UPDATE edges SET last_seen = now() WHERE id = ANY($1) AND replica = $2 AND connected`, ids, replica, ForgottenAfter)
 	if err != nil {
-		return 0, fmt.Errorf("note that %d edges live: %w", len(ids), postgres.Unreachable(err))
+		return 0, fmt.Errorf("note that %d edges live: %w", len(ids), err)
 	}
 	return int(tag.RowsAffected()), nil
 }
@@ -122,7 +122,7 @@ func (s Store) Beat(ctx context.Context, replica string, ids []string) (int, err
 func (s Store) View(ctx context.Context) (v View, err error) {
 	err = s.DB.QueryRow(ctx, `SELECT coalesce(max(version), 0) FROM config_versions`).Scan(&v.Version)
 	if err != nil {
-		return v, fmt.Errorf("read the newest version: %w", postgres.Unreachable(err))
+		return v, fmt.Errorf("read the newest version: %w", err)
 	}
 	rows, _ := s.DB.Query(ctx, `
 		SELECT e.id, e.replica, e.connected, e.since, e.last_seen, e.last_seen > now() - $1::interval,
@@ -134,7 +134,7 @@ func (s Store) View(ctx context.Context) (v View, err error) {
 		FROM edges e, edge_feed f ORDER BY e.id`, LiveFor)
 	v.Data, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (Edge, error) { return scan(row, v.Version) })
 	if err != nil {
-		return v, fmt.Errorf("read the fleet: %w", postgres.Unreachable(err))
+		return v, fmt.Errorf("read the fleet: %w", err)
 	}
 	return v, nil
 }

@@ -10,7 +10,6 @@ import (
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/http/httpapi"
-	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // ReportPath is where edges report, on the listener of the key feed.
@@ -76,7 +75,7 @@ func (s Store) Report(ctx context.Context, r Report) error {
 			last_seen = now(), reported_at = now(), report = excluded.report,
 			feed_epoch = excluded.feed_epoch, feed_position = excluded.feed_position`, r.Edge, r.FeedEpoch, r.FeedPosition, raw)
 	if err != nil {
-		return fmt.Errorf("store the report of edge %q: %w", r.Edge, postgres.Unreachable(err))
+		return fmt.Errorf("store the report of edge %q: %w", r.Edge, err)
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ func Replace(ctx context.Context, db postgres.DB, issuer string, keys []Key) (ch
 	err = postgres.InTx(ctx, db, func(tx pgx.Tx) error {
 		// Two replicas that have read different sets at once come one after the other.
 		if _, err := tx.Exec(ctx, `LOCK TABLE issuer_keys IN SHARE ROW EXCLUSIVE MODE`); err != nil {
-			return fmt.Errorf("lock keys of issuers: %w", postgres.Unreachable(err))
+			return fmt.Errorf("lock keys of issuers: %w", err)
 		}
 		have, err := read(ctx, tx, issuer)
 		if err != nil || same(have, keys) {
@@ -57,7 +57,7 @@ func replace(ctx context.Context, tx pgx.Tx, issuer string, have map[string][]by
 			issuer, kids, values)
 	}
 	if err != nil {
-		return fmt.Errorf("store keys of %s: %w", issuer, postgres.Unreachable(err))
+		return fmt.Errorf("store keys of %s: %w", issuer, err)
 	}
 	if err := keyfeed.PutTx(ctx, tx, put...); err != nil {
 		return err
@@ -76,7 +76,7 @@ func read(ctx context.Context, db postgres.DB, issuer string) (map[string][]byte
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read keys of %s: %w", issuer, postgres.Unreachable(err))
+		return nil, fmt.Errorf("read keys of %s: %w", issuer, err)
 	}
 	return have, nil
 }
@@ -99,7 +99,7 @@ func forgotten(ctx context.Context, db postgres.DB, named []string) ([]string, e
 	rows, _ := db.Query(ctx, `SELECT DISTINCT issuer FROM issuer_keys WHERE NOT issuer = ANY($1) ORDER BY issuer`, named)
 	list, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
-		return nil, fmt.Errorf("list issuers with keys: %w", postgres.Unreachable(err))
+		return nil, fmt.Errorf("list issuers with keys: %w", err)
 	}
 	return list, nil
 }

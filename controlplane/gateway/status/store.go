@@ -40,7 +40,7 @@ func (s Store) Routes(a httpapi.Adapter) func(chi.Router) {
 func (s Store) Read(ctx context.Context) (r Report, err error) {
 	for _, read := range []func(context.Context, *Report) error{s.database, s.processes, s.edges, s.queues, s.schedules, s.webhooks, s.failed, s.usage} {
 		if err := read(ctx, &r); err != nil {
-			return r, fmt.Errorf("read the status: %w", postgres.Unreachable(err))
+			return r, fmt.Errorf("read the status: %w", err)
 		}
 	}
 	r.Problems, r.Status = Judge(r), OK

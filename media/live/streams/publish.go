@@ -73,7 +73,7 @@ func (v Service) refusal(ctx context.Context, s Stream, a Attempt) (decision.Cod
 			EXISTS (SELECT FROM media_sessions WHERE stream_id = $1 AND ended_at IS NULL AND engine),
 			(SELECT count(*) FROM media_streams WHERE owner = $2 AND id <> $1 AND status IN ('live', 'paused'))`, s.ID, s.Owner).Scan(&used, &others)
 	if err != nil {
-		return "", fmt.Errorf("read publishers: %w", postgres.Unreachable(err))
+		return "", fmt.Errorf("read publishers: %w", err)
 	}
 	most := v.Plans.Of(s.Plan).ConcurrentStreams
 	switch {
@@ -102,11 +102,11 @@ func (v Service) Publishing(ctx context.Context) ([]Stream, error) {
 	rows, err := v.DB.Query(ctx, `SELECT `+columns+` FROM media_streams
 		WHERE id IN (SELECT stream_id FROM media_sessions WHERE engine AND ended_at IS NULL)`)
 	if err != nil {
-		return nil, fmt.Errorf("read publishers: %w", postgres.Unreachable(err))
+		return nil, fmt.Errorf("read publishers: %w", err)
 	}
 	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[Stream])
 	if err != nil {
-		return nil, fmt.Errorf("read publishers: %w", postgres.Unreachable(err))
+		return nil, fmt.Errorf("read publishers: %w", err)
 	}
 	return found, nil
 }

@@ -20,7 +20,7 @@ func insert(ctx context.Context, tx pgx.Tx, s Stream) error {
 		s.ID, s.Owner, s.Account, s.Plan, s.PlaybackID, s.KeyHash, s.KeyHint, s.Title, s.Protocol, s.Status, s.PlaybackPolicy,
 		s.Recording, s.Quality, s.BitrateKbps, s.Threshold, s.Metadata, s.Version, s.CreatedAt, s.UpdatedAt)
 	if err != nil {
-		return fmt.Errorf("insert stream: %w", postgres.Unreachable(err))
+		return fmt.Errorf("insert stream: %w", err)
 	}
 	return nil
 }
@@ -62,7 +62,7 @@ func update(ctx context.Context, tx pgx.Tx, s *Stream, now time.Time) error {
 		s.ID, s.KeyHash, s.KeyHint, s.Title, s.Protocol, s.Status,
 		s.PlaybackPolicy, s.Recording, s.Quality, s.BitrateKbps, s.Threshold, s.Metadata, s.Version, s.UpdatedAt, s.Plan)
 	if err != nil {
-		return fmt.Errorf("update stream: %w", postgres.Unreachable(err))
+		return fmt.Errorf("update stream: %w", err)
 	}
 	return nil
 }
@@ -71,7 +71,7 @@ func update(ctx context.Context, tx pgx.Tx, s *Stream, now time.Time) error {
 // stay.
 func remove(ctx context.Context, tx pgx.Tx, id string) error {
 	if _, err := tx.Exec(ctx, `DELETE FROM media_streams WHERE id = $1`, id); err != nil {
-		return fmt.Errorf("delete stream: %w", postgres.Unreachable(err))
+		return fmt.Errorf("delete stream: %w", err)
 	}
 	return nil
 }
@@ -86,17 +86,17 @@ func list(ctx context.Context, db postgres.DB, owner string, f Filter) ([]Stream
 		ORDER BY created_at DESC, id DESC LIMIT $5 OFFSET $6`,
 		owner, f.Statuses, at, id, f.Page.Limit+1, f.Page.Offset)
 	if err != nil {
-		return nil, 0, fmt.Errorf("list streams: %w", postgres.Unreachable(err))
+		return nil, 0, fmt.Errorf("list streams: %w", err)
 	}
 	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[Stream])
 	if err != nil {
-		return nil, 0, fmt.Errorf("list streams: %w", postgres.Unreachable(err))
+		return nil, 0, fmt.Errorf("list streams: %w", err)
 	}
 	var total int
 	err = db.QueryRow(ctx, `SELECT count(*) FROM media_streams
 		WHERE owner = $1 AND ($2::text[] IS NULL OR status = ANY ($2))`, owner, f.Statuses).Scan(&total)
 	if err != nil {
-		return nil, 0, fmt.Errorf("count streams: %w", postgres.Unreachable(err))
+		return nil, 0, fmt.Errorf("count streams: %w", err)
 	}
 	return found, total, nil
 }
@@ -108,11 +108,11 @@ func place(s Stream) page.Cursor { return page.Cursor{At: s.CreatedAt, ID: s.ID}
 // ends: of two starts at once, the second counts the first.
 func countOnAir(ctx context.Context, tx pgx.Tx, owner string) (n int, err error) {
 	if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('media_streams ' || $1, 0))`, owner); err != nil {
-		return 0, fmt.Errorf("lock owner's streams: %w", postgres.Unreachable(err))
+		return 0, fmt.Errorf("lock owner's streams: %w", err)
 	}
 	err = tx.QueryRow(ctx, `SELECT count(*) FROM media_streams WHERE owner = $1 AND status IN ('live', 'paused')`, owner).Scan(&n)
 	if err != nil {
-		return 0, fmt.Errorf("count streams on air: %w", postgres.Unreachable(err))
+		return 0, fmt.Errorf("count streams on air: %w", err)
 	}
 	return n, nil
 }
@@ -123,7 +123,7 @@ func openSession(ctx context.Context, tx pgx.Tx, s Session) error {
 	_, err := tx.Exec(ctx, `INSERT INTO media_sessions (id, owner, stream_id, started_at, engine) VALUES ($1, $2, $3, $4, $5)`,
 		s.ID, s.Owner, s.StreamID, s.StartedAt, s.Engine)
 	if err != nil {
-		return fmt.Errorf("open session: %w", postgres.Unreachable(err))
+		return fmt.Errorf("open session: %w", err)
 	}
 	return nil
 }
@@ -136,11 +136,11 @@ func closeSession(ctx context.Context, tx pgx.Tx, streamID string, now time.Time
 		WHERE stream_id = $1 AND ended_at IS NULL
 		RETURNING id, owner, stream_id, started_at, ended_at, total_viewers, peak_viewers, engine`, streamID, now)
 	if err != nil {
-		return Session{}, fmt.Errorf("close session: %w", postgres.Unreachable(err))
+		return Session{}, fmt.Errorf("close session: %w", err)
 	}
 	s, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[Session])
 	if err != nil {
-		return Session{}, fmt.Errorf("close session: %w", postgres.Unreachable(err))
+		return Session{}, fmt.Errorf("close session: %w", err)
 	}
 	return s, nil
 }
@@ -149,7 +149,7 @@ func closeSession(ctx context.Context, tx pgx.Tx, streamID string, now time.Time
 // one.
 func markPublished(ctx context.Context, tx pgx.Tx, streamID string) error {
 	if _, err := tx.Exec(ctx, `UPDATE media_sessions SET engine = true WHERE stream_id = $1 AND ended_at IS NULL`, streamID); err != nil {
-		return fmt.Errorf("mark session: %w", postgres.Unreachable(err))
+		return fmt.Errorf("mark session: %w", err)
 	}
 	return nil
 }

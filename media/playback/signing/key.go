@@ -31,11 +31,11 @@ func (k *Keys) Key(ctx context.Context) ([]byte, error) {
 	fresh := make([]byte, keyLength)
 	rand.Read(fresh)
 	if _, err := k.DB.Exec(ctx, `INSERT INTO media_secrets (name, value) VALUES ('tokens', $1) ON CONFLICT DO NOTHING`, fresh); err != nil {
-		return nil, fmt.Errorf("make signing key: %w", postgres.Unreachable(err))
+		return nil, fmt.Errorf("make signing key: %w", err)
 	}
 	var stored []byte
 	if err := k.DB.QueryRow(ctx, `SELECT value FROM media_secrets WHERE name = 'tokens'`).Scan(&stored); err != nil {
-		return nil, fmt.Errorf("read signing key: %w", postgres.Unreachable(err))
+		return nil, fmt.Errorf("read signing key: %w", err)
 	}
 	k.key = stored
 	return stored, nil

@@ -79,7 +79,7 @@ func (c Counter) Seen(ctx context.Context, s Subject, viewer Viewer) error {
 		ON CONFLICT (subject, viewer, hour) DO UPDATE SET last_at = greatest(media_views.last_at, excluded.last_at)`,
 		s.Owner, s.ID, viewer, c.now())
 	if err != nil {
-		return fmt.Errorf("count view: %w", postgres.Unreachable(err))
+		return fmt.Errorf("count view: %w", err)
 	}
 	return nil
 }
@@ -109,7 +109,7 @@ func (c Counter) Tally(ctx context.Context) error {
 			WHERE t.viewer_threshold > 0 AND p.n >= t.viewer_threshold AND t.account <> '' AND NOT s.threshold_told`, now.Add(-Present))
 	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[passed])
 	if err != nil {
-		return fmt.Errorf("count viewers: %w", postgres.Unreachable(err))
+		return fmt.Errorf("count viewers: %w", err)
 	}
 	for _, p := range found {
 		err = errors.Join(err, postgres.InTx(ctx, c.DB, func(tx pgx.Tx) error { return c.tell(ctx, tx, p, now) }))
@@ -122,7 +122,7 @@ func (c Counter) tell(ctx context.Context, tx pgx.Tx, p passed, now time.Time) e
 	tag, err := tx.Exec(ctx, `UPDATE media_sessions SET threshold_told = true
 		WHERE stream_id = $1 AND ended_at IS NULL AND NOT threshold_told`, p.Stream)
 	if err != nil {
-		return fmt.Errorf("mark threshold: %w", postgres.Unreachable(err))
+		return fmt.Errorf("mark threshold: %w", err)
 	}
 	if tag.RowsAffected() == 0 {
 		return nil
@@ -151,7 +151,7 @@ func (c Counter) Purge(ctx context.Context) (n int64, err error) {
 				CROSS JOIN LATERAL (SELECT ctid FROM media_views WHERE owner = o.owner AND hour < $1 LIMIT $2) v LIMIT $2))`,
 			c.now().Add(-Life), purgeBatch)
 		if err != nil {
-			return n, fmt.Errorf("purge views: %w", postgres.Unreachable(err))
+			return n, fmt.Errorf("purge views: %w", err)
 		}
 		if n += tag.RowsAffected(); tag.RowsAffected() < purgeBatch {
 			return n, nil
@@ -164,7 +164,7 @@ func Current(ctx context.Context, db postgres.DB, owner, subject string, now tim
 	err = db.QueryRow(ctx, `SELECT count(DISTINCT viewer) FROM media_views WHERE owner = $1 AND subject = $2 AND last_at > $3`,
 		owner, subject, now.Add(-Present)).Scan(&n)
 	if err != nil {
-		return 0, fmt.Errorf("count viewers: %w", postgres.Unreachable(err))
+		return 0, fmt.Errorf("count viewers: %w", err)
 	}
 	return n, nil
 }

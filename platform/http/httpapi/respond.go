@@ -6,12 +6,10 @@ package httpapi
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"log/slog"
 	"net/http"
 	"strconv"
 
-	"github.com/jackc/pgx/v5/pgconn"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
 )
@@ -53,16 +51,10 @@ type body struct {
 	Docs    string            `json:"documentation_url"`
 }
 
-// Error writes err as the envelope, in MaxError bytes at most. The text of an error that is not a
-// controlplane.Error goes to the log only.
+// Error writes err as the envelope, in MaxError bytes at most. The text of an error that is not an
+// apierror.Error goes to the log only.
 func (a Adapter) Error(w http.ResponseWriter, r *http.Request, err error) {
-	e, ok := errors.AsType[*apierror.Error](err)
-	if !ok && unstorable(err) {
-		e, ok = &apierror.Error{Code: decision.InvalidRequest, Message: "The request holds a character that no text may hold, such as U+0000.", Cause: err}, true
-	}
-	if !ok {
-		e = &apierror.Error{Code: decision.Internal, Cause: err}
-	}
+	e := apierror.From(err)
 	info := decision.Lookup(e.Code)
 	if info.Status >= 500 && info.Code != decision.NotImplemented {
 		a.log().ErrorContext(r.Context(), "request failed", "method", r.Method, "path", r.URL.Path,
@@ -111,13 +103,6 @@ func encoded(b body) []byte {
 		}
 		b.Details = append(b.Details[:(len(b.Details)-1)/2], decision.More)
 	}
-}
-
-// unstorable reports whether the database has refused a text of the caller's for a
-// character in it: one that is no UTF-8, or U+0000, which JSON has and texts have not.
-func unstorable(err error) bool {
-	e, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && (e.Code == "22021" || e.Code == "22P05")
 }
 
 // challenge says how to authenticate, unless the handler has said it.

@@ -45,7 +45,7 @@ func (d DB) now(ctx context.Context) postgres.DB {
 func (d DB) Begin(ctx context.Context) (pgx.Tx, error) {
 	tx, err := d.now(ctx).Begin(ctx)
 	if err != nil {
-		return tx, postgres.Unreachable(err)
+		return tx, err
 	}
 	if q, ok := ctx.Value(contextKey{}).(*running); ok && q.tx != nil {
 		q.savepoints++

@@ -227,7 +227,7 @@ func (q *running) settle(ctx context.Context, aead cipher.AEAD, a answer) error 
 		}
 	}
 	if err := q.tx.Commit(ctx); err != nil {
-		return fmt.Errorf("commit: %w", postgres.Unreachable(err))
+		return fmt.Errorf("commit: %w", err)
 	}
 	q.tx, q.token = nil, nil
 	return nil
@@ -243,7 +243,7 @@ func (m *Middleware) load(ctx context.Context, tx pgx.Tx, aead cipher.AEAD, q re
 		return a, false, nil
 	}
 	if err != nil {
-		return a, false, fmt.Errorf("look for an answer: %w", postgres.Unreachable(err))
+		return a, false, fmt.Errorf("look for an answer: %w", err)
 	}
 	if !bytes.Equal(content, q.content) {
 		return a, false, errMismatch
@@ -277,7 +277,7 @@ func (m *Middleware) keep(ctx context.Context, tx pgx.Tx, aead cipher.AEAD, q re
 		ON CONFLICT (scope) DO UPDATE SET request = excluded.request, answer = excluded.answer, created_at = excluded.created_at`,
 		q.scope, q.content, sealed, m.Now())
 	if err != nil {
-		return fmt.Errorf("keep an answer: %w", postgres.Unreachable(err))
+		return fmt.Errorf("keep an answer: %w", err)
 	}
 	return nil
 }
@@ -286,11 +286,11 @@ func (m *Middleware) keep(ctx context.Context, tx pgx.Tx, aead cipher.AEAD, q re
 // lapsed.
 func Purge(ctx context.Context, db postgres.DB, now time.Time) (int, error) {
 	if _, err := db.Exec(ctx, `DELETE FROM idempotent_claims WHERE until < $1`, now); err != nil {
-		return 0, fmt.Errorf("purge claims: %w", postgres.Unreachable(err))
+		return 0, fmt.Errorf("purge claims: %w", err)
 	}
 	tag, err := db.Exec(ctx, `DELETE FROM idempotent_answers WHERE created_at < $1`, now.Add(-Life))
 	if err != nil {
-		return 0, fmt.Errorf("purge answers: %w", postgres.Unreachable(err))
+		return 0, fmt.Errorf("purge answers: %w", err)
 	}
 	return int(tag.RowsAffected()), nil
 }

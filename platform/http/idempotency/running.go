@@ -14,7 +14,6 @@ import (
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/limits/fairshare"
-	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 const (
@@ -62,7 +61,7 @@ func (q *running) start(ctx context.Context) error {
 	q.leave = leave
 	tx, err := q.m.DB.Begin(ctx)
 	if err != nil {
-		return fmt.Errorf("begin: %w", postgres.Unreachable(err))
+		return fmt.Errorf("begin: %w", err)
 	}
 	q.tx = tx
 	return nil
@@ -156,7 +155,7 @@ func (q *running) pause(ctx context.Context) error {
 		err = q.tx.Commit(ctx)
 	}
 	if err != nil {
-		return fmt.Errorf("claim: %w", postgres.Unreachable(err))
+		return fmt.Errorf("claim: %w", err)
 	}
 	q.leave()
 	q.leave = nil
@@ -170,7 +169,7 @@ func (q *running) resume(ctx context.Context) error {
 		return err
 	}
 	if _, err := q.tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, q.lock()); err != nil {
-		return fmt.Errorf("lock: %w", postgres.Unreachable(err))
+		return fmt.Errorf("lock: %w", err)
 	}
 	var token []byte
 	err := q.tx.QueryRow(ctx, `SELECT token FROM idempotent_claims WHERE scope = $1`, q.scope).Scan(&token)
@@ -178,7 +177,7 @@ func (q *running) resume(ctx context.Context) error {
 		return errRunning
 	}
 	if err != nil {
-		return fmt.Errorf("look for the claim: %w", postgres.Unreachable(err))
+		return fmt.Errorf("look for the claim: %w", err)
 	}
 	return nil
 }
@@ -191,7 +190,7 @@ func (q request) lock() int64 { return int64(binary.BigEndian.Uint64(q.scope)) }
 func (q *running) claim(ctx context.Context) error {
 	var mine bool
 	if err := q.tx.QueryRow(ctx, `SELECT pg_try_advisory_xact_lock($1)`, q.lock()).Scan(&mine); err != nil {
-		return fmt.Errorf("lock: %w", postgres.Unreachable(err))
+		return fmt.Errorf("lock: %w", err)
 	}
 	if !mine {
 		return errRunning
@@ -203,7 +202,7 @@ func (q *running) claim(ctx context.Context) error {
 	case errors.Is(err, pgx.ErrNoRows):
 		return nil
 	case err != nil:
-		return fmt.Errorf("look for a claim: %w", postgres.Unreachable(err))
+		return fmt.Errorf("look for a claim: %w", err)
 	case until.After(q.m.Now()) && !bytes.Equal(content, q.content):
 		return errMismatch
 	case until.After(q.m.Now()):
@@ -215,7 +214,7 @@ func (q *running) claim(ctx context.Context) error {
 // unclaim takes the claim of the request's key away, in its transaction.
 func (q *running) unclaim(ctx context.Context) error {
 	if _, err := q.tx.Exec(ctx, `DELETE FROM idempotent_claims WHERE scope = $1`, q.scope); err != nil {
-		return fmt.Errorf("take a claim over: %w", postgres.Unreachable(err))
+		return fmt.Errorf("take a claim over: %w", err)
 	}
 	return nil
 }

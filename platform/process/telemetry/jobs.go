@@ -82,6 +82,6 @@ func (b *Backlog) Collect(out chan<- prometheus.Metric) {
 		return nil
 	})
 	if err != nil {
-		out <- prometheus.NewInvalidMetric(b.desc, postgres.Unreachable(err))
+		out <- prometheus.NewInvalidMetric(b.desc, err)
 	}
 }

@@ -81,7 +81,7 @@ func RecordTx(ctx context.Context, tx pgx.Tx, c Change) error {
 		VALUES ($1, $2, $3, nullif($4, ''), $5, $6, $7, $8)`,
 		actor, o.address, o.requestID, c.Account, c.Action, c.Target, before, after)
 	if err != nil {
-		return fmt.Errorf("record %s: %w", c.Action, postgres.Unreachable(err))
+		return fmt.Errorf("record %s: %w", c.Action, err)
 	}
 	return nil
 }
@@ -108,7 +108,7 @@ func List(ctx context.Context, db postgres.DB, f Filter, p paging.Page) (list []
 		err = db.QueryRow(ctx, `SELECT count(*)`+where, f.Account, f.Actor, f.Action, f.Target).Scan(&total)
 	}
 	if err != nil {
-		return nil, 0, fmt.Errorf("list the audit log: %w", postgres.Unreachable(err))
+		return nil, 0, fmt.Errorf("list the audit log: %w", err)
 	}
 	for i := range list {
 		list[i].At = list[i].At.UTC()

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"strings"
 	"time"
@@ -75,10 +74,9 @@ func (u unreached) Error() string {
 	return "the database does not answer: " + why
 }
 
-// InTx runs f in a transaction: committed if f returns nil, else rolled back. A
-// database that cannot be reached is an unavailable error, as of Unreachable.
+// InTx runs f in a transaction: committed if f returns nil, else rolled back.
 func InTx(ctx context.Context, db DB, f func(pgx.Tx) error) error {
-	return Unreachable(pgx.BeginFunc(ctx, db, f))
+	return pgx.BeginFunc(ctx, db, f)
 }
 
 // Constraint returns the name of the constraint that err violates, or "".
@@ -98,19 +96,5 @@ func NotFound(err error, doing string) error {
 	if errors.Is(err, pgx.ErrNoRows) {
 		return &apierror.Error{Code: decision.NotFound, Cause: err}
 	}
-	return fmt.Errorf("%s: %w", doing, Unreachable(err))
-}
-
-// Unreachable marks an error of the connection itself, so that the caller gets
-// 503 with Retry-After and not 500; any other error is returned as it is.
-func Unreachable(err error) error {
-	var connect *pgconn.ConnectError
-	var network *net.OpError
-	cut := errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
-	pg, isPg := errors.AsType[*pgconn.PgError](err)
-	down := isPg && (pg.Code[:2] == "57" || pg.Code[:2] == "08" || pg.Code[:2] == "53")
-	if errors.As(err, &connect) || cut || down || pgconn.SafeToRetry(err) {
-		return &apierror.Error{Code: decision.Unavailable, RetryAfter: 1, Cause: err}
-	}
-	return err
+	return fmt.Errorf("%s: %w", doing, err)
 }

@@ -62,7 +62,7 @@ func TestErrorsOfQueries(t *testing.T) {
 		t.Errorf("a fault of ours: %s", got)
 	}
 	_, err = pool.Exec(t.Context(), `SELECT pg_terminate_backend(pg_backend_pid())`)
-	if got := apierror.Code(postgres.Unreachable(err)); got != decision.Unavailable {
+	if got := apierror.Code(err); got != decision.Unavailable {
 		t.Errorf("a connection that was cut: %s: %v", got, err)
 	}
 	if postgres.NotFound(nil, "look") != nil || postgres.Constraint(errors.New("x")) != "" {
@@ -92,11 +92,11 @@ func TestCutConnections(t *testing.T) {
 	for name, err := range map[string]error{
 		"reset": &net.OpError{Op: "read", Err: syscall.ECONNRESET}, "end": io.EOF, "in the middle": io.ErrUnexpectedEOF,
 	} {
-		if got := apierror.Code(postgres.Unreachable(fmt.Errorf("query: %w", err))); got != decision.Unavailable {
+		if got := apierror.Code(fmt.Errorf("query: %w", err)); got != decision.Unavailable {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
-	if got := apierror.Code(postgres.Unreachable(context.DeadlineExceeded)); got != decision.Internal {
+	if got := apierror.Code(context.DeadlineExceeded); got != decision.Internal {
 		t.Errorf("a query that takes too long: %s", got)
 	}
 }

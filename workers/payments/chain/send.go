@@ -24,14 +24,14 @@ type transaction struct {
 func (c *Chain) stored(ctx context.Context, id string) (*transaction, error) {
 	rows, err := c.config.DB.Query(ctx, `SELECT hash, raw, account_nonce FROM x402_transactions WHERE payment_id = $1`, id)
 	if err != nil {
-		return nil, fmt.Errorf("look for the transaction of %s: %w", id, postgres.Unreachable(err))
+		return nil, fmt.Errorf("look for the transaction of %s: %w", id, err)
 	}
 	t, err := pgx.CollectExactlyOneRow(rows, pgx.RowToAddrOfStructByPos[transaction])
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil //nolint:nilnil // none is no error
 	}
 	if err != nil {
-		err = fmt.Errorf("look for the transaction of %s: %w", id, postgres.Unreachable(err))
+		err = fmt.Errorf("look for the transaction of %s: %w", id, err)
 	}
 	return t, err
 }
@@ -40,7 +40,7 @@ func (c *Chain) stored(ctx context.Context, id string) (*transaction, error) {
 // be in the chain.
 func (c *Chain) forget(ctx context.Context, id string) error {
 	if _, err := c.config.DB.Exec(ctx, `DELETE FROM x402_transactions WHERE payment_id = $1`, id); err != nil {
-		return fmt.Errorf("forget the transaction of %s: %w", id, postgres.Unreachable(err))
+		return fmt.Errorf("forget the transaction of %s: %w", id, err)
 	}
 	return nil
 }

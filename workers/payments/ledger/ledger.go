@@ -50,7 +50,7 @@ func (l Ledger) Fund(ctx context.Context, a Account, amount int64) error {
 		return apierror.Invalid([]decision.Detail{{Field: "amount", Issue: "is more than the account can hold", Expected: "a sum below 2^62"}})
 	}
 	if err != nil {
-		return fmt.Errorf("fund %s: %w", a.Address, postgres.Unreachable(err))
+		return fmt.Errorf("fund %s: %w", a.Address, err)
 	}
 	return nil
 }
@@ -62,7 +62,7 @@ func (l Ledger) Balance(ctx context.Context, a Account) (b Balance, err error) {
 			(SELECT coalesce(sum(amount), 0)::bigint FROM x402_payments WHERE pay_to = $3 AND chain = $1 AND asset = $2 AND state = 'settled')
 		FROM x402_balances WHERE chain = $1 AND asset = $2 AND address = $3`, a.Chain, a.Asset, a.Address).Scan(&b.Amount, &b.Held, &b.Received)
 	if err != nil {
-		err = fmt.Errorf("balance of %s: %w", a.Address, postgres.Unreachable(err))
+		err = fmt.Errorf("balance of %s: %w", a.Address, err)
 	}
 	return b, err
 }
