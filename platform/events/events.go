@@ -1,3 +1,5 @@
+// Package events is what happens to an account, and the interface of whoever tells its
+// receivers.
 package events
 
 import (
