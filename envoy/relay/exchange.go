@@ -14,9 +14,6 @@ import (
 	"sluice.dev/sluice/filters/limits/fleet"
 )
 
-// countsPath is where Envoy exchanges what the edges have counted.
-const countsPath = "/feed/v1/counts"
-
 // The ways in which an edge limits.
 const (
 	Shared = "shared" // by what all edges have counted

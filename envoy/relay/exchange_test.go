@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice.dev/sluice/filters/edgeapi"
 	"sluice.dev/sluice/filters/limits/fleet"
 )
 
@@ -46,7 +47,7 @@ func (c *counting) set(edges uint32, later time.Duration) {
 func (c *counting) ask(t *testing.T, x *exchange) (status int, a fleet.Answer) {
 	t.Helper()
 	w := newRecorder()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://agent"+countsPath, strings.NewReader(string(fleet.Report{}.Append(nil))))
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://agent"+edgeapi.CountsPath, strings.NewReader(string(fleet.Report{}.Append(nil))))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,11 +16,9 @@ import (
 	"time"
 
 	"sluice.dev/sluice/filters/credentials/keytable"
+	"sluice.dev/sluice/filters/edgeapi"
 	"sluice.dev/sluice/platform/process/pause"
 )
-
-// feedPath is where replicas serve the feed, and the relay does.
-const feedPath = "/feed/v1/records"
 
 const (
 	pollSeconds = 5                               // for how long a replica may hold an answer back
@@ -268,11 +266,11 @@ func (f *feed) ask(ctx context.Context, s keytable.State) ([]byte, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, feedTimeout)
 	defer cancel()
-	q, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://replica"+feedPath+"?"+s.Query(wait), nil)
+	q, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://replica"+edgeapi.RecordsPath+"?"+s.Query(wait), nil)
 	if err != nil {
 		return nil, err
 	}
-	q.Header.Set("X-Sluice-Edge", f.cfg.Edge)
+	q.Header.Set(edgeapi.EdgeHeader, f.cfg.Edge)
 	res, err := f.up.http.Do(q)
 	if err != nil {
 		return nil, err

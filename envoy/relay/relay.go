@@ -31,6 +31,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
+	"sluice.dev/sluice/filters/edgeapi"
 	"sluice.dev/sluice/filters/x402"
 )
 
@@ -207,11 +208,11 @@ func (r *Relay) handler() http.Handler {
 	streams := grpc.NewServer(grpc.MaxRecvMsgSize(maxMessage))
 	registerStreams(streams, r)
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET "+feedPath, func(w http.ResponseWriter, q *http.Request) {
+	mux.HandleFunc("GET "+edgeapi.RecordsPath, func(w http.ResponseWriter, q *http.Request) {
 		r.feed.serve(w, q, r.caller(q.Header.Get("Authorization")))
 	})
 	mux.Handle("/envoy.service.discovery.v3.AggregatedDiscoveryService/", streams)
-	mux.Handle("POST "+countsPath, r.exchange.handler(r.upstreams))
+	mux.Handle("POST "+edgeapi.CountsPath, r.exchange.handler(r.upstreams))
 	mux.Handle("/", r.upstreams.proxy())
 	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		// Calls of the payment hub carry an identity that the edge has signed for

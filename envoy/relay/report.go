@@ -11,11 +11,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"sluice.dev/sluice/filters/edgeapi"
 	"sluice.dev/sluice/platform/process/pause"
 )
-
-// ReportPath is where replicas take reports.
-const ReportPath = "/fleet/v1/report"
 
 // The states of an edge.
 const (
@@ -109,7 +107,7 @@ func (r *Relay) send(ctx context.Context, s Status) {
 	if err != nil {
 		return
 	}
-	q, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://replica"+ReportPath, bytes.NewReader(body))
+	q, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://replica"+edgeapi.ReportPath, bytes.NewReader(body))
 	if err != nil {
 		return
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
+	"sluice.dev/sluice/filters/edgeapi"
 	"sluice.dev/sluice/filters/host/panicguard"
 	"sluice.dev/sluice/filters/host/wasmhost"
 	"sluice.dev/sluice/filters/identity"
@@ -188,12 +189,9 @@ func (p *plugin) call(path string, body []byte, millis uint32, then func(int, in
 		return false
 	}
 	headers := [][2]string{
-		{":method", "POST"}, {":scheme", "http"}, {":authority", hubCluster}, {":path", path},
+		{":method", "POST"}, {":scheme", "http"}, {":authority", edgeapi.FeedCluster}, {":path", path},
 		{"content-type", "application/json"}, {identity.Header, me},
 	}
-	_, err := proxywasm.DispatchHttpCall(hubCluster, headers, body, nil, millis, then)
+	_, err := proxywasm.DispatchHttpCall(edgeapi.FeedCluster, headers, body, nil, millis, then)
 	return err == nil
 }
-
-// hubCluster is Envoy's name for the control plane; see envoy/bootstrap.
-const hubCluster = "sluice_feed"

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/proxytest"
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
+	"sluice.dev/sluice/filters/edgeapi"
 	"sluice.dev/sluice/filters/identity"
 	"sluice.dev/sluice/filters/x402"
 )
@@ -52,7 +53,7 @@ func (p paying) hub(id uint32, path, status string, headers ...[2]string) {
 	last := calls[len(calls)-1]
 	got := toMap(last.Headers)
 	caller, err := identity.Verify([][]byte{secret[:]}, got[identity.Header], signedAt(p.t, got[identity.Header]))
-	if got[":path"] != path || err != nil || caller.Key != identity.EdgeKey || last.Upstream != hubCluster {
+	if got[":path"] != path || err != nil || caller.Key != identity.EdgeKey || last.Upstream != edgeapi.FeedCluster {
 		p.t.Fatalf("%+v %v, want %s", got, err, path)
 	}
 	var all [][2]string

@@ -4,13 +4,11 @@ import (
 	"strings"
 
 	"sluice.dev/sluice/filters/credentials/keytable"
+	"sluice.dev/sluice/filters/edgeapi"
 	"sluice.dev/sluice/filters/host/wasmhost"
 	"sluice.dev/sluice/filters/identity"
 	"sluice.dev/sluice/filters/policy"
 )
-
-// IdentitySecret is the name of the secret that signs identity headers.
-const IdentitySecret = "identity"
 
 // signer makes identity headers and keeps the last ones, because the same few
 // keys make most requests and an HMAC costs more than the rest of the filter.
@@ -132,7 +130,7 @@ func (s *signer) refresh(now int64) bool {
 		return true
 	}
 	shared := wasmhost.Shared{}
-	r, ok := shared.Record(keytable.TagOfSecret(IdentitySecret))
+	r, ok := shared.Record(keytable.TagOfSecret(edgeapi.IdentitySecret))
 	if !ok || r.Kind != keytable.KindSecret {
 		return false
 	}

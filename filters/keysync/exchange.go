@@ -4,6 +4,7 @@ import (
 	"hash/fnv"
 
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
+	"sluice.dev/sluice/filters/edgeapi"
 	"sluice.dev/sluice/filters/host/wasmhost"
 	"sluice.dev/sluice/filters/limits/fleet"
 )
@@ -41,7 +42,7 @@ func (x *exchange) tick(r *reader) {
 	if x.told > 0 || *underWay > 0 {
 		return
 	}
-	headers := append(r.config.headers("POST", "/feed/v1/counts"), [2]string{"content-type", "application/octet-stream"})
+	headers := append(r.config.headers("POST", edgeapi.CountsPath), [2]string{"content-type", "application/octet-stream"})
 	_, err := proxywasm.DispatchHttpCall(r.config.Cluster, headers, report.Append(nil), nil, answerMillis, func(headers, bodySize, _ int) {
 		*underWay--
 		x.receive(r, headers, bodySize)

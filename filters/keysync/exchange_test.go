@@ -3,6 +3,7 @@ package main
 import (
 	"testing"
 
+	"sluice.dev/sluice/filters/edgeapi"
 	"sluice.dev/sluice/filters/host/wasmhost"
 	windows "sluice.dev/sluice/filters/limits/counter"
 	"sluice.dev/sluice/filters/limits/fleet"
@@ -12,9 +13,9 @@ import (
 // reports returns the last of the n reports that were sent.
 func reports(t *testing.T, h *host, n int) (id uint32, last fleet.Report) {
 	t.Helper()
-	c := h.to(t, "/feed/v1/counts", n)[n-1]
+	c := h.to(t, edgeapi.CountsPath, n)[n-1]
 	last, ok := fleet.ParseReport(c.body)
-	if !ok || c.headers[":method"] != "POST" || c.headers["x-sluice-edge"] != "e1" || c.headers["authorization"] != "Bearer t0" {
+	if !ok || c.headers[":method"] != "POST" || c.headers[edgeapi.EdgeHeader] != "e1" || c.headers["authorization"] != "Bearer t0" {
 		t.Fatalf("%v %x", c.headers, c.body)
 	}
 	return c.id, last

@@ -12,6 +12,7 @@ import (
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
 	"sluice.dev/sluice/filters/credentials/keytable"
+	"sluice.dev/sluice/filters/edgeapi"
 	"sluice.dev/sluice/filters/host/wasmhost"
 )
 
@@ -87,7 +88,7 @@ func (r *reader) OnTick() {
 // headers are those of a request to the control plane.
 func (c *config) headers(method, path string) [][2]string {
 	list := [][2]string{
-		{":method", method}, {":scheme", "http"}, {":authority", c.Cluster}, {":path", path}, {"x-sluice-edge", c.Edge},
+		{":method", method}, {":scheme", "http"}, {":authority", c.Cluster}, {":path", path}, {edgeapi.EdgeHeader, c.Edge},
 	}
 	if c.Token != "" {
 		list = append(list, [2]string{"authorization", "Bearer " + c.Token})
@@ -96,7 +97,7 @@ func (c *config) headers(method, path string) [][2]string {
 }
 
 func (r *reader) ask() {
-	headers := r.config.headers("GET", "/feed/v1/records?"+r.shared.State().Query(waitSeconds))
+	headers := r.config.headers("GET", edgeapi.RecordsPath+"?"+r.shared.State().Query(waitSeconds))
 	_, err := proxywasm.DispatchHttpCall(r.config.Cluster, headers, nil, nil, timeoutMillis, r.receive)
 	if err != nil {
 		r.fail("dispatch: " + err.Error())

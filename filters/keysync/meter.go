@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
+	"sluice.dev/sluice/filters/edgeapi"
 	"sluice.dev/sluice/filters/host/wasmhost"
 	"sluice.dev/sluice/filters/limits/meter"
 )
@@ -19,9 +20,6 @@ const (
 	meterWaitingBytes  = 8 << 20
 	meterParcelBatches = 1000
 )
-
-// meterPath is where the control plane takes usage.
-const meterPath = "/feed/v1/usage"
 
 // courier takes the usage that workers hand over, and sends it to the control
 // plane until that has it. Parcels are sent one at a time, and each stays as it
@@ -116,7 +114,7 @@ func (c *courier) pack(cfg *config) {
 }
 
 func (c *courier) send(cfg *config) {
-	headers := cfg.headers("POST", meterPath)
+	headers := cfg.headers("POST", edgeapi.UsagePath)
 	headers = append(headers, [2]string{"content-type", "application/octet-stream"})
 	_, err := proxywasm.DispatchHttpCall(cfg.Cluster, headers, c.parcel, nil, meterTimeoutMillis, c.receive)
 	if err != nil {

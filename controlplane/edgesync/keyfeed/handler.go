@@ -17,9 +17,6 @@ import (
 	"sluice.dev/sluice/platform/http/httpapi"
 )
 
-// Path is where edges read the feed.
-const Path = "/feed/v1/records"
-
 // Config says how a Feed works.
 type Config struct {
 	Pool *pgxpool.Pool

@@ -10,16 +10,11 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/filters/edgeapi"
 	"sluice.dev/sluice/filters/limits/fleet"
 	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/http/httpapi"
 )
-
-// Path is where edges exchange counts.
-const Path = "/feed/v1/counts"
-
-// EdgeHeader names the edge that speaks.
-const EdgeHeader = "X-Sluice-Edge"
 
 // idleWait is how long an edge without anything to tell waits for others that
 // have something.
@@ -71,7 +66,7 @@ func (x *Exchange) Run(ctx context.Context) {
 }
 
 // ServeHTTP takes a report (see fleet.Report) by POST from the edge that
-// EdgeHeader names and answers what the others have counted (fleet.Answer). As
+// edgeapi.EdgeHeader names and answers what the others have counted (fleet.Answer). As
 // long as nobody has counted anything it holds the answer back, for a second at
 // most. The caller has made sure that it is an edge who speaks.
 func (x *Exchange) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -79,11 +74,11 @@ func (x *Exchange) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (x *Exchange) serve(w http.ResponseWriter, r *http.Request) error {
-	name := r.Header.Get(EdgeHeader)
+	name := r.Header.Get(edgeapi.EdgeHeader)
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, fleet.MaxBytes))
 	report, ok := fleet.ParseReport(raw)
 	if err != nil || !ok || name == "" || len(name) > maxName {
-		return apierror.Invalid([]decision.Detail{{Field: "body", Issue: "is not a report", Expected: "a report of an edge that " + EdgeHeader + " names"}})
+		return apierror.Invalid([]decision.Detail{{Field: "body", Issue: "is not a report", Expected: "a report of an edge that " + edgeapi.EdgeHeader + " names"}})
 	}
 	busy := x.table.Busy()
 	if x.table.Take(name, report, x.millis()) && x.relay != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+	"sluice.dev/sluice/filters/edgeapi"
 	"sluice.dev/sluice/filters/limits/fleet"
 	"sluice.dev/sluice/platform/storage/postgres/pgtest"
 )
@@ -38,7 +39,7 @@ func newReplica(t *testing.T, pool *pgxpool.Pool) replica {
 func (r replica) post(t *testing.T, name string, body []byte) (int, fleet.Answer) {
 	t.Helper()
 	req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, r.url, bytes.NewReader(body))
-	req.Header.Set(EdgeHeader, name)
+	req.Header.Set(edgeapi.EdgeHeader, name)
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)
