@@ -16,7 +16,7 @@ var arrows = map[string][]string{
 	"filters":      {"filters"},
 	"migrations":   {"migrations"},
 	"platform":     {"platform", "filters", "migrations"},
-	"envoy":        {"envoy", "platform", "filters"},                                // the doorman answers with the envelope
+	"envoy":        {"envoy", "platform", "filters"},                                // the standby listener answers with the envelope
 	"controlplane": {"controlplane", "platform", "filters", "migrations", "deploy"}, // the default document is deploy's
 	"workers":      {"workers", "controlplane", "platform", "filters"},
 	"runtime":      {"runtime", "controlplane", "platform", "filters"},

@@ -257,9 +257,9 @@ func TestAcceptancesAndRefusalsReachTheReplica(t *testing.T) {
 	if q := <-up.heard; q.GetResponseNonce() != "2" || q.GetErrorDetail().GetMessage() != "no, thank you" {
 		t.Fatal(q)
 	}
-	r.book.mu.Lock()
-	defer r.book.mu.Unlock()
-	if held := r.book.types[resource.ClusterType]; len(held) != 2 || held["a"].GetVersion() != "1" {
+	r.lastGood.mu.Lock()
+	defer r.lastGood.mu.Unlock()
+	if held := r.lastGood.types[resource.ClusterType]; len(held) != 2 || held["a"].GetVersion() != "1" {
 		t.Errorf("saved: %v", held)
 	}
 }
@@ -268,7 +268,7 @@ func TestAcceptancesAndRefusalsReachTheReplica(t *testing.T) {
 func fill(t *testing.T, up *replica, p *puppet) {
 	t.Helper()
 	p.load(memory{})
-	for _, typ := range whole {
+	for _, typ := range requiredTypes {
 		p.send(ask(typ))
 		<-up.heard
 		up.say <- offer(typ, typ, "x=1")

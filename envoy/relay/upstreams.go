@@ -213,8 +213,8 @@ func (u *upstreams) proxy() *httputil.ReverseProxy {
 	}
 }
 
-// caller returns the Envoy whose token a value of Authorization has; nil: none.
-func (r *Relay) caller(authorization string) *envoy {
+// envoyByToken returns the Envoy whose token a value of Authorization has; nil: none.
+func (r *Relay) envoyByToken(authorization string) *envoy {
 	token, ok := strings.CutPrefix(authorization, "Bearer ")
 	if !ok {
 		return nil

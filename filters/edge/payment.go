@@ -11,10 +11,10 @@ import (
 	"sluice.dev/sluice/filters/x402"
 )
 
-// forSale reports whether the request lacks nothing but a credential, and its
+// isPayable reports whether the request lacks nothing but a credential, and its
 // route can be paid for in place of one. A credential that is not valid is never
 // made good by money.
-func forSale(v authorize.Verdict) bool {
+func isPayable(v authorize.Verdict) bool {
 	return v.Code == decision.AuthRequired && v.Route != nil && v.Route.Price > 0
 }
 
@@ -33,43 +33,43 @@ func (r *request) requirement(v authorize.Verdict) (need x402.Requirement, ok bo
 	}, len(path) <= maxPath
 }
 
-// quote answers 402: what the request costs, and why it was not let through.
-func (r *request) quote(q x402.Requirement, why x402.Reason, more ...[2]string) types.Action {
+// sendQuote answers 402: what the request costs, and why it was not let through.
+func (r *request) sendQuote(q x402.Requirement, why x402.Reason, more ...[2]string) types.Action {
 	r.plugin.denied.Increment(1)
 	headers := append(make([][2]string, 0, 8), more...)
 	headers = append(headers, [2]string{"content-type", "application/json"}, [2]string{"cache-control", "no-store"})
 	if q.V2 {
 		headers = append(headers, [2]string{"payment-required", x402.HeaderV2(q, why)})
 	}
-	body := x402.AppendQuote(nil, q, why, r.id(), r.plugin.policy.DocsBase)
+	body := x402.AppendQuote(nil, q, why, r.requestID(), r.plugin.policy.DocsBase)
 	r.send(402, headers, body)
 	return types.ActionPause
 }
 
-// id is the request's id.
-func (r *request) id() string {
-	if r.sale != nil {
-		return r.sale.id
+// requestID is the request's id.
+func (r *request) requestID() string {
+	if r.paid != nil {
+		return r.paid.requestID
 	}
 	return wasmhost.Header("x-request-id")
 }
 
-// sell answers a request without a credential to a route that has a price: with
+// claimPayment answers a request without a credential to a route that has a price: with
 // a quote, or, when it brings a payment, with what comes of that. The payment's
 // claim is made by a call of the hub, while the request waits. It is called for
 // requests within their address's limit only, so no others have a payment read.
-func (r *request) sell(v authorize.Verdict, now int64) types.Action {
+func (r *request) claimPayment(v authorize.Verdict, now int64) types.Action {
 	need, ok := r.requirement(v)
 	if !ok {
-		return r.refuse(decision.Decision{Code: decision.InvalidRequest, Detail: decision.Detail{
+		return r.deny(decision.Decision{Code: decision.InvalidRequest, Detail: decision.Detail{
 			Field: "path", Issue: "is too long to be paid for", Expected: "at most 1024 bytes"}})
 	}
-	header, d := r.payment(need.V2)
+	header, d := r.paymentHeader(need.V2)
 	if !d.OK() {
-		return r.refuse(d)
+		return r.deny(d)
 	}
 	if header == "" {
-		return r.quote(need, x402.HeaderIsRequired)
+		return r.sendQuote(need, x402.HeaderIsRequired)
 	}
 	text, issue := x402.Decode(header)
 	var p x402.Payment
@@ -77,24 +77,24 @@ func (r *request) sell(v authorize.Verdict, now int64) types.Action {
 		p, issue = x402.Parse(text)
 	}
 	if issue != "" {
-		return r.refuse(malformed(issue))
+		return r.deny(malformed(issue))
 	}
 	if why := x402.Decide(need, p, now); why != x402.Accepted {
-		return r.quote(need, why)
+		return r.sendQuote(need, why)
 	}
-	r.sale = &sale{need: need, payer: p.From, scope: v.Route.Scope, product: v.Route.Product, version: p.Version, id: r.id()}
-	body := x402.AppendClaim(nil, need, text, v.Route.Name, r.id())
-	if !r.plugin.call(x402.ClaimsPath, body, claimMillis, r.claimed) {
-		return r.refuse(unavailable)
+	r.paid = &paidRequest{requirement: need, payer: p.From, scope: v.Route.Scope, product: v.Route.Product, version: p.Version, requestID: r.requestID()}
+	body := x402.AppendClaim(nil, need, text, v.Route.Name, r.requestID())
+	if !r.plugin.callPayments(x402.ClaimsPath, body, claimMillis, r.onClaimAnswer) {
+		return r.deny(unavailable)
 	}
-	r.sale.stage = claiming
+	r.paid.stage = claiming
 	return types.ActionPause
 }
 
-// refuse ends the request with d.
-func (r *request) refuse(d decision.Decision) types.Action {
+// deny ends the request with d.
+func (r *request) deny(d decision.Decision) types.Action {
 	r.plugin.denied.Increment(1)
-	r.answer(d)
+	r.sendError(d)
 	return types.ActionPause
 }
 
@@ -104,9 +104,9 @@ func malformed(issue string) decision.Decision {
 	return decision.Decision{Code: decision.InvalidRequest, Detail: decision.Detail{Field: "X-PAYMENT", Issue: issue, Expected: "one payment of x402"}}
 }
 
-// payment returns the request's one payment header; "" when it has none. Two of
+// paymentHeader returns the request's one payment header; "" when it has none. Two of
 // them are refused: others on the way may read another one than we do.
-func (r *request) payment(v2 bool) (value string, d decision.Decision) {
+func (r *request) paymentHeader(v2 bool) (value string, d decision.Decision) {
 	headers, err := proxywasm.GetHttpRequestHeaders()
 	if err != nil {
 		return "", decision.Deny(decision.Internal)

@@ -20,11 +20,11 @@ type request struct {
 	context uint32 // Envoy's number of it
 	rate    ratelimit.Result
 	body    body
-	sale    *sale // nil: not paid for
-	began   int64 // unix seconds
-	// answered: by the filter itself, in place of the route.
-	answered bool
-	usage    usage
+	paid    *paidRequest // nil: not paid for
+	began   int64        // unix seconds
+	// answeredByEdge: the filter itself answered, in place of the route.
+	answeredByEdge bool
+	usage          usage
 }
 
 // OnHttpRequestHeaders lets the request pass, with our identity header in place
@@ -36,7 +36,7 @@ func (r *request) OnHttpRequestHeaders(_ int, end bool) types.Action {
 	r.rate, r.began = v.Rate, now
 	r.usage.begin(r.plugin, &v, at)
 	if v.OK() {
-		v.Decision = r.body.announced(v.Route.BodyLimit, end)
+		v.Decision = r.body.checkLength(v.Route.BodyLimit, end)
 	}
 	if v.OK() {
 		v.Decision = r.identify(v, now)
@@ -44,13 +44,13 @@ func (r *request) OnHttpRequestHeaders(_ int, end bool) types.Action {
 	if v.OK() {
 		return types.ActionContinue
 	}
-	if forSale(v) {
-		if v.Decision = r.body.announced(v.Route.BodyLimit, end); v.OK() {
-			return r.sell(v, now)
+	if isPayable(v) {
+		if v.Decision = r.body.checkLength(v.Route.BodyLimit, end); v.OK() {
+			return r.claimPayment(v, now)
 		}
 	}
 	r.plugin.denied.Increment(1)
-	r.answer(v.Decision)
+	r.sendError(v.Decision)
 	return types.ActionPause
 }
 
@@ -61,10 +61,10 @@ func (r *request) identify(v authorize.Verdict, now int64) decision.Decision {
 	var err error
 	if !v.Known {
 		err = proxywasm.RemoveHttpRequestHeader(identity.Header)
-	} else if value := r.plugin.callers.header(r.plugin.policy, v.Route.Product, v.Caller, v.Token, now); value != "" {
+	} else if value := r.plugin.callers.callerHeader(r.plugin.policy, v.Route.Product, v.Caller, v.Token, now); value != "" {
 		err = proxywasm.ReplaceHttpRequestHeader(identity.Header, value)
 		if err == nil {
-			err = r.plugin.env.nameClient(&v.Caller, v.Token)
+			err = r.plugin.env.setClientAddress(&v.Caller, v.Token)
 		}
 	} else {
 		return decision.Decision{Code: decision.EdgeNotReady, RetryAfter: 1}
@@ -75,9 +75,9 @@ func (r *request) identify(v authorize.Verdict, now int64) decision.Decision {
 	return decision.Pass
 }
 
-// answer sends the error envelope. Envoy runs it through OnHttpResponseHeaders,
+// sendError sends the error envelope. Envoy runs it through OnHttpResponseHeaders,
 // which adds the rate headers.
-func (r *request) answer(d decision.Decision) {
+func (r *request) sendError(d decision.Decision) {
 	headers := make([][2]string, 0, 4)
 	headers = append(headers, [2]string{"content-type", "application/json"}, [2]string{"cache-control", "no-store"})
 	status := decision.Lookup(d.Code).Status
@@ -95,8 +95,8 @@ func (r *request) answer(d decision.Decision) {
 
 // send answers in place of the route.
 func (r *request) send(status uint32, headers [][2]string, body []byte) {
-	r.answered = true
-	r.usage.refuse(int(status))
+	r.answeredByEdge = true
+	r.usage.setEdgeStatus(int(status))
 	if err := proxywasm.SendHttpResponse(status, headers, body, -1); err != nil {
 		proxywasm.LogError("edge: answer: " + err.Error())
 	}
@@ -108,9 +108,9 @@ func (r *request) OnHttpResponseHeaders(int, bool) types.Action {
 	if r.rate.Limit > 0 || r.rate.Reset > 0 {
 		wasmhost.SetRateHeaders(r.rate, r.began)
 	}
-	if r.answered {
+	if r.answeredByEdge {
 		wasmhost.SetWindowHeader()
 	}
-	r.usage.answered()
-	return r.settle()
+	r.usage.readStatus()
+	return r.settlePayment()
 }

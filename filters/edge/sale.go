@@ -13,54 +13,54 @@ import (
 	"sluice.dev/sluice/filters/x402"
 )
 
-// sale is one request that is paid for.
-type sale struct {
-	stage   stage
-	need    x402.Requirement
-	payer   string
-	scope   string // that the payer gets, of the route
-	product string // that is paid for
-	version uint8  // of the protocol that the payer speaks
-	id      string // of the request: the answer's callbacks cannot ask for it
-	claim   string // the hub's id of the payment; empty: not known yet
+// paidRequest is one request that is paid for.
+type paidRequest struct {
+	stage       stage
+	requirement x402.Requirement
+	payer       string
+	scope       string // that the payer gets, of the route
+	product     string // that is paid for
+	version     uint8  // of the protocol that the payer speaks
+	requestID   string // of the request: the answer's callbacks cannot ask for it
+	paymentID   string // of the payment at the control plane; empty: not known yet
 }
 
-// stage is how far a sale has come.
+// stage is how far a paid request has come.
 type stage uint8
 
 const (
-	claiming stage = iota + 1 // the hub is asked whether the payment is good
+	claiming stage = iota + 1 // the control plane is asked whether the payment is good
 	granted                   // the product is at work
-	settling                  // the hub moves the money, the answer waits
-	ended                     // nothing is owed to the hub any more
+	settling                  // the control plane moves the money, the answer waits
+	ended                     // the control plane needs no more calls
 )
 
-// How long the hub may take. Settlement waits for others: the hub itself gives
-// up waiting, and leaves it to a job, before this ends.
+// How long the control plane may take. Settlement waits for others: the control
+// plane gives up waiting, and leaves it to a job, before this ends.
 const (
 	claimMillis  = 10_000
 	settleMillis = 25_000
 )
 
-// claimed takes the hub's answer to a claim.
-func (r *request) claimed(int, int, int) {
-	status, answer := hubAnswer()
+// onClaimAnswer takes the answer to a claim.
+func (r *request) onClaimAnswer(int, int, int) {
+	status, answer := paymentsAnswer()
 	switch {
 	case status == "201" && answer[x402.IDHeader] != "":
-		r.sale.claim, r.sale.stage = answer[x402.IDHeader], granted
-		r.admit()
+		r.paid.paymentID, r.paid.stage = answer[x402.IDHeader], granted
+		r.forwardPaid()
 	case status == "402":
-		r.sale.stage = ended
-		r.quote(r.sale.need, x402.Reason(answer[x402.ReasonHeader]))
-	default: // it may have been granted all the same: the hub gives it up by itself
-		r.sale.stage = ended
-		r.refuse(unavailable)
+		r.paid.stage = ended
+		r.sendQuote(r.paid.requirement, x402.Reason(answer[x402.ReasonHeader]))
+	default: // it may have been granted all the same: the control plane gives it up by itself
+		r.paid.stage = ended
+		r.deny(unavailable)
 	}
 }
 
-// admit lets the paid request go on, under the payer's name.
-func (r *request) admit() {
-	s := r.sale
+// forwardPaid lets the paid request go on, under the payer's name.
+func (r *request) forwardPaid() {
+	s := r.paid
 	c := identity.Caller{Key: identity.PayerPrefix + s.payer}
 	if s.scope != "" {
 		c.Scopes = []string{s.scope}
@@ -68,50 +68,50 @@ func (r *request) admit() {
 	// What was paid with is a credential: it goes no further.
 	_ = proxywasm.RemoveHttpRequestHeader("x-payment")
 	_ = proxywasm.RemoveHttpRequestHeader("payment-signature")
-	value := r.plugin.callers.tell(s.product, c, wasmhost.Now())
+	value := r.plugin.callers.payerHeader(s.product, c, wasmhost.Now())
 	if value == "" || proxywasm.ReplaceHttpRequestHeader(identity.Header, value) != nil || proxywasm.ResumeHttpRequest() != nil {
-		r.release()
-		r.refuse(unavailable)
+		r.releasePayment()
+		r.deny(unavailable)
 	}
 }
 
-// settle is called with the head of the answer to a paid request: money moves
+// settlePayment is called with the head of the answer to a paid request: money moves
 // only when the product has served it.
-func (r *request) settle() types.Action {
-	s := r.sale
+func (r *request) settlePayment() types.Action {
+	s := r.paid
 	if s == nil || s.stage != granted {
 		return types.ActionContinue
 	}
 	if status, err := proxywasm.GetHttpResponseHeader(":status"); err != nil || status == "" || status[0] > '3' {
-		r.release()
+		r.releasePayment()
 		return types.ActionContinue
 	}
-	if !r.plugin.call(x402.ClaimsPath+"/"+s.claim+"/settle", nil, settleMillis, r.settled) {
-		r.owe("/settle")
+	if !r.plugin.callPayments(x402.ClaimsPath+"/"+s.paymentID+"/settle", nil, settleMillis, r.onSettleAnswer) {
+		r.endPayment("/settle")
 		return types.ActionContinue
 	}
 	s.stage = settling
 	return types.ActionPause
 }
 
-// settled takes the hub's answer to a settlement and lets the product's answer
-// go: with a receipt, or, when money does not move, not at all. When the hub
+// onSettleAnswer takes the answer to a settlement and lets the product's answer
+// go: with a receipt, or, when money does not move, not at all. When it
 // does not say, the work is done and the payment is good: the payer gets it, and
-// the hub is asked again until it answers.
-func (r *request) settled(int, int, int) {
-	status, answer := hubAnswer()
-	s := r.sale
+// the control plane is asked again until it answers.
+func (r *request) onSettleAnswer(int, int, int) {
+	status, answer := paymentsAnswer()
+	s := r.paid
 	s.stage = ended
 	receipt := answer[x402.ReceiptHeader]
 	switch status {
 	case "402":
 		more := append(rateHeaders(r.rate, r.began), [2]string{s.receiptHeader(), receipt})
-		r.quote(s.need, x402.Reason(answer[x402.ReasonHeader]), more...)
+		r.sendQuote(s.requirement, x402.Reason(answer[x402.ReasonHeader]), more...)
 		return
 	case "200", "202":
 		_ = proxywasm.ReplaceHttpResponseHeader(s.receiptHeader(), receipt)
 	default:
-		r.owe("/settle")
+		r.endPayment("/settle")
 	}
 	_ = proxywasm.ReplaceHttpResponseHeader("cache-control", "no-store") // what was paid for is for the payer
 	if err := proxywasm.ResumeHttpResponse(); err != nil {
@@ -119,7 +119,7 @@ func (r *request) settled(int, int, int) {
 	}
 }
 
-func (s *sale) receiptHeader() string {
+func (s *paidRequest) receiptHeader() string {
 	if s.version == 2 {
 		return "payment-response"
 	}
@@ -135,37 +135,38 @@ func rateHeaders(r ratelimit.Result, now int64) [][2]string {
 	}
 }
 
-// release tells the hub that the request was not served.
-func (r *request) release() { r.owe("/release") }
+// releasePayment tells the control plane that the request was not served.
+func (r *request) releasePayment() { r.endPayment("/release") }
 
-// owe ends the sale and has the hub told how, from the next tick on.
-func (r *request) owe(how string) {
-	r.sale.stage = ended
-	owed.add(x402.ClaimsPath + "/" + r.sale.claim + how)
+// endPayment ends the payment and has the control plane told how, from the next
+// tick on.
+func (r *request) endPayment(how string) {
+	r.paid.stage = ended
+	pending.add(x402.ClaimsPath + "/" + r.paid.paymentID + how)
 }
 
-// OnHttpStreamDone counts the request, and ends its sale.
+// OnHttpStreamDone counts the request, and ends its payment.
 func (r *request) OnHttpStreamDone() {
-	r.usage.done()
-	r.leave(panicguard.Ended(r.context))
+	r.usage.count()
+	r.endPaidRequest(panicguard.Ended(r.context))
 }
 
-// leave settles with a payer who went away while the product was at work: else
+// endPaidRequest settles with a payer who went away while the product was at work: else
 // leaving in time would make everything free. Nobody pays for the 503 that a crash
 // of ours has cost.
-func (r *request) leave(crashed bool) {
+func (r *request) endPaidRequest(crashed bool) {
 	switch {
-	case r.sale == nil || r.sale.stage != granted:
+	case r.paid == nil || r.paid.stage != granted:
 	case crashed:
-		r.release()
+		r.releasePayment()
 	default:
-		r.owe("/settle")
+		r.endPayment("/settle")
 	}
 }
 
-// hubAnswer is the status and the headers of the hub's answer; none when there
+// paymentsAnswer is the status and the headers of an answer about a payment; none when there
 // was no answer.
-func hubAnswer() (status string, headers map[string]string) {
+func paymentsAnswer() (status string, headers map[string]string) {
 	pairs, err := proxywasm.GetHttpCallResponseHeaders()
 	if err != nil {
 		return "", nil
@@ -182,9 +183,9 @@ func hubAnswer() (status string, headers map[string]string) {
 	return status, headers
 }
 
-// call makes a call of the hub, as an edge; it reports whether it is under way.
-func (p *plugin) call(path string, body []byte, millis uint32, then func(int, int, int)) bool {
-	me := p.callers.sign(identity.Caller{Key: identity.EdgeKey}, wasmhost.Now())
+// callPayments calls the control plane about a payment, as an edge; it reports whether it is under way.
+func (p *plugin) callPayments(path string, body []byte, millis uint32, then func(int, int, int)) bool {
+	me := p.callers.edgeHeader(identity.Caller{Key: identity.EdgeKey}, wasmhost.Now())
 	if me == "" {
 		return false
 	}

@@ -201,12 +201,12 @@ func TestACrashIsNotPaidFor(t *testing.T) {
 		crashed bool
 		want    string
 	}{{true, "/release"}, {false, "/settle"}} {
-		owed = debts{}
-		t.Cleanup(func() { owed = debts{} })
-		r := request{sale: &sale{stage: granted, claim: "clm_1"}}
-		r.leave(c.crashed)
-		if want := x402.ClaimsPath + "/clm_1" + c.want; !slices.Equal(owed.paths, []string{want}) {
-			t.Errorf("crashed %v: owed %q, want %q", c.crashed, owed.paths, want)
+		pending = pendingSettlements{}
+		t.Cleanup(func() { pending = pendingSettlements{} })
+		r := request{paid: &paidRequest{stage: granted, paymentID: "clm_1"}}
+		r.endPaidRequest(c.crashed)
+		if want := x402.ClaimsPath + "/clm_1" + c.want; !slices.Equal(pending.paths, []string{want}) {
+			t.Errorf("crashed %v: owed %q, want %q", c.crashed, pending.paths, want)
 		}
 	}
 }

@@ -36,7 +36,7 @@ func setup(t *testing.T) bundle {
 	f := New(Config{Pool: db, Tokens: []string{"secret", "next"}, Metrics: counts,
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)), pageRecords: 100})
 	ctx, stop := context.WithCancel(t.Context())
-	listening := f.hub.next()
+	listening := f.notifier.next()
 	ended := make(chan struct{})
 	go func() { defer close(ended); f.Run(ctx) }()
 	<-listening
@@ -135,13 +135,13 @@ func TestWaitingPollsWakeAtAChange(t *testing.T) {
 func TestListenerReconnects(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	back := b.feed.hub.next()
+	back := b.feed.notifier.next()
 	if _, err := b.db.Exec(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 		WHERE datname = current_database() AND query = 'LISTEN `+Channel+`'`); err != nil {
 		t.Fatal(err)
 	}
 	<-back
-	changed := b.feed.hub.next()
+	changed := b.feed.notifier.next()
 	put(t, b.db, record(1))
 	<-changed
 }
