@@ -3,7 +3,6 @@ package main
 import (
 	"strconv"
 
-	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/filters/host/wasmhost"
 )
@@ -36,16 +35,4 @@ func (b *body) addBytes(n int) bool {
 func tooLarge(limit uint64) decision.Decision {
 	return decision.Decision{Code: decision.TooLarge, Detail: decision.Detail{
 		Field: "body", Issue: "is too large", Expected: "at most " + strconv.FormatUint(limit, 10) + " bytes"}}
-}
-
-// OnHttpRequestBody counts what the client sends, and ends a request whose body, sent without its length, turns
-// out to be too large. What its product got so far is cut off.
-func (r *request) OnHttpRequestBody(n int, _ bool) types.Action {
-	r.usage.in += uint64(n)
-	if r.body.addBytes(n) {
-		return types.ActionContinue
-	}
-	r.plugin.denied.Increment(1)
-	r.sendError(tooLarge(r.body.limit))
-	return types.ActionPause
 }

@@ -70,6 +70,12 @@ func (p *plugin) OnTick() {
 	reportedHeap.set(p.heap, int64(m.HeapInuse))
 }
 
+// OnPluginDone hands over what was counted before a policy goes.
+func (p *plugin) OnPluginDone() bool {
+	worker.flush(wasmhost.Now())
+	return true
+}
+
 // reportedHeap is what this worker's VM has added to the gauge so far.
 var reportedHeap gauge
 

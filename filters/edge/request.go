@@ -8,12 +8,14 @@ import (
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
 	"sluice.dev/sluice/filters/authorize"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/filters/host/panicguard"
 	"sluice.dev/sluice/filters/host/wasmhost"
 	"sluice.dev/sluice/filters/identity"
 	"sluice.dev/sluice/filters/limits/ratelimit"
 )
 
-// request is one request on its way through the filter.
+// request is one request on its way through the filter. Envoy calls its methods
+// named On in the order in which they stand here.
 type request struct {
 	types.DefaultHttpContext
 	plugin  *plugin
@@ -49,9 +51,7 @@ func (r *request) OnHttpRequestHeaders(_ int, end bool) types.Action {
 			return r.claimPayment(v, now)
 		}
 	}
-	r.plugin.denied.Increment(1)
-	r.sendError(v.Decision)
-	return types.ActionPause
+	return r.deny(v.Decision)
 }
 
 // identify tells the product who calls, or that nobody known does. It refuses
@@ -75,31 +75,15 @@ func (r *request) identify(v authorize.Verdict, now int64) decision.Decision {
 	return decision.Pass
 }
 
-// sendError sends the error envelope. Envoy runs it through OnHttpResponseHeaders,
-// which adds the rate headers.
-func (r *request) sendError(d decision.Decision) {
-	headers := make([][2]string, 0, 4)
-	headers = append(headers, [2]string{"content-type", "application/json"}, [2]string{"cache-control", "no-store"})
-	status := decision.Lookup(d.Code).Status
-	if status == 401 || status == 403 {
-		if c := decision.Challenge(d, r.plugin.policy.DocsBase, wasmhost.Header(":path")); c != "" {
-			headers = append(headers, [2]string{"www-authenticate", c})
-		}
+// OnHttpRequestBody counts what the client sends, and ends a request whose body,
+// sent without its length, turns out to be too large. What its product got so far
+// is cut off.
+func (r *request) OnHttpRequestBody(n int, _ bool) types.Action {
+	r.usage.in += uint64(n)
+	if r.body.addBytes(n) {
+		return types.ActionContinue
 	}
-	if d.RetryAfter > 0 {
-		headers = append(headers, [2]string{"retry-after", strconv.Itoa(d.RetryAfter)})
-	}
-	body := decision.AppendEnvelope(nil, d, wasmhost.Header("x-request-id"), r.plugin.policy.DocsBase)
-	r.send(uint32(status), headers, body)
-}
-
-// send answers in place of the route.
-func (r *request) send(status uint32, headers [][2]string, body []byte) {
-	r.answeredByEdge = true
-	r.usage.setEdgeStatus(int(status))
-	if err := proxywasm.SendHttpResponse(status, headers, body, -1); err != nil {
-		proxywasm.LogError("edge: answer: " + err.Error())
-	}
+	return r.deny(tooLarge(r.body.limit))
 }
 
 // OnHttpResponseHeaders puts the rate headers on every response, Envoy's own
@@ -113,4 +97,45 @@ func (r *request) OnHttpResponseHeaders(int, bool) types.Action {
 	}
 	r.usage.readStatus()
 	return r.settlePayment()
+}
+
+// OnHttpResponseBody counts what the client gets.
+func (r *request) OnHttpResponseBody(size int, _ bool) types.Action {
+	r.usage.out += uint64(size)
+	return types.ActionContinue
+}
+
+// OnHttpStreamDone counts the request, and ends its payment.
+func (r *request) OnHttpStreamDone() {
+	r.usage.count()
+	r.endPaidRequest(panicguard.Ended(r.context))
+}
+
+// deny answers with the error envelope of d. Envoy runs the answer through
+// OnHttpResponseHeaders, which adds the rate headers.
+func (r *request) deny(d decision.Decision) types.Action {
+	r.plugin.denied.Increment(1)
+	headers := make([][2]string, 0, 4)
+	headers = append(headers, [2]string{"content-type", "application/json"}, [2]string{"cache-control", "no-store"})
+	status := decision.Lookup(d.Code).Status
+	if status == 401 || status == 403 {
+		if c := decision.Challenge(d, r.plugin.policy.DocsBase, wasmhost.Header(":path")); c != "" {
+			headers = append(headers, [2]string{"www-authenticate", c})
+		}
+	}
+	if d.RetryAfter > 0 {
+		headers = append(headers, [2]string{"retry-after", strconv.Itoa(d.RetryAfter)})
+	}
+	body := decision.AppendEnvelope(nil, d, wasmhost.Header("x-request-id"), r.plugin.policy.DocsBase)
+	r.send(uint32(status), headers, body)
+	return types.ActionPause
+}
+
+// send answers in place of the route.
+func (r *request) send(status uint32, headers [][2]string, body []byte) {
+	r.answeredByEdge = true
+	r.usage.setEdgeStatus(int(status))
+	if err := proxywasm.SendHttpResponse(status, headers, body, -1); err != nil {
+		proxywasm.LogError("edge: answer: " + err.Error())
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
-	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
 	"sluice.dev/sluice/filters/authorize"
 	"sluice.dev/sluice/filters/credentials/keytable"
 	"sluice.dev/sluice/filters/host/wasmhost"
@@ -50,12 +49,6 @@ func (u *usage) readStatus() {
 	if !u.refused {
 		u.status = wasmhost.Status()
 	}
-}
-
-// OnHttpResponseBody counts what the client gets.
-func (r *request) OnHttpResponseBody(size int, _ bool) types.Action {
-	r.usage.out += uint64(size)
-	return types.ActionContinue
 }
 
 // count counts the request, which is over.
@@ -123,10 +116,4 @@ func (l *usageLedger) flush(now int64) {
 	}
 	l.table.Reset()
 	l.uses.Reset()
-}
-
-// OnPluginDone hands over what was counted before a policy goes.
-func (p *plugin) OnPluginDone() bool {
-	worker.flush(wasmhost.Now())
-	return true
 }
