@@ -12,7 +12,7 @@ const (
 	// ReportPath is where agents report the state of their edges.
 	ReportPath = "/fleet/v1/report"
 	// EdgeHeader names the edge that makes a request to the control plane.
-	EdgeHeader = "X-Sluice-Edge"
+	EdgeHeader = "x-sluice-edge"
 	// VersionHeader is the response header by which a replica says that it serves
 	// an xDS stream, and from which version of the configuration on.
 	VersionHeader = "sluice-config-version"

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"strings"
 	"testing"
 
 	"sluice.dev/sluice/filters/edgeapi"
@@ -16,7 +15,7 @@ func reports(t *testing.T, h *host, n int) (id uint32, last sharedlimit.Report) 
 	t.Helper()
 	c := h.to(t, edgeapi.CountsPath, n)[n-1]
 	last, ok := sharedlimit.ParseReport(c.body)
-	if !ok || c.headers[":method"] != "POST" || c.headers[strings.ToLower(edgeapi.EdgeHeader)] != "e1" || c.headers["authorization"] != "Bearer t0" {
+	if !ok || c.headers[":method"] != "POST" || c.headers[edgeapi.EdgeHeader] != "e1" || c.headers["authorization"] != "Bearer t0" {
 		t.Fatalf("%v %x", c.headers, c.body)
 	}
 	return c.id, last

@@ -37,7 +37,7 @@ func StreamNames(ctx context.Context, edge string) bool {
 func Guard(next http.Handler, refuse func(http.ResponseWriter, *http.Request, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if named := r.Header.Values(edgeapi.EdgeHeader); len(named) > 1 || (len(named) == 1 && !Names(r.TLS, named[0])) {
-			refuse(w, r, apierror.Errorf(decision.InvalidKey, "The certificate is not that of the edge named in %s.", edgeapi.EdgeHeader))
+			refuse(w, r, apierror.Errorf(decision.InvalidKey, "The certificate is not that of the edge named in %s.", http.CanonicalHeaderKey(edgeapi.EdgeHeader)))
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -78,7 +78,7 @@ func (x *Exchange) serve(w http.ResponseWriter, r *http.Request) error {
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, sharedlimit.MaxBytes))
 	report, ok := sharedlimit.ParseReport(raw)
 	if err != nil || !ok || name == "" || len(name) > maxName {
-		return apierror.Invalid([]decision.Detail{{Field: "body", Issue: "is not a report", Expected: "a report of an edge that " + edgeapi.EdgeHeader + " names"}})
+		return apierror.Invalid([]decision.Detail{{Field: "body", Issue: "is not a report", Expected: "a report of an edge that " + http.CanonicalHeaderKey(edgeapi.EdgeHeader) + " names"}})
 	}
 	busy := x.table.Busy()
 	if x.table.Take(name, report, x.millis()) && x.relay != nil {
