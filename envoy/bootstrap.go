@@ -11,22 +11,18 @@ import (
 	"path/filepath"
 	"strconv"
 	"text/template"
+
+	"sluice.dev/sluice/filters/edgeapi"
 )
 
 // The names that the bootstrap and the control plane's configuration share.
 const (
 	// NodeCluster is the node.cluster of every edge.
 	NodeCluster = "sluice-edge"
-	// VMID is the vm_id of keysync, and of every filter that reads its data.
-	VMID = "sluice-edge"
 	// ListenerGateway and ListenerRuntime name the two listeners; the
 	// connection limits of the bootstrap go by them.
 	ListenerGateway = "gateway"
 	ListenerRuntime = "runtime"
-	// ClusterControlPlane is the static cluster of the gRPC streams, and
-	// ClusterFeed that of the key feed on the same address, over HTTP/1.1.
-	ClusterControlPlane = "sluice_controlplane"
-	ClusterFeed         = "sluice_feed"
 )
 
 // Config is what differs between the bootstraps of two edges. All addresses are
@@ -83,15 +79,15 @@ func Render(cfg Config) ([]byte, error) {
 		Edge    string `json:"edge"`
 		Boot    string `json:"boot"`
 		Token   string `json:"token"`
-	}{ClusterFeed, cfg.NodeID, cfg.Boot, cfg.FeedToken})
+	}{edgeapi.FeedCluster, cfg.NodeID, cfg.Boot, cfg.FeedToken})
 	if err != nil {
 		return nil, err
 	}
 	var out bytes.Buffer
 	err = bootstrap.Execute(&out, struct {
 		Config
-		Cluster, KeysyncConfig, ListenerSecret string
-	}{cfg, NodeCluster, keysync, secretFile(cfg.Secrets)})
+		Cluster, FeedCluster, VMID, KeysyncConfig, ListenerSecret string
+	}{cfg, NodeCluster, edgeapi.FeedCluster, edgeapi.VMID, keysync, secretFile(cfg.Secrets)})
 	return out.Bytes(), err
 }
 

@@ -70,7 +70,7 @@ type EdgeConfig struct {
 	HandOverHung time.Duration
 	// Now tells the time. Nil: time.Now.
 	Now func() time.Time
-	// TLS is what the doorman speaks while Envoy cannot. Nil: plain text; it goes
+	// TLS is what the standby listener speaks while Envoy cannot. Nil: plain text; it goes
 	// with Bootstrap.Secrets.
 	TLS *tls.Config
 }
@@ -86,16 +86,16 @@ type Agent interface {
 	Expired() <-chan struct{}
 }
 
-// Edge is one Envoy and its doorman.
+// Edge is one Envoy and its standby listener.
 type Edge struct {
-	cfg   EdgeConfig
-	admin admin
-	ports []int
-	door  *standby.Doorman // nil while Envoy listens
-	proc  *child.Process   // nil while no Envoy runs
-	ready chan struct{}
-	alone atomic.Bool // Envoy listens and the doorman does not
-	going atomic.Bool // the end was asked for
+	cfg           EdgeConfig
+	admin         admin
+	ports         []int
+	standby       *standby.Listener // nil while Envoy listens
+	proc          *child.Process    // nil while no Envoy runs
+	ready         chan struct{}
+	standbyClosed atomic.Bool // Envoy listens and the standby listener is closed
+	draining      atomic.Bool // the end was asked for
 	// started are the files that proc was started from.
 	started atomic.Pointer[map[string]stamp]
 
@@ -104,14 +104,14 @@ type Edge struct {
 	version string   // for hot restarts, of proc; two that differ cannot take over from each other
 	base    string   // what Envoys of this edge share; empty: not known yet
 	serving bool     // proc listens
-	before  *retired // finishes its requests since proc took over; nil: none
+	retired *retired // finishes its requests since proc took over; nil: none
 
-	workers watcher
-	pace    pace         // of replacements because of workers that hang
-	hangs   atomic.Int64 // workers that were found to hang
+	workers      hangDetector
+	replacements replacementLimit // of replacements because of workers that hang
+	hangs        atomic.Int64     // workers that were found to hang
 }
 
-// NewEdge checks the configuration and the addresses, and posts the doorman: from
+// NewEdge checks the configuration and the addresses, and opens the standby listener: from
 // here on clients are answered 503. Run or Close must follow. If an address is in
 // use, the error is one line that names it, its holder and the variable that
 // moves it, and nothing has been started.
@@ -136,7 +136,7 @@ func NewEdge(cfg EdgeConfig) (*Edge, error) {
 		}
 		e.ports = append(e.ports, port)
 	}
-	return e, e.openDoor()
+	return e, e.openStandby()
 }
 
 // fill sets defaults and renders the bootstrap once, to learn of mistakes early.
@@ -186,9 +186,9 @@ func (c *EdgeConfig) fill() error {
 func (e *Edge) Ready() <-chan struct{} { return e.ready }
 
 // Serving reports whether every connection from now on meets Envoy. While the
-// doorman leaves, some still meet the doorman. It is false from the moment that
+// standby listener leaves, some still meet the standby listener. It is false from the moment that
 // the end is asked for.
-func (e *Edge) Serving() bool { return e.alone.Load() && !e.going.Load() }
+func (e *Edge) Serving() bool { return e.standbyClosed.Load() && !e.draining.Load() }
 
 // Reload asks for a hot restart: a new Envoy, of the binary and the filters that
 // are there by then, takes over without a dropped connection.
@@ -207,29 +207,29 @@ func (e *Edge) Hangs() int64 { return e.hangs.Load() }
 func (e *Edge) AdminURL() string { return e.admin.base }
 
 // Close gives the addresses up. It is for an Edge that was never run.
-func (e *Edge) Close() error { return e.closeDoor() }
+func (e *Edge) Close() error { return e.closeStandby() }
 
 func (e *Edge) addrs() []string {
 	return []string{e.cfg.Bootstrap.GatewayAddr, e.cfg.Bootstrap.RuntimeAddr}
 }
 
-func (e *Edge) openDoor() (err error) {
-	e.alone.Store(false)
-	if e.door == nil {
-		e.door, err = standby.Open(e.addrs(), e.cfg.DocsBase, e.cfg.Now, e.cfg.TLS)
+func (e *Edge) openStandby() (err error) {
+	e.standbyClosed.Store(false)
+	if e.standby == nil {
+		e.standby, err = standby.Open(e.addrs(), e.cfg.DocsBase, e.cfg.Now, e.cfg.TLS)
 	}
 	return err
 }
 
-// closeDoor lets the requests that the doorman has read be answered.
-func (e *Edge) closeDoor() error {
-	if e.door == nil {
+// closeStandby lets the requests that the standby listener has read be answered.
+func (e *Edge) closeStandby() error {
+	if e.standby == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	door := e.door
-	e.door = nil
+	door := e.standby
+	e.standby = nil
 	if err := door.Close(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}

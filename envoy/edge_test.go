@@ -16,8 +16,8 @@ import (
 	"sluice.dev/sluice/e2e/freeport"
 )
 
-// patience bounds waits on a foreign process; nothing depends on its length.
-const patience = 60 * time.Second
+// waitTimeout bounds waits on a foreign process; nothing depends on its length.
+const waitTimeout = 60 * time.Second
 
 // edgeBed is a running edge and what it needs.
 type edgeBed struct {
@@ -68,21 +68,21 @@ func (b *edgeBed) status(t *testing.T) int {
 	t.Helper()
 	resp, err := fetch("http://" + b.edge.cfg.Bootstrap.GatewayAddr + "/v1/streams")
 	if err != nil {
-		t.Fatalf("a client must never meet a closed door: %v", err)
+		t.Fatalf("a client must never meet a closed port: %v", err)
 	}
 	_ = resp.Body.Close()
 	return resp.StatusCode
 }
 
 func fetch(url string) (*http.Response, error) {
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: patience}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: waitTimeout}
 	return client.Get(url)
 }
 
 // await polls until the gateway answers want.
 func (b *edgeBed) await(t *testing.T, want int) {
 	t.Helper()
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(waitTimeout)
 	for got := b.status(t); got != want; got = b.status(t) {
 		if time.Now().After(deadline) {
 			t.Fatalf("status %d, want %d", got, want)
@@ -91,10 +91,10 @@ func (b *edgeBed) await(t *testing.T, want int) {
 }
 
 // awaitReturn polls after a death until Envoy answers again. Requests that were
-// with the dead Envoy fail; an answer in between can only be the doorman's.
+// with the dead Envoy fail; an answer in between can only be the standby listener's.
 func (b *edgeBed) awaitReturn(t *testing.T) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(waitTimeout); time.Now().Before(deadline); {
 		resp, err := fetch("http://" + b.edge.cfg.Bootstrap.GatewayAddr + "/v1/streams")
 		if err != nil {
 			continue

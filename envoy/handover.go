@@ -17,22 +17,22 @@ import (
 	"sluice.dev/sluice/platform/process/child"
 )
 
-// handOverWithin bounds how long a new Envoy may take until it listens.
-const handOverWithin = 60 * time.Second
+// handOverTimeout bounds how long a new Envoy may take until it listens.
+const handOverTimeout = 60 * time.Second
 
 // handOver lets a new Envoy take over from the present one: it is given the open
 // listeners, and the old one finishes what it has. When the new one does not get
 // that far it is stopped, and the old one stays. An error means that Envoy has to
-// be started anew, behind the doorman.
+// be started anew, behind the standby listener.
 func (e *Edge) handOver(ctx context.Context) error {
 	if !e.serving {
 		e.cfg.Logger.Info("no hot restart: Envoy has just been started")
 		return nil
 	}
 	if err := e.compatible(ctx); err != nil && ctx.Err() == nil {
-		return e.expel(err.Error())
+		return e.drainForRestart(err.Error())
 	}
-	old := &retired{proc: e.proc, hung: e.workers.any(), bound: e.cfg.HandOver}
+	old := &retired{proc: e.proc, hung: e.workers.anyHung(), bound: e.cfg.HandOver}
 	if old.hung {
 		old.bound = e.cfg.HandOverHung
 	}
@@ -46,16 +46,16 @@ func (e *Edge) handOver(ctx context.Context) error {
 		e.cfg.Logger.Error("the hot restart failed: the Envoy of before goes on", "cause", err)
 		return nil
 	}
-	e.dismiss()
-	e.before, e.proc, e.epoch, e.workers = old, next, e.epoch+1, watcher{}
-	go e.retire(old)
+	e.stopRetired()
+	e.retired, e.proc, e.epoch, e.workers = old, next, e.epoch+1, hangDetector{}
+	go e.awaitExit(old)
 	e.cfg.Logger.Info("another Envoy has taken over", "epoch", e.epoch)
 	return nil
 }
 
 // awaitTakeOver returns nil when next listens. Else next has been stopped.
 func (e *Edge) awaitTakeOver(ctx context.Context, next *child.Process) error {
-	ctx, cancel := context.WithTimeout(ctx, handOverWithin)
+	ctx, cancel := context.WithTimeout(ctx, handOverTimeout)
 	defer cancel()
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
@@ -110,10 +110,10 @@ func (e *Edge) epochArgs(epoch int) []string {
 	return append(args, "--use-dynamic-base-id", "--base-id-path", file)
 }
 
-// learn asks the Envoy that has begun to serve for what a hot restart needs. One
+// readRestartInfo asks the Envoy that has begun to serve for what a hot restart needs. One
 // that has tried to hand over and could not is not asked again: it has given its
 // admin interface up.
-func (e *Edge) learn() {
+func (e *Edge) readRestartInfo() {
 	if b, err := os.ReadFile(e.baseFile()); err == nil {
 		e.base = strings.TrimSpace(string(b))
 	}
@@ -133,8 +133,8 @@ func (e *Edge) forgetBase() {
 	_ = os.Remove(e.baseFile())
 }
 
-// tidy removes the memory that Envoys of this edge shared, which Envoy leaves.
-func (e *Edge) tidy() error {
+// removeSharedMemory removes the memory that Envoys of this edge shared, which Envoy leaves.
+func (e *Edge) removeSharedMemory() error {
 	if e.base == "" {
 		return nil
 	}

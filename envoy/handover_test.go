@@ -46,7 +46,7 @@ func (b *edgeBed) hammer(t *testing.T) (stop func() []string) {
 // awaitEpoch waits until the Envoy of an epoch is the one that answers.
 func (b *edgeBed) awaitEpoch(t *testing.T, epoch int) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); b.edge.admin.epoch(t.Context()) != epoch; {
+	for deadline := time.Now().Add(waitTimeout); b.edge.admin.epoch(t.Context()) != epoch; {
 		if time.Now().After(deadline) {
 			t.Fatalf("no Envoy of epoch %d", epoch)
 		}
@@ -88,7 +88,7 @@ func TestHotRestartThatFailsChangesNothing(t *testing.T) {
 	}
 	b.edge.Reload()
 	b.edge.Reload() // the second is taken when the first is over
-	for deadline := time.Now().Add(patience); len(b.edge.reload) > 0; {
+	for deadline := time.Now().Add(waitTimeout); len(b.edge.reload) > 0; {
 		if time.Now().After(deadline) {
 			t.Fatal("the hot restart does not end")
 		}

@@ -126,7 +126,7 @@ func staticCluster(t *testing.T, name, addr string) *cluster.Cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &cluster.Cluster{Name: name, ConnectTimeout: durationpb.New(patience), LoadAssignment: &endpoint.ClusterLoadAssignment{
+	return &cluster.Cluster{Name: name, ConnectTimeout: durationpb.New(waitTimeout), LoadAssignment: &endpoint.ClusterLoadAssignment{
 		ClusterName: name,
 		Endpoints: []*endpoint.LocalityLbEndpoints{{LbEndpoints: []*endpoint.LbEndpoint{{HostIdentifier: &endpoint.LbEndpoint_Endpoint{
 			Endpoint: &endpoint.Endpoint{Address: &core.Address{Address: &core.Address_SocketAddress{SocketAddress: &core.SocketAddress{
@@ -159,9 +159,9 @@ func (b *hangBed) connections(t *testing.T, worker string) int {
 func (b *hangBed) connect(t *testing.T) *client {
 	t.Helper()
 	workers := []string{"worker_0", "worker_1"}
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(waitTimeout); time.Now().Before(deadline); {
 		c := &client{base: "http://" + b.edge.cfg.Bootstrap.GatewayAddr}
-		c.Client = &http.Client{Timeout: patience, Transport: &http.Transport{MaxConnsPerHost: 1, DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c.Client = &http.Client{Timeout: waitTimeout, Transport: &http.Transport{MaxConnsPerHost: 1, DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			c.dials++
 			return (&net.Dialer{}).DialContext(ctx, network, addr)
 		}}}

@@ -26,13 +26,13 @@ func TestWhichWorkersHang(t *testing.T) {
 		"all hang":                     {{"11", "55", ""}, {"11", "55", "worker_0 worker_1"}, {"11", "55", ""}},
 		"it cannot be told whether so": {{"10", "--", ""}, {"10", "--", "worker_0"}},
 	} {
-		var w watcher
+		var w hangDetector
 		for i, l := range looks {
 			misses := map[string]int{}
 			for n, c := range l.misses {
 				misses[fmt.Sprintf("worker_%d", n)] = int(c - '0')
 			}
-			found := w.look(misses, func(worker string) (uint64, bool) {
+			found := w.findHung(misses, func(worker string) (uint64, bool) {
 				c := l.waits[worker[len("worker_")]-'0']
 				return uint64(c), c != '-'
 			})
@@ -46,19 +46,19 @@ func TestWhichWorkersHang(t *testing.T) {
 // However often workers hang, replacements keep to their pace.
 func TestPaceOfReplacements(t *testing.T) {
 	t.Parallel()
-	var p pace
+	var p replacementLimit
 	now := time.Unix(1_800_000_000, 0)
 	var at []int // seconds
 	for s := range 200 {
-		if p.take(now.Add(time.Duration(s) * time.Second)) {
+		if p.allow(now.Add(time.Duration(s) * time.Second)) {
 			at = append(at, s)
 		}
 	}
 	if got, want := fmt.Sprint(at), "[0 5 15 35 75 135 195]"; got != want {
 		t.Errorf("replaced at %s, want %s", got, want)
 	}
-	now = now.Add(195*time.Second + paceReset)
-	if !p.take(now) || p.take(now.Add(paceFirst-1)) || !p.take(now.Add(paceFirst)) {
+	now = now.Add(195*time.Second + replaceReset)
+	if !p.allow(now) || p.allow(now.Add(replaceFirst-1)) || !p.allow(now.Add(replaceFirst)) {
 		t.Error("a hang after a long time is not a first one")
 	}
 }

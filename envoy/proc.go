@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// waits counts how often a worker thread of Envoy has waited for something, which
+// countWaits counts how often a worker thread of Envoy has waited for something, which
 // is for events as a rule: the kernel counts its voluntary context switches.
 // Returns false if that cannot be told.
-func waits(pid int, worker string) (uint64, bool) {
-	task, err := thread(pid, worker)
+func countWaits(pid int, worker string) (uint64, bool) {
+	task, err := threadDir(pid, worker)
 	if err != nil {
 		return 0, false
 	}
@@ -32,10 +32,10 @@ func waits(pid int, worker string) (uint64, bool) {
 	return 0, false
 }
 
-// yield leaves to a worker thread little more than the CPU that nobody else wants;
-// it needs some to end when it is killed.
-func yield(pid int, worker string) error {
-	task, err := thread(pid, worker)
+// lowerPriority gives a worker thread the lowest priority, not none: it needs some
+// CPU to end when it is killed.
+func lowerPriority(pid int, worker string) error {
+	task, err := threadDir(pid, worker)
 	if err != nil {
 		return err
 	}
@@ -46,8 +46,8 @@ func yield(pid int, worker string) error {
 	return unix.Setpriority(unix.PRIO_PROCESS, id, 19)
 }
 
-// thread is the folder of a worker thread below /proc.
-func thread(pid int, worker string) (string, error) {
+// threadDir is the folder of a worker thread below /proc.
+func threadDir(pid int, worker string) (string, error) {
 	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/[0-9]*", pid)) // the pattern is well formed
 	for _, task := range tasks {
 		if comm, err := os.ReadFile(filepath.Join(task, "comm")); err == nil && strings.TrimSpace(string(comm)) == "wrk:"+worker {

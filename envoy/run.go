@@ -20,12 +20,12 @@ const (
 	pollEvery    = 20 * time.Millisecond  // of the admin interface, while starting and draining
 	firstBackoff = 200 * time.Millisecond // before the first restart of an Envoy that died
 	maxBackoff   = 5 * time.Second
-	settled      = 30 * time.Second // an Envoy that lived this long starts the backoff anew
+	stableAfter  = 30 * time.Second // an Envoy that lived this long starts the backoff anew
 	killAfter    = 10 * time.Second // between SIGTERM and SIGKILL
-	settleTime   = 3 * time.Second  // for usage that has not been sent
+	usageTimeout = 3 * time.Second  // for usage that has not been sent
 )
 
-// Run starts Envoy and restarts it when it dies, with the doorman in its place
+// Run starts Envoy and restarts it when it dies; the standby listener answers
 // meanwhile. When ctx ends it drains: requests in flight are finished within
 // DrainTime, then Envoy is stopped. It returns nil after that, and an error only
 // if Envoy could not be started at all.
@@ -34,25 +34,25 @@ func (e *Edge) Run(ctx context.Context) error {
 	for {
 		began := e.cfg.Now()
 		err := e.runOnce(ctx)
-		if ctx.Err() != nil && errors.Is(err, errExpelled) {
+		if ctx.Err() != nil && errors.Is(err, errRestart) {
 			err = nil // it was to end anyway
 		}
 		if ctx.Err() != nil || err == nil {
-			return errors.Join(err, e.closeDoor(), e.tidy())
+			return errors.Join(err, e.closeStandby(), e.removeSharedMemory())
 		}
 		if e.proc == nil {
-			return errors.Join(err, e.closeDoor())
+			return errors.Join(err, e.closeStandby())
 		}
-		if e.cfg.Now().Sub(began) > settled {
+		if e.cfg.Now().Sub(began) > stableAfter {
 			backoff = firstBackoff
 		}
 		e.cfg.Logger.Error("envoy ended, restarting it", "cause", err, "in", backoff.String())
-		if err := e.openDoor(); err != nil {
+		if err := e.openStandby(); err != nil {
 			return err
 		}
 		if !pause.For(ctx, backoff) {
-			e.dismiss()
-			return e.closeDoor()
+			e.stopRetired()
+			return e.closeStandby()
 		}
 		backoff = min(2*backoff, maxBackoff)
 	}
@@ -62,8 +62,8 @@ func (e *Edge) Run(ctx context.Context) error {
 // last: nil if that was asked for.
 func (e *Edge) runOnce(ctx context.Context) error {
 	e.proc, e.epoch, e.serving = nil, 0, false
-	e.workers = watcher{}
-	e.dismiss()
+	e.workers = hangDetector{}
+	e.stopRetired()
 	proc, err := e.launch(0, e.cfg.HandOver)
 	if err != nil {
 		return err
@@ -72,20 +72,20 @@ func (e *Edge) runOnce(ctx context.Context) error {
 	var expired <-chan struct{} // nil until it serves
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
-	look := time.NewTicker(lookEvery)
+	look := time.NewTicker(checkEvery)
 	defer look.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return e.drain()
 		case <-expired:
-			return e.expel("what it serves from is too old")
+			return e.drainForRestart("what it serves from is too old")
 		case <-e.reload:
 			if err := e.handOver(ctx); err != nil {
 				return err
 			}
 		case <-look.C:
-			if err := e.attend(ctx); err != nil {
+			if err := e.checkWorkers(ctx); err != nil {
 				return err
 			}
 		case <-e.proc.Done():
@@ -99,7 +99,7 @@ func (e *Edge) runOnce(ctx context.Context) error {
 		case <-tick.C:
 			if e.admin.listening(ctx, e.ports) {
 				tick.Stop()
-				e.announce()
+				e.startServing()
 				if e.cfg.Agent != nil {
 					expired = e.cfg.Agent.Expired()
 				}
@@ -108,15 +108,16 @@ func (e *Edge) runOnce(ctx context.Context) error {
 	}
 }
 
-// errExpelled says that Envoy was stopped to be started anew.
-var errExpelled = errors.New("envoy had to stop")
+// errRestart says that Envoy was stopped to be started anew.
+var errRestart = errors.New("envoy had to stop")
 
-// expel stops an Envoy that must not go on, and posts the doorman in its place.
-func (e *Edge) expel(why string) error {
-	if err := e.openDoor(); err != nil {
+// drainForRestart opens the standby listener, drains an Envoy that must not go on,
+// and stops it.
+func (e *Edge) drainForRestart(why string) error {
+	if err := e.openStandby(); err != nil {
 		return err
 	}
-	return errors.Join(fmt.Errorf("%w: %s", errExpelled, why), e.finish())
+	return errors.Join(fmt.Errorf("%w: %s", errRestart, why), e.finish())
 }
 
 // launch starts a process that takes over from the one of the epoch before, and
@@ -173,14 +174,14 @@ func (e *Edge) logFormat() string {
 	return "%Y-%m-%dT%T.%eZ %l %n: %v"
 }
 
-// announce takes the doorman away from the addresses that Envoy now serves.
-func (e *Edge) announce() {
+// startServing closes the standby listener at the addresses that Envoy now serves.
+func (e *Edge) startServing() {
 	e.serving = true
-	e.learn()
-	if err := e.closeDoor(); err != nil {
-		e.cfg.Logger.Warn("doorman did not leave in order", "error", err)
+	e.readRestartInfo()
+	if err := e.closeStandby(); err != nil {
+		e.cfg.Logger.Warn("standby listener did not close cleanly", "error", err)
 	}
-	e.alone.Store(true)
+	e.standbyClosed.Store(true)
 	select {
 	case <-e.ready:
 	default:
@@ -192,9 +193,9 @@ func (e *Edge) announce() {
 // drain announces the end, lets requests in flight finish, then stops Envoy, which
 // accepts connections until then.
 func (e *Edge) drain() error {
-	e.going.Store(true)
-	if err := e.closeDoor(); err != nil {
-		e.cfg.Logger.Warn("doorman did not leave in order", "error", err)
+	e.draining.Store(true)
+	if err := e.closeStandby(); err != nil {
+		e.cfg.Logger.Warn("standby listener did not close cleanly", "error", err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), e.cfg.Announce)
 	defer cancel()
@@ -212,17 +213,17 @@ func (e *Edge) finish() error {
 		for e.admin.activeRequests(ctx) > 0 && pause.For(ctx, pollEvery) {
 		}
 	}
-	e.settleUsage()
+	e.awaitUsageSent()
 	err := e.proc.Stop(syscall.SIGTERM, killAfter)
-	e.dismiss()
+	e.stopRetired()
 	return err
 }
 
-// settleUsage waits until the control plane has all usage that Envoy has counted,
+// awaitUsageSent waits until the control plane has all usage that Envoy has counted,
 // or for as long as settleTime: a control plane that is gone must not hold up a
 // stop.
-func (e *Edge) settleUsage() {
-	ctx, cancel := context.WithTimeout(context.Background(), settleTime)
+func (e *Edge) awaitUsageSent() {
+	ctx, cancel := context.WithTimeout(context.Background(), usageTimeout)
 	defer cancel()
 	for e.admin.unsentUsage(ctx) && pause.For(ctx, pollEvery) {
 	}

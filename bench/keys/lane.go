@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"sluice.dev/sluice/bench/testbed"
+	"sluice.dev/sluice/filters/edgeapi"
 )
 
 // lane is the way of an Envoy to the feed, which can be closed: the Envoy then goes
@@ -18,14 +19,11 @@ type lane struct {
 	open     []net.Conn
 }
 
-// feedCluster is Envoy's name for the control plane; see envoy/bootstrap.
-const feedCluster = "sluice_feed"
-
 // newLane leads the feed of c through a lane.
 func newLane(c *testbed.Config) (*lane, error) {
 	clusters, _ := c.Boot["static_resources"].(testbed.Object)["clusters"].([]any)
 	for _, e := range clusters {
-		if cluster := e.(testbed.Object); cluster["name"] == feedCluster {
+		if cluster := e.(testbed.Object); cluster["name"] == edgeapi.FeedCluster {
 			l, err := net.Listen("tcp", "127.0.0.1:0")
 			if err != nil {
 				return nil, err
@@ -35,7 +33,7 @@ func newLane(c *testbed.Config) (*lane, error) {
 			return way, nil
 		}
 	}
-	return nil, errors.New("the edge's configuration lacks " + feedCluster)
+	return nil, errors.New("the edge's configuration lacks " + edgeapi.FeedCluster)
 }
 
 func (l *lane) serve() {

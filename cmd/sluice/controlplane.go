@@ -28,6 +28,7 @@ import (
 	"sluice.dev/sluice/controlplane/gateway/xds"
 	"sluice.dev/sluice/controlplane/gateway/xds/resources"
 	"sluice.dev/sluice/docs"
+	"sluice.dev/sluice/filters/edgeapi"
 	edgeidentity "sluice.dev/sluice/filters/identity"
 	"sluice.dev/sluice/filters/x402"
 	"sluice.dev/sluice/platform/http/httpapi"
@@ -44,10 +45,6 @@ import (
 
 // version of this build, as /v1/health shows it; the linker sets it.
 var version = "dev"
-
-// identitySecret is the name under which edges find the secret that signs
-// identity headers.
-const identitySecret = "identity"
 
 // apiAddress is how the configuration writes the address of the public API.
 const apiAddress = "${api}"
@@ -69,7 +66,7 @@ func runControlPlane(ctx context.Context, env environment) error {
 	if err != nil {
 		return err
 	}
-	if err := keyfeed.PutSecret(ctx, pool, identitySecret, secret); err != nil {
+	if err := keyfeed.PutSecret(ctx, pool, edgeapi.IdentitySecret, secret); err != nil {
 		return err
 	}
 	if err := keyfeed.PutValue(ctx, pool, edgeidentity.Former, []byte(strings.Join(env.list("SLUICE_IDENTITY_V1"), ","))); err != nil {
@@ -218,10 +215,10 @@ func (e environment) oauth(db postgres.DB, people *sessions.Service) *oauth.Serv
 // payments and the exchange of counts on one address.
 func edgeMux(edges *xds.Server, keys *keyfeed.Feed, reports, payments, limits, received http.Handler) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("POST "+ratesync.Path, limits)
-	mux.Handle("GET "+keyfeed.Path, keys)
-	mux.Handle("POST "+edgestatus.ReportPath, reports)
-	mux.Handle("POST "+usage.Path, received)
+	mux.Handle("POST "+edgeapi.CountsPath, limits)
+	mux.Handle("GET "+edgeapi.RecordsPath, keys)
+	mux.Handle("POST "+edgeapi.ReportPath, reports)
+	mux.Handle("POST "+edgeapi.UsagePath, received)
 	mux.Handle("POST "+x402.ClaimsPath, payments)
 	mux.Handle("POST "+x402.ClaimsPath+"/", payments)
 	mux.Handle("/envoy.service.discovery.v3.AggregatedDiscoveryService/", edges.Handler())

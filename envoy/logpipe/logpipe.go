@@ -15,15 +15,15 @@ import (
 	"time"
 )
 
-// defaultRoom is some six thousand lines of an access log.
-const defaultRoom = 2 << 20
+// defaultCapacity is some six thousand lines of an access log.
+const defaultCapacity = 2 << 20
 
 // Config says where lines go.
 type Config struct {
 	// Out gets the lines in their order, and may block.
 	Out io.Writer
-	// Room is how many bytes may wait; as many again are being written. 0: 2 MiB.
-	Room int
+	// Capacity is how many bytes may wait; as many again are being written. 0: 2 MiB.
+	Capacity int
 	// Dropped is told, as soon as there is room again, how many lines were dropped
 	// since it was last told. It may write to the pipe. Nil: nobody is told, as
 	// after Close.
@@ -46,8 +46,8 @@ type Pipe struct {
 
 // New returns a pipe that writes until it is closed.
 func New(c Config) *Pipe {
-	if c.Room == 0 {
-		c.Room = defaultRoom
+	if c.Capacity == 0 {
+		c.Capacity = defaultCapacity
 	}
 	p := &Pipe{cfg: c, wake: make(chan struct{}, 1), done: make(chan struct{})}
 	go p.run()
@@ -57,7 +57,7 @@ func New(c Config) *Pipe {
 // Write takes whole lines, all of them or none. It keeps no part of b.
 func (p *Pipe) Write(b []byte) (int, error) {
 	p.mu.Lock()
-	if p.closed || len(p.waiting)+len(b) > p.cfg.Room {
+	if p.closed || len(p.waiting)+len(b) > p.cfg.Capacity {
 		lines := bytes.Count(b, []byte("\n"))
 		p.dropped += lines
 		p.total += uint64(lines)

@@ -64,7 +64,7 @@ func TestAReaderThatHangs(t *testing.T) {
 	out := newStalled()
 	told := make(chan int, 2)
 	var p *Pipe
-	p = New(Config{Out: out, Room: 100, Dropped: func(n int) {
+	p = New(Config{Out: out, Capacity: 100, Dropped: func(n int) {
 		fmt.Fprintf(p, "%d dropped\n", n)
 		told <- n
 	}})
@@ -107,7 +107,7 @@ func TestCloseAfterLinesWereDropped(t *testing.T) {
 	t.Parallel()
 	out := newStalled()
 	var p *Pipe
-	p = New(Config{Out: out, Room: 10, Dropped: func(n int) { fmt.Fprintf(p, "%d dropped\n", n) }})
+	p = New(Config{Out: out, Capacity: 10, Dropped: func(n int) { fmt.Fprintf(p, "%d dropped\n", n) }})
 	fmt.Fprintln(p, "taken")
 	<-out.met
 	fmt.Fprintln(p, "no room for this")

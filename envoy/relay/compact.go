@@ -8,16 +8,16 @@ import (
 	"sluice.dev/sluice/filters/credentials/keytable"
 )
 
-// compact writes a tape with the same records and no changes into f: only the
+// compact writes a feed log with the same records and no changes into f: only the
 // changes are held in memory, and a page of the snapshot at a time.
-func (t *tape) compact(f *os.File) (*tape, error) {
+func (t *feedLog) compact(f *os.File) (*feedLog, error) {
 	changes, err := t.changes()
 	if err != nil {
 		return nil, err
 	}
-	out := &writer{tape: newTape(f), to: t.head()}
-	for next := int64(0); next < t.whole; {
-		page, size, err := t.at(next)
+	out := &pageWriter{log: newFeedLog(f), to: t.head()}
+	for next := int64(0); next < t.snapshotEnd; {
+		page, size, err := t.pageAt(next)
 		if err != nil {
 			return nil, err
 		}
@@ -38,32 +38,32 @@ func (t *tape) compact(f *os.File) (*tape, error) {
 		}
 		next += int64(size)
 	}
-	return out.tape, out.end()
+	return out.log, out.end()
 }
 
-// at parses the page whose frame begins at an offset, and returns the frame's size.
-func (t *tape) at(offset int64) (p keytable.Page, size int, err error) {
+// pageAt parses the page whose frame begins at an offset, and returns the frame's size.
+func (t *feedLog) pageAt(offset int64) (p keytable.Page, size int, err error) {
 	var head [frameHeader]byte
 	if _, err := t.file.ReadAt(head[:], offset); err != nil {
 		return p, 0, err
 	}
 	n := int(binary.LittleEndian.Uint32(head[:]))
-	page, err := t.load(span{offset + frameHeader, n})
+	page, err := t.readPage(span{offset + frameHeader, n})
 	if err != nil {
 		return p, 0, err
 	}
 	p, ok := keytable.ParsePage(page)
 	if !ok {
-		return p, 0, errors.New("a page of the tape is damaged")
+		return p, 0, errors.New("a page of the feed log is damaged")
 	}
 	return p, frameHeader + n, nil
 }
 
 // changes are the records after the snapshot in their order, by bucket.
-func (t *tape) changes() (map[uint32][][]byte, error) {
+func (t *feedLog) changes() (map[uint32][][]byte, error) {
 	by := map[uint32][][]byte{}
-	for next := t.whole; next < t.size; {
-		p, size, err := t.at(next)
+	for next := t.snapshotEnd; next < t.size; {
+		p, size, err := t.pageAt(next)
 		if err != nil {
 			return nil, err
 		}
@@ -76,17 +76,17 @@ func (t *tape) changes() (map[uint32][][]byte, error) {
 	return by, nil
 }
 
-// writer collects buckets into pages.
-type writer struct {
-	tape    *tape
-	to      keytable.State // where the tape shall end
+// pageWriter collects buckets into pages.
+type pageWriter struct {
+	log     *feedLog
+	to      keytable.State // where the log shall end
 	lo      uint32         // first bucket of the page under way
 	page    []byte
 	scratch []byte
 }
 
 // add takes the records of bucket n, the one after the last.
-func (w *writer) add(n uint32, bucket []byte) error {
+func (w *pageWriter) add(n uint32, bucket []byte) error {
 	if len(w.page) > 0 && len(w.page)+len(bucket) > keytable.MaxPageRecords*keytable.RecordSize {
 		if err := w.write(n-1, false); err != nil {
 			return err
@@ -98,14 +98,14 @@ func (w *writer) add(n uint32, bucket []byte) error {
 
 // write writes the page under way, which goes up to bucket hi. Its cursor only
 // has to differ from those of the others.
-func (w *writer) write(hi uint32, last bool) error {
+func (w *pageWriter) write(hi uint32, last bool) error {
 	p := keytable.Page{Snapshot: true, Last: last, Epoch: w.to.Epoch, Position: w.to.Position, Lo: w.lo, Hi: hi, Records: w.page}
 	if !last {
 		binary.BigEndian.PutUint32(p.Cursor[:], hi+1)
 	}
-	err := w.tape.append(p.Append(nil), p)
+	err := w.log.append(p.Append(nil), p)
 	w.lo, w.page = hi+1, w.page[:0]
 	return err
 }
 
-func (w *writer) end() error { return w.write(keytable.Buckets-1, true) }
+func (w *pageWriter) end() error { return w.write(keytable.Buckets-1, true) }

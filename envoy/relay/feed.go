@@ -16,43 +16,41 @@ import (
 	"time"
 
 	"sluice.dev/sluice/filters/credentials/keytable"
+	"sluice.dev/sluice/filters/edgeapi"
 	"sluice.dev/sluice/platform/process/pause"
 )
-
-// feedPath is where replicas serve the feed, and the relay does.
-const feedPath = "/feed/v1/records"
 
 const (
 	pollSeconds = 5                               // for how long a replica may hold an answer back
 	feedTimeout = (pollSeconds + 3) * time.Second // after which a replica that does not answer is given up
 	retryFeed   = 200 * time.Millisecond          // after a failure at all replicas
-	syncEvery   = time.Second                     // how often the tape is made to last
-	leastGrown  = 8 << 20                         // bytes of changes below which a tape is not written anew
+	syncEvery   = time.Second                     // how often the log is synced to disk
+	compactFrom = 8 << 20                         // bytes of changes below which the log is not compacted
 	maxWait     = 30 * time.Second                // of a poll of Envoy
 	maxBody     = frameHeader + maxPage           // of an answer
-	tapeName    = "feed.tape"
+	logName     = "feed.tape"
 )
 
-// feed reads the key feed of the control plane onto a tape, and serves Envoy
+// feed reads the key feed of the control plane into a log, and serves Envoy
 // from it.
 type feed struct {
-	cfg Config
-	up  *upstreams
-	age *age
+	cfg       Config
+	up        *upstreams
+	staleness *staleness
 
-	mu      sync.Mutex
-	tape    *tape // that Envoy is served from; nil: there is none yet
-	next    *tape // being read, in place of tape
-	settled bool  // the tape is up to date, or no replica answers
-	changed chan struct{}
-	unsaved bool // something was written since the last sync
+	mu       sync.Mutex
+	served   *feedLog // that Envoy is served from; nil: there is none yet
+	next     *feedLog // being read, to take the place of served
+	mayServe bool     // the log is up to date, or no replica answers
+	changed  chan struct{}
+	unsaved  bool // something was written since the last sync
 }
 
-// newFeed opens the tape that was saved.
-func newFeed(c Config, up *upstreams, a *age) (*feed, error) {
-	f := &feed{cfg: c, up: up, age: a, changed: make(chan struct{})}
+// newFeed opens the log that was saved.
+func newFeed(c Config, up *upstreams, a *staleness) (*feed, error) {
+	f := &feed{cfg: c, up: up, staleness: a, changed: make(chan struct{})}
 	name := f.file()
-	t, cut, err := openTape(name)
+	t, cut, err := openFeedLog(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return f, nil
@@ -67,18 +65,18 @@ func newFeed(c Config, up *upstreams, a *age) (*feed, error) {
 		putAside(name)
 		return f, t.file.Close()
 	}
-	f.tape = t
+	f.served = t
 	return f, nil
 }
 
-func (f *feed) file() string { return filepath.Join(f.cfg.Dir, tapeName) }
+func (f *feed) file() string { return filepath.Join(f.cfg.Dir, logName) }
 
-// close makes the tape last and closes it.
+// close syncs the log to disk and closes it.
 func (f *feed) close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var errs []error
-	for _, t := range []*tape{f.tape, f.next} {
+	for _, t := range []*feedLog{f.served, f.next} {
 		if t != nil {
 			errs = append(errs, t.file.Sync(), t.file.Close())
 		}
@@ -86,24 +84,24 @@ func (f *feed) close() error {
 	return errors.Join(errs...)
 }
 
-// position is that of the tape.
+// position is that of the log.
 func (f *feed) position() uint64 {
-	if t, _, _ := f.now(); t != nil {
+	if t, _, _ := f.current(); t != nil {
 		return t.head().Position
 	}
 	return 0
 }
 
-// now returns the tape to serve from, whether it may be, and a channel that
+// current returns the log to serve from, whether it may be served, and a channel that
 // closes at the next change of either.
-func (f *feed) now() (t *tape, settled bool, changed <-chan struct{}) {
+func (f *feed) current() (t *feedLog, settled bool, changed <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	t = f.tape
+	t = f.served
 	if t == nil {
 		t = f.next
 	}
-	return t, f.settled, f.changed
+	return t, f.mayServe, f.changed
 }
 
 // update changes f and wakes everyone who waits.
@@ -136,12 +134,12 @@ func (f *feed) run(ctx context.Context) {
 		}
 		failing = true
 		f.up.failed(int(f.up.preferred.Load()))
-		f.update(func() { f.settled = true })
+		f.update(func() { f.mayServe = true })
 		pause.For(ctx, retryFeed)
 	}
 }
 
-// sync makes what is on tape last, until ctx ends.
+// sync syncs the log to disk, until ctx ends.
 func (f *feed) sync(ctx context.Context) {
 	for pause.For(ctx, syncEvery) {
 		f.syncOnce()
@@ -150,7 +148,7 @@ func (f *feed) sync(ctx context.Context) {
 
 func (f *feed) syncOnce() {
 	f.mu.Lock()
-	t, unsaved := f.tape, f.unsaved
+	t, unsaved := f.served, f.unsaved
 	f.unsaved = false
 	f.mu.Unlock()
 	if t == nil || !unsaved {
@@ -161,14 +159,14 @@ func (f *feed) syncOnce() {
 	}
 }
 
-// poll asks for one page and puts it on tape.
+// poll asks for one page and puts it in the log.
 func (f *feed) poll(ctx context.Context) error {
 	reading := f.reading()
 	var state keytable.State
 	if reading != nil {
 		state = reading.head()
 	}
-	page, err := f.ask(ctx, state)
+	page, err := f.fetchPage(ctx, state)
 	if err != nil {
 		return err
 	}
@@ -176,9 +174,9 @@ func (f *feed) poll(ctx context.Context) error {
 	if !ok {
 		return errors.New("the answer of the feed is no page")
 	}
-	f.age.answered()
+	f.staleness.answered()
 	if p.Snapshot && !state.Loading {
-		if reading, err = f.begin(); err != nil {
+		if reading, err = f.beginSnapshot(); err != nil {
 			return err
 		}
 	}
@@ -187,47 +185,47 @@ func (f *feed) poll(ctx context.Context) error {
 			return err
 		}
 	}
-	return f.took(reading, p)
+	return f.finishPage(reading, p)
 }
 
-// reading is the tape that pages go to.
-func (f *feed) reading() *tape {
+// reading is the log that pages go to.
+func (f *feed) reading() *feedLog {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.next != nil {
 		return f.next
 	}
-	return f.tape
+	return f.served
 }
 
-// begin starts a tape for a snapshot.
-func (f *feed) begin() (*tape, error) {
+// beginSnapshot starts a feed log for a snapshot.
+func (f *feed) beginSnapshot() (*feedLog, error) {
 	file, err := os.OpenFile(f.file()+".new", os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	t := newTape(file)
+	t := newFeedLog(file)
 	f.update(func() {
 		if f.next != nil {
 			_ = f.next.file.Close()
 		}
 		f.next = t
-		f.settled = f.settled || f.tape == nil // nothing old to be taken for current
+		f.mayServe = f.mayServe || f.served == nil // nothing old to be taken for current
 	})
 	return t, nil
 }
 
-// took follows a page: a snapshot that is complete takes the old tape's place,
+// finishPage follows a page: a snapshot that is complete takes the old log's place,
 // and changes that have become many are merged into the snapshot.
-func (f *feed) took(reading *tape, p keytable.Page) error {
+func (f *feed) finishPage(reading *feedLog, p keytable.Page) error {
 	f.update(func() {
 		f.unsaved = f.unsaved || len(p.Records) > 0
-		f.settled = f.settled || (p.Last && !p.Snapshot)
+		f.mayServe = f.mayServe || (p.Last && !p.Snapshot)
 	})
 	if p.Snapshot && p.Last {
 		return f.switchTo(reading)
 	}
-	if p.Snapshot || !reading.grown(leastGrown) {
+	if p.Snapshot || !reading.needsCompaction(compactFrom) {
 		return nil
 	}
 	file, err := os.OpenFile(f.file()+".new", os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
@@ -241,8 +239,8 @@ func (f *feed) took(reading *tape, p keytable.Page) error {
 	return f.switchTo(small)
 }
 
-// switchTo makes a complete tape the one that is served and kept.
-func (f *feed) switchTo(t *tape) error {
+// switchTo makes a complete log the one that is served and kept.
+func (f *feed) switchTo(t *feedLog) error {
 	if err := t.file.Sync(); err != nil {
 		return err
 	}
@@ -250,8 +248,8 @@ func (f *feed) switchTo(t *tape) error {
 		return err
 	}
 	f.update(func() {
-		old := f.tape
-		f.tape, f.next = t, nil
+		old := f.served
+		f.served, f.next = t, nil
 		if old != nil {
 			// Whoever reads it now asks again, and is answered from the new one.
 			_ = old.file.Close()
@@ -260,19 +258,19 @@ func (f *feed) switchTo(t *tape) error {
 	return nil
 }
 
-// ask asks the preferred replica, and the next one if that cannot be reached.
-func (f *feed) ask(ctx context.Context, s keytable.State) ([]byte, error) {
+// fetchPage asks the preferred replica, and the next one if that cannot be reached.
+func (f *feed) fetchPage(ctx context.Context, s keytable.State) ([]byte, error) {
 	wait := min(pollSeconds, max(1, int(f.cfg.MaxAge/(4*time.Second)))) // a short limit wants to hear often
-	if _, settled, _ := f.now(); !settled {
-		wait = 0 // Envoy is kept waiting until it is known how current the tape is
+	if _, settled, _ := f.current(); !settled {
+		wait = 0 // Envoy is kept waiting until it is known how current the log is
 	}
 	ctx, cancel := context.WithTimeout(ctx, feedTimeout)
 	defer cancel()
-	q, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://replica"+feedPath+"?"+s.Query(wait), nil)
+	q, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://replica"+edgeapi.RecordsPath+"?"+s.Query(wait), nil)
 	if err != nil {
 		return nil, err
 	}
-	q.Header.Set("X-Sluice-Edge", f.cfg.Edge)
+	q.Header.Set(edgeapi.EdgeHeader, f.cfg.Edge)
 	res, err := f.up.http.Do(q)
 	if err != nil {
 		return nil, err
@@ -308,10 +306,10 @@ func (f *feed) page(ctx context.Context, q question, wait time.Duration, e *envo
 	deadline := time.NewTimer(wait)
 	defer deadline.Stop()
 	for {
-		t, settled, changed := f.now()
-		if t != nil && settled && f.age.usable() {
+		t, settled, changed := f.current()
+		if t != nil && settled && f.staleness.usable() {
 			page, err := t.answer(q)
-			e.asked(q, page == nil && t.head().Ready)
+			e.notePosition(q, page == nil && t.head().Ready)
 			if page != nil || err != nil {
 				return page, err
 			}
@@ -331,9 +329,9 @@ func (f *feed) page(ctx context.Context, q question, wait time.Duration, e *envo
 	}
 }
 
-// asked notes a question of Envoy's: what it asks for comes after what it holds.
-// current says that there is nothing more on the tape.
-func (e *envoy) asked(q question, current bool) {
+// notePosition notes the position that Envoy holds, by what it asks for.
+// current says that there is nothing more in the log.
+func (e *envoy) notePosition(q question, current bool) {
 	if q.cursor != (keytable.Tag{}) || q.epoch == 0 {
 		return
 	}

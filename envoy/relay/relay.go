@@ -6,8 +6,8 @@
 // message, so what Envoy accepts or refuses reaches the control plane as Envoy
 // said it, and versions are the control plane's own. When the replica goes,
 // Envoy's stream ends too; it comes back at once with the versions it holds, and
-// is passed to another replica. The key feed is read once, onto a tape, from
-// which Envoy loads; see [tape].
+// is passed to another replica. The key feed is read once, into a log, from
+// which Envoy loads; see [feedLog].
 //
 // The state folder has mode 0700 and its files 0600: keys are there as hashes
 // only, but the feed also carries the secret that signs identity headers, which
@@ -31,6 +31,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
+	"sluice.dev/sluice/filters/edgeapi"
 	"sluice.dev/sluice/filters/x402"
 )
 
@@ -68,10 +69,10 @@ type Relay struct {
 	cfg       Config
 	listener  net.Listener
 	upstreams *upstreams
-	book      *book
+	lastGood  *lastGood
 	feed      *feed
-	age       *age
-	exchange  *exchange
+	staleness *staleness
+	rateSync  *rateSync
 	began     time.Time
 
 	mu      sync.Mutex
@@ -107,15 +108,15 @@ func New(c Config) (*Relay, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := newAge(c)
-	r := &Relay{cfg: c, upstreams: up, age: a, book: loadBook(c, a), exchange: newExchange(c), began: c.Now()}
+	a := newStaleness(c)
+	r := &Relay{cfg: c, upstreams: up, staleness: a, lastGood: loadLastGood(c, a), rateSync: newRateSync(c), began: c.Now()}
 	if r.feed, err = newFeed(c, up, a); err != nil {
 		return nil, err
 	}
 	if r.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
 		return nil, fmt.Errorf("listen for Envoy: %w", err)
 	}
-	r.tell()
+	r.logSavedState()
 	return r, nil
 }
 
@@ -134,15 +135,15 @@ func (c *Config) fill() {
 	}
 }
 
-// tell logs what was found on disk.
-func (r *Relay) tell() {
+// logSavedState logs what was found on disk.
+func (r *Relay) logSavedState() {
 	switch {
-	case !r.age.known():
+	case !r.staleness.known():
 		r.cfg.Log.Info("no saved state: the edge is closed until a replica answers")
-	case r.age.expired():
-		r.cfg.Log.Warn("the saved state is too old to serve from", "age", r.age.now().String(), "most", r.cfg.MaxAge.String())
+	case r.staleness.tooOld():
+		r.cfg.Log.Warn("the saved state is too old to serve from", "age", r.staleness.age().String(), "most", r.cfg.MaxAge.String())
 	default:
-		r.cfg.Log.Info("there is a saved state to serve from, should no replica answer", "age", r.age.now().String(), "resources", r.book.size(), "position", r.feed.position())
+		r.cfg.Log.Info("there is a saved state to serve from, should no replica answer", "age", r.staleness.age().String(), "resources", r.lastGood.size(), "position", r.feed.position())
 	}
 }
 
@@ -166,7 +167,7 @@ func (r *Relay) Admit() string {
 
 // Expired returns a channel that closes when the edge must stop serving, because
 // no replica has answered for longer than Config.MaxAge.
-func (r *Relay) Expired() <-chan struct{} { return r.age.over() }
+func (r *Relay) Expired() <-chan struct{} { return r.staleness.expired() }
 
 // Run serves Envoy until ctx ends, and then saves what there is to save.
 func (r *Relay) Run(ctx context.Context) error {
@@ -182,18 +183,18 @@ func (r *Relay) Run(ctx context.Context) error {
 	})
 	g.Go(func() error { <-ctx.Done(); return s.Close() })
 	g.Go(func() error { r.feed.run(ctx); return nil })
-	g.Go(func() error { r.book.run(ctx); return nil })
-	g.Go(func() error { r.age.run(ctx); return nil })
+	g.Go(func() error { r.lastGood.run(ctx); return nil })
+	g.Go(func() error { r.staleness.run(ctx); return nil })
 	g.Go(func() error { r.report(ctx); return nil })
 	err := g.Wait()
 	r.upstreams.close()
 	return errors.Join(err, r.feed.close())
 }
 
-// forHub reports whether a request is a call of the payment hub's claims. The path
-// counts as it was written, since that is how it is passed on: with an escape or a
-// step up in it, it is none.
-func forHub(q *http.Request) bool {
+// isPaymentClaim reports whether a request claims, settles or releases a payment.
+// The path counts as it was written, since that is how it is passed on: with an
+// escape or a step up in it, it is none.
+func isPaymentClaim(q *http.Request) bool {
 	written := q.URL.EscapedPath()
 	if q.Method != http.MethodPost || written != q.URL.Path || written != path.Clean(written) {
 		return false
@@ -201,22 +202,22 @@ func forHub(q *http.Request) bool {
 	return written == x402.ClaimsPath || strings.HasPrefix(written, x402.ClaimsPath+"/")
 }
 
-// handler serves the discovery service, the feed from the tape, and passes
+// handler serves the discovery service, the feed from the log, and passes
 // everything else to a replica.
 func (r *Relay) handler() http.Handler {
 	streams := grpc.NewServer(grpc.MaxRecvMsgSize(maxMessage))
 	registerStreams(streams, r)
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET "+feedPath, func(w http.ResponseWriter, q *http.Request) {
-		r.feed.serve(w, q, r.caller(q.Header.Get("Authorization")))
+	mux.HandleFunc("GET "+edgeapi.RecordsPath, func(w http.ResponseWriter, q *http.Request) {
+		r.feed.serve(w, q, r.envoyByToken(q.Header.Get("Authorization")))
 	})
 	mux.Handle("/envoy.service.discovery.v3.AggregatedDiscoveryService/", streams)
-	mux.Handle("POST "+countsPath, r.exchange.handler(r.upstreams))
+	mux.Handle("POST "+edgeapi.CountsPath, r.rateSync.handler(r.upstreams))
 	mux.Handle("/", r.upstreams.proxy())
 	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
-		// Calls of the payment hub carry an identity that the edge has signed for
-		// itself, which the hub checks.
-		if !forHub(q) && r.caller(q.Header.Get("Authorization")) == nil {
+		// Claims of payments carry an identity that the edge has signed for itself,
+		// which the control plane checks.
+		if !isPaymentClaim(q) && r.envoyByToken(q.Header.Get("Authorization")) == nil {
 			http.Error(w, "only this edge's Envoy may ask", http.StatusUnauthorized)
 			return
 		}

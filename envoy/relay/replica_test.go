@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"sluice.dev/sluice/filters/credentials/keytable"
+	"sluice.dev/sluice/filters/edgeapi"
 )
 
 // replica is a control plane in the hands of a test.
@@ -44,8 +45,8 @@ func startReplica(t *testing.T) *replica {
 	discovery.RegisterAggregatedDiscoveryServiceServer(g, r)
 	mux := http.NewServeMux()
 	mux.Handle("/envoy.service.discovery.v3.AggregatedDiscoveryService/", g)
-	mux.HandleFunc(feedPath, r.feed)
-	mux.HandleFunc(ReportPath, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	mux.HandleFunc(edgeapi.RecordsPath, r.feed)
+	mux.HandleFunc(edgeapi.ReportPath, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	mux.HandleFunc("/", func(w http.ResponseWriter, q *http.Request) {
 		body, _ := io.ReadAll(q.Body)
 		r.other <- strings.Join([]string{q.Method, q.URL.Path, q.Header.Get("Authorization"), string(body)}, " ")
@@ -77,7 +78,7 @@ func (r *replica) DeltaAggregatedResources(s discovery.AggregatedDiscoveryServic
 	if r.refuses {
 		return status.Error(codes.Unavailable, "no configuration yet")
 	}
-	if err := s.SendHeader(metadata.Pairs(VersionHeader, "1")); err != nil {
+	if err := s.SendHeader(metadata.Pairs(edgeapi.VersionHeader, "1")); err != nil {
 		return err
 	}
 	go func() {
@@ -169,7 +170,7 @@ func (p *puppet) recv() *discovery.DeltaDiscoveryResponse {
 func (p *puppet) load(m memory) keytable.State {
 	p.t.Helper()
 	for s := (keytable.State{}); ; {
-		b := p.get(feedPath+"?"+s.Query(0), p.token, 200)
+		b := p.get(edgeapi.RecordsPath+"?"+s.Query(0), p.token, 200)
 		page, ok := keytable.ParsePage([]byte(b))
 		if !ok {
 			p.t.Fatal("the relay answers with no page")
@@ -256,9 +257,9 @@ func TestAcceptancesAndRefusalsReachTheReplica(t *testing.T) {
 	if q := <-up.heard; q.GetResponseNonce() != "2" || q.GetErrorDetail().GetMessage() != "no, thank you" {
 		t.Fatal(q)
 	}
-	r.book.mu.Lock()
-	defer r.book.mu.Unlock()
-	if held := r.book.types[resource.ClusterType]; len(held) != 2 || held["a"].GetVersion() != "1" {
+	r.lastGood.mu.Lock()
+	defer r.lastGood.mu.Unlock()
+	if held := r.lastGood.types[resource.ClusterType]; len(held) != 2 || held["a"].GetVersion() != "1" {
 		t.Errorf("saved: %v", held)
 	}
 }
@@ -267,7 +268,7 @@ func TestAcceptancesAndRefusalsReachTheReplica(t *testing.T) {
 func fill(t *testing.T, up *replica, p *puppet) {
 	t.Helper()
 	p.load(memory{})
-	for _, typ := range whole {
+	for _, typ := range requiredTypes {
 		p.send(ask(typ))
 		<-up.heard
 		up.say <- offer(typ, typ, "x=1")
@@ -368,7 +369,7 @@ func TestStrangersAreTurnedAway(t *testing.T) {
 	up := startReplica(t)
 	r, _ := startRelay(t, t.TempDir(), up.addr)
 	p := admit(t, r)
-	p.get(feedPath, "wrong", http.StatusUnauthorized)
+	p.get(edgeapi.RecordsPath, "wrong", http.StatusUnauthorized)
 	p.get("/anything", "", http.StatusUnauthorized)
 	r.Admit()
 	p.get("/anything", p.token, 200)

@@ -11,11 +11,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"sluice.dev/sluice/filters/edgeapi"
 	"sluice.dev/sluice/platform/process/pause"
 )
-
-// ReportPath is where replicas take reports.
-const ReportPath = "/fleet/v1/report"
 
 // The states of an edge.
 const (
@@ -49,10 +47,10 @@ func (r *Relay) Status() Status {
 	if r.cfg.Outdated != nil {
 		s.Outdated = r.cfg.Outdated()
 	}
-	if r.age.known() {
-		s.StateAge = r.age.now().Seconds()
+	if r.staleness.known() {
+		s.StateAge = r.staleness.age().Seconds()
 	}
-	s.Limits, s.LimitsEdges, s.LimitsAge = r.exchange.now()
+	s.Limits, s.LimitsEdges, s.LimitsAge = r.rateSync.status()
 	r.mu.Lock()
 	s.EnvoyEpoch = max(0, r.started-1)
 	r.mu.Unlock()
@@ -66,11 +64,11 @@ func (r *Relay) Status() Status {
 
 func (r *Relay) state() string {
 	switch {
-	case r.age.fresh():
+	case r.staleness.fresh():
 		return Live
-	case !r.age.known():
+	case !r.staleness.known():
 		return Starting
-	case r.age.expired():
+	case r.staleness.tooOld():
 		return Closed
 	default:
 		return Cached
@@ -83,12 +81,12 @@ const lookEvery = 200 * time.Millisecond
 // report tells a replica of each change of state, and everything else every
 // Config.Report, until ctx ends. What no replica hears is said again later.
 func (r *Relay) report(ctx context.Context) {
-	var said Status
-	var at time.Time
+	var sent Status
+	var sentAt time.Time
 	for pause.For(ctx, lookEvery) {
 		s := r.Status()
-		same := s.State == said.State && s.EnvoyEpoch == said.EnvoyEpoch && s.Limits == said.Limits && slices.Equal(s.Outdated, said.Outdated)
-		if same && r.cfg.Now().Sub(at) < r.cfg.Report {
+		same := s.State == sent.State && s.EnvoyEpoch == sent.EnvoyEpoch && s.Limits == sent.Limits && slices.Equal(s.Outdated, sent.Outdated)
+		if same && r.cfg.Now().Sub(sentAt) < r.cfg.Report {
 			continue
 		}
 		if !same {
@@ -97,7 +95,7 @@ func (r *Relay) report(ctx context.Context) {
 				r.cfg.Log.Warn("Envoy runs with other files than are there now: SIGHUP lets one with those take over", "files", s.Outdated)
 			}
 		}
-		said, at = s, r.cfg.Now()
+		sent, sentAt = s, r.cfg.Now()
 		r.send(ctx, s)
 	}
 }
@@ -109,7 +107,7 @@ func (r *Relay) send(ctx context.Context, s Status) {
 	if err != nil {
 		return
 	}
-	q, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://replica"+ReportPath, bytes.NewReader(body))
+	q, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://replica"+edgeapi.ReportPath, bytes.NewReader(body))
 	if err != nil {
 		return
 	}

@@ -77,13 +77,13 @@ func TestAgeOfASavedState(t *testing.T) {
 		"a clock that was set far ahead": {saved.Add(1000 * time.Hour), 1000 * time.Hour, true},
 	} {
 		dir := t.TempDir()
-		a := newAge(quietly(dir, func() time.Time { return saved }))
+		a := newStaleness(quietly(dir, func() time.Time { return saved }))
 		a.connected()
 		a.answered()
 		a.save(0)
-		a = newAge(quietly(dir, func() time.Time { return c.now }))
-		if a.now() != c.age || a.expired() != c.expired || !a.known() {
-			t.Errorf("%s: age %v, expired %v", name, a.now(), a.expired())
+		a = newStaleness(quietly(dir, func() time.Time { return c.now }))
+		if a.age() != c.age || a.tooOld() != c.expired || !a.known() {
+			t.Errorf("%s: age %v, expired %v", name, a.age(), a.tooOld())
 		}
 	}
 }
@@ -92,8 +92,8 @@ func TestAgeOfASavedState(t *testing.T) {
 func TestWhatConfirmsAState(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_800_000_000, 0)
-	a := newAge(quietly(t.TempDir(), func() time.Time { return now }))
-	if a.known() || !a.expired() || a.fresh() || a.usable() {
+	a := newStaleness(quietly(t.TempDir(), func() time.Time { return now }))
+	if a.known() || !a.tooOld() || a.fresh() || a.usable() {
 		t.Error("nothing is known yet")
 	}
 	a.answered()
@@ -101,30 +101,30 @@ func TestWhatConfirmsAState(t *testing.T) {
 		t.Error("the keys alone may be loaded, and are no state")
 	}
 	a.connected()
-	if !a.known() || !a.fresh() || a.expired() {
+	if !a.known() || !a.fresh() || a.tooOld() {
 		t.Error("both are confirmed")
 	}
 	now = now.Add(time.Minute)
-	if a.fresh() || a.now() != time.Minute {
+	if a.fresh() || a.age() != time.Minute {
 		t.Error("the feed has been silent for a minute")
 	}
 	a.answered()
 	a.disconnected()
 	now = now.Add(59 * time.Minute)
-	over := a.over()
-	a.watch()
-	if a.expired() {
+	over := a.expired()
+	a.updateExpiry()
+	if a.tooOld() {
 		t.Error("it may serve for an hour")
 	}
 	now = now.Add(2 * time.Minute)
-	a.watch()
-	a.watch()
+	a.updateExpiry()
+	a.updateExpiry()
 	<-over
 	a.connected()
 	a.answered()
-	a.watch()
+	a.updateExpiry()
 	select {
-	case <-a.over():
+	case <-a.expired():
 		t.Error("it is confirmed again")
 	default:
 	}
@@ -168,7 +168,7 @@ func TestSealedFiles(t *testing.T) {
 func TestDamagedStateIsNotServed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	for _, name := range []string{"config.state", "confirmed.state", tapeName} {
+	for _, name := range []string{"config.state", "confirmed.state", logName} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("not what it was"), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -179,10 +179,10 @@ func TestDamagedStateIsNotServed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.listener.Close()
-	if _, ok := r.book.saved(); ok || r.age.known() || r.feed.tape != nil || r.Status().State != Starting {
+	if _, ok := r.lastGood.saved(); ok || r.staleness.known() || r.feed.served != nil || r.Status().State != Starting {
 		t.Error("it serves from a damaged state")
 	}
-	for _, name := range []string{"config.state", "confirmed.state", tapeName} {
+	for _, name := range []string{"config.state", "confirmed.state", logName} {
 		if !strings.Contains(log.String(), name) {
 			t.Errorf("%s is not told of:\n%s", name, &log)
 		}
@@ -238,7 +238,7 @@ func TestBook(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	c := quietly(dir, time.Now)
-	b := loadBook(c, nil)
+	b := loadLastGood(c, nil)
 	s := b.session()
 	s.request(ask(resource.ClusterType))
 	s.response(offer(resource.ClusterType, "1", "a=1", "b=1"))
@@ -255,7 +255,7 @@ func TestBook(t *testing.T) {
 	if err := b.save(); err != nil {
 		t.Fatal(err)
 	}
-	b = loadBook(c, nil)
+	b = loadLastGood(c, nil)
 	if got := slices.Sorted(maps.Keys(b.types[resource.ClusterType])); !slices.Equal(got, []string{"b", "c"}) {
 		t.Errorf("%v", got)
 	}
@@ -278,8 +278,8 @@ func FuzzReadSealed(f *testing.F) {
 		if err := os.WriteFile(filepath.Join(dir, "config.state"), raw, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		loadBook(quietly(dir, time.Now), nil).size()
-		b := &book{types: map[string]resources{}}
+		loadLastGood(quietly(dir, time.Now), nil).size()
+		b := &lastGood{types: map[string]resources{}}
 		_ = b.decode(raw)
 	})
 }

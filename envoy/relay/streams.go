@@ -18,9 +18,9 @@ import (
 const (
 	// probeEvery is about how often it is tried whether a replica is back.
 	probeEvery = 500 * time.Millisecond
-	// holdListeners bounds how long listeners wait for the keys. An Envoy that
+	// maxHold bounds how long listeners wait for the keys. An Envoy that
 	// opens without keys answers keyed requests 503 by itself.
-	holdListeners = 30 * time.Second
+	maxHold = 30 * time.Second
 )
 
 type server = discovery.AggregatedDiscoveryService_DeltaAggregatedResourcesServer
@@ -43,7 +43,7 @@ func (s streams) DeltaAggregatedResources(down server) error {
 	md, _ := metadata.FromIncomingContext(down.Context())
 	var e *envoy
 	for _, v := range md.Get("authorization") {
-		e = r.caller(v)
+		e = r.envoyByToken(v)
 	}
 	if e == nil {
 		return status.Error(codes.Unauthenticated, "only this edge's Envoy may ask")
@@ -52,12 +52,12 @@ func (s streams) DeltaAggregatedResources(down server) error {
 	defer cancel()
 	up, n, err := r.upstreams.open(ctx)
 	if err != nil {
-		return r.cached(ctx, down, e, err)
+		return r.serveSaved(ctx, down, e, err)
 	}
 	r.cfg.Log.Info("configuration comes from a replica", "replica", r.cfg.Upstreams[n])
-	r.age.connected()
-	err = r.pass(ctx, down, up, e)
-	r.age.disconnected()
+	r.staleness.connected()
+	err = r.forward(ctx, down, up, e)
+	r.staleness.disconnected()
 	if down.Context().Err() == nil {
 		r.upstreams.failed(n)
 		r.cfg.Log.Warn("the stream to a replica ended", "replica", r.cfg.Upstreams[n], "cause", err)
@@ -65,9 +65,9 @@ func (s streams) DeltaAggregatedResources(down server) error {
 	return status.Error(codes.Unavailable, "the stream to the replica ended")
 }
 
-// pass copies messages both ways until either side ends.
-func (r *Relay) pass(ctx context.Context, down server, up client, e *envoy) error {
-	session := r.book.session()
+// forward copies messages both ways until either side ends.
+func (r *Relay) forward(ctx context.Context, down server, up client, e *envoy) error {
+	session := r.lastGood.session()
 	end := make(chan error, 2)
 	go func() {
 		for {
@@ -87,7 +87,7 @@ func (r *Relay) pass(ctx context.Context, down server, up client, e *envoy) erro
 			a, err := up.Recv()
 			if err == nil {
 				session.response(a)
-				r.hold(ctx, e, a.GetTypeUrl())
+				r.holdListeners(ctx, e, a.GetTypeUrl())
 				err = down.Send(a)
 			}
 			if err != nil {
@@ -99,16 +99,16 @@ func (r *Relay) pass(ctx context.Context, down server, up client, e *envoy) erro
 	return <-end
 }
 
-// hold keeps listeners back until Envoy has loaded the keys: an Envoy that takes
-// over from another, or from the doorman, then answers from its first request on.
-func (r *Relay) hold(ctx context.Context, e *envoy, typeURL string) {
+// holdListeners keeps listeners back until Envoy has loaded the keys: an Envoy that takes
+// over from another, or from the standby listener, then answers from its first request on.
+func (r *Relay) holdListeners(ctx context.Context, e *envoy, typeURL string) {
 	if typeURL != resource.ListenerType {
 		return
 	}
-	timer := time.NewTimer(holdListeners)
+	timer := time.NewTimer(maxHold)
 	defer timer.Stop()
 	late := timer.C
-	if r.age.known() && r.age.expired() {
+	if r.staleness.known() && r.staleness.tooOld() {
 		late = nil // it must not open at all
 	}
 	select {
@@ -118,16 +118,16 @@ func (r *Relay) hold(ctx context.Context, e *envoy, typeURL string) {
 	}
 }
 
-// cached serves what Envoy accepted last, as no replica answers because of cause.
+// serveSaved serves what Envoy accepted last, as no replica answers because of cause.
 // It ends when one does, or when the state has become too old.
-func (r *Relay) cached(ctx context.Context, down server, e *envoy, cause error) error {
-	saved, ok := r.book.saved()
-	if !ok || r.age.expired() {
+func (r *Relay) serveSaved(ctx context.Context, down server, e *envoy, cause error) error {
+	saved, ok := r.lastGood.saved()
+	if !ok || r.staleness.tooOld() {
 		r.cfg.Log.Warn("no replica answers, and there is no state to serve from", "cause", cause)
 		return status.Error(codes.Unavailable, "no replica answers, and there is no state to serve from")
 	}
-	r.cfg.Log.Warn("no replica answers: serving the saved state", "age", r.age.now().String(), "cause", cause)
-	over := r.age.over()
+	r.cfg.Log.Warn("no replica answers: serving the saved state", "age", r.staleness.age().String(), "cause", cause)
+	over := r.staleness.expired()
 	requests := make(chan *discovery.DeltaDiscoveryRequest)
 	go receive(ctx, down, requests)
 	back := make(chan struct{})
@@ -143,7 +143,7 @@ func (r *Relay) cached(ctx context.Context, down server, e *envoy, cause error) 
 			if a == nil {
 				continue
 			}
-			r.hold(ctx, e, a.GetTypeUrl())
+			r.holdListeners(ctx, e, a.GetTypeUrl())
 			if err := down.Send(a); err != nil {
 				return err
 			}
@@ -175,15 +175,15 @@ func receive(ctx context.Context, down server, c chan<- *discovery.DeltaDiscover
 // that a fleet does not come back all at once.
 func (r *Relay) probe(ctx context.Context, back chan<- struct{}) {
 	for pause.For(ctx, probeEvery/2+rand.N(probeEvery)) {
-		if r.answers(ctx) {
+		if r.replicaServes(ctx) {
 			close(back)
 			return
 		}
 	}
 }
 
-// answers reports whether a replica serves streams.
-func (r *Relay) answers(ctx context.Context) bool {
+// replicaServes reports whether a replica serves streams.
+func (r *Relay) replicaServes(ctx context.Context) bool {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	_, _, err := r.upstreams.open(ctx)

@@ -20,11 +20,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
+	"sluice.dev/sluice/filters/edgeapi"
 )
-
-// VersionHeader is the response header by which a replica says that it serves
-// the stream, and from which version on.
-const VersionHeader = "sluice-config-version"
 
 const (
 	dialTimeout = time.Second
@@ -186,7 +183,7 @@ func (u *upstreams) try(ctx context.Context, n int) (client, error) {
 	s, err := discovery.NewAggregatedDiscoveryServiceClient(u.conns[n]).DeltaAggregatedResources(ctx)
 	if err == nil {
 		var md metadata.MD
-		if md, err = s.Header(); err == nil && len(md.Get(VersionHeader)) == 0 {
+		if md, err = s.Header(); err == nil && len(md.Get(edgeapi.VersionHeader)) == 0 {
 			if _, err = s.Recv(); err == nil {
 				err = errors.New("the replica does not say that it serves the stream")
 			}
@@ -216,8 +213,8 @@ func (u *upstreams) proxy() *httputil.ReverseProxy {
 	}
 }
 
-// caller returns the Envoy whose token a value of Authorization has; nil: none.
-func (r *Relay) caller(authorization string) *envoy {
+// envoyByToken returns the Envoy whose token a value of Authorization has; nil: none.
+func (r *Relay) envoyByToken(authorization string) *envoy {
 	token, ok := strings.CutPrefix(authorization, "Bearer ")
 	if !ok {
 		return nil

@@ -3,7 +3,6 @@ package main
 import (
 	"strconv"
 
-	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/filters/host/wasmhost"
 )
@@ -14,9 +13,9 @@ type body struct {
 	seen  uint64
 }
 
-// announced refuses a body that says beforehand that it is too large. end: the
+// checkLength refuses a body that says beforehand that it is too large. end: the
 // request has none, and costs nothing here.
-func (b *body) announced(limit uint64, end bool) decision.Decision {
+func (b *body) checkLength(limit uint64, end bool) decision.Decision {
 	if end || limit == 0 {
 		return decision.Pass
 	}
@@ -27,8 +26,8 @@ func (b *body) announced(limit uint64, end bool) decision.Decision {
 	return decision.Pass
 }
 
-// grows counts n more bytes; it reports whether they are still within the limit.
-func (b *body) grows(n int) bool {
+// addBytes counts n more bytes; it reports whether they are still within the limit.
+func (b *body) addBytes(n int) bool {
 	b.seen += uint64(n)
 	return b.limit == 0 || b.seen <= b.limit
 }
@@ -36,16 +35,4 @@ func (b *body) grows(n int) bool {
 func tooLarge(limit uint64) decision.Decision {
 	return decision.Decision{Code: decision.TooLarge, Detail: decision.Detail{
 		Field: "body", Issue: "is too large", Expected: "at most " + strconv.FormatUint(limit, 10) + " bytes"}}
-}
-
-// OnHttpRequestBody counts what the client sends, and ends a request whose body, sent without its length, turns
-// out to be too large. What its product got so far is cut off.
-func (r *request) OnHttpRequestBody(n int, _ bool) types.Action {
-	r.usage.in += uint64(n)
-	if r.body.grows(n) {
-		return types.ActionContinue
-	}
-	r.plugin.denied.Increment(1)
-	r.answer(tooLarge(r.body.limit))
-	return types.ActionPause
 }

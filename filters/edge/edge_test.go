@@ -12,6 +12,7 @@ import (
 	"sluice.dev/sluice/filters/credentials/apikey"
 	"sluice.dev/sluice/filters/credentials/keytable"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/filters/edgeapi"
 	"sluice.dev/sluice/filters/host/wasmhost"
 	"sluice.dev/sluice/filters/host/wasmtest"
 	"sluice.dev/sluice/filters/identity"
@@ -64,7 +65,7 @@ func keyRecord() keytable.Record {
 }
 
 func secretRecord() keytable.Record {
-	return keytable.Record{Tag: keytable.TagOfSecret(IdentitySecret), Kind: keytable.KindSecret, Secret: secret}
+	return keytable.Record{Tag: keytable.TagOfSecret(edgeapi.IdentitySecret), Kind: keytable.KindSecret, Secret: secret}
 }
 
 // told is what a product makes of a value.

@@ -1,5 +1,5 @@
-// The edge filter: the first filter of every listener. It asks the gate what
-// becomes of a request and does what the gate says.
+// The edge filter: the first filter of every listener. Package authorize
+// decides what becomes of a request, and this program does it.
 package main
 
 import (

@@ -12,8 +12,8 @@ import (
 	"sluice.dev/sluice/filters/host/panicguard"
 	"sluice.dev/sluice/filters/host/wasmhost"
 	"sluice.dev/sluice/filters/limits/counter"
-	"sluice.dev/sluice/filters/limits/fleet"
 	"sluice.dev/sluice/filters/limits/ratelimit"
+	"sluice.dev/sluice/filters/limits/sharedlimit"
 	"sluice.dev/sluice/filters/policy"
 )
 
@@ -46,7 +46,7 @@ func (p *plugin) OnPluginStart(int) types.OnPluginStartStatus {
 		return types.OnPluginStartStatusFailed
 	}
 	p.env.callers, p.env.requests = &p.callers, new(counter.Counter)
-	p.routes = worker.number(p.policy)
+	p.routes = worker.numberRoutes(p.policy)
 	p.env.revision = wasmhost.DefineRevision()
 	p.heap = proxywasm.DefineGaugeMetric("sluice_edge_heap_bytes")
 	p.denied = proxywasm.DefineCounterMetric("sluice_edge_denied_total")
@@ -58,24 +58,30 @@ func (p *plugin) OnPluginStart(int) types.OnPluginStartStatus {
 	return types.OnPluginStartStatusOK
 }
 
-// OnTick pays debts, reads how it stands with the fleet, hands over what was
-// counted, and shows the heap of this worker. The metric has no set, so the
+// OnTick sends pending settlements, reads how many edges share limits, hands over
+// what was counted, and shows the heap of this worker. The metric has no set, so the
 // difference is added; workers have gauges of one name, so it is their sum.
 func (p *plugin) OnTick() {
-	p.pay()
+	p.sendPending()
 	p.env.fleet = p.env.Fleet()
 	worker.flush(wasmhost.Now())
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	heapShown.add(p.heap, int64(m.HeapInuse))
+	reportedHeap.set(p.heap, int64(m.HeapInuse))
 }
 
-// heapShown is what this worker's VM has added to the gauge so far.
-var heapShown gauge
+// OnPluginDone hands over what was counted before a policy goes.
+func (p *plugin) OnPluginDone() bool {
+	worker.flush(wasmhost.Now())
+	return true
+}
+
+// reportedHeap is what this worker's VM has added to the gauge so far.
+var reportedHeap gauge
 
 type gauge int64
 
-func (g *gauge) add(m proxywasm.MetricGauge, now int64) {
+func (g *gauge) set(m proxywasm.MetricGauge, now int64) {
 	m.Add(now - int64(*g))
 	*g = gauge(now)
 }
@@ -85,7 +91,7 @@ func (p *plugin) NewHttpContext(context uint32) types.HttpContext {
 	return &request{plugin: p, context: context}
 }
 
-// env is what the gate needs of the host.
+// env is what package authorize needs of the host.
 type env struct {
 	wasmhost.Shared
 	// callers is the plugin's: a signer in here would be copied with each call of a
@@ -96,7 +102,7 @@ type env struct {
 	records  keytable.Memo
 	tokens   token.Table
 	keys     apikey.Memo
-	fleet    fleet.State
+	fleet    sharedlimit.State
 	millis   int64 // when the request at hand began, in unix milliseconds
 }
 

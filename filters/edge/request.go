@@ -8,23 +8,25 @@ import (
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
 	"sluice.dev/sluice/filters/authorize"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/filters/host/panicguard"
 	"sluice.dev/sluice/filters/host/wasmhost"
 	"sluice.dev/sluice/filters/identity"
 	"sluice.dev/sluice/filters/limits/ratelimit"
 )
 
-// request is one request on its way through the filter.
+// request is one request on its way through the filter. Envoy calls its methods
+// named On in the order in which they stand here.
 type request struct {
 	types.DefaultHttpContext
 	plugin  *plugin
 	context uint32 // Envoy's number of it
 	rate    ratelimit.Result
 	body    body
-	sale    *sale // nil: not paid for
-	began   int64 // unix seconds
-	// answered: by the filter itself, in place of the route.
-	answered bool
-	usage    usage
+	paid    *paidRequest // nil: not paid for
+	began   int64        // unix seconds
+	// answeredByEdge: the filter itself answered, in place of the route.
+	answeredByEdge bool
+	usage          usage
 }
 
 // OnHttpRequestHeaders lets the request pass, with our identity header in place
@@ -36,7 +38,7 @@ func (r *request) OnHttpRequestHeaders(_ int, end bool) types.Action {
 	r.rate, r.began = v.Rate, now
 	r.usage.begin(r.plugin, &v, at)
 	if v.OK() {
-		v.Decision = r.body.announced(v.Route.BodyLimit, end)
+		v.Decision = r.body.checkLength(v.Route.BodyLimit, end)
 	}
 	if v.OK() {
 		v.Decision = r.identify(v, now)
@@ -44,14 +46,12 @@ func (r *request) OnHttpRequestHeaders(_ int, end bool) types.Action {
 	if v.OK() {
 		return types.ActionContinue
 	}
-	if forSale(v) {
-		if v.Decision = r.body.announced(v.Route.BodyLimit, end); v.OK() {
-			return r.sell(v, now)
+	if isPayable(v) {
+		if v.Decision = r.body.checkLength(v.Route.BodyLimit, end); v.OK() {
+			return r.claimPayment(v, now)
 		}
 	}
-	r.plugin.denied.Increment(1)
-	r.answer(v.Decision)
-	return types.ActionPause
+	return r.deny(v.Decision)
 }
 
 // identify tells the product who calls, or that nobody known does. It refuses
@@ -61,10 +61,10 @@ func (r *request) identify(v authorize.Verdict, now int64) decision.Decision {
 	var err error
 	if !v.Known {
 		err = proxywasm.RemoveHttpRequestHeader(identity.Header)
-	} else if value := r.plugin.callers.header(r.plugin.policy, v.Route.Product, v.Caller, v.Token, now); value != "" {
+	} else if value := r.plugin.callers.callerHeader(r.plugin.policy, v.Route.Product, v.Caller, v.Token, now); value != "" {
 		err = proxywasm.ReplaceHttpRequestHeader(identity.Header, value)
 		if err == nil {
-			err = r.plugin.env.nameClient(&v.Caller, v.Token)
+			err = r.plugin.env.setClientAddress(&v.Caller, v.Token)
 		}
 	} else {
 		return decision.Decision{Code: decision.EdgeNotReady, RetryAfter: 1}
@@ -75,9 +75,46 @@ func (r *request) identify(v authorize.Verdict, now int64) decision.Decision {
 	return decision.Pass
 }
 
-// answer sends the error envelope. Envoy runs it through OnHttpResponseHeaders,
-// which adds the rate headers.
-func (r *request) answer(d decision.Decision) {
+// OnHttpRequestBody counts what the client sends, and ends a request whose body,
+// sent without its length, turns out to be too large. What its product got so far
+// is cut off.
+func (r *request) OnHttpRequestBody(n int, _ bool) types.Action {
+	r.usage.in += uint64(n)
+	if r.body.addBytes(n) {
+		return types.ActionContinue
+	}
+	return r.deny(tooLarge(r.body.limit))
+}
+
+// OnHttpResponseHeaders puts the rate headers on every response, Envoy's own
+// included. A response to a request that the filter never saw has none to put.
+func (r *request) OnHttpResponseHeaders(int, bool) types.Action {
+	if r.rate.Limit > 0 || r.rate.Reset > 0 {
+		wasmhost.SetRateHeaders(r.rate, r.began)
+	}
+	if r.answeredByEdge {
+		wasmhost.SetWindowHeader()
+	}
+	r.usage.readStatus()
+	return r.settlePayment()
+}
+
+// OnHttpResponseBody counts what the client gets.
+func (r *request) OnHttpResponseBody(size int, _ bool) types.Action {
+	r.usage.out += uint64(size)
+	return types.ActionContinue
+}
+
+// OnHttpStreamDone counts the request, and ends its payment.
+func (r *request) OnHttpStreamDone() {
+	r.usage.count()
+	r.endPaidRequest(panicguard.Ended(r.context))
+}
+
+// deny answers with the error envelope of d. Envoy runs the answer through
+// OnHttpResponseHeaders, which adds the rate headers.
+func (r *request) deny(d decision.Decision) types.Action {
+	r.plugin.denied.Increment(1)
 	headers := make([][2]string, 0, 4)
 	headers = append(headers, [2]string{"content-type", "application/json"}, [2]string{"cache-control", "no-store"})
 	status := decision.Lookup(d.Code).Status
@@ -91,26 +128,14 @@ func (r *request) answer(d decision.Decision) {
 	}
 	body := decision.AppendEnvelope(nil, d, wasmhost.Header("x-request-id"), r.plugin.policy.DocsBase)
 	r.send(uint32(status), headers, body)
+	return types.ActionPause
 }
 
 // send answers in place of the route.
 func (r *request) send(status uint32, headers [][2]string, body []byte) {
-	r.answered = true
-	r.usage.refuse(int(status))
+	r.answeredByEdge = true
+	r.usage.setEdgeStatus(int(status))
 	if err := proxywasm.SendHttpResponse(status, headers, body, -1); err != nil {
 		proxywasm.LogError("edge: answer: " + err.Error())
 	}
-}
-
-// OnHttpResponseHeaders puts the rate headers on every response, Envoy's own
-// included. A response to a request that the filter never saw has none to put.
-func (r *request) OnHttpResponseHeaders(int, bool) types.Action {
-	if r.rate.Limit > 0 || r.rate.Reset > 0 {
-		wasmhost.SetRateHeaders(r.rate, r.began)
-	}
-	if r.answered {
-		wasmhost.SetWindowHeader()
-	}
-	r.usage.answered()
-	return r.settle()
 }

@@ -4,13 +4,11 @@ import (
 	"strings"
 
 	"sluice.dev/sluice/filters/credentials/keytable"
+	"sluice.dev/sluice/filters/edgeapi"
 	"sluice.dev/sluice/filters/host/wasmhost"
 	"sluice.dev/sluice/filters/identity"
 	"sluice.dev/sluice/filters/policy"
 )
-
-// IdentitySecret is the name of the secret that signs identity headers.
-const IdentitySecret = "identity"
 
 // signer makes identity headers and keeps the last ones, because the same few
 // keys make most requests and an HMAC costs more than the rest of the filter.
@@ -41,11 +39,11 @@ type signed struct {
 // secretAge is how long a secret is used before it is read again, in seconds.
 const secretAge = 5
 
-// header returns the value that tells a product of caller, with a token of the
+// callerHeader returns the value that tells a product of caller, with a token of the
 // given id or, when that is empty, the key of its record, signed for at least half
 // its lifetime more; "" when the edge has no secret or does not know the caller's
 // plan.
-func (s *signer) header(p *policy.Policy, product string, caller keytable.Record, token string, now int64) string {
+func (s *signer) callerHeader(p *policy.Policy, product string, caller keytable.Record, token string, now int64) string {
 	fresh := s.refresh(now) // values of before end when the secret, or the list, is another
 	a := s.audiences[product]
 	if a != nil {
@@ -59,7 +57,7 @@ func (s *signer) header(p *policy.Policy, product string, caller keytable.Record
 	}
 	c := identity.Caller{
 		Account: keytable.FormatID(keytable.AccountPrefix, caller.Account),
-		Key:     credential(&caller, token),
+		Key:     credentialID(&caller, token),
 		Plan:    plan.Name,
 		Scopes:  p.ScopeNames(caller.Scopes),
 	}
@@ -82,7 +80,7 @@ func (s *signer) audience(product string) *audience {
 	a := s.audiences[product]
 	if a == nil {
 		a = &audience{product: product, number: uint64(len(s.audiences))}
-		if !listed(s.former, product) {
+		if !containsName(s.former, product) {
 			a.secret = identity.ProductSecret(s.secret.Secret[:], product)
 		}
 		s.audiences[product] = a
@@ -90,8 +88,8 @@ func (s *signer) audience(product string) *audience {
 	return a
 }
 
-// listed says whether a name is among names that are joined by commas.
-func listed(names, name string) bool {
+// containsName says whether a name is among names that are joined by commas.
+func containsName(names, name string) bool {
 	for n := range strings.SplitSeq(names, ",") {
 		if n == name {
 			return name != ""
@@ -107,18 +105,18 @@ func (s *signer) signFor(a *audience, c identity.Caller, now int64) string {
 	return identity.SignFor(a.secret, a.product, c, now)
 }
 
-// tell returns the value that tells a product of a caller without a record, ""
+// payerHeader returns the value that tells a product of a caller without a record, ""
 // when the edge has no secret.
-func (s *signer) tell(product string, c identity.Caller, now int64) string {
+func (s *signer) payerHeader(product string, c identity.Caller, now int64) string {
 	if !s.refresh(now) {
 		return ""
 	}
 	return s.signFor(s.audience(product), c, now)
 }
 
-// sign returns the value by which the edge itself calls the control plane, "" when
+// edgeHeader returns the value by which the edge itself calls the control plane, "" when
 // the edge has no secret. The control plane holds the platform's secret.
-func (s *signer) sign(c identity.Caller, now int64) string {
+func (s *signer) edgeHeader(c identity.Caller, now int64) string {
 	if !s.refresh(now) {
 		return ""
 	}
@@ -132,7 +130,7 @@ func (s *signer) refresh(now int64) bool {
 		return true
 	}
 	shared := wasmhost.Shared{}
-	r, ok := shared.Record(keytable.TagOfSecret(IdentitySecret))
+	r, ok := shared.Record(keytable.TagOfSecret(edgeapi.IdentitySecret))
 	if !ok || r.Kind != keytable.KindSecret {
 		return false
 	}

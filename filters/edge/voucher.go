@@ -12,15 +12,15 @@ import (
 // CallerAddress is the address, with a port, of a caller with a good key or
 // token: the one that a service of ours vouches for, else the client's.
 func (e *env) CallerAddress(c *keytable.Record, token string) string {
-	if addr, ok := e.vouched(c, token); ok {
+	if addr, ok := e.vouchedAddress(c, token); ok {
 		return netip.AddrPortFrom(addr, 0).String()
 	}
 	return e.ClientAddress()
 }
 
-// vouched is the address that a service of ours vouches for; ok is false on all
+// vouchedAddress is the address that a service of ours vouches for; ok is false on all
 // requests that no such service makes.
-func (e *env) vouched(c *keytable.Record, token string) (addr netip.Addr, ok bool) {
+func (e *env) vouchedAddress(c *keytable.Record, token string) (addr netip.Addr, ok bool) {
 	value := wasmhost.Header(identity.VoucherHeader)
 	if value == "" {
 		return netip.Addr{}, false
@@ -29,22 +29,22 @@ func (e *env) vouched(c *keytable.Record, token string) (addr netip.Addr, ok boo
 	if !e.callers.refresh(now) {
 		return netip.Addr{}, false
 	}
-	return identity.VerifyVoucher(e.callers.secret.Secret[:], value, credential(c, token), now)
+	return identity.VerifyVoucher(e.callers.secret.Secret[:], value, credentialID(c, token), now)
 }
 
-// credential is what the identity header names: the key, or the session or grant
+// credentialID is what the identity header names: the key, or the session or grant
 // of a token.
-func credential(c *keytable.Record, token string) string {
+func credentialID(c *keytable.Record, token string) string {
 	if token != "" {
 		return token
 	}
 	return keytable.FormatID(keytable.KeyPrefix, c.ID)
 }
 
-// nameClient tells the product the address that a service vouches for. Envoy adds
+// setClientAddress tells the product the address that a service vouches for. Envoy adds
 // the connection's, after the filters, where there is none.
-func (e *env) nameClient(c *keytable.Record, token string) error {
-	if addr, ok := e.vouched(c, token); ok {
+func (e *env) setClientAddress(c *keytable.Record, token string) error {
+	if addr, ok := e.vouchedAddress(c, token); ok {
 		return proxywasm.ReplaceHttpRequestHeader(identity.AddressHeader, addr.String())
 	}
 	return nil

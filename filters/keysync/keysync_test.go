@@ -8,6 +8,7 @@ import (
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/proxytest"
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
 	"sluice.dev/sluice/filters/credentials/keytable"
+	"sluice.dev/sluice/filters/edgeapi"
 	"sluice.dev/sluice/filters/host/wasmhost"
 	"sluice.dev/sluice/filters/host/wasmtest"
 )
@@ -78,7 +79,7 @@ func both(t *testing.T, body func(*testing.T, *host)) {
 // asked returns the id and path of the n-th request for records, from 1.
 func asked(t *testing.T, h *host, n int) (id uint32, path string) {
 	t.Helper()
-	c := h.to(t, "/feed/v1/records", n)[n-1]
+	c := h.to(t, edgeapi.RecordsPath, n)[n-1]
 	return c.id, c.headers[":path"]
 }
 
@@ -116,7 +117,7 @@ func TestSnapshotThenChanges(t *testing.T) {
 	both(t, func(t *testing.T, h *host) {
 		h.Tick()
 		id, path := asked(t, h, 1)
-		if path != "/feed/v1/records?epoch=0&position=0&wait=25" {
+		if path != edgeapi.RecordsPath+"?epoch=0&position=0&wait=25" {
 			t.Fatal(path)
 		}
 		half := record(1).Tag.Bucket()
@@ -130,7 +131,7 @@ func TestSnapshotThenChanges(t *testing.T) {
 		}
 		h.answer(id, page(keytable.Page{Snapshot: true, Last: true, Epoch: 5, Position: 70, Lo: half + 1, Hi: keytable.Buckets - 1}, record(2)))
 		id, path = asked(t, h, 3)
-		if !(wasmhost.Shared{}).Ready() || path != "/feed/v1/records?epoch=5&position=70&wait=25" {
+		if !(wasmhost.Shared{}).Ready() || path != edgeapi.RecordsPath+"?epoch=5&position=70&wait=25" {
 			t.Fatal(path)
 		}
 		h.answer(id, page(keytable.Page{Last: true, Epoch: 5, Position: 72}, keytable.Record{Tag: record(1).Tag}, record(3)))

@@ -3,7 +3,8 @@
 // for pages over Envoy's own cluster, one at a time, and holds no state of its
 // own: where it is stands in shared data beside the records.
 //
-// It also exchanges what the edges of the fleet have counted (exchange.go).
+// It also exchanges what the edges of the fleet have counted (ratesync.go), and sends
+// the usage that workers have counted (usage.go).
 package main
 
 import (
@@ -12,6 +13,7 @@ import (
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
 	"sluice.dev/sluice/filters/credentials/keytable"
+	"sluice.dev/sluice/filters/edgeapi"
 	"sluice.dev/sluice/filters/host/wasmhost"
 )
 
@@ -42,13 +44,13 @@ type config struct {
 
 type reader struct {
 	types.DefaultPluginContext
-	config   config
-	shared   wasmhost.Shared
-	revision wasmhost.Revision
-	usage    courier
-	waiting  bool // a request is under way
-	failed   bool // the last one failed, and was logged
-	counts   exchange
+	config     config
+	shared     wasmhost.Shared
+	revision   wasmhost.Revision
+	usage      usageSender
+	requesting bool // a request is under way
+	failed     bool // the last one failed, and was logged
+	rateSync   rateSync
 }
 
 // OnPluginStart begins to read.
@@ -61,9 +63,9 @@ func (r *reader) OnPluginStart(int) types.OnPluginStartStatus {
 		proxywasm.LogCritical("keysync: the configuration names no cluster")
 		return types.OnPluginStartStatusFailed
 	}
-	r.counts.part.Boot = bootNumber(r.config.Boot)
+	r.rateSync.part.Boot = bootNumber(r.config.Boot)
 	r.revision = wasmhost.DefineRevision()
-	r.counts.edges = proxywasm.DefineGaugeMetric("sluice_fleet_edges")
+	r.rateSync.edges = proxywasm.DefineGaugeMetric("sluice_fleet_edges")
 	if err := r.usage.start(); err != nil {
 		proxywasm.LogCritical("keysync: no queue for usage: " + err.Error())
 		return types.OnPluginStartStatusFailed
@@ -78,16 +80,16 @@ func (r *reader) OnPluginStart(int) types.OnPluginStartStatus {
 // usage on, and exchanges counts.
 func (r *reader) OnTick() {
 	r.usage.tick(&r.config)
-	if !r.waiting {
-		r.ask()
+	if !r.requesting {
+		r.requestPage()
 	}
-	r.counts.tick(r)
+	r.rateSync.tick(r)
 }
 
 // headers are those of a request to the control plane.
 func (c *config) headers(method, path string) [][2]string {
 	list := [][2]string{
-		{":method", method}, {":scheme", "http"}, {":authority", c.Cluster}, {":path", path}, {"x-sluice-edge", c.Edge},
+		{":method", method}, {":scheme", "http"}, {":authority", c.Cluster}, {":path", path}, {edgeapi.EdgeHeader, c.Edge},
 	}
 	if c.Token != "" {
 		list = append(list, [2]string{"authorization", "Bearer " + c.Token})
@@ -95,20 +97,20 @@ func (c *config) headers(method, path string) [][2]string {
 	return list
 }
 
-func (r *reader) ask() {
-	headers := r.config.headers("GET", "/feed/v1/records?"+r.shared.State().Query(waitSeconds))
+func (r *reader) requestPage() {
+	headers := r.config.headers("GET", edgeapi.RecordsPath+"?"+r.shared.State().Query(waitSeconds))
 	_, err := proxywasm.DispatchHttpCall(r.config.Cluster, headers, nil, nil, timeoutMillis, r.receive)
 	if err != nil {
 		r.fail("dispatch: " + err.Error())
 		return
 	}
-	r.waiting = true
+	r.requesting = true
 }
 
 // receive puts a page into shared data and asks for the next. Whatever goes
 // wrong, the records stay as they are, and the next tick asks again.
 func (r *reader) receive(_, bodySize, _ int) {
-	r.waiting = false
+	r.requesting = false
 	body, err := proxywasm.GetHttpCallResponseBody(0, bodySize)
 	if err != nil || bodySize == 0 {
 		r.fail("no answer")
@@ -130,7 +132,7 @@ func (r *reader) receive(_, bodySize, _ int) {
 		proxywasm.LogWarn("keysync: reading again")
 		r.failed = false
 	}
-	r.ask()
+	r.requestPage()
 }
 
 func (r *reader) fail(why string) {

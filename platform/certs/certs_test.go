@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/peer"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/filters/edgeapi"
 	"sluice.dev/sluice/platform/apierror"
 )
 
@@ -234,7 +235,7 @@ func TestWhoGetsIn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		req.Header.Set(EdgeHeader, c.edge)
+		req.Header.Set(edgeapi.EdgeHeader, c.edge)
 		res, err := c.client.Do(req)
 		if c.status == 0 {
 			if err == nil {

@@ -9,11 +9,9 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/peer"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/filters/edgeapi"
 	"sluice.dev/sluice/platform/apierror"
 )
-
-// EdgeHeader is where an edge names itself in requests to the control plane.
-const EdgeHeader = "X-Sluice-Edge"
 
 // Names reports whether the certificate that the other side of a connection
 // showed is that of the named edge: the name is one of its DNS names, exactly.
@@ -34,12 +32,12 @@ func StreamNames(ctx context.Context, edge string) bool {
 	return ok && Names(&info.State, edge)
 }
 
-// Guard hands requests that name another edge in EdgeHeader than their
+// Guard hands requests that name another edge in edgeapi.EdgeHeader than their
 // certificate does to refuse, and others to next.
 func Guard(next http.Handler, refuse func(http.ResponseWriter, *http.Request, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if named := r.Header.Values(EdgeHeader); len(named) > 1 || (len(named) == 1 && !Names(r.TLS, named[0])) {
-			refuse(w, r, apierror.Errorf(decision.InvalidKey, "The certificate is not that of the edge named in %s.", EdgeHeader))
+		if named := r.Header.Values(edgeapi.EdgeHeader); len(named) > 1 || (len(named) == 1 && !Names(r.TLS, named[0])) {
+			refuse(w, r, apierror.Errorf(decision.InvalidKey, "The certificate is not that of the edge named in %s.", http.CanonicalHeaderKey(edgeapi.EdgeHeader)))
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -13,8 +13,8 @@ import (
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/filters/host/wire"
 	"sluice.dev/sluice/filters/identity"
-	"sluice.dev/sluice/filters/limits/fleet"
 	"sluice.dev/sluice/filters/limits/meter"
+	"sluice.dev/sluice/filters/limits/sharedlimit"
 	"sluice.dev/sluice/filters/policy"
 	"sluice.dev/sluice/filters/scopes"
 	"sluice.dev/sluice/filters/x402"
@@ -57,7 +57,7 @@ func filters() []parser {
 		{name: "filters/policy: Parse", read: quietly(func(in []byte) { policy.Parse(in) }), forms: packed},
 		{name: "filters/limits/meter: ParseParcel", read: quietly(func(in []byte) { meter.ParseParcel(in) }), forms: packed},
 		{name: "filters/credentials/keytable: ParsePage", read: quietly(func(in []byte) { keytable.ParsePage(in) }), forms: packed},
-		{name: "filters/limits/fleet: ParseReport, ParseAnswer", read: quietly(func(in []byte) { fleet.ParseReport(in); fleet.ParseAnswer(in) }), forms: packed},
+		{name: "filters/limits/sharedlimit: ParseReport, ParseAnswer", read: quietly(func(in []byte) { sharedlimit.ParseReport(in); sharedlimit.ParseAnswer(in) }), forms: packed},
 		{name: "filters/host/wire: Reader", read: quietly(func(in []byte) {
 			r := wire.NewReader(in)
 			for range r.Count(1 << 30) {

@@ -13,9 +13,6 @@ import (
 	"sluice.dev/sluice/platform/http/httpapi"
 )
 
-// Path is where edges send usage.
-const Path = "/feed/v1/usage"
-
 // Receiver takes parcels from edges. Whoever mounts it checks that it is an edge
 // who sends them, as the key feed's Guard does.
 type Receiver struct {

@@ -17,6 +17,7 @@ import (
 	"sluice.dev/sluice/controlplane/accounts/apikeys"
 	"sluice.dev/sluice/filters/credentials/apikey"
 	"sluice.dev/sluice/filters/credentials/keytable"
+	"sluice.dev/sluice/filters/edgeapi"
 	"sluice.dev/sluice/filters/limits/meter"
 	"sluice.dev/sluice/platform/http/paging"
 	"sluice.dev/sluice/platform/storage/postgres/pgtest"
@@ -320,7 +321,7 @@ func TestReceiver(t *testing.T) {
 	}{
 		{good, 204}, {good, 204}, {nil, 400}, {good[1:], 400}, {append(bytes.Clone(good), 0), 400}, {make([]byte, meter.MaxParcel+1), 413},
 	} {
-		req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, Path, bytes.NewReader(c.body))
+		req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, edgeapi.UsagePath, bytes.NewReader(c.body))
 		w := httptest.NewRecorder()
 		r.ServeHTTP(w, req)
 		if w.Code != c.status {

@@ -14,7 +14,7 @@ import (
 func BenchmarkNewKeyReachesAPoll(b *testing.B) {
 	db := pgtest.Pool(b)
 	f := New(Config{Pool: db})
-	listening := f.hub.next()
+	listening := f.notifier.next()
 	go f.Run(b.Context())
 	<-listening
 	p, err := f.poll(b.Context(), request{})

@@ -17,9 +17,6 @@ import (
 	"sluice.dev/sluice/platform/http/httpapi"
 )
 
-// Path is where edges read the feed.
-const Path = "/feed/v1/records"
-
 // Config says how a Feed works.
 type Config struct {
 	Pool *pgxpool.Pool
@@ -39,9 +36,9 @@ type Config struct {
 // Feed serves the feed to edges. Run must be running, else polls only end by
 // their time.
 type Feed struct {
-	config  Config
-	hub     *hub
-	metrics metrics
+	config   Config
+	notifier *notifier
+	metrics  metrics
 }
 
 // New returns a Feed.
@@ -52,13 +49,13 @@ func New(c Config) *Feed {
 	if c.pageRecords == 0 {
 		c.pageRecords = keytable.MaxPageRecords
 	}
-	return &Feed{config: c, hub: newHub(c.Pool.Config().ConnConfig, c.Log), metrics: newMetrics(c.Metrics)}
+	return &Feed{config: c, notifier: newNotifier(c.Pool.Config().ConnConfig, c.Log), metrics: newMetrics(c.Metrics)}
 }
 
 // Run listens for changes until ctx ends. It reconnects by itself. Waiting polls
 // are answered when it ends, so that a server can shut down at once. It must be
 // called once.
-func (f *Feed) Run(ctx context.Context) { f.hub.run(ctx) }
+func (f *Feed) Run(ctx context.Context) { f.notifier.run(ctx) }
 
 // ServeHTTP answers GET Path?epoch=E&position=P&cursor=C&wait=W with one page
 // (see keytable.Page). Without an epoch, or when the log does not reach back to
@@ -131,7 +128,7 @@ func (f *Feed) poll(ctx context.Context, q request) (keytable.Page, error) {
 	deadline := time.NewTimer(q.wait)
 	defer deadline.Stop()
 	for late := q.wait == 0; ; {
-		changed := f.hub.next()
+		changed := f.notifier.next()
 		p, h, err := page(ctx, f.config.Pool, q, f.config.pageRecords)
 		if err != nil || late || p.Snapshot || len(p.Records) > 0 {
 			f.metrics.observe(p, h, err)
@@ -141,7 +138,7 @@ func (f *Feed) poll(ctx context.Context, q request) (keytable.Page, error) {
 		case <-changed:
 		case <-deadline.C:
 			late = true
-		case <-f.hub.stopped:
+		case <-f.notifier.stopped:
 			late = true
 		case <-ctx.Done():
 			return p, nil // nobody reads the answer

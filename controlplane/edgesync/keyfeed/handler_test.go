@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 	"sluice.dev/sluice/filters/credentials/keytable"
+	"sluice.dev/sluice/filters/edgeapi"
 	"sluice.dev/sluice/platform/http/httpapi"
 	"sluice.dev/sluice/platform/storage/postgres/pgtest"
 )
@@ -35,7 +36,7 @@ func setup(t *testing.T) bundle {
 	f := New(Config{Pool: db, Tokens: []string{"secret", "next"}, Metrics: counts,
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)), pageRecords: 100})
 	ctx, stop := context.WithCancel(t.Context())
-	listening := f.hub.next()
+	listening := f.notifier.next()
 	ended := make(chan struct{})
 	go func() { defer close(ended); f.Run(ctx) }()
 	<-listening
@@ -46,7 +47,7 @@ func setup(t *testing.T) bundle {
 
 func (b bundle) get(t *testing.T, query, token string) (int, []byte) {
 	t.Helper()
-	r, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, b.server.URL+Path+"?"+query, nil)
+	r, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, b.server.URL+edgeapi.RecordsPath+"?"+query, nil)
 	r.Header.Set("Authorization", "Bearer "+token)
 	resp, err := http.DefaultClient.Do(r)
 	if err != nil {
@@ -134,13 +135,13 @@ func TestWaitingPollsWakeAtAChange(t *testing.T) {
 func TestListenerReconnects(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	back := b.feed.hub.next()
+	back := b.feed.notifier.next()
 	if _, err := b.db.Exec(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 		WHERE datname = current_database() AND query = 'LISTEN `+Channel+`'`); err != nil {
 		t.Fatal(err)
 	}
 	<-back
-	changed := b.feed.hub.next()
+	changed := b.feed.notifier.next()
 	put(t, b.db, record(1))
 	<-changed
 }
@@ -212,7 +213,7 @@ func TestWithoutADatabaseEdgesAreToldToComeBack(t *testing.T) {
 	f := New(Config{Pool: dead, Metrics: counts, Log: quiet, Respond: httpapi.Adapter{Log: quiet}})
 	for _, query := range []string{"", "?epoch=1&position=2&wait=30", "?epoch=1&position=2&cursor=000102030405060708090a0b0c0d0e0f"} {
 		w := httptest.NewRecorder()
-		f.ServeHTTP(w, httptest.NewRequest("GET", Path+query, nil))
+		f.ServeHTTP(w, httptest.NewRequest("GET", edgeapi.RecordsPath+query, nil))
 		if w.Code != 503 || w.Header().Get("Retry-After") == "" {
 			t.Errorf("%q: %d %s", query, w.Code, w.Body)
 		}
@@ -229,7 +230,7 @@ func TestAnEdgeGoesAwayWhileItWaits(t *testing.T) {
 	e := &edge{}
 	e.apply(t, b.poll(t, e.q))
 	ctx, leave := context.WithCancel(t.Context())
-	r := httptest.NewRequestWithContext(ctx, "GET", fmt.Sprintf("%s?epoch=%d&position=%d&wait=30", Path, e.q.epoch, e.q.position), nil)
+	r := httptest.NewRequestWithContext(ctx, "GET", fmt.Sprintf("%s?epoch=%d&position=%d&wait=30", edgeapi.RecordsPath, e.q.epoch, e.q.position), nil)
 	r.Header.Set("Authorization", "Bearer secret")
 	w, done := httptest.NewRecorder(), make(chan struct{})
 	go func() { defer close(done); b.feed.ServeHTTP(w, r) }()

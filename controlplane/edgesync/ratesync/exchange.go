@@ -10,16 +10,11 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/filters/limits/fleet"
+	"sluice.dev/sluice/filters/edgeapi"
+	"sluice.dev/sluice/filters/limits/sharedlimit"
 	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/http/httpapi"
 )
-
-// Path is where edges exchange counts.
-const Path = "/feed/v1/counts"
-
-// EdgeHeader names the edge that speaks.
-const EdgeHeader = "X-Sluice-Edge"
 
 // idleWait is how long an edge without anything to tell waits for others that
 // have something.
@@ -57,7 +52,7 @@ func New(c Config) *Exchange {
 	}
 	x := &Exchange{config: c, table: NewTable()}
 	if c.Pool != nil {
-		x.relay = &relay{pool: c.Pool, table: x.table, now: x.millis, log: c.Log, fresh: map[string]passed{}, wake: make(chan struct{}, 1)}
+		x.relay = &relay{pool: c.Pool, table: x.table, now: x.millis, log: c.Log, fresh: map[string]queuedReport{}, wake: make(chan struct{}, 1)}
 	}
 	return x
 }
@@ -70,8 +65,8 @@ func (x *Exchange) Run(ctx context.Context) {
 	}
 }
 
-// ServeHTTP takes a report (see fleet.Report) by POST from the edge that
-// EdgeHeader names and answers what the others have counted (fleet.Answer). As
+// ServeHTTP takes a report (see sharedlimit.Report) by POST from the edge that
+// edgeapi.EdgeHeader names and answers what the others have counted (sharedlimit.Answer). As
 // long as nobody has counted anything it holds the answer back, for a second at
 // most. The caller has made sure that it is an edge who speaks.
 func (x *Exchange) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -79,15 +74,15 @@ func (x *Exchange) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (x *Exchange) serve(w http.ResponseWriter, r *http.Request) error {
-	name := r.Header.Get(EdgeHeader)
-	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, fleet.MaxBytes))
-	report, ok := fleet.ParseReport(raw)
+	name := r.Header.Get(edgeapi.EdgeHeader)
+	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, sharedlimit.MaxBytes))
+	report, ok := sharedlimit.ParseReport(raw)
 	if err != nil || !ok || name == "" || len(name) > maxName {
-		return apierror.Invalid([]decision.Detail{{Field: "body", Issue: "is not a report", Expected: "a report of an edge that " + EdgeHeader + " names"}})
+		return apierror.Invalid([]decision.Detail{{Field: "body", Issue: "is not a report", Expected: "a report of an edge that " + http.CanonicalHeaderKey(edgeapi.EdgeHeader) + " names"}})
 	}
 	busy := x.table.Busy()
 	if x.table.Take(name, report, x.millis()) && x.relay != nil {
-		x.relay.pass(name, report.Told, raw)
+		x.relay.queue(name, report.Told, raw)
 	}
 	if len(report.Entries) == 0 && !x.waitUntil(r.Context(), busy) {
 		return nil // the edge went away

@@ -12,7 +12,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
-	"sluice.dev/sluice/filters/limits/fleet"
+	"sluice.dev/sluice/filters/edgeapi"
+	"sluice.dev/sluice/filters/limits/sharedlimit"
 	"sluice.dev/sluice/platform/storage/postgres/pgtest"
 )
 
@@ -35,10 +36,10 @@ func newReplica(t *testing.T, pool *pgxpool.Pool) replica {
 }
 
 // post sends body as the named edge and returns the status and what was answered.
-func (r replica) post(t *testing.T, name string, body []byte) (int, fleet.Answer) {
+func (r replica) post(t *testing.T, name string, body []byte) (int, sharedlimit.Answer) {
 	t.Helper()
 	req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, r.url, bytes.NewReader(body))
-	req.Header.Set(EdgeHeader, name)
+	req.Header.Set(edgeapi.EdgeHeader, name)
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)
@@ -48,7 +49,7 @@ func (r replica) post(t *testing.T, name string, body []byte) (int, fleet.Answer
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, _ := fleet.ParseAnswer(raw)
+	a, _ := sharedlimit.ParseAnswer(raw)
 	return resp.StatusCode, a
 }
 
@@ -87,7 +88,7 @@ func TestWhatIsAReport(t *testing.T) {
 		"no name":          {"", good, 400},
 		"not a report":     {"a", []byte("x"), 400},
 		"cut short":        {"a", good[:len(good)-1], 400},
-		"one that is huge": {"a", make([]byte, fleet.MaxBytes+1), 400},
+		"one that is huge": {"a", make([]byte, sharedlimit.MaxBytes+1), 400},
 	} {
 		if status, _ := r.post(t, c.edge, c.body); status != c.want {
 			t.Errorf("%s: status %d, want %d", name, status, c.want)
@@ -99,16 +100,16 @@ func TestWhatIsAReport(t *testing.T) {
 func TestAnIdleEdgeHearsOfTheFirstCount(t *testing.T) {
 	t.Parallel()
 	r := newReplica(t, nil)
-	heard := make(chan fleet.Answer)
+	heard := make(chan sharedlimit.Answer)
 	go func() {
-		_, a := r.post(t, "idle", fleet.Report{Told: uint64(time.Now().UnixMilli()), Boot: 1}.Append(nil))
+		_, a := r.post(t, "idle", sharedlimit.Report{Told: uint64(time.Now().UnixMilli()), Boot: 1}.Append(nil))
 		heard <- a
 	}()
 	r.tell(t, "busy", 5)
 	if a := <-heard; len(a.Entries) > 1 || len(a.Entries) == 1 && sum(&a.Entries[0].Others) != 5 {
 		t.Fatalf("%+v", a)
 	}
-	if _, a := r.post(t, "idle", fleet.Report{Told: uint64(time.Now().UnixMilli()) + 1, Boot: 1}.Append(nil)); len(a.Entries) != 1 || a.Edges != 2 {
+	if _, a := r.post(t, "idle", sharedlimit.Report{Told: uint64(time.Now().UnixMilli()) + 1, Boot: 1}.Append(nil)); len(a.Entries) != 1 || a.Edges != 2 {
 		t.Fatalf("%+v", a)
 	}
 }

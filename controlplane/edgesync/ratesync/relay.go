@@ -9,7 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"sluice.dev/sluice/filters/limits/fleet"
+	"sluice.dev/sluice/filters/limits/sharedlimit"
 	"sluice.dev/sluice/platform/storage/postgres"
 )
 
@@ -24,12 +24,12 @@ type relay struct {
 	wake  chan struct{}
 
 	mu    sync.Mutex
-	fresh map[string]passed // reports to pass on, by edge
-	seen  time.Time         // of the newest row that was read, by Postgres' clock
+	fresh map[string]queuedReport // reports to pass on, by edge
+	seen  time.Time               // of the newest row that was read, by Postgres' clock
 }
 
-// passed is one report as it came.
-type passed struct {
+// queuedReport is one report as it came.
+type queuedReport struct {
 	told uint64
 	raw  []byte
 }
@@ -41,10 +41,10 @@ const (
 	lookEvery = time.Second
 )
 
-// pass notes a report for the other replicas.
-func (r *relay) pass(name string, told uint64, raw []byte) {
+// queue notes a report for the other replicas.
+func (r *relay) queue(name string, told uint64, raw []byte) {
 	r.mu.Lock()
-	r.fresh[name] = passed{told, raw}
+	r.fresh[name] = queuedReport{told, raw}
 	r.mu.Unlock()
 	select {
 	case r.wake <- struct{}{}:
@@ -60,7 +60,7 @@ func (r *relay) run(ctx context.Context) {
 		r.log.WarnContext(ctx, "counts: rows of edges that are gone stay", "cause", err)
 	}
 	failed := false
-	for ok := true; ok; ok = r.rest(ctx) {
+	for ok := true; ok; ok = r.waitForWork(ctx) {
 		err := r.exchange(ctx)
 		if err != nil && !failed && ctx.Err() == nil {
 			r.log.WarnContext(ctx, "counts: other replicas cannot be heard; limits are shared among the edges here", "cause", err)
@@ -69,8 +69,8 @@ func (r *relay) run(ctx context.Context) {
 	}
 }
 
-// rest waits until it is time to exchange again; false: ctx has ended.
-func (r *relay) rest(ctx context.Context) bool {
+// waitForWork waits until it is time to exchange again; false: ctx has ended.
+func (r *relay) waitForWork(ctx context.Context) bool {
 	select {
 	case <-ctx.Done():
 		return false
@@ -90,7 +90,7 @@ func (r *relay) rest(ctx context.Context) bool {
 func (r *relay) exchange(ctx context.Context) error {
 	r.mu.Lock()
 	fresh := r.fresh
-	r.fresh = map[string]passed{}
+	r.fresh = map[string]queuedReport{}
 	r.mu.Unlock()
 	if len(fresh) > 0 {
 		if err := r.write(ctx, fresh); err != nil {
@@ -101,7 +101,7 @@ func (r *relay) exchange(ctx context.Context) error {
 }
 
 // write puts reports into the table, unless it has newer ones.
-func (r *relay) write(ctx context.Context, fresh map[string]passed) error {
+func (r *relay) write(ctx context.Context, fresh map[string]queuedReport) error {
 	var names []string
 	var told []int64
 	var raw [][]byte
@@ -133,7 +133,7 @@ func (r *relay) read(ctx context.Context) error {
 	var raw []byte
 	var at time.Time
 	_, err := pgx.ForEachRow(rows, []any{&name, &raw, &at}, func() error {
-		if report, ok := fleet.ParseReport(raw); ok {
+		if report, ok := sharedlimit.ParseReport(raw); ok {
 			r.table.Take(name, report, r.now())
 		}
 		if at.After(r.seen) {

@@ -4,8 +4,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"sluice.dev/sluice/filters/limits/fleet"
 	"sluice.dev/sluice/filters/limits/ratelimit"
+	"sluice.dev/sluice/filters/limits/sharedlimit"
 )
 
 // simulation is a fleet in virtual time, in milliseconds: edges that take
@@ -34,16 +34,16 @@ const (
 type simEdge struct {
 	name    string
 	windows map[ratelimit.ID]ratelimit.Window
-	places  map[fleet.Place]ratelimit.ID
-	hot     map[fleet.Place]bool
-	state   fleet.State // as the exchange has set it
-	known   fleet.State // as the workers have last read it
-	part    fleet.Edge
+	places  map[sharedlimit.Place]ratelimit.ID
+	hot     map[sharedlimit.Place]bool
+	state   sharedlimit.State // as the exchange has set it
+	known   sharedlimit.State // as the workers have last read it
+	part    sharedlimit.Edge
 	phase   int64
 	cut     bool
 }
 
-func (e *simEdge) Hot() (list []fleet.Place) {
+func (e *simEdge) Hot() (list []sharedlimit.Place) {
 	for p := range e.hot {
 		list = append(list, p)
 	}
@@ -51,13 +51,13 @@ func (e *simEdge) Hot() (list []fleet.Place) {
 	return list
 }
 
-func (e *simEdge) Window(p fleet.Place) ratelimit.Window { return e.windows[e.places[p]] }
+func (e *simEdge) Window(p sharedlimit.Place) ratelimit.Window { return e.windows[e.places[p]] }
 
 func (e *simEdge) SetOthers(id ratelimit.ID, o ratelimit.Others) {
 	e.windows[id] = e.window(id).WithOthers(o)
 }
 
-func (e *simEdge) SetFleet(s fleet.State) { e.state = s }
+func (e *simEdge) SetFleet(s sharedlimit.State) { e.state = s }
 
 func (e *simEdge) window(id ratelimit.ID) ratelimit.Window {
 	if e.windows[id] == nil {
@@ -69,9 +69,9 @@ func (e *simEdge) window(id ratelimit.ID) ratelimit.Window {
 
 // restart is a new Envoy under the same name.
 func (e *simEdge) restart() {
-	e.windows, e.places, e.hot = map[ratelimit.ID]ratelimit.Window{}, map[fleet.Place]ratelimit.ID{}, map[fleet.Place]bool{}
-	e.state, e.known = fleet.State{}, fleet.State{}
-	e.part = fleet.Edge{Boot: e.part.Boot + 1}
+	e.windows, e.places, e.hot = map[ratelimit.ID]ratelimit.Window{}, map[sharedlimit.Place]ratelimit.ID{}, map[sharedlimit.Place]bool{}
+	e.state, e.known = sharedlimit.State{}, sharedlimit.State{}
+	e.part = sharedlimit.Edge{Boot: e.part.Boot + 1}
 }
 
 // request offers one request to e.
@@ -90,7 +90,7 @@ func newSimulation(seed uint64, edges int, l ratelimit.Limit, times float64) *si
 		perMilli: times * float64(l.PerMinute) / 60_000, mail: map[int64][]func(){}, events: map[int64]func(*simulation){},
 		spread: func(s *simulation) int { return s.rng.IntN(len(s.edges)) }}
 	for i := range edges {
-		e := &simEdge{name: string(rune('a' + i)), phase: s.rng.Int64N(simTick), part: fleet.Edge{Boot: 1}}
+		e := &simEdge{name: string(rune('a' + i)), phase: s.rng.Int64N(simTick), part: sharedlimit.Edge{Boot: 1}}
 		e.restart()
 		s.edges = append(s.edges, e)
 	}
@@ -135,7 +135,7 @@ func (s *simulation) work(e *simEdge) {
 	s.mail[there] = append(s.mail[there], func() {
 		s.table.Take(e.name, report, there)
 		a := s.table.Answer(e.name, there)
-		s.mail[back] = append(s.mail[back], func() { e.part.Hear(e, a, back) })
+		s.mail[back] = append(s.mail[back], func() { e.part.ApplyAnswer(e, a, back) })
 	})
 }
 

@@ -12,8 +12,8 @@ import (
 	"slices"
 	"sync"
 
-	"sluice.dev/sluice/filters/limits/fleet"
 	"sluice.dev/sluice/filters/limits/ratelimit"
+	"sluice.dev/sluice/filters/limits/sharedlimit"
 )
 
 // Limits of a Table.
@@ -56,7 +56,7 @@ func NewTable() *Table {
 // Take puts in what an edge has reported; now is in unix milliseconds. It
 // reports false when it is not news: an old report, or one of an edge whose
 // clock is wrong.
-func (t *Table) Take(name string, r fleet.Report, now int64) bool {
+func (t *Table) Take(name string, r sharedlimit.Report, now int64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.sweep(now)
@@ -85,7 +85,7 @@ func (t *Table) Take(name string, r fleet.Report, now int64) bool {
 
 // put replaces what e has counted in one window. An edge may lose a window to
 // another one in its place, and start again: what it had counted still counts.
-func (t *Table) put(e *edge, entry *fleet.Entry) {
+func (t *Table) put(e *edge, entry *sharedlimit.Entry) {
 	before, known := e.windows[entry.ID]
 	if !known {
 		if t.windows >= maxWindows {
@@ -141,11 +141,11 @@ func add(total *ratelimit.Others, plus, minus ratelimit.Others) {
 // Answer is what the edge with the given name is to hear at now, in unix
 // milliseconds: the windows in which others have counted most, and how many
 // edges there are.
-func (t *Table) Answer(name string, now int64) fleet.Answer {
+func (t *Table) Answer(name string, now int64) sharedlimit.Answer {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.sweep(now)
-	var a fleet.Answer
+	var a sharedlimit.Answer
 	for other, e := range t.edges {
 		if other == name || now-e.seen < aliveFor {
 			a.Edges++
@@ -159,12 +159,12 @@ func (t *Table) Answer(name string, now int64) fleet.Answer {
 		others := *total
 		add(&others, ratelimit.Others{}, own[id])
 		if sum(&others) > 0 {
-			a.Entries = append(a.Entries, fleet.Entry{ID: id, Others: others})
+			a.Entries = append(a.Entries, sharedlimit.Entry{ID: id, Others: others})
 		}
 	}
-	if len(a.Entries) > fleet.MaxEntries {
-		slices.SortFunc(a.Entries, func(x, y fleet.Entry) int { return cmp.Compare(sum(&y.Others), sum(&x.Others)) })
-		a.Entries = a.Entries[:fleet.MaxEntries]
+	if len(a.Entries) > sharedlimit.MaxEntries {
+		slices.SortFunc(a.Entries, func(x, y sharedlimit.Entry) int { return cmp.Compare(sum(&y.Others), sum(&x.Others)) })
+		a.Entries = a.Entries[:sharedlimit.MaxEntries]
 	}
 	return a
 }

@@ -3,17 +3,17 @@ package ratesync
 import (
 	"testing"
 
-	"sluice.dev/sluice/filters/limits/fleet"
 	"sluice.dev/sluice/filters/limits/ratelimit"
+	"sluice.dev/sluice/filters/limits/sharedlimit"
 )
 
 const second = int64(1_800_000_000)
 
 // counted is a report of n requests of an account in one second.
-func counted(told int64, boot uint64, account uint64, at int64, n uint32) fleet.Report {
-	e := fleet.Entry{ID: ratelimit.AccountID(account, 0), Others: ratelimit.Others{Newest: at, Burst: n}}
+func counted(told int64, boot uint64, account uint64, at int64, n uint32) sharedlimit.Report {
+	e := sharedlimit.Entry{ID: ratelimit.AccountID(account, 0), Others: ratelimit.Others{Newest: at, Burst: n}}
 	e.Slots[at%ratelimit.Seconds] = n
-	return fleet.Report{Told: uint64(told), Boot: boot, Entries: []fleet.Entry{e}}
+	return sharedlimit.Report{Told: uint64(told), Boot: boot, Entries: []sharedlimit.Entry{e}}
 }
 
 // hears fails the test unless an edge is told that others have counted n.
@@ -57,14 +57,14 @@ func TestWhoIsOfTheFleet(t *testing.T) {
 	t.Parallel()
 	tab, now := NewTable(), second*1000
 	for i, name := range []string{"a", "b", "c"} {
-		tab.Take(name, fleet.Report{Told: uint64(now), Boot: 1}, now+int64(i)*1000)
+		tab.Take(name, sharedlimit.Report{Told: uint64(now), Boot: 1}, now+int64(i)*1000)
 	}
 	for at, want := range map[int64]uint32{2000: 3, 3500: 2, 4500: 1} {
 		if got := tab.Answer("c", now+at).Edges; got != want {
 			t.Errorf("after %d ms: %d edges, want %d", at, got, want)
 		}
 	}
-	if tab.Take("d", fleet.Report{Told: uint64(now + maxSkew + 1)}, now) || tab.Take("d", fleet.Report{Told: uint64(now - window - 1)}, now) {
+	if tab.Take("d", sharedlimit.Report{Told: uint64(now + maxSkew + 1)}, now) || tab.Take("d", sharedlimit.Report{Told: uint64(now - window - 1)}, now) {
 		t.Error("an edge whose clock is wrong was believed")
 	}
 }
@@ -76,7 +76,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	tab, now := NewTable(), second*1000
 	for i := range maxEdges + 10 {
 		name := string(rune('a'+i%26)) + string(rune(i))
-		r := fleet.Report{Told: uint64(now), Boot: 1}
+		r := sharedlimit.Report{Told: uint64(now), Boot: 1}
 		for j := range uint64(20) {
 			r.Entries = append(r.Entries, counted(now, 1, uint64(i)<<8|j, second, 1).Entries...)
 		}
@@ -85,7 +85,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	if len(tab.edges) > maxEdges || tab.windows != maxWindows || len(tab.totals) > maxWindows {
 		t.Errorf("%d edges, %d windows, %d totals", len(tab.edges), tab.windows, len(tab.totals))
 	}
-	if a := tab.Answer("nobody", now); len(a.Entries) != fleet.MaxEntries {
+	if a := tab.Answer("nobody", now); len(a.Entries) != sharedlimit.MaxEntries {
 		t.Errorf("an answer of %d entries", len(a.Entries))
 	}
 	busy := tab.Busy()

@@ -10,6 +10,7 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"sluice.dev/sluice/controlplane/gateway/xds"
+	"sluice.dev/sluice/filters/edgeapi"
 	"sluice.dev/sluice/platform/http/httpapi"
 	"sluice.dev/sluice/platform/storage/postgres/pgtest"
 )
@@ -132,7 +133,7 @@ func TestLagIsTheAgeOfWhatIsLacking(t *testing.T) {
 func report(t *testing.T, s Store, body string) *httptest.ResponseRecorder {
 	t.Helper()
 	w := httptest.NewRecorder()
-	s.Reports(httpapi.Adapter{})(w, httptest.NewRequest("POST", ReportPath, strings.NewReader(body)))
+	s.Reports(httpapi.Adapter{})(w, httptest.NewRequest("POST", edgeapi.ReportPath, strings.NewReader(body)))
 	return w
 }
 

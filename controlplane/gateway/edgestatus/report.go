@@ -12,9 +12,6 @@ import (
 	"sluice.dev/sluice/platform/http/httpapi"
 )
 
-// ReportPath is where edges report, on the listener of the key feed.
-const ReportPath = "/fleet/v1/report"
-
 // maxReport bounds a report, in bytes.
 const maxReport = 16 << 10
 
@@ -80,7 +77,7 @@ func (s Store) Report(ctx context.Context, r Report) error {
 	return nil
 }
 
-// Reports takes POST ReportPath. The caller's listener decides who may.
+// Reports takes POST edgeapi.ReportPath. The caller's listener decides who may.
 func (s Store) Reports(a httpapi.Adapter) http.HandlerFunc {
 	return a.Handle(func(w http.ResponseWriter, r *http.Request) error {
 		var report Report

@@ -22,6 +22,7 @@ import (
 	"google.golang.org/grpc/status"
 	"sluice.dev/sluice/controlplane/gateway/config"
 	"sluice.dev/sluice/controlplane/gateway/xds/resources"
+	"sluice.dev/sluice/filters/edgeapi"
 )
 
 // Config says how a Server works.
@@ -45,10 +46,6 @@ type Config struct {
 	// Log is for connections, publications and refusals; nil: slog.Default.
 	Log *slog.Logger
 }
-
-// VersionHeader is the response header that says that a stream is served, and
-// from which version on.
-const VersionHeader = "sluice-config-version"
 
 // Server serves edges. Several replicas that publish the same version serve
 // equal resources with equal versions, so an edge may move from one to another.
@@ -114,7 +111,7 @@ func (s *Server) DeltaAggregatedResources(stream discovery.AggregatedDiscoverySe
 	}
 	// Headers at once, and not with the first change: so an edge's relay learns
 	// that this replica serves it.
-	if err := stream.SendHeader(metadata.Pairs(VersionHeader, strconv.FormatInt(s.Version(), 10))); err != nil {
+	if err := stream.SendHeader(metadata.Pairs(edgeapi.VersionHeader, strconv.FormatInt(s.Version(), 10))); err != nil {
 		return err
 	}
 	if s.config.Named != nil {

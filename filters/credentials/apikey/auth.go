@@ -45,8 +45,8 @@ func equalFold(s, lower string) bool {
 	return true
 }
 
-// Decide judges the record found for a key at now, in unix seconds. found says
-// whether there is one, and ready whether the table has been loaded: before
+// Decide decides whether a key may be used at now, in unix seconds, by its record r.
+// found says whether there is one, and ready whether the table has been loaded: before
 // that an edge cannot know, so it refuses without blaming the key.
 func Decide(r keytable.Record, found, ready bool, now int64) decision.Decision {
 	switch {
@@ -60,7 +60,8 @@ func Decide(r keytable.Record, found, ready bool, now int64) decision.Decision {
 	return decision.Pass
 }
 
-// Standing judges the account of a caller by the flags of its record.
+// Standing decides whether the account of a caller is in good standing, by the flags
+// of its record.
 func Standing(flags uint8) decision.Decision {
 	switch {
 	case flags&keytable.FlagUnpaid != 0:

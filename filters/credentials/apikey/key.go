@@ -1,5 +1,5 @@
-// Package apikey reads credentials and decides whether they are good: the text
-// of an API key, and the record that the control plane keeps about it.
+// Package apikey reads the text of an API key and decides, by the record that the
+// control plane keeps of it, whether the key is good.
 package apikey
 
 import (

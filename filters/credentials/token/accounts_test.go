@@ -17,7 +17,7 @@ func TestAccountsThatAnIssuerSpeaksFor(t *testing.T) {
 			Classes: []string{"default"},
 			Issuers: []policy.Issuer{{Name: foreign, Audience: "sluice", ScopeClaim: "roles", AccountClaim: policy.Claim("tenant", listed)}},
 		}).Encode())
-		b, d := judge(p, newEdge(), compact(object{"alg": "ES256", "kid": "es"}, guest.with("tenant", names), "ES256"), now)
+		b, d := check(p, newEdge(), compact(object{"alg": "ES256", "kid": "es"}, guest.with("tenant", names), "ES256"), now)
 		return b.Account, d.Code
 	}
 	for name, c := range map[string]struct {

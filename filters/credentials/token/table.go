@@ -57,16 +57,16 @@ func endOf(text string) (end uint64) {
 // signature each time.
 const belief = 30
 
-// Judge returns whoever has the token f, just found, at now in unix seconds. The
+// Check returns whoever has the token f, just found, at now in unix seconds. The
 // decision is AUTH_001 when the token has ended, invalid_token for
 // any other fault, revocation included, and edge_not_ready as long as the edge
 // cannot know.
-func (t *Table) Judge(p *policy.Policy, env Env, f Found, now int64) (Bearer, decision.Decision) {
+func (t *Table) Check(p *policy.Policy, env Env, f Found, now int64) (Bearer, decision.Decision) {
 	if t.ready = t.ready || env.Ready(); !t.ready {
 		return Bearer{}, notReady
 	}
 	if !f.Proven || now >= f.at.until {
-		b, d := judge(p, env, f.text, now)
+		b, d := check(p, env, f.text, now)
 		if !d.OK() {
 			if f.Proven && d.Code != decision.EdgeNotReady {
 				*f.at = place{}

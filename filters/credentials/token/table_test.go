@@ -10,7 +10,7 @@ import (
 
 // ask finds a token and judges it.
 func ask(table *Table, e *edge, text string, at int64) (Bearer, decision.Decision) {
-	return table.Judge(judgedBy, e, table.Find(text), at)
+	return table.Check(judgedBy, e, table.Find(text), at)
 }
 
 func TestSignatureIsCheckedOnce(t *testing.T) {

@@ -1,4 +1,4 @@
-// Package token judges bearer tokens at the edge: who issued one, whether its
+// Package token checks bearer tokens at the edge: who issued one, whether its
 // signature is good, and what it grants. What it found is remembered for a
 // while, because a signature costs more than all other checks together.
 package token
@@ -46,9 +46,9 @@ var (
 	notReady = decision.Decision{Code: decision.EdgeNotReady, RetryAfter: 1}
 )
 
-// judge reads a token and checks all of it but revocation. The signature comes
+// check reads a token and checks all of it but revocation. The signature comes
 // before what the token says about itself: a forged one learns nothing.
-func judge(p *policy.Policy, env Env, text string, now int64) (Bearer, decision.Decision) {
+func check(p *policy.Policy, env Env, text string, now int64) (Bearer, decision.Decision) {
 	t, ok := jwt.Parse(text)
 	if !ok {
 		return Bearer{}, invalid
@@ -57,18 +57,18 @@ func judge(p *policy.Policy, env Env, text string, now int64) (Bearer, decision.
 	if !ok || is.Own && t.Type != typ && t.Type != "application/"+typ {
 		return Bearer{}, invalid
 	}
-	if d := signed(env, t); !d.OK() {
+	if d := checkSignature(env, t); !d.OK() {
 		return Bearer{}, d
 	}
-	if d := current(is, t.Claims, now); !d.OK() {
+	if d := checkTimes(is, t.Claims, now); !d.OK() {
 		return Bearer{}, d
 	}
 	return bearer(p, is, t)
 }
 
-// signed checks the signature by the issuer's key, which alone says with which
+// checkSignature checks the signature by the issuer's key, which alone says with which
 // algorithm.
-func signed(env Env, t jwt.Token) decision.Decision {
+func checkSignature(env Env, t jwt.Token) decision.Decision {
 	raw, found, whole := keytable.Join(keytable.TagOfIssuerKey(t.Claims.Issuer, t.KeyID), env.Record)
 	if found && !whole {
 		return notReady
@@ -80,8 +80,8 @@ func signed(env Env, t jwt.Token) decision.Decision {
 	return decision.Pass
 }
 
-// current checks whom a token is meant for, and when.
-func current(is *policy.Issuer, c jwt.Claims, now int64) decision.Decision {
+// checkTimes checks whom a token is meant for, and when.
+func checkTimes(is *policy.Issuer, c jwt.Claims, now int64) decision.Decision {
 	switch {
 	case !c.For(is.Audience) || c.NotBefore > now+skew || c.IssuedAt > now+skew:
 		return invalid

@@ -15,4 +15,4 @@ var frames unsafe.Pointer
 func framesAddress() *unsafe.Pointer { return &frames }
 
 //export sluice_guard_crashed
-func exportCrashed(in phase, context uint32) verdict { return crashed(in, context) }
+func exportCrashed(in phase, context uint32) verdict { return handleCrash(in, context) }

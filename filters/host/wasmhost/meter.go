@@ -31,9 +31,9 @@ func MeterQueue(now int64) (queue uint32, ok bool) {
 
 // Status is the status of the response; 0 when there is none.
 func Status() int {
-	room = statusRoom[:]
+	hostBuffer = statusBuffer[:]
 	v, err := proxywasm.GetHttpResponseHeader(":status")
-	room = nil
+	hostBuffer = nil
 	if err != nil {
 		return 0
 	}

@@ -16,18 +16,18 @@ var (
 // RouteName is the name of the route that Envoy has chosen; "" when none. It
 // stays until the next call.
 func RouteName() string {
-	room = routeRoom[:]
+	hostBuffer = routeBuffer[:]
 	name := property(routeName)
-	room = nil
+	hostBuffer = nil
 	return name
 }
 
 // Authorization is the request's Authorization header; "" when it has none. It
 // stays until the next call.
 func Authorization() string {
-	room = headerRoom[:]
+	hostBuffer = headerBuffer[:]
 	value := Header("authorization")
-	room = nil
+	hostBuffer = nil
 	return value
 }
 

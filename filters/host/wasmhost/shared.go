@@ -21,7 +21,7 @@ var bucketKey [keytable.BucketKeyLen]byte
 // Bucket returns bucket n, until the next call; nil when it has no records.
 func (Shared) Bucket(n uint32) []byte {
 	bucketKey = keytable.BucketKey(n)
-	b, _, err := sharedData(text(bucketKey[:]), bucketRoom[:])
+	b, _, err := sharedData(text(bucketKey[:]), bucketBuffer[:])
 	if err != nil || len(b) < keytable.RecordSize {
 		return nil
 	}

@@ -14,17 +14,17 @@ func (Shared) Verify(k jwt.Key, signed string, sum []byte) bool {
 	switch k.Alg {
 	case jwt.ES256:
 		der, ok := jwt.DER(sum)
-		return ok && foreign(k.Public, signed, der)
+		return ok && verifyInEnvoy(k.Public, signed, der)
 	case jwt.RS256:
-		return foreign(k.Public, signed, sum)
+		return verifyInEnvoy(k.Public, signed, sum)
 	}
 	return signature.Verify(k, []byte(signed), sum)
 }
 
-// foreign calls verify_signature, whose argument and answer are protobuf
+// verifyInEnvoy calls verify_signature, whose argument and answer are protobuf
 // messages: hash_function = 1, public_key = 2, signature = 3, text = 4; the
 // answer's field 1 is true.
-func foreign(public []byte, signed string, sum []byte) bool {
+func verifyInEnvoy(public []byte, signed string, sum []byte) bool {
 	b := make([]byte, 0, 32+len(public)+len(sum)+len(signed))
 	b = field(b, 1, "sha256")
 	b = field(b, 2, text(public))

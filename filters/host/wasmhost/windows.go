@@ -5,8 +5,8 @@ import (
 
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
 	"sluice.dev/sluice/filters/limits/counter"
-	"sluice.dev/sluice/filters/limits/fleet"
 	"sluice.dev/sluice/filters/limits/ratelimit"
+	"sluice.dev/sluice/filters/limits/sharedlimit"
 )
 
 // maxTries bounds how often the list of hot windows is competed for.
@@ -17,12 +17,12 @@ type windows struct{}
 
 // windowKey is the key of the window that is asked for or set; one for the VM,
 // since it would go to the heap.
-var windowKey fleet.Place
+var windowKey sharedlimit.Place
 
-// Get reads a window into the one room for it.
-func (windows) Get(p fleet.Place) (ratelimit.Window, uint32) {
+// Get reads a window into the one buffer for it.
+func (windows) Get(p sharedlimit.Place) (ratelimit.Window, uint32) {
 	windowKey = p
-	b, version, err := sharedData(text(windowKey[:]), windowRoom[:])
+	b, version, err := sharedData(text(windowKey[:]), windowBuffer[:])
 	if err != nil {
 		return nil, 0
 	}
@@ -30,7 +30,7 @@ func (windows) Get(p fleet.Place) (ratelimit.Window, uint32) {
 }
 
 // Set writes a window.
-func (windows) Set(p fleet.Place, w ratelimit.Window, version uint32) bool {
+func (windows) Set(p sharedlimit.Place, w ratelimit.Window, version uint32) bool {
 	windowKey = p
 	return proxywasm.SetSharedData(text(windowKey[:]), w, version) == nil
 }
@@ -58,7 +58,7 @@ func GiveBack(c *counter.Counter, k ratelimit.Kind, id ratelimit.ID, now int64) 
 // SetOthers puts what other edges have counted behind the window of id.
 func (Shared) SetOthers(id ratelimit.ID, o ratelimit.Others) { counter.SetOthers(windows{}, id, o) }
 
-// The hot windows and how it stands with the fleet are in shared data too: the
+// The hot windows and the state of the fleet are in shared data too: the
 // workers and keysync tell each other by them.
 const (
 	hotKey   = "hot"
@@ -67,10 +67,10 @@ const (
 
 // addHot puts a place on the list of hot ones. A list that is full is left as
 // it is: the window is found hot again in the next second.
-func addHot(p fleet.Place) {
+func addHot(p sharedlimit.Place) {
 	for range maxTries {
 		b, cas, _ := proxywasm.GetSharedData(hotKey)
-		if len(b) >= fleet.MaxEntries*len(p) {
+		if len(b) >= sharedlimit.MaxEntries*len(p) {
 			return
 		}
 		if len(b) < len(p) {
@@ -83,7 +83,7 @@ func addHot(p fleet.Place) {
 }
 
 // Hot empties the list of hot windows and returns it.
-func (Shared) Hot() []fleet.Place {
+func (Shared) Hot() []sharedlimit.Place {
 	for range maxTries {
 		b, cas, err := proxywasm.GetSharedData(hotKey)
 		if err != nil || len(b) < ratelimit.PlaceKeyLen {
@@ -92,7 +92,7 @@ func (Shared) Hot() []fleet.Place {
 		if proxywasm.SetSharedData(hotKey, empty, cas) != nil {
 			continue
 		}
-		list := make([]fleet.Place, len(b)/ratelimit.PlaceKeyLen)
+		list := make([]sharedlimit.Place, len(b)/ratelimit.PlaceKeyLen)
 		for i := range list {
 			copy(list[i][:], b[i*ratelimit.PlaceKeyLen:])
 		}
@@ -102,7 +102,7 @@ func (Shared) Hot() []fleet.Place {
 }
 
 // Window returns the window in a place; nil: none.
-func (Shared) Window(p fleet.Place) ratelimit.Window {
+func (Shared) Window(p sharedlimit.Place) ratelimit.Window {
 	b, _, err := proxywasm.GetSharedData(text(p[:]))
 	if w := ratelimit.Window(b); err == nil && w.Whole() {
 		return w
@@ -110,16 +110,16 @@ func (Shared) Window(p fleet.Place) ratelimit.Window {
 	return nil
 }
 
-// SetFleet says how it stands with the fleet.
-func (Shared) SetFleet(st fleet.State) {
+// SetFleet stores the state of the fleet.
+func (Shared) SetFleet(st sharedlimit.State) {
 	overwrite(stateKey, binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint32(nil, st.Edges), uint64(st.Heard)))
 }
 
-// Fleet tells how it stands with the fleet; the zero State when nothing is known.
-func (Shared) Fleet() fleet.State {
+// Fleet returns the state of the fleet; the zero State when nothing is known.
+func (Shared) Fleet() sharedlimit.State {
 	b, _, err := proxywasm.GetSharedData(stateKey)
 	if err != nil || len(b) != 12 {
-		return fleet.State{}
+		return sharedlimit.State{}
 	}
-	return fleet.State{Edges: binary.LittleEndian.Uint32(b), Heard: int64(binary.LittleEndian.Uint64(b[4:]))}
+	return sharedlimit.State{Edges: binary.LittleEndian.Uint32(b), Heard: int64(binary.LittleEndian.Uint64(b[4:]))}
 }

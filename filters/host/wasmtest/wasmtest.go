@@ -1,5 +1,5 @@
 // Package wasmtest runs one test body against a filter twice: compiled by Go,
-// and as the WASM module that ships, but for the guards of package guard, which
+// and as the WASM module that ships, but for the frames of package panicguard, which
 // the SDK's host does not know.
 package wasmtest
 

@@ -7,8 +7,8 @@ package counter
 import (
 	"slices"
 
-	"sluice.dev/sluice/filters/limits/fleet"
 	"sluice.dev/sluice/filters/limits/ratelimit"
+	"sluice.dev/sluice/filters/limits/sharedlimit"
 )
 
 // Store is where the windows are. Each write of any value gives it a version
@@ -16,15 +16,15 @@ import (
 type Store interface {
 	// Get reads a place; nil and 0: nothing is there. What it returns stays until
 	// the next call.
-	Get(p fleet.Place) (value ratelimit.Window, version uint32)
+	Get(p sharedlimit.Place) (value ratelimit.Window, version uint32)
 	// Set writes w to a place if its version is the one given, or it is empty;
 	// version 0: in any case.
-	Set(p fleet.Place, w ratelimit.Window, version uint32) bool
+	Set(p sharedlimit.Place, w ratelimit.Window, version uint32) bool
 }
 
-// nobody is the version with which a window is put where nothing is, so that it is
+// casAbsent is the version with which a window is put where nothing is, so that it is
 // not written over another's that came first: no write has it but one in 2^32.
-const nobody = 1 << 31
+const casAbsent = 1 << 31
 
 // maxTries bounds how often one of several workers competes for one window.
 const maxTries = 16
@@ -36,7 +36,7 @@ type Counter struct{ recent memory }
 // hot is the place of a window that the other edges should hear of. When other
 // workers win each time it writes over their count: one request too few is
 // counted, where waiting on would hold up this worker.
-func (c *Counter) Take(s Store, k ratelimit.Kind, id ratelimit.ID, l ratelimit.Limit, f ratelimit.Fleet, now int64) (r ratelimit.Result, hot fleet.Place, isHot bool) {
+func (c *Counter) Take(s Store, k ratelimit.Kind, id ratelimit.ID, l ratelimit.Limit, f ratelimit.Fleet, now int64) (r ratelimit.Result, hot sharedlimit.Place, isHot bool) {
 	for try := range maxTries {
 		at, w, version, read := c.find(s, k, id, now)
 		if r = w.TakeAmong(l, f, now); !r.OK {
@@ -48,7 +48,7 @@ func (c *Counter) Take(s Store, k ratelimit.Kind, id ratelimit.ID, l ratelimit.L
 		}
 		isHot = w.Hot(l, f, now)
 		if put(s, at, w, version) || try == maxTries-1 && s.Set(at, w, 0) {
-			c.recent.wrote(id, at, w, now, read)
+			c.recent.remember(id, at, w, now, read)
 			return r, at, isHot
 		}
 		if !read {
@@ -91,17 +91,17 @@ func SetOthers(s Store, id ratelimit.ID, o ratelimit.Others) {
 }
 
 // find returns the window of id, from memory or read.
-func (c *Counter) find(s Store, k ratelimit.Kind, id ratelimit.ID, now int64) (at fleet.Place, w ratelimit.Window, version uint32, read bool) {
+func (c *Counter) find(s Store, k ratelimit.Kind, id ratelimit.ID, now int64) (at sharedlimit.Place, w ratelimit.Window, version uint32, read bool) {
 	if m := c.recent.recall(id, now); m != nil {
 		return m.at, m.window(), m.version, false
 	}
 	at, w, version = probe(s, k, id, now)
-	c.recent.saw(id, version)
+	c.recent.observeVersion(id, version)
 	return at, w, version, true
 }
 
 // probe reads the window of id, or finds the best place for a new one.
-func probe(s Store, k ratelimit.Kind, id ratelimit.ID, now int64) (at fleet.Place, w ratelimit.Window, version uint32) {
+func probe(s Store, k ratelimit.Kind, id ratelimit.ID, now int64) (at sharedlimit.Place, w ratelimit.Window, version uint32) {
 	least := ^uint32(0)
 	for n := range ratelimit.Probes {
 		place := ratelimit.Place(k, id, n)
@@ -120,9 +120,9 @@ func probe(s Store, k ratelimit.Kind, id ratelimit.ID, now int64) (at fleet.Plac
 }
 
 // put writes a window to the place where version was.
-func put(s Store, at fleet.Place, w ratelimit.Window, version uint32) bool {
+func put(s Store, at sharedlimit.Place, w ratelimit.Window, version uint32) bool {
 	if version == 0 {
-		version = nobody
+		version = casAbsent
 	}
 	return s.Set(at, w, version)
 }

@@ -5,13 +5,13 @@ import (
 	"slices"
 	"testing"
 
-	"sluice.dev/sluice/filters/limits/fleet"
 	"sluice.dev/sluice/filters/limits/ratelimit"
+	"sluice.dev/sluice/filters/limits/sharedlimit"
 )
 
 // store is one as Envoy's shared data is: one count of versions for all values.
 type store struct {
-	values    map[fleet.Place]value
+	values    map[sharedlimit.Place]value
 	version   uint32
 	gets      int
 	refused   int
@@ -23,15 +23,15 @@ type value struct {
 	version uint32
 }
 
-func newStore() *store { return &store{values: map[fleet.Place]value{}} }
+func newStore() *store { return &store{values: map[sharedlimit.Place]value{}} }
 
-func (s *store) Get(p fleet.Place) (ratelimit.Window, uint32) {
+func (s *store) Get(p sharedlimit.Place) (ratelimit.Window, uint32) {
 	s.gets++
 	v := s.values[p]
 	return slices.Clone(v.window), v.version
 }
 
-func (s *store) Set(p fleet.Place, w ratelimit.Window, version uint32) bool {
+func (s *store) Set(p sharedlimit.Place, w ratelimit.Window, version uint32) bool {
 	if f := s.meanwhile; f != nil {
 		s.meanwhile = nil
 		f()
@@ -97,7 +97,7 @@ func TestWorkersAgainstALog(t *testing.T) {
 			case x < 2:
 				now += int64(r.IntN(4))
 			case x < 4: // somebody writes something else
-				s.Set(fleet.Place{'x', 0, 0, byte(r.IntN(3))}, ratelimit.Window("x"), 0)
+				s.Set(sharedlimit.Place{'x', 0, 0, byte(r.IntN(3))}, ratelimit.Window("x"), 0)
 			case x < 6:
 				SetOthers(s, ids[r.IntN(len(ids))], ratelimit.Others{})
 			case x < 9:
@@ -149,7 +149,7 @@ func TestWorkersThatTakeTurnsStopGuessing(t *testing.T) {
 		id := ratelimit.AccountID(uint64(n%2), 1)
 		workers[n%2].Take(s, ratelimit.Accounts, id, limit, ratelimit.Fleet{}, 1_800_000_000)
 	}
-	if s.refused > 2*maxLuck {
+	if s.refused > 2*maxHitScore {
 		t.Errorf("%d refused writes of 1000", s.refused)
 	}
 	// Alone again, the one who is left learns it.
@@ -157,7 +157,7 @@ func TestWorkersThatTakeTurnsStopGuessing(t *testing.T) {
 	for range 1000 {
 		workers[0].Take(s, ratelimit.Accounts, ratelimit.AccountID(0, 1), limit, ratelimit.Fleet{}, 1_800_000_000)
 	}
-	if n := s.gets - before; n > 3*maxLuck {
+	if n := s.gets - before; n > 3*maxHitScore {
 		t.Errorf("%d reads of 1000, alone", n)
 	}
 }

@@ -1,8 +1,8 @@
 package counter
 
 import (
-	"sluice.dev/sluice/filters/limits/fleet"
 	"sluice.dev/sluice/filters/limits/ratelimit"
+	"sluice.dev/sluice/filters/limits/sharedlimit"
 )
 
 // memory is what a worker wrote last in some windows, so that it can count on
@@ -17,22 +17,22 @@ import (
 // other cases the store refuses, and the window is read as ever.
 //
 // It is right where one worker writes most of what is written, and costs a refused
-// write where it is wrong. luck keeps count, and stops the guessing.
+// write where it is wrong. hitScore keeps count, and stops the guessing.
 type memory struct {
-	entries [entries]entry
-	next    uint32 // 0: none is known
-	luck    int
+	entries  [entries]entry
+	next     uint32 // 0: none is known
+	hitScore int
 }
 
-// entries is for how many windows there is room. Each has one place, by its id.
+// entries is how many windows fit. Each has one place, by its id.
 const entries = 32
 
-// maxLuck is how far luck goes either way. It guesses from 0 on.
-const maxLuck = 4
+// maxHitScore bounds hitScore either way. A worker guesses from 0 on.
+const maxHitScore = 4
 
 type entry struct {
 	id      ratelimit.ID
-	at      fleet.Place
+	at      sharedlimit.Place
 	version uint32 // 0: nothing is remembered
 	second  int64  // of the write
 	size    int
@@ -51,20 +51,20 @@ func (m *memory) entry(id ratelimit.ID) *entry {
 // after 2^32 writes, which take longer than what is remembered is used for.
 func (m *memory) recall(id ratelimit.ID, now int64) *entry {
 	e := m.entry(id)
-	if m.luck < 0 || e.version == 0 || e.id != id || now-e.second >= ratelimit.Seconds || now < e.second {
+	if m.hitScore < 0 || e.version == 0 || e.id != id || now-e.second >= ratelimit.Seconds || now < e.second {
 		return nil
 	}
 	return e
 }
 
-// wrote remembers a window that was written. One that had not been read is the
+// remember remembers a window that was written. One that had not been read is the
 // entry's own, and was guessed right.
-func (m *memory) wrote(id ratelimit.ID, at fleet.Place, w ratelimit.Window, now int64, read bool) {
+func (m *memory) remember(id ratelimit.ID, at sharedlimit.Place, w ratelimit.Window, now int64, read bool) {
 	e := m.entry(id)
 	if read {
 		e.id, e.at, e.size = id, at, copy(e.value[:], w)
 	} else {
-		m.lucky(1)
+		m.addScore(1)
 	}
 	e.version, e.second = m.next, now
 	if m.next != 0 {
@@ -72,14 +72,14 @@ func (m *memory) wrote(id ratelimit.ID, at fleet.Place, w ratelimit.Window, now 
 	}
 }
 
-// saw learns from a version that was read, 0 if nothing is there, and whether a
+// observeVersion learns from a version that was read, 0 if nothing is there, and whether a
 // guess would have been right.
-func (m *memory) saw(id ratelimit.ID, version uint32) {
-	if e := m.entry(id); e.id == id && e.version != 0 && m.luck < 0 {
+func (m *memory) observeVersion(id ratelimit.ID, version uint32) {
+	if e := m.entry(id); e.id == id && e.version != 0 && m.hitScore < 0 {
 		if e.version == version {
-			m.lucky(1)
+			m.addScore(1)
 		} else {
-			m.lucky(-1)
+			m.addScore(-1)
 		}
 	}
 	if version != 0 && (m.next == 0 || int32(version-m.next) >= 0) {
@@ -96,7 +96,7 @@ func (m *memory) advance(given uint32) {
 
 // miss says that the window of id was not as remembered.
 func (m *memory) miss(id ratelimit.ID) {
-	m.lucky(-1)
+	m.addScore(-1)
 	m.forget(id)
 }
 
@@ -106,4 +106,4 @@ func (m *memory) forget(id ratelimit.ID) {
 	}
 }
 
-func (m *memory) lucky(by int) { m.luck = max(-maxLuck, min(maxLuck, m.luck+by)) }
+func (m *memory) addScore(by int) { m.hitScore = max(-maxHitScore, min(maxHitScore, m.hitScore+by)) }

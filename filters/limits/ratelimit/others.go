@@ -60,8 +60,8 @@ func (w Window) WithOthers(o Others) Window {
 	return w
 }
 
-// elsewhere is what the tail says at a time.
-type elsewhere struct {
+// otherCounts is what the tail says at a time.
+type otherCounts struct {
 	slots  []byte // nil: nothing
 	newest int64
 	total  uint32 // requests in the window, those guessed included
@@ -69,7 +69,7 @@ type elsewhere struct {
 }
 
 // others reads the tail of w.
-func (w Window) others(f Fleet, now int64) (e elsewhere) {
+func (w Window) others(f Fleet, now int64) (e otherCounts) {
 	if f.Cut || len(w) != Size+tailSize {
 		return e
 	}
@@ -90,7 +90,7 @@ func (w Window) others(f Fleet, now int64) (e elsewhere) {
 }
 
 // at is what was counted in a second.
-func (e elsewhere) at(second int64) uint32 {
+func (e otherCounts) at(second int64) uint32 {
 	if e.slots == nil || second > e.newest || second <= e.newest-Seconds {
 		return 0
 	}
@@ -113,10 +113,10 @@ func (w Window) ID() ID { return ID(w[:16]) }
 // together may have used up half of l. It does so once in a second, and notes
 // that it did.
 func (w Window) Hot(l Limit, f Fleet, now int64) bool {
-	if f.Edges < 2 || uint64(w.Total())*2*uint64(f.Edges) < uint64(l.PerMinute) || w.u32(atTold) == uint32(now) {
+	if f.Edges < 2 || uint64(w.Total())*2*uint64(f.Edges) < uint64(l.PerMinute) || w.u32(atHot) == uint32(now) {
 		return false
 	}
-	w.put(atTold, uint32(now))
+	w.put(atHot, uint32(now))
 	return true
 }
 

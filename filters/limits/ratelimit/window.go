@@ -51,7 +51,7 @@ const (
 	atOldest = 20
 	atTotal  = 24
 	atBurst  = 28
-	atTold   = 32
+	atHot    = 32
 	atSlots  = 36
 	// Size is the length of a window in bytes, without a tail.
 	Size = atSlots + 4*Seconds
@@ -105,7 +105,7 @@ func (w Window) TakeAmong(l Limit, f Fleet, now int64) Result {
 		w.put(atBurst, used+Seconds)
 	}
 	w.count(now)
-	return Result{OK: true, Limit: shown, Remaining: left(l, total+1), Reset: w.reset(e, now)}
+	return Result{OK: true, Limit: shown, Remaining: remaining(l, total+1), Reset: w.reset(e, now)}
 }
 
 // count adds a request at now, the newest second.
@@ -129,13 +129,13 @@ func (w Window) GiveBack() {
 	}
 }
 
-func (w Window) full(l Limit, e elsewhere, shown uint32, now int64) Result {
+func (w Window) full(l Limit, e otherCounts, shown uint32, now int64) Result {
 	return Result{Limit: shown, Reset: w.reset(e, now), RetryAfter: max(1, int(w.freeAt(l, e, now)-now))}
 }
 
 // freeAt is the second at which so many requests have left that one more fits.
 // Those guessed of the others count as the newest.
-func (w Window) freeAt(l Limit, e elsewhere, now int64) int64 {
+func (w Window) freeAt(l Limit, e otherCounts, now int64) int64 {
 	total := w.u32(atTotal) + e.total
 	for s := now - Seconds + 1; s < now; s++ {
 		total -= min(total, w.u32(w.slot(s))+e.at(s))
@@ -203,7 +203,7 @@ func (w Window) refill(l Limit, f Fleet, newest, seconds int64) {
 }
 
 // reset is the second at which the oldest request leaves, here or elsewhere.
-func (w Window) reset(e elsewhere, now int64) int64 {
+func (w Window) reset(e otherCounts, now int64) int64 {
 	own := now // nothing counts: a limit of nothing at all
 	if w.u32(atTotal) > 0 {
 		own = int64(w.u32(atOldest))
@@ -216,7 +216,7 @@ func (w Window) reset(e elsewhere, now int64) int64 {
 	return own + Seconds
 }
 
-func left(l Limit, total uint32) uint32 {
+func remaining(l Limit, total uint32) uint32 {
 	if total >= l.PerMinute {
 		return 0
 	}

@@ -8,6 +8,7 @@ import (
 	wasm "github.com/envoyproxy/go-control-plane/envoy/extensions/wasm/v3"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
+	"sluice.dev/sluice/filters/edgeapi"
 	"sluice.dev/sluice/filters/policy"
 )
 
@@ -23,7 +24,7 @@ const wasmType = "type.googleapis.com/envoy.extensions.filters.http.wasm.v3.Wasm
 // EdgeFilterConfig carries policy p to edges. Its vm_id is that of the key feed's
 // program: the two share data by it.
 func EdgeFilterConfig(p *policy.Policy) *core.TypedExtensionConfig {
-	return extension(EdgeFilter, &wasmfilter.Wasm{Config: plugin("edge", "sluice-edge", p.Encode())})
+	return extension(EdgeFilter, &wasmfilter.Wasm{Config: plugin("edge", edgeapi.VMID, p.Encode())})
 }
 
 // chatCapsFilter has a VM of its own, so that a crash while it reads a body

@@ -39,45 +39,45 @@ func record(tag uint32, id uint64) []byte {
 	return r.Append(nil)
 }
 
-func createTape(t *testing.T) *tape {
+func createLog(t *testing.T) *feedLog {
 	t.Helper()
-	f, err := os.OpenFile(filepath.Join(t.TempDir(), "tape"), os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(filepath.Join(t.TempDir(), "log"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { f.Close() })
-	return newTape(f)
+	return newFeedLog(f)
 }
 
-func put(t *testing.T, tape *tape, p keytable.Page) {
+func put(t *testing.T, log *feedLog, p keytable.Page) {
 	t.Helper()
-	if err := tape.append(p.Append(nil), p); err != nil {
+	if err := log.append(p.Append(nil), p); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// snapshot puts a snapshot of two pages on tape, with one record in each half.
-func snapshot(t *testing.T, tape *tape) {
+// snapshot puts a snapshot of two pages in the log, with one record in each half.
+func snapshot(t *testing.T, log *feedLog) {
 	t.Helper()
 	const half = keytable.Buckets / 2
 	low, high := keytable.Record{Kind: keytable.KindKey, ID: 1}, keytable.Record{Kind: keytable.KindKey, ID: 2}
 	high.Tag[0] = 0xff
-	put(t, tape, keytable.Page{Snapshot: true, Epoch: 5, Position: 70, Hi: half - 1, Cursor: keytable.Tag{0x7f}, Records: low.Append(nil)})
-	put(t, tape, keytable.Page{Snapshot: true, Last: true, Epoch: 5, Position: 70, Lo: half, Hi: keytable.Buckets - 1, Records: high.Append(nil)})
+	put(t, log, keytable.Page{Snapshot: true, Epoch: 5, Position: 70, Hi: half - 1, Cursor: keytable.Tag{0x7f}, Records: low.Append(nil)})
+	put(t, log, keytable.Page{Snapshot: true, Last: true, Epoch: 5, Position: 70, Lo: half, Hi: keytable.Buckets - 1, Records: high.Append(nil)})
 }
 
-func change(t *testing.T, tape *tape, records ...[]byte) {
+func change(t *testing.T, log *feedLog, records ...[]byte) {
 	t.Helper()
-	head := tape.head()
-	put(t, tape, keytable.Page{Last: true, Epoch: head.Epoch, Position: head.Position + uint64(len(records)), Hi: keytable.Buckets - 1, Records: bytes.Join(records, nil)})
+	head := log.head()
+	put(t, log, keytable.Page{Last: true, Epoch: head.Epoch, Position: head.Position + uint64(len(records)), Hi: keytable.Buckets - 1, Records: bytes.Join(records, nil)})
 }
 
-// play reads a tape from a state on as keysync does, and returns where it ends
+// play reads a feed log from a state on as keysync does, and returns where it ends
 // and how many pages that took.
-func play(t *testing.T, tape *tape, s keytable.State, m memory) (keytable.State, int) {
+func play(t *testing.T, log *feedLog, s keytable.State, m memory) (keytable.State, int) {
 	t.Helper()
 	for n := 0; ; n++ {
-		b, err := tape.answer(questionOf(s))
+		b, err := log.answer(questionOf(s))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +86,7 @@ func play(t *testing.T, tape *tape, s keytable.State, m memory) (keytable.State,
 		}
 		p, ok := keytable.ParsePage(b)
 		if !ok {
-			t.Fatal("the tape answers with no page")
+			t.Fatal("the log answers with no page")
 		}
 		s = s.Apply(p, m)
 	}
@@ -94,39 +94,39 @@ func play(t *testing.T, tape *tape, s keytable.State, m memory) (keytable.State,
 
 func TestEnvoyLoadsFromTheTape(t *testing.T) {
 	t.Parallel()
-	tape := createTape(t)
-	snapshot(t, tape)
+	log := createLog(t)
+	snapshot(t, log)
 	for i := range uint32(100) {
-		change(t, tape, record(i+1, uint64(i+10)))
+		change(t, log, record(i+1, uint64(i+10)))
 	}
-	change(t, tape, record(1, 0))
+	change(t, log, record(1, 0))
 	m := memory{}
-	end, pages := play(t, tape, keytable.State{}, m)
-	if !end.Ready || end != tape.head() || len(m.records()) != 2+99 {
+	end, pages := play(t, log, keytable.State{}, m)
+	if !end.Ready || end != log.head() || len(m.records()) != 2+99 {
 		t.Fatalf("%+v, %d records", end, len(m.records()))
 	}
 	if pages != 3 {
 		t.Errorf("%d pages: changes are not joined", pages)
 	}
-	change(t, tape, record(7, 0))
-	if _, pages := play(t, tape, end, m); pages != 1 || len(m.records()) != 2+98 {
+	change(t, log, record(7, 0))
+	if _, pages := play(t, log, end, m); pages != 1 || len(m.records()) != 2+98 {
 		t.Errorf("%d pages, %d records", pages, len(m.records()))
 	}
 }
 
-// Whoever asks from a place that the tape does not know starts again.
+// Whoever asks from a place that the log does not know starts again.
 func TestStrangeQuestionsGetASnapshot(t *testing.T) {
 	t.Parallel()
-	tape := createTape(t)
-	snapshot(t, tape)
-	change(t, tape, record(1, 9))
+	log := createLog(t)
+	snapshot(t, log)
+	change(t, log, record(1, 9))
 	for name, s := range map[string]keytable.State{
 		"another history": {Epoch: 4, Position: 70, Ready: true},
 		"the future":      {Epoch: 5, Position: 99, Ready: true},
 		"another cursor":  {Epoch: 5, Position: 70, Loading: true, Cursor: keytable.Tag{1}},
 	} {
 		m := memory{9: []byte("of another history: it must go......" + string(make([]byte, 28)))}
-		if end, _ := play(t, tape, s, m); end.Position != 71 || len(m.records()) != 3 {
+		if end, _ := play(t, log, s, m); end.Position != 71 || len(m.records()) != 3 {
 			t.Errorf("%s: %+v, %d records", name, end, len(m.records()))
 		}
 	}
@@ -134,12 +134,12 @@ func TestStrangeQuestionsGetASnapshot(t *testing.T) {
 
 func TestTapeSurvivesAndItsDamagedEndIsCutOff(t *testing.T) {
 	t.Parallel()
-	tape := createTape(t)
-	snapshot(t, tape)
-	change(t, tape, record(1, 9))
-	good := tape.size
-	change(t, tape, record(2, 9))
-	whole, name := tape.size, tape.file.Name()
+	log := createLog(t)
+	snapshot(t, log)
+	change(t, log, record(1, 9))
+	good := log.size
+	change(t, log, record(2, 9))
+	whole, name := log.size, log.file.Name()
 	raw, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
@@ -155,11 +155,11 @@ func TestTapeSurvivesAndItsDamagedEndIsCutOff(t *testing.T) {
 		"zeros at end":    {append(bytes.Clone(raw), make([]byte, 4096)...), whole},
 		"a flipped start": {flip(raw, 9), 0},
 	} {
-		copied := filepath.Join(t.TempDir(), "tape")
+		copied := filepath.Join(t.TempDir(), "log")
 		if err := os.WriteFile(copied, c.bytes, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		again, cut, err := openTape(copied)
+		again, cut, err := openFeedLog(copied)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -176,12 +176,12 @@ func flip(b []byte, at int64) []byte {
 	return b
 }
 
-// A compacted tape ends where the old one did and holds the same, also when it
+// A compacted log ends where the old one did and holds the same, also when it
 // takes many pages.
 func TestCompactedTapeIsTheSame(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
-	old := createTape(t)
+	old := createLog(t)
 	snapshot(t, old)
 	for range 20 {
 		var batch [][]byte
@@ -190,7 +190,7 @@ func TestCompactedTapeIsTheSame(t *testing.T) {
 		}
 		change(t, old, batch...)
 	}
-	next := createTape(t)
+	next := createLog(t)
 	small, err := old.compact(next.file)
 	if err != nil {
 		t.Fatal(err)
@@ -201,10 +201,10 @@ func TestCompactedTapeIsTheSame(t *testing.T) {
 	if end != old.head() || !maps.Equal(before.records(), after.records()) {
 		t.Errorf("%+v, want %+v; %d records, want %d", end, old.head(), len(after.records()), len(before.records()))
 	}
-	if pages < 2 || small.size >= old.size || small.grown(0) || !old.grown(0) {
+	if pages < 2 || small.size >= old.size || small.needsCompaction(0) || !old.needsCompaction(0) {
 		t.Errorf("%d pages, %d bytes of %d", pages, small.size, old.size)
 	}
-	again, cut, err := openTape(next.file.Name())
+	again, cut, err := openFeedLog(next.file.Name())
 	if err != nil || cut != 0 || again.head() != end {
 		t.Errorf("%d bytes cut, %v", cut, err)
 	}
@@ -218,17 +218,17 @@ func FuzzOpenTape(f *testing.F) {
 	f.Add([]byte{})
 	f.Add(bytes.Repeat([]byte{1}, 200))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		name := filepath.Join(t.TempDir(), "tape")
+		name := filepath.Join(t.TempDir(), "log")
 		if err := os.WriteFile(name, raw, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		tape, cut, err := openTape(name)
+		log, cut, err := openFeedLog(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer tape.file.Close()
-		if tape.size+cut != int64(len(raw)) {
-			t.Errorf("%d bytes read and %d cut of %d", tape.size, cut, len(raw))
+		defer log.file.Close()
+		if log.size+cut != int64(len(raw)) {
+			t.Errorf("%d bytes read and %d cut of %d", log.size, cut, len(raw))
 		}
 	})
 }

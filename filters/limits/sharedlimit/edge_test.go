@@ -1,4 +1,4 @@
-package fleet
+package sharedlimit
 
 import (
 	"testing"
@@ -68,12 +68,12 @@ func TestThePaceOfTheOthers(t *testing.T) {
 	id := ratelimit.AccountID(1, 0)
 	for i, want := range []uint32{0, 50_000, 75_000, 87_500} { // towards 100 a second, which is 100,000 in 1000 s
 		at := int64(millis + i*100)
-		e.Hear(m, Answer{Edges: 2, Entries: []Entry{entry(1, millis/1000, uint32(10*(i+1)))}}, at)
+		e.ApplyAnswer(m, Answer{Edges: 2, Entries: []Entry{entry(1, millis/1000, uint32(10*(i+1)))}}, at)
 		if got := m.others[id]; got.Pace != want || got.Millis != uint32(at) {
 			t.Fatalf("answer %d: %+v, want a pace of %d", i, got, want)
 		}
 	}
-	e.Hear(m, Answer{Edges: 2, Entries: []Entry{entry(1, millis/1000, 900)}}, millis+5000)
+	e.ApplyAnswer(m, Answer{Edges: 2, Entries: []Entry{entry(1, millis/1000, 900)}}, millis+5000)
 	if got := m.others[id].Pace; got != 0 {
 		t.Fatalf("after a silence: %d", got)
 	}
@@ -84,14 +84,14 @@ func TestThePaceOfTheOthers(t *testing.T) {
 func TestWhatIsRemembered(t *testing.T) {
 	t.Parallel()
 	m, e := newMemory(), &Edge{}
-	if e.Remember(m, 0); m.state != (State{}) {
+	if e.SetKnownEdges(m, 0); m.state != (State{}) {
 		t.Fatalf("nothing is remembered: %+v", m.state)
 	}
-	if e.Remember(m, 3); !m.state.Fleet(millis).Cut || m.state.Edges != 3 {
+	if e.SetKnownEdges(m, 3); !m.state.Fleet(millis).Cut || m.state.Edges != 3 {
 		t.Fatalf("%+v", m.state)
 	}
-	e.Hear(m, Answer{Edges: 2}, millis)
-	if e.Remember(m, 3); m.state != (State{Edges: 2, Heard: millis}) {
+	e.ApplyAnswer(m, Answer{Edges: 2}, millis)
+	if e.SetKnownEdges(m, 3); m.state != (State{Edges: 2, Heard: millis}) {
 		t.Fatalf("%+v", m.state)
 	}
 }

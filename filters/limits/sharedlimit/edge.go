@@ -1,4 +1,4 @@
-package fleet
+package sharedlimit
 
 import "sluice.dev/sluice/filters/limits/ratelimit"
 
@@ -13,22 +13,22 @@ type Store interface {
 	Window(p Place) ratelimit.Window
 	// SetOthers puts o behind the window of id, if need be a new one.
 	SetOthers(id ratelimit.ID, o ratelimit.Others)
-	// SetFleet says how it stands with the fleet.
+	// SetFleet stores how many edges share limits and when they were last heard.
 	SetFleet(s State)
 }
 
-// State is how it stands with the fleet, for the workers.
+// State is what the workers know of the other edges.
 type State struct {
 	Edges uint32 // how many there are; 0: not known yet, as if this one were alone
 	Heard int64  // when the control plane last answered, in unix milliseconds
 }
 
-// silence is after how many milliseconds without an answer an edge is cut off.
-const silence = 2000
+// cutOffAfter is after how many milliseconds without an answer an edge is cut off.
+const cutOffAfter = 2000
 
 // Fleet is what s means for a request at a time in unix milliseconds.
 func (s State) Fleet(millis int64) ratelimit.Fleet {
-	return ratelimit.Fleet{Edges: s.Edges, Cut: s.Edges > 1 && millis-s.Heard > silence, Millis: uint32(millis)}
+	return ratelimit.Fleet{Edges: s.Edges, Cut: s.Edges > 1 && millis-s.Heard > cutOffAfter, Millis: uint32(millis)}
 }
 
 // Edge is one edge's part of the exchange. Its memory is bounded by MaxEntries.
@@ -63,13 +63,13 @@ func (e *Edge) Report(s Store, millis int64) Report {
 	return r
 }
 
-// Hear takes an answer that arrived at a time in unix milliseconds.
-func (e *Edge) Hear(s Store, a Answer, millis int64) {
+// ApplyAnswer takes an answer that arrived at a time in unix milliseconds.
+func (e *Edge) ApplyAnswer(s Store, a Answer, millis int64) {
 	heard := make(map[ratelimit.ID]ratelimit.Others, len(a.Entries))
 	for _, entry := range a.Entries {
 		o := entry.Others
 		o.Millis = uint32(millis)
-		o.Pace = pace(e.heard[entry.ID], o, millis-e.at)
+		o.Pace = estimatePace(e.heard[entry.ID], o, millis-e.at)
 		heard[entry.ID] = o
 		s.SetOthers(entry.ID, o)
 	}
@@ -77,18 +77,18 @@ func (e *Edge) Hear(s Store, a Answer, millis int64) {
 	s.SetFleet(State{Edges: a.Edges, Heard: millis})
 }
 
-// Remember takes how many edges there were from an agent that has heard of no
+// SetKnownEdges takes how many edges there were from an agent that has heard of no
 // replica. Until this start of the edge hears an answer it is cut off, not alone.
-func (e *Edge) Remember(s Store, edges uint32) {
+func (e *Edge) SetKnownEdges(s Store, edges uint32) {
 	if e.at == 0 && edges > 0 {
 		s.SetFleet(State{Edges: edges})
 	}
 }
 
-// pace guesses how fast the others let requests through: half as they did
+// estimatePace estimates how fast the others let requests through: half as they did
 // between two answers, half as was guessed before, since what one answer lacks
 // the next one has.
-func pace(before, now ratelimit.Others, millis int64) uint32 {
+func estimatePace(before, now ratelimit.Others, millis int64) uint32 {
 	if millis <= 0 || millis > maxGap || before.Millis == 0 {
 		return 0
 	}

@@ -32,14 +32,14 @@ func (c *crashing) NewHttpContext(uint32) types.HttpContext      { return c }
 func (c *crashing) OnHttpRequestHeaders(int, bool) types.Action  { return c.crash() }
 func (c *crashing) OnHttpResponseHeaders(int, bool) types.Action { return types.ActionContinue }
 func (c *crashing) crash() types.Action {
-	v := crashed(c.phase, c.context)
+	v := handleCrash(c.phase, c.context)
 	c.verdicts = append(c.verdicts, v)
 	return types.Action(max(v, 0))
 }
 
 func host(t *testing.T, c *crashing) proxytest.HostEmulator {
 	t.Helper()
-	inRow, broken = 0, nil
+	crashesInRow, crashedRequests = 0, nil
 	h, reset := proxytest.NewHostEmulator(proxytest.NewEmulatorOption().WithVMContext(c))
 	t.Cleanup(reset)
 	if h.StartVM() != types.OnVMStartStatusOK || h.StartPlugin() != types.OnPluginStartStatusOK {
@@ -94,18 +94,18 @@ func TestPatience(t *testing.T) {
 		return f.verdicts[len(f.verdicts)-1]
 	}
 	for range 3 {
-		for n := range patience {
+		for n := range maxCrashesInRow {
 			if v := crash(); v != stop {
 				t.Fatalf("crash %d in a row: %v", n+1, v)
 			}
 		}
 		Ended(7)
 	}
-	for range patience {
+	for range maxCrashesInRow {
 		crash()
 	}
 	if v := crash(); v != giveUp {
-		t.Errorf("crash %d in a row: %v, want giveUp", patience+1, v)
+		t.Errorf("crash %d in a row: %v, want giveUp", maxCrashesInRow+1, v)
 	}
 }
 
@@ -117,11 +117,11 @@ func TestEnded(t *testing.T) {
 	for range 2 {
 		h.CallOnRequestHeaders(h.InitializeHttpContext(), nil, true)
 	}
-	if !Ended(7) || inRow != 2 {
-		t.Errorf("ended well, %d crashes in a row", inRow)
+	if !Ended(7) || crashesInRow != 2 {
+		t.Errorf("ended well, %d crashes in a row", crashesInRow)
 	}
-	if Ended(7) || inRow != 0 || len(broken) != 0 {
-		t.Errorf("still said to have crashed, %d in a row, broken %v", inRow, broken)
+	if Ended(7) || crashesInRow != 0 || len(crashedRequests) != 0 {
+		t.Errorf("still said to have crashed, %d in a row, broken %v", crashesInRow, crashedRequests)
 	}
 }
 
@@ -130,13 +130,13 @@ func TestEnded(t *testing.T) {
 func TestBrokenRequestsAreBounded(t *testing.T) {
 	f := &crashing{phase: request}
 	h := host(t, f)
-	for n := range maxBroken + 1 {
+	for n := range maxCrashedRequests + 1 {
 		f.context = uint32(n)
 		h.CallOnRequestHeaders(h.InitializeHttpContext(), nil, true)
 		Ended(1 << 30) // another goes well
 	}
-	if v := f.verdicts; v[maxBroken-1] != stop || v[maxBroken] != giveUp || len(broken) != maxBroken {
-		t.Errorf("%v, %v, %d remembered", v[maxBroken-1], v[maxBroken], len(broken))
+	if v := f.verdicts; v[maxCrashedRequests-1] != stop || v[maxCrashedRequests] != giveUp || len(crashedRequests) != maxCrashedRequests {
+		t.Errorf("%v, %v, %d remembered", v[maxCrashedRequests-1], v[maxCrashedRequests], len(crashedRequests))
 	}
 }
 

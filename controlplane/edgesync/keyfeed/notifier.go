@@ -16,9 +16,9 @@ const idleCheck = 10 * time.Second
 // reconnectAfter is the pause after a connection that failed.
 const reconnectAfter = 200 * time.Millisecond
 
-// hub wakes waiting polls when the feed changes. One connection per process
+// notifier wakes waiting polls when the feed changes. One connection per process
 // listens for all of them.
-type hub struct {
+type notifier struct {
 	connect *pgx.ConnConfig
 	log     *slog.Logger
 
@@ -27,21 +27,21 @@ type hub struct {
 	stopped chan struct{} // closed when run returns
 }
 
-// newHub returns a hub that will listen on a connection of its own, made as c says.
-func newHub(c *pgx.ConnConfig, log *slog.Logger) *hub {
-	return &hub{connect: c, log: log, changed: make(chan struct{}), stopped: make(chan struct{})}
+// newNotifier returns a notifier that will listen on a connection of its own, made as c says.
+func newNotifier(c *pgx.ConnConfig, log *slog.Logger) *notifier {
+	return &notifier{connect: c, log: log, changed: make(chan struct{}), stopped: make(chan struct{})}
 }
 
 // next returns a channel that closes at the next change. Take it before
 // reading: a change that comes between both then is not missed.
-func (h *hub) next() <-chan struct{} {
+func (h *notifier) next() <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.changed
 }
 
 // wake wakes everyone who waits.
-func (h *hub) wake() {
+func (h *notifier) wake() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	close(h.changed)
@@ -50,7 +50,7 @@ func (h *hub) wake() {
 
 // run listens until ctx ends, and connects again when the connection fails. It
 // must be called once.
-func (h *hub) run(ctx context.Context) {
+func (h *notifier) run(ctx context.Context) {
 	defer close(h.stopped)
 	for ctx.Err() == nil {
 		err := h.listen(ctx)
@@ -66,7 +66,7 @@ func (h *hub) run(ctx context.Context) {
 }
 
 // listen passes notifications on until the connection fails or ctx ends.
-func (h *hub) listen(ctx context.Context) error {
+func (h *notifier) listen(ctx context.Context) error {
 	conn, err := pgx.ConnectConfig(ctx, h.connect)
 	if err != nil {
 		return fmt.Errorf("connect: %w", err)
@@ -85,7 +85,7 @@ func (h *hub) listen(ctx context.Context) error {
 
 // waitOnce waits for one notification, or checks the connection after a while
 // without any.
-func (h *hub) waitOnce(ctx context.Context, conn *pgx.Conn) error {
+func (h *notifier) waitOnce(ctx context.Context, conn *pgx.Conn) error {
 	wait, cancel := context.WithTimeout(ctx, idleCheck)
 	defer cancel()
 	_, err := conn.WaitForNotification(wait)

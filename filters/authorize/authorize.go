@@ -16,10 +16,10 @@ import (
 	"sluice.dev/sluice/filters/scopes"
 )
 
-// Env is what the gate needs of the machine around it.
+// Env is what Check needs of the machine around it.
 type Env interface {
 	token.Env
-	// Tokens remembers the tokens judged under the present policy.
+	// Tokens remembers the tokens checked under the present policy.
 	Tokens() *token.Table
 	// Keys remembers the tags of keys that were found.
 	Keys() *apikey.Memo
@@ -49,7 +49,7 @@ type Verdict struct {
 	Route  *policy.Route    // nil when the edge has no policy for it
 }
 
-// Check judges a request to the named route at now, in unix seconds.
+// Check decides what becomes of a request to the named route at now, in unix seconds.
 //
 // The order: policy, route, credential, address, standing, scope, plan, rate
 // limit. A request counts for its account once its credential is known to be
@@ -72,21 +72,21 @@ func Check(p *policy.Policy, routeName string, env Env, now int64) Verdict {
 	}
 	route, ok := p.Route(routeName)
 	if !ok {
-		return refuse(p, nil, env, notReady, now)
+		return decideByAddress(p, nil, env, notReady, now)
 	}
 	if route.Deny != "" {
-		return refuse(p, route, env, decision.Deny(route.Deny), now)
+		return decideByAddress(p, route, env, decision.Deny(route.Deny), now)
 	}
 	if route.Auth == policy.AuthNone {
-		return refuse(p, route, env, decision.Pass, now)
+		return decideByAddress(p, route, env, decision.Pass, now)
 	}
 	header := env.Authorization()
 	if header == "" && route.Auth&policy.AuthNone != 0 {
-		return refuse(p, route, env, decision.Pass, now)
+		return decideByAddress(p, route, env, decision.Pass, now)
 	}
 	credential, d := apikey.Bearer(header)
 	if !d.OK() {
-		return refuse(p, route, env, d, now)
+		return decideByAddress(p, route, env, d, now)
 	}
 	if route.Auth&policy.AuthKey != 0 {
 		if tag, ok := env.Keys().Tag(credential); ok {
@@ -97,7 +97,7 @@ func Check(p *policy.Policy, routeName string, env Env, now int64) Verdict {
 	if route.Auth&(policy.AuthToken|policy.AuthSession) != 0 && !mistyped {
 		return checkToken(p, route, env, credential, now)
 	}
-	return refuse(p, route, env, decision.Deny(decision.InvalidKey), now)
+	return decideByAddress(p, route, env, decision.Deny(decision.InvalidKey), now)
 }
 
 var notReady = decision.Decision{Code: decision.EdgeNotReady, RetryAfter: 1}
@@ -110,21 +110,21 @@ func checkKey(p *policy.Policy, route *policy.Route, env Env, key string, tag ke
 		env.Keys().Keep(key, tag)
 	}
 	if d := apikey.Decide(r, found, found || env.Ready(), now); !d.OK() {
-		return refuse(p, route, env, d, now)
+		return decideByAddress(p, route, env, d, now)
 	}
-	return admit(p, route, env, &r, "", now)
+	return authorizeCaller(p, route, env, &r, "", now)
 }
 
-// checkToken judges a token and finds its account. A route that takes session
-// tokens gets those that the edge cannot judge, since its product judges too.
+// checkToken checks a token and finds its account. A route that takes session
+// tokens gets those that the edge cannot check, since its product checks them too.
 func checkToken(p *policy.Policy, route *policy.Route, env Env, text string, now int64) Verdict {
 	found := env.Tokens().Find(text)
 	if !found.Proven {
-		if rate := guesses(p, env, now, env.Look); !rate.OK {
-			return limited(Verdict{Route: route, Rate: rate})
+		if rate := guessWindow(p, env, now, env.Look); !rate.OK {
+			return applyRateLimit(Verdict{Route: route, Rate: rate})
 		}
 	}
-	b, d := env.Tokens().Judge(p, env, found, now)
+	b, d := env.Tokens().Check(p, env, found, now)
 	if d.OK() && !b.Own && route.Auth&policy.AuthToken == 0 { // a session is ours
 		d = decision.Deny(decision.InvalidToken)
 	}
@@ -138,36 +138,36 @@ func checkToken(p *policy.Policy, route *policy.Route, env Env, text string, now
 	}
 	if !d.OK() {
 		if d.Code != decision.EdgeNotReady {
-			guesses(p, env, now, env.Take)
+			guessWindow(p, env, now, env.Take)
 		}
 		if route.Auth&policy.AuthSession != 0 {
 			d = decision.Pass
 		}
-		return refuse(p, route, env, d, now)
+		return decideByAddress(p, route, env, d, now)
 	}
 	caller := keytable.Record{Kind: keytable.KindToken, Flags: account.Flags, Plan: account.Plan, Expires: uint32(b.Expires),
 		ID: b.ID, Account: b.Account, Scopes: b.Scopes}
-	return admit(p, route, env, &caller, b.Credential, now)
+	return authorizeCaller(p, route, env, &caller, b.Credential, now)
 }
 
-// guesses looks at, or counts in, the window of the tokens from the client's
+// guessWindow looks at, or counts in, the window of the tokens from the client's
 // address that were no good.
-func guesses(p *policy.Policy, env Env, now int64, how func(ratelimit.Kind, ratelimit.ID, ratelimit.Limit, int64) ratelimit.Result) ratelimit.Result {
+func guessWindow(p *policy.Policy, env Env, now int64, how func(ratelimit.Kind, ratelimit.ID, ratelimit.Limit, int64) ratelimit.Result) ratelimit.Result {
 	r := how(ratelimit.Addresses, ratelimit.GuessID(env.ClientAddress()), ratelimit.Limit{PerMinute: p.Anonymous}, now)
 	r.Policy = addressPolicy
 	return r
 }
 
-// admit judges a request of a caller who is known, by what its account has and
-// may, and counts it for the account.
-func admit(p *policy.Policy, route *policy.Route, env Env, caller *keytable.Record, token string, now int64) Verdict {
+// authorizeCaller decides about a request of a known caller, by what its account has
+// and may, and counts it for the account.
+func authorizeCaller(p *policy.Policy, route *policy.Route, env Env, caller *keytable.Record, token string, now int64) Verdict {
 	plan, ok := p.Plan(caller.Plan)
 	if !ok { // this policy does not know it yet
-		return refuse(p, route, env, notReady, now)
+		return decideByAddress(p, route, env, notReady, now)
 	}
-	v := Verdict{Decision: entitled(plan, route, env, caller, token), Known: true, Caller: *caller, Token: token, Route: route}
-	v.Rate = count(p, limitOf(p, plan, route, env, caller), route, env, caller, now)
-	return limited(v)
+	v := Verdict{Decision: checkEntitlement(plan, route, env, caller, token), Known: true, Caller: *caller, Token: token, Route: route}
+	v.Rate = countRequest(p, limitOf(p, plan, route, env, caller), route, env, caller, now)
+	return applyRateLimit(v)
 }
 
 // Names of the limits that are of no class.
@@ -176,10 +176,10 @@ const (
 	addressPolicy = "address"
 )
 
-// count counts a request in the window of its key, if the key has a limit of
+// countRequest counts a request in the window of its key, if the key has a limit of
 // its own, and in its account's, unless one of them is full; it returns the one
 // that is, or else the one with the fewest requests left.
-func count(p *policy.Policy, l ratelimit.Limit, route *policy.Route, env Env, caller *keytable.Record, now int64) ratelimit.Result {
+func countRequest(p *policy.Policy, l ratelimit.Limit, route *policy.Route, env Env, caller *keytable.Record, now int64) ratelimit.Result {
 	own := caller.Kind == keytable.KindKey && caller.Limit > 0
 	var key ratelimit.Result
 	if own {
@@ -199,11 +199,11 @@ func count(p *policy.Policy, l ratelimit.Limit, route *policy.Route, env Env, ca
 	return account
 }
 
-// entitled checks, in this order, from where a caller comes, whether its account
+// checkEntitlement checks, in this order, from where a caller comes, whether its account
 // is in good standing, its scopes, and what its plan includes.
-func entitled(plan *policy.Plan, route *policy.Route, env Env, caller *keytable.Record, token string) decision.Decision {
+func checkEntitlement(plan *policy.Plan, route *policy.Route, env Env, caller *keytable.Record, token string) decision.Decision {
 	if caller.Flags&keytable.FlagAllowlist != 0 {
-		if d := addressed(env, caller, token); !d.OK() {
+		if d := checkAddress(env, caller, token); !d.OK() {
 			return d
 		}
 	}
@@ -224,8 +224,8 @@ func entitled(plan *policy.Plan, route *policy.Route, env Env, caller *keytable.
 	return decision.Pass
 }
 
-// addressed checks the caller's address against the account's allowlist.
-func addressed(env Env, caller *keytable.Record, token string) decision.Decision {
+// checkAddress checks the caller's address against the account's allowlist.
+func checkAddress(env Env, caller *keytable.Record, token string) decision.Decision {
 	list, _, whole := keytable.Join(keytable.TagOfAllowlist(caller.Account), env.Record)
 	if !whole { // it is just arriving
 		return notReady
@@ -245,18 +245,18 @@ func limitOf(p *policy.Policy, plan *policy.Plan, route *policy.Route, env Env, 
 	return ratelimit.Limit{PerMinute: l.PerMinute, Burst: l.Burst}
 }
 
-// refuse ends a request that has no good key with d, which may also let it
+// decideByAddress ends a request that has no good key with d, which may also let it
 // pass, and counts it for its address.
-func refuse(p *policy.Policy, route *policy.Route, env Env, d decision.Decision, now int64) Verdict {
+func decideByAddress(p *policy.Policy, route *policy.Route, env Env, d decision.Decision, now int64) Verdict {
 	v := Verdict{Decision: d, Route: route}
 	v.Rate = env.Take(ratelimit.Addresses, ratelimit.AddressID(env.ClientAddress()), ratelimit.Limit{PerMinute: p.Anonymous}, now)
 	v.Rate.Policy = addressPolicy
-	return limited(v)
+	return applyRateLimit(v)
 }
 
-// limited turns a request that would pass, or guesses at credentials, into 429
-// when its window is full. Other refusals keep their reason.
-func limited(v Verdict) Verdict {
+// applyRateLimit turns a request that would pass, or guesses at credentials, into
+// 429 when its window is full. Other refusals keep their reason.
+func applyRateLimit(v Verdict) Verdict {
 	guess := v.Code == decision.InvalidKey || v.Code == decision.InvalidToken || v.Code == decision.AuthRequired
 	if !v.Rate.OK && (v.OK() || guess) {
 		v.Decision = decision.Decision{Code: decision.RateLimited, RetryAfter: v.Rate.RetryAfter}

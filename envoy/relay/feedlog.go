@@ -12,23 +12,23 @@ import (
 	"sluice.dev/sluice/filters/credentials/keytable"
 )
 
-// A tape is the feed as this edge has read it: a whole snapshot, page by page,
+// feedLog is the feed as this edge has read it: a whole snapshot, page by page,
 // then every page of changes, in a file that only grows. Whoever asks for what
 // was asked before gets the same pages, so an Envoy that starts loads from the
-// tape, with no replica at hand as well as with one.
+// log, with no replica at hand as well as with one.
 //
 // In the file each page stands with the question that it answers, its length
 // and a checksum. What follows the first damaged page is cut off: the edge then
 // goes on from there, and asks for the rest again.
-type tape struct {
+type feedLog struct {
 	file *os.File
 
-	mu    sync.Mutex
-	state keytable.State    // after the last page
-	pages map[question]span // where the answer to each question is
-	first span              // of the snapshot's first page; size 0: there is none
-	size  int64
-	whole int64 // size when the snapshot was complete; 0: it is not
+	mu          sync.Mutex
+	state       keytable.State    // after the last page
+	pages       map[question]span // where the answer to each question is
+	first       span              // of the snapshot's first page; size 0: there is none
+	size        int64
+	snapshotEnd int64 // size when the snapshot was complete; 0: it is not
 }
 
 // question is what is asked of the feed: State.Query, without the wait.
@@ -58,11 +58,11 @@ const frameHeader = 4 + 4 + 32
 // maxPage bounds a page, in bytes.
 const maxPage = 64 + keytable.MaxPageRecords*keytable.RecordSize
 
-func newTape(f *os.File) *tape { return &tape{file: f, pages: map[question]span{}} }
+func newFeedLog(f *os.File) *feedLog { return &feedLog{file: f, pages: map[question]span{}} }
 
-// openTape reads a tape from its file, which it cuts off where it is damaged; cut
+// openFeedLog reads a feed log from its file, which it cuts off where it is damaged; cut
 // is how many bytes that were.
-func openTape(name string) (t *tape, cut int64, err error) {
+func openFeedLog(name string) (t *feedLog, cut int64, err error) {
 	f, err := os.OpenFile(name, os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, 0, err
@@ -71,9 +71,9 @@ func openTape(name string) (t *tape, cut int64, err error) {
 	if err != nil {
 		return nil, 0, errors.Join(err, f.Close())
 	}
-	t = newTape(f)
+	t = newFeedLog(f)
 	buf := make([]byte, frameHeader+maxPage)
-	for t.read(buf) {
+	for t.readNext(buf) {
 	}
 	if cut = info.Size() - t.size; cut > 0 {
 		err = f.Truncate(t.size)
@@ -81,9 +81,9 @@ func openTape(name string) (t *tape, cut int64, err error) {
 	return t, cut, err
 }
 
-// read takes the next page of the file in; false at its end, or where it is
+// readNext takes the next page of the file in; false at its end, or where it is
 // damaged.
-func (t *tape) read(buf []byte) bool {
+func (t *feedLog) readNext(buf []byte) bool {
 	head := buf[:frameHeader]
 	if _, err := t.file.ReadAt(head, t.size); err != nil {
 		return false
@@ -104,12 +104,12 @@ func (t *tape) read(buf []byte) bool {
 		return false
 	}
 	q := question{epoch: binary.LittleEndian.Uint64(head[8:]), position: binary.LittleEndian.Uint64(head[16:]), cursor: keytable.Tag(head[24:40])}
-	t.note(q, p, n)
+	t.index(q, p, n)
 	return true
 }
 
-// note enters a page that stands at the end of the file.
-func (t *tape) note(q question, p keytable.Page, n int) {
+// index enters a page that stands at the end of the file.
+func (t *feedLog) index(q question, p keytable.Page, n int) {
 	at := span{t.size + frameHeader, n}
 	if t.first.size == 0 {
 		t.first = at
@@ -117,13 +117,13 @@ func (t *tape) note(q question, p keytable.Page, n int) {
 	t.pages[q] = at
 	t.state = t.state.After(p)
 	t.size += int64(frameHeader + n)
-	if t.whole == 0 && t.state.Ready {
-		t.whole = t.size
+	if t.snapshotEnd == 0 && t.state.Ready {
+		t.snapshotEnd = t.size
 	}
 }
 
-// append adds the answer to the question that the tape's state asks.
-func (t *tape) append(page []byte, p keytable.Page) error {
+// append adds the answer to the question that the log's state asks.
+func (t *feedLog) append(page []byte, p keytable.Page) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	q := questionOf(t.state)
@@ -137,14 +137,14 @@ func (t *tape) append(page []byte, p keytable.Page) error {
 	if _, err := t.file.WriteAt(frame, t.size); err != nil {
 		return fmt.Errorf("write a page of the feed: %w", err)
 	}
-	t.note(q, p, len(page))
+	t.index(q, p, len(page))
 	return nil
 }
 
 // answer returns the page for a question, with the changes after it as far as
-// they fit into one; nil when the tape does not have it. What nobody ever asked
+// they fit into one; nil when the log does not have it. What nobody ever asked
 // is answered with the first page of the snapshot.
-func (t *tape) answer(q question) ([]byte, error) {
+func (t *feedLog) answer(q question) ([]byte, error) {
 	t.mu.Lock()
 	at, ok := t.pages[q]
 	head, first, size := t.state, t.first, t.size
@@ -158,22 +158,22 @@ func (t *tape) answer(q question) ([]byte, error) {
 	if at.size == 0 {
 		return nil, nil
 	}
-	page, err := t.load(at)
+	page, err := t.readPage(at)
 	if err != nil {
 		return nil, err
 	}
 	p, ok := keytable.ParsePage(page)
 	if !ok {
-		return nil, errors.New("a page of the tape is damaged")
+		return nil, errors.New("a page of the feed log is damaged")
 	}
 	if p.Snapshot {
 		return page, nil
 	}
-	return t.more(p, at, size)
+	return t.appendChanges(p, at, size)
 }
 
-// more adds the pages of changes that follow at to p.
-func (t *tape) more(p keytable.Page, at span, end int64) ([]byte, error) {
+// appendChanges adds the pages of changes that follow at to p.
+func (t *feedLog) appendChanges(p keytable.Page, at span, end int64) ([]byte, error) {
 	p.Records = append([]byte(nil), p.Records...)
 	for next := at.at + int64(at.size); next < end; {
 		var head [frameHeader]byte
@@ -184,13 +184,13 @@ func (t *tape) more(p keytable.Page, at span, end int64) ([]byte, error) {
 		if len(p.Records)+at.size > keytable.MaxPageRecords*keytable.RecordSize {
 			break
 		}
-		page, err := t.load(at)
+		page, err := t.readPage(at)
 		if err != nil {
 			return nil, err
 		}
 		q, ok := keytable.ParsePage(page)
 		if !ok || q.Snapshot {
-			return nil, errors.New("a page of the tape is damaged")
+			return nil, errors.New("a page of the feed log is damaged")
 		}
 		p.Position, p.Last, p.Records = q.Position, q.Last, append(p.Records, q.Records...)
 		next = at.at + int64(at.size)
@@ -198,26 +198,26 @@ func (t *tape) more(p keytable.Page, at span, end int64) ([]byte, error) {
 	return p.Append(nil), nil
 }
 
-// load reads one page.
-func (t *tape) load(at span) ([]byte, error) {
+// readPage reads one page.
+func (t *feedLog) readPage(at span) ([]byte, error) {
 	b := make([]byte, at.size)
 	if _, err := t.file.ReadAt(b, at.at); err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("read a page of the tape: %w", err)
+		return nil, fmt.Errorf("read a page of the feed log: %w", err)
 	}
 	return b, nil
 }
 
 // head is the state after the last page.
-func (t *tape) head() keytable.State {
+func (t *feedLog) head() keytable.State {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.state
 }
 
-// grown reports whether the changes take so much room that the tape should be
-// written anew: more than half of the snapshot, and at least least bytes.
-func (t *tape) grown(least int64) bool {
+// needsCompaction reports whether the changes take so many bytes that the log should be
+// compacted: more than half of the snapshot, and at least least bytes.
+func (t *feedLog) needsCompaction(least int64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.whole > 0 && t.size-t.whole > max(least, t.whole/2)
+	return t.snapshotEnd > 0 && t.size-t.snapshotEnd > max(least, t.snapshotEnd/2)
 }

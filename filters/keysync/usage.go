@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
+	"sluice.dev/sluice/filters/edgeapi"
 	"sluice.dev/sluice/filters/host/wasmhost"
 	"sluice.dev/sluice/filters/limits/meter"
 )
@@ -20,32 +21,29 @@ const (
 	meterParcelBatches = 1000
 )
 
-// meterPath is where the control plane takes usage.
-const meterPath = "/feed/v1/usage"
-
-// courier takes the usage that workers hand over, and sends it to the control
+// usageSender takes the usage that workers hand over, and sends it to the control
 // plane until that has it. Parcels are sent one at a time, and each stays as it
 // is until it is settled: sent again, it has the same number and contents.
-type courier struct {
+type usageSender struct {
 	queue    uint32
 	boot     string // of this program: a new one never repeats an old one's numbers
 	sequence uint64 // of the parcel under way, or the last one
 	parcel   []byte // nil: none under way
 	batches  int    // of the parcel
 	sending  bool
-	rest     int // ticks until the parcel is sent again
+	retryIn  int // ticks until the parcel is sent again
 
 	waiting [][]byte // batches for the parcels to come
 	size    int      // of waiting, in bytes
 
-	offered  int64 // second of the last offer
-	settled  proxywasm.MetricCounter
-	lost     proxywasm.MetricCounter
-	troubled bool // the last parcel failed, and that was logged
+	offeredAt int64 // second of the last offer
+	settled   proxywasm.MetricCounter
+	lost      proxywasm.MetricCounter
+	failing   bool // the last parcel failed, and that was logged
 }
 
 // start opens the queue.
-func (c *courier) start() error {
+func (c *usageSender) start() error {
 	var err error
 	if c.queue, err = proxywasm.RegisterSharedQueue("meter"); err != nil {
 		return err
@@ -58,25 +56,25 @@ func (c *courier) start() error {
 
 // tick takes what workers have handed over, and sends it unless a parcel is
 // under way.
-func (c *courier) tick(cfg *config) {
+func (c *usageSender) tick(cfg *config) {
 	now := time.Now().Unix()
-	if now != c.offered {
+	if now != c.offeredAt {
 		wasmhost.OfferMeterQueue(c.queue, now)
-		c.offered = now
+		c.offeredAt = now
 	}
 	c.collect()
 	if c.parcel == nil && len(c.waiting) > 0 {
 		c.pack(cfg)
 	}
-	if c.rest > 0 {
-		c.rest--
+	if c.retryIn > 0 {
+		c.retryIn--
 	} else if c.parcel != nil && !c.sending {
 		c.send(cfg)
 	}
 }
 
 // collect empties the queue. What does not fit pushes out the oldest that waits.
-func (c *courier) collect() {
+func (c *usageSender) collect() {
 	for {
 		b, err := proxywasm.DequeueSharedQueue(c.queue)
 		if err != nil || len(b) == 0 {
@@ -93,7 +91,7 @@ func (c *courier) collect() {
 }
 
 // drop counts what is given up with a batch.
-func (c *courier) drop(b []byte) {
+func (c *usageSender) drop(b []byte) {
 	batch, _ := meter.Parse(b)
 	n := uint64(0)
 	for _, count := range batch.Counts {
@@ -103,7 +101,7 @@ func (c *courier) drop(b []byte) {
 }
 
 // pack makes the next parcel.
-func (c *courier) pack(cfg *config) {
+func (c *usageSender) pack(cfg *config) {
 	n, size := 0, 0
 	for n < len(c.waiting) && n < meterParcelBatches && (n == 0 || size+len(c.waiting[n]) <= meterParcelBytes) {
 		size += len(c.waiting[n])
@@ -115,12 +113,12 @@ func (c *courier) pack(cfg *config) {
 	c.waiting, c.size = append([][]byte(nil), c.waiting[n:]...), c.size-size
 }
 
-func (c *courier) send(cfg *config) {
-	headers := cfg.headers("POST", meterPath)
+func (c *usageSender) send(cfg *config) {
+	headers := cfg.headers("POST", edgeapi.UsagePath)
 	headers = append(headers, [2]string{"content-type", "application/octet-stream"})
 	_, err := proxywasm.DispatchHttpCall(cfg.Cluster, headers, c.parcel, nil, meterTimeoutMillis, c.receive)
 	if err != nil {
-		c.rest = meterRetryTicks
+		c.retryIn = meterRetryTicks
 		c.fail("dispatch: " + err.Error())
 		return
 	}
@@ -129,15 +127,15 @@ func (c *courier) send(cfg *config) {
 
 // receive settles the parcel if the control plane has it, or says that it will
 // never take it; on any other answer, or none, it is sent again.
-func (c *courier) receive(headers, _, _ int) {
+func (c *usageSender) receive(headers, _, _ int) {
 	c.sending = false
 	switch status := answerStatus(headers); {
 	case status >= 200 && status < 300:
-		c.settle()
-		if c.troubled {
+		c.finishParcel()
+		if c.failing {
 			proxywasm.LogWarn("keysync: usage is taken again")
 		}
-		c.troubled = false
+		c.failing = false
 	case status == 400 || status == 413:
 		_, batches, _ := meter.ParseParcel(c.parcel)
 		for _, b := range batches {
@@ -145,24 +143,24 @@ func (c *courier) receive(headers, _, _ int) {
 				c.lost.Increment(count.Requests)
 			}
 		}
-		c.settle()
+		c.finishParcel()
 		c.fail("refused with status " + strconv.Itoa(status) + " and given up")
 	default:
-		c.rest = meterRetryTicks
+		c.retryIn = meterRetryTicks
 		c.fail("status " + strconv.Itoa(status))
 	}
 }
 
-func (c *courier) settle() {
+func (c *usageSender) finishParcel() {
 	c.settled.Increment(uint64(c.batches))
 	c.parcel, c.batches = nil, 0
 }
 
-func (c *courier) fail(why string) {
-	if !c.troubled {
+func (c *usageSender) fail(why string) {
+	if !c.failing {
 		proxywasm.LogWarn("keysync: usage not taken: " + why + "; it waits here")
 	}
-	c.troubled = true
+	c.failing = true
 }
 
 // answerStatus is the status of an answer; 0 when none came.

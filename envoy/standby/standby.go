@@ -1,10 +1,10 @@
 // Package standby answers at an edge's addresses while its Envoy cannot.
 //
 // Envoy opens its listeners only when the control plane has told it which, and
-// none are open while it is being restarted. The doorman shares the addresses
-// with it (SO_REUSEPORT) and answers every request 503 with Retry-After and the
+// none are open while it is being restarted. The standby listener shares the
+// addresses with it (SO_REUSEPORT) and answers every request 503 with Retry-After and the
 // error envelope, so that a client meets neither a refused connection nor a
-// pass. It leaves as soon as Envoy listens.
+// pass. It closes as soon as Envoy listens.
 package standby
 
 import (
@@ -34,8 +34,8 @@ const retryAfter = 2
 // account was known: that of requests without credentials.
 var unknown = ratelimit.Result{Policy: "address", Limit: 60, Remaining: 60}
 
-// Doorman holds open listeners until Close.
-type Doorman struct {
+// Listener holds open listeners until Close.
+type Listener struct {
 	server  *http.Server
 	serving sync.WaitGroup // one for each listener
 }
@@ -44,12 +44,12 @@ type Doorman struct {
 // of the gateway for documentation_url; now tells the time for
 // X-RateLimit-Reset; secure is the TLS that clients meet, nil for none. If one
 // address cannot be had, none is kept.
-func Open(addrs []string, docsBase string, now func() time.Time, secure *tls.Config) (*Doorman, error) {
+func Open(addrs []string, docsBase string, now func() time.Time, secure *tls.Config) (*Listener, error) {
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(true)
 	protocols.SetUnencryptedHTTP2(secure == nil)
-	d := &Doorman{server: &http.Server{
+	d := &Listener{server: &http.Server{
 		Handler:           handler(docsBase, now),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
@@ -84,7 +84,7 @@ func Open(addrs []string, docsBase string, now func() time.Time, secure *tls.Con
 
 // Close stops listening at once, finishes the requests that have been read, and
 // closes what is left when ctx ends. Closing twice is harmless.
-func (d *Doorman) Close(ctx context.Context) error {
+func (d *Listener) Close(ctx context.Context) error {
 	err := d.server.Shutdown(ctx)
 	if err != nil {
 		err = errors.Join(err, d.server.Close())

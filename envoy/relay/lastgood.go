@@ -16,29 +16,29 @@ import (
 	"sluice.dev/sluice/platform/process/pause"
 )
 
-// whole are the types without which a state is of no use.
-var whole = []string{resource.ClusterType, resource.ListenerType, resource.RouteType, resource.ExtensionConfigType}
+// requiredTypes are the types without which a state is of no use.
+var requiredTypes = []string{resource.ClusterType, resource.ListenerType, resource.RouteType, resource.ExtensionConfigType}
 
 // maxPending bounds the answers of one stream that Envoy has not answered.
 const maxPending = 64
 
-// quiet is how long the book waits for more before it is written.
-const quiet = 100 * time.Millisecond
+// writeDelay is how long the last-good state waits for more before it is written.
+const writeDelay = 100 * time.Millisecond
 
-// book is what Envoy has accepted, and its file.
-type book struct {
-	cfg  Config
-	file string
-	age  *age
+// lastGood is what Envoy has accepted, and its file.
+type lastGood struct {
+	cfg       Config
+	file      string
+	staleness *staleness
 
 	mu      sync.Mutex
 	types   map[string]resources
 	changed chan struct{} // has one entry when the file is behind
 }
 
-// loadBook reads the book from its file.
-func loadBook(c Config, a *age) *book {
-	b := &book{cfg: c, file: filepath.Join(c.Dir, "config.state"), age: a, types: map[string]resources{}, changed: make(chan struct{}, 1)}
+// loadLastGood reads the last-good state from its file.
+func loadLastGood(c Config, a *staleness) *lastGood {
+	b := &lastGood{cfg: c, file: filepath.Join(c.Dir, "config.state"), staleness: a, types: map[string]resources{}, changed: make(chan struct{}, 1)}
 	raw, err := readSealed(b.file)
 	if err == nil {
 		err = b.decode(raw)
@@ -52,7 +52,7 @@ func loadBook(c Config, a *age) *book {
 }
 
 // decode reads what encode wrote.
-func (b *book) decode(raw []byte) error {
+func (b *lastGood) decode(raw []byte) error {
 	for part, rest := range frames(raw) {
 		if part == nil {
 			return fmt.Errorf("it is cut short %d bytes before its end", len(rest))
@@ -71,7 +71,7 @@ func (b *book) decode(raw []byte) error {
 }
 
 // encode writes one message for each type.
-func (b *book) encode() ([]byte, error) {
+func (b *lastGood) encode() ([]byte, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var out []byte
@@ -90,14 +90,14 @@ func (b *book) encode() ([]byte, error) {
 }
 
 // saved returns the state, if it is whole.
-func (b *book) saved() (map[string]resources, bool) {
+func (b *lastGood) saved() (map[string]resources, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	copied := make(map[string]resources, len(b.types))
 	for typ, named := range b.types {
 		copied[typ] = maps.Clone(named)
 	}
-	for _, typ := range whole {
+	for _, typ := range requiredTypes {
 		if len(copied[typ]) == 0 {
 			return nil, false
 		}
@@ -106,7 +106,7 @@ func (b *book) saved() (map[string]resources, bool) {
 }
 
 // size is the number of resources.
-func (b *book) size() (n int) {
+func (b *lastGood) size() (n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, named := range b.types {
@@ -115,13 +115,13 @@ func (b *book) size() (n int) {
 	return n
 }
 
-// run writes the file whenever the book has changed, until ctx ends, and then
+// run writes the file whenever the last-good state has changed, until ctx ends, and then
 // once more if it has.
-func (b *book) run(ctx context.Context) {
+func (b *lastGood) run(ctx context.Context) {
 	for {
 		select {
 		case <-b.changed:
-			pause.For(ctx, quiet)
+			pause.For(ctx, writeDelay)
 		case <-ctx.Done():
 			select {
 			case <-b.changed:
@@ -135,7 +135,7 @@ func (b *book) run(ctx context.Context) {
 	}
 }
 
-func (b *book) save() error {
+func (b *lastGood) save() error {
 	raw, err := b.encode()
 	if err != nil {
 		return err
@@ -145,15 +145,15 @@ func (b *book) save() error {
 
 // session follows one stream that a replica serves.
 type session struct {
-	book    *book
-	mu      sync.Mutex
-	fresh   map[string]bool // types of which Envoy held nothing and asked for all, until the first acceptance
-	pending map[string]*discovery.DeltaDiscoveryResponse
-	seen    map[string]bool // types that were asked for
+	lastGood *lastGood
+	mu       sync.Mutex
+	fresh    map[string]bool // types of which Envoy held nothing and asked for all, until the first acceptance
+	pending  map[string]*discovery.DeltaDiscoveryResponse
+	seen     map[string]bool // types that were asked for
 }
 
-func (b *book) session() *session {
-	return &session{book: b, fresh: map[string]bool{}, pending: map[string]*discovery.DeltaDiscoveryResponse{}, seen: map[string]bool{}}
+func (b *lastGood) session() *session {
+	return &session{lastGood: b, fresh: map[string]bool{}, pending: map[string]*discovery.DeltaDiscoveryResponse{}, seen: map[string]bool{}}
 }
 
 // response notes what a replica sends.
@@ -166,7 +166,7 @@ func (s *session) response(r *discovery.DeltaDiscoveryResponse) {
 	s.pending[r.GetNonce()] = r
 }
 
-// request notes what Envoy asks for, and puts what it accepts into the book.
+// request notes what Envoy asks for, and puts what it accepts into the last-good state.
 func (s *session) request(q *discovery.DeltaDiscoveryRequest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -181,7 +181,7 @@ func (s *session) request(q *discovery.DeltaDiscoveryRequest) {
 		sent = nil
 	}
 	if sent != nil || len(q.GetResourceNamesUnsubscribe()) > 0 {
-		s.book.apply(typ, sent, s.fresh[typ] && sent != nil, q.GetResourceNamesUnsubscribe())
+		s.lastGood.apply(typ, sent, s.fresh[typ] && sent != nil, q.GetResourceNamesUnsubscribe())
 	}
 	if sent != nil {
 		s.fresh[typ] = false
@@ -190,7 +190,7 @@ func (s *session) request(q *discovery.DeltaDiscoveryRequest) {
 
 // apply takes what Envoy accepted, in place of all that there was of the type if
 // anew, and drops what it no longer wants.
-func (b *book) apply(typ string, sent *discovery.DeltaDiscoveryResponse, anew bool, dropped []string) {
+func (b *lastGood) apply(typ string, sent *discovery.DeltaDiscoveryResponse, anew bool, dropped []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.types[typ] == nil || anew {

@@ -11,11 +11,8 @@ import (
 	"sync"
 	"time"
 
-	"sluice.dev/sluice/filters/limits/fleet"
+	"sluice.dev/sluice/filters/limits/sharedlimit"
 )
-
-// countsPath is where Envoy exchanges what the edges have counted.
-const countsPath = "/feed/v1/counts"
 
 // The ways in which an edge limits.
 const (
@@ -24,10 +21,10 @@ const (
 	Alone  = "alone"  // by its own count: it has never heard of others
 )
 
-// exchange passes the exchange of counts on and knows how it stands. It keeps the
+// rateSync passes the exchange of counts on and keeps its result. It keeps the
 // number of edges on disk: an Envoy that starts while no replica answers would
 // take itself for the only one.
-type exchange struct {
+type rateSync struct {
 	cfg  Config
 	file string
 
@@ -36,9 +33,9 @@ type exchange struct {
 	heard time.Time // when that was; zero: not since the agent started
 }
 
-// newExchange reads the number of edges that was saved.
-func newExchange(c Config) *exchange {
-	x := &exchange{cfg: c, file: filepath.Join(c.Dir, "fleet.state")}
+// newRateSync reads the number of edges that was saved.
+func newRateSync(c Config) *rateSync {
+	x := &rateSync{cfg: c, file: filepath.Join(c.Dir, "fleet.state")}
 	raw, err := readSealed(x.file)
 	switch {
 	case err != nil || (raw != nil && len(raw) != 4):
@@ -51,51 +48,51 @@ func newExchange(c Config) *exchange {
 
 // handler passes exchanges on to a replica. While none answers it tells Envoy how
 // many edges there were.
-func (x *exchange) handler(u *upstreams) http.Handler {
+func (x *rateSync) handler(u *upstreams) http.Handler {
 	p := u.proxy()
-	p.ModifyResponse = x.answered
+	p.ModifyResponse = x.readAnswer
 	unanswered := p.ErrorHandler
 	p.ErrorHandler = func(w http.ResponseWriter, r *http.Request, err error) {
-		unanswered(unanswering{w, x}, r, err)
+		unanswered(edgeCountWriter{w, x}, r, err)
 	}
 	return p
 }
 
-// unanswering puts the number of edges behind the headers of an error.
-type unanswering struct {
+// edgeCountWriter puts the number of edges behind the headers of an error.
+type edgeCountWriter struct {
 	http.ResponseWriter
-	x *exchange
+	sync *rateSync
 }
 
 // WriteHeader writes the body too.
-func (u unanswering) WriteHeader(status int) {
-	u.x.mu.Lock()
-	body := fleet.Answer{Edges: u.x.edges}.Append(nil)
-	u.x.mu.Unlock()
+func (u edgeCountWriter) WriteHeader(status int) {
+	u.sync.mu.Lock()
+	body := sharedlimit.Answer{Edges: u.sync.edges}.Append(nil)
+	u.sync.mu.Unlock()
 	u.Header().Set("Content-Type", "application/octet-stream")
 	u.ResponseWriter.WriteHeader(status)
 	_, _ = u.Write(body) // an Envoy that has gone away asks again
 }
 
-// answered reads an answer on its way to Envoy.
-func (x *exchange) answered(res *http.Response) error {
+// readAnswer reads an answer on its way to Envoy.
+func (x *rateSync) readAnswer(res *http.Response) error {
 	if res.StatusCode != http.StatusOK {
 		return nil
 	}
-	body, err := io.ReadAll(io.LimitReader(res.Body, fleet.MaxBytes+1))
+	body, err := io.ReadAll(io.LimitReader(res.Body, sharedlimit.MaxBytes+1))
 	if err != nil {
 		return fmt.Errorf("read the others' counts: %w", err)
 	}
 	_ = res.Body.Close()
 	res.Body, res.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	res.Header.Set("Content-Length", strconv.Itoa(len(body)))
-	if a, ok := fleet.ParseAnswer(body); ok {
-		x.hear(a.Edges)
+	if a, ok := sharedlimit.ParseAnswer(body); ok {
+		x.recordAnswer(a.Edges)
 	}
 	return nil
 }
 
-func (x *exchange) hear(edges uint32) {
+func (x *rateSync) recordAnswer(edges uint32) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.heard = x.cfg.Now()
@@ -108,13 +105,13 @@ func (x *exchange) hear(edges uint32) {
 	}
 }
 
-// now says how the edge limits, among how many, and for how long it has heard
+// status says how the edge limits, among how many, and for how long it has heard
 // nothing of the others; -1: it never has since the agent started.
-func (x *exchange) now() (how string, edges uint32, age float64) {
+func (x *rateSync) status() (how string, edges uint32, age float64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	at, age := x.cfg.Now(), -1.0
-	state := fleet.State{Edges: x.edges}
+	state := sharedlimit.State{Edges: x.edges}
 	if !x.heard.IsZero() {
 		state.Heard, age = x.heard.UnixMilli(), max(0, at.Sub(x.heard).Seconds())
 	}

@@ -36,23 +36,23 @@ const (
 	stop                      // hold: it was answered in another way. Also: done
 )
 
-// patience is how many crashes the VM may have with no request in between that
+// maxCrashesInRow is how many crashes the VM may have with no request in between that
 // ended well. After more it is its state that is broken, not a request: a new VM
 // has none.
-const patience = 8
+const maxCrashesInRow = 8
 
 // maxHeap is the heap, in bytes, from which on a crash ends the VM: memory that
 // it took is never given back. The build bounds it at twice that.
 const maxHeap = 128 << 20
 
-// inRow counts the crashes since a request ended well.
-var inRow int
+// crashesInRow counts the crashes since a request ended well.
+var crashesInRow int
 
-// broken are the requests that have crashed and not ended.
-var broken []uint32
+// crashedRequests are the requests that have crashed and not ended.
+var crashedRequests []uint32
 
-// maxBroken bounds them: none is left out by a VM that is well.
-const maxBroken = 256
+// maxCrashedRequests bounds them: none is left out by a VM that is well.
+const maxCrashedRequests = 256
 
 var counter struct {
 	proxywasm.MetricCounter
@@ -67,21 +67,21 @@ func Define(metric string) {
 // Ended is called by a filter when the request of a context has ended, and reports
 // whether one of its callbacks has crashed.
 func Ended(context uint32) (hasCrashed bool) {
-	if i := slices.Index(broken, context); i >= 0 {
-		broken = slices.Delete(broken, i, i+1)
+	if i := slices.Index(crashedRequests, context); i >= 0 {
+		crashedRequests = slices.Delete(crashedRequests, i, i+1)
 		return true
 	}
-	inRow = 0
+	crashesInRow = 0
 	return false
 }
 
-// crashed ends the request whose callback, in a context, has crashed. It never passes: it gets
-// 503, to which Envoy adds the envelope and the headers as it does to answers of
+// handleCrash ends the request whose callback, in a context, has crashed. It never
+// passes: it gets 503, to which Envoy adds the envelope and the headers as it does to answers of
 // its own, or is cut off where its answer has begun.
-func crashed(in phase, context uint32) verdict {
+func handleCrash(in phase, context uint32) verdict {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	if inRow++; inRow > patience || m.HeapSys > maxHeap || len(broken) == maxBroken {
+	if crashesInRow++; crashesInRow > maxCrashesInRow || m.HeapSys > maxHeap || len(crashedRequests) == maxCrashedRequests {
 		return giveUp
 	}
 	if counter.defined {
@@ -91,8 +91,8 @@ func crashed(in phase, context uint32) verdict {
 		proxywasm.LogCritical("crashed outside of a request")
 		return stop
 	}
-	if in != call && !slices.Contains(broken, context) {
-		broken = append(broken, context)
+	if in != call && !slices.Contains(crashedRequests, context) {
+		crashedRequests = append(crashedRequests, context)
 	}
 	id, _ := proxywasm.GetHttpRequestHeader("x-request-id")
 	proxywasm.LogCritical("crashed in request " + id)

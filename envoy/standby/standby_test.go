@@ -21,8 +21,8 @@ import (
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-// open posts a doorman at a free address.
-func open(t *testing.T) (*standby.Doorman, string) {
+// open posts a standby listener at a free address.
+func open(t *testing.T) (*standby.Listener, string) {
 	t.Helper()
 	addr := freeAddr(t)
 	d, err := standby.Open([]string{addr}, "http://gateway.test", func() time.Time { return noon }, nil)
@@ -116,7 +116,7 @@ func TestTheAddressIsSharedAndGivenUp(t *testing.T) {
 	if err != nil {
 		t.Fatalf("the address is not shared: %v", err)
 	}
-	for _, d := range []*standby.Doorman{first, second, second} {
+	for _, d := range []*standby.Listener{first, second, second} {
 		if err := d.Close(context.Background()); err != nil {
 			t.Fatal(err)
 		}

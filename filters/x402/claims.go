@@ -2,8 +2,8 @@ package x402
 
 import "sluice.dev/sluice/filters/decision"
 
-// How an edge and the hub talk: the path of claims, and the headers of the
-// hub's answers.
+// How an edge and the control plane talk about payments: the path of claims, and
+// the headers of the answers.
 const (
 	ClaimsPath    = "/hub/v1/claims"
 	IDHeader      = "x-sluice-payment"

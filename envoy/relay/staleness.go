@@ -11,31 +11,31 @@ import (
 	"sluice.dev/sluice/platform/process/pause"
 )
 
-// fromTheFuture is how far ahead of the clock a saved time may be: more means
+// maxClockSkew is how far ahead of the clock a saved time may be: more means
 // that the clock was set back, and that the age of the state is not known.
-const fromTheFuture = 5 * time.Minute
+const maxClockSkew = 5 * time.Minute
 
-// saveAge is how often the time of the last confirmation is written.
-const saveAge = 10 * time.Second
+// saveEvery is how often the time of the last confirmation is written.
+const saveEvery = 10 * time.Second
 
-// age knows when replicas last confirmed what this edge holds: both the
+// staleness knows when replicas last confirmed what this edge holds: both the
 // configuration, by an open stream, and the keys, by an answer of the feed.
-type age struct {
+type staleness struct {
 	cfg  Config
 	file string
 
-	mu      sync.Mutex
-	streams int       // to replicas, open now
-	config  time.Time // end of the last such stream; zero: never
-	keys    time.Time // last answer of the feed; zero: never
-	expiry  chan struct{}
-	closed  bool      // expiry is
-	saved   time.Time // the confirmation that is on disk
+	mu           sync.Mutex
+	streams      int       // to replicas, open now
+	config       time.Time // end of the last such stream; zero: never
+	keys         time.Time // last answer of the feed; zero: never
+	expiry       chan struct{}
+	expiryClosed bool
+	saved        time.Time // the confirmation that is on disk
 }
 
-// newAge reads the time of the last confirmation.
-func newAge(c Config) *age {
-	a := &age{cfg: c, file: filepath.Join(c.Dir, "confirmed.state"), expiry: make(chan struct{})}
+// newStaleness reads the time of the last confirmation.
+func newStaleness(c Config) *staleness {
+	a := &staleness{cfg: c, file: filepath.Join(c.Dir, "confirmed.state"), expiry: make(chan struct{})}
 	raw, err := readSealed(a.file)
 	if err != nil || (raw != nil && len(raw) != 8) {
 		c.Log.Error("the age of the saved state is not known: it is not used", "file", a.file, "cause", err)
@@ -49,14 +49,14 @@ func newAge(c Config) *age {
 }
 
 // connected notes that a replica serves a stream.
-func (a *age) connected() {
+func (a *staleness) connected() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.streams++
 }
 
 // disconnected notes the end of such a stream.
-func (a *age) disconnected() {
+func (a *staleness) disconnected() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.streams--
@@ -64,14 +64,14 @@ func (a *age) disconnected() {
 }
 
 // answered notes that the feed has answered.
-func (a *age) answered() {
+func (a *staleness) answered() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.keys = a.cfg.Now()
 }
 
 // confirmed is the earlier of the two confirmations; zero: one is missing.
-func (a *age) confirmed() time.Time {
+func (a *staleness) confirmed() time.Time {
 	config := a.config
 	if a.streams > 0 {
 		config = a.cfg.Now()
@@ -85,25 +85,25 @@ func (a *age) confirmed() time.Time {
 	return config
 }
 
-// now is the age of the state. A state that is not known, or of the future, is
+// age is the age of the state. A state that is not known, or of the future, is
 // older than any limit.
-func (a *age) now() time.Duration {
+func (a *staleness) age() time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.current()
+	return a.ageLocked()
 }
 
-func (a *age) current() time.Duration {
+func (a *staleness) ageLocked() time.Duration {
 	at := a.confirmed()
 	d := a.cfg.Now().Sub(at)
-	if at.IsZero() || d < -fromTheFuture {
+	if at.IsZero() || d < -maxClockSkew {
 		return math.MaxInt64
 	}
 	return max(0, d)
 }
 
 // known reports whether there is a state at all.
-func (a *age) known() bool {
+func (a *staleness) known() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return !a.confirmed().IsZero()
@@ -111,7 +111,7 @@ func (a *age) known() bool {
 
 // fresh reports whether a replica confirms the state now: the feed answers at
 // least every few seconds.
-func (a *age) fresh() bool {
+func (a *staleness) fresh() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.streams > 0 && a.cfg.Now().Sub(a.keys) < feedTimeout
@@ -119,18 +119,18 @@ func (a *age) fresh() bool {
 
 // usable reports whether keys may be served: the feed answers, or the state is
 // not too old.
-func (a *age) usable() bool {
+func (a *staleness) usable() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return !a.keys.IsZero() && a.cfg.Now().Sub(a.keys) < feedTimeout || a.current() <= a.cfg.MaxAge
+	return !a.keys.IsZero() && a.cfg.Now().Sub(a.keys) < feedTimeout || a.ageLocked() <= a.cfg.MaxAge
 }
 
-// expired reports whether the state must not be served from.
-func (a *age) expired() bool { return a.now() > a.cfg.MaxAge }
+// tooOld reports whether the state must not be served from.
+func (a *staleness) tooOld() bool { return a.age() > a.cfg.MaxAge }
 
-// over returns a channel that closes when the state becomes too old. When it is
+// expired returns a channel that closes when the state becomes too old. When it is
 // confirmed again there is a new one.
-func (a *age) over() <-chan struct{} {
+func (a *staleness) expired() <-chan struct{} {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.expiry
@@ -138,32 +138,32 @@ func (a *age) over() <-chan struct{} {
 
 // run watches the age, and writes the time of the last confirmation, until ctx
 // ends.
-func (a *age) run(ctx context.Context) {
+func (a *staleness) run(ctx context.Context) {
 	every := min(time.Second, max(time.Millisecond, a.cfg.MaxAge/20))
 	for pause.For(ctx, every) {
-		a.watch()
-		a.save(min(saveAge, a.cfg.MaxAge/10))
+		a.updateExpiry()
+		a.save(min(saveEvery, a.cfg.MaxAge/10))
 	}
 	a.save(0)
 }
 
-// watch closes or renews expiry.
-func (a *age) watch() {
+// updateExpiry closes or renews expiry.
+func (a *staleness) updateExpiry() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	switch old := !a.confirmed().IsZero() && a.current() > a.cfg.MaxAge; {
-	case old && !a.closed:
+	switch old := !a.confirmed().IsZero() && a.ageLocked() > a.cfg.MaxAge; {
+	case old && !a.expiryClosed:
 		a.cfg.Log.Error("no replica has answered for too long: the edge stops serving", "most", a.cfg.MaxAge.String())
 		close(a.expiry)
-		a.closed = true
-	case !old && a.closed:
-		a.expiry, a.closed = make(chan struct{}), false
+		a.expiryClosed = true
+	case !old && a.expiryClosed:
+		a.expiry, a.expiryClosed = make(chan struct{}), false
 	}
 }
 
 // save writes the time of the last confirmation, if it is later by more than
 // least than the one on disk.
-func (a *age) save(least time.Duration) {
+func (a *staleness) save(least time.Duration) {
 	a.mu.Lock()
 	at, before := a.confirmed(), a.saved
 	a.mu.Unlock()

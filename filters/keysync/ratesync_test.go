@@ -3,18 +3,19 @@ package main
 import (
 	"testing"
 
+	"sluice.dev/sluice/filters/edgeapi"
 	"sluice.dev/sluice/filters/host/wasmhost"
 	windows "sluice.dev/sluice/filters/limits/counter"
-	"sluice.dev/sluice/filters/limits/fleet"
 	"sluice.dev/sluice/filters/limits/ratelimit"
+	"sluice.dev/sluice/filters/limits/sharedlimit"
 )
 
 // reports returns the last of the n reports that were sent.
-func reports(t *testing.T, h *host, n int) (id uint32, last fleet.Report) {
+func reports(t *testing.T, h *host, n int) (id uint32, last sharedlimit.Report) {
 	t.Helper()
-	c := h.to(t, "/feed/v1/counts", n)[n-1]
-	last, ok := fleet.ParseReport(c.body)
-	if !ok || c.headers[":method"] != "POST" || c.headers["x-sluice-edge"] != "e1" || c.headers["authorization"] != "Bearer t0" {
+	c := h.to(t, edgeapi.CountsPath, n)[n-1]
+	last, ok := sharedlimit.ParseReport(c.body)
+	if !ok || c.headers[":method"] != "POST" || c.headers[edgeapi.EdgeHeader] != "e1" || c.headers["authorization"] != "Bearer t0" {
 		t.Fatalf("%v %x", c.headers, c.body)
 	}
 	return c.id, last
@@ -28,7 +29,7 @@ func TestCountsAreExchanged(t *testing.T) {
 		if len(r.Entries) != 0 || r.Told == 0 {
 			t.Fatalf("%+v", r)
 		}
-		h.answer(call, fleet.Answer{Edges: 2}.Append(nil))
+		h.answer(call, sharedlimit.Answer{Edges: 2}.Append(nil))
 		if st := shared.Fleet(); st.Edges != 2 || st.Heard == 0 {
 			t.Fatalf("%+v", st)
 		}
@@ -47,7 +48,7 @@ func TestCountsAreExchanged(t *testing.T) {
 		}
 		others := ratelimit.Others{Newest: now}
 		others.Slots[now%60] = 6
-		h.answer(call, fleet.Answer{Edges: 2, Entries: []fleet.Entry{{ID: id, Others: others}}}.Append(nil))
+		h.answer(call, sharedlimit.Answer{Edges: 2, Entries: []sharedlimit.Entry{{ID: id, Others: others}}}.Append(nil))
 		f.Millis = uint32(r.Told)
 		if got := wasmhost.Take(worker, ratelimit.Accounts, id, ratelimit.Limit{PerMinute: 10}, f, now); !got.OK || got.Remaining != 0 {
 			t.Fatalf("3 here and 6 elsewhere: %+v", got)
@@ -64,14 +65,14 @@ func TestTheAgentRemembersTheOthers(t *testing.T) {
 	both(t, func(t *testing.T, h *host) {
 		h.Tick()
 		call, r := reports(t, h, 1)
-		h.CallOnHttpCallResponse(call, [][2]string{{":status", "503"}}, nil, fleet.Answer{Edges: 3}.Append(nil))
+		h.CallOnHttpCallResponse(call, [][2]string{{":status", "503"}}, nil, sharedlimit.Answer{Edges: 3}.Append(nil))
 		h.note()
 		if st := (wasmhost.Shared{}).Fleet(); st.Edges != 3 || !st.Fleet(int64(r.Told)).Cut {
 			t.Fatalf("%+v", st)
 		}
 		h.Tick()
 		call, _ = reports(t, h, 2)
-		h.answer(call, fleet.Answer{Edges: 2}.Append(nil))
+		h.answer(call, sharedlimit.Answer{Edges: 2}.Append(nil))
 		if st := (wasmhost.Shared{}).Fleet(); st.Edges != 2 || st.Fleet(st.Heard).Cut {
 			t.Fatalf("%+v", st)
 		}

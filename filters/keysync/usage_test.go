@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
+	"sluice.dev/sluice/filters/edgeapi"
 	"sluice.dev/sluice/filters/host/wasmhost"
 	"sluice.dev/sluice/filters/limits/meter"
 )
@@ -27,7 +28,7 @@ func handOver(t *testing.T, n int) {
 // sent is the last of the n parcels that were sent.
 func sent(t *testing.T, h *host, n int) (call uint32, p meter.Parcel, requests uint64) {
 	t.Helper()
-	c := h.to(t, meterPath, n)[n-1]
+	c := h.to(t, edgeapi.UsagePath, n)[n-1]
 	p, batches, ok := meter.ParseParcel(c.body)
 	if !ok {
 		t.Fatalf("%x is no parcel", c.body)

@@ -1,11 +1,11 @@
-// Package fleet is how the edges of a fleet share rate limits. Each tells the
+// Package sharedlimit lets the edges of a fleet share rate limits. Each tells the
 // control plane, some times a second, what it has let through for the accounts
 // that may be near their limits, and hears what the others have. No request
 // waits for it.
 //
 // This package is the edge's side without its effects, and the form of the
 // messages.
-package fleet
+package sharedlimit
 
 import (
 	"encoding/binary"

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Calls of the hub need no token of the agent's; only those are calls of the hub
-// which the replica takes for one as well.
+// Claims of payments need no token of the agent's; a path counts as a claim only
+// when the replica takes it for one as well.
 func TestOnlyTheHubIsOpen(t *testing.T) {
 	t.Parallel()
 	up := startReplica(t)

@@ -9,7 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"sluice.dev/sluice/filters/limits/fleet"
+	"sluice.dev/sluice/filters/edgeapi"
+	"sluice.dev/sluice/filters/limits/sharedlimit"
 )
 
 // counting is a replica that answers exchanges of counts as it is told: by the
@@ -26,7 +27,7 @@ func (c *counting) RoundTrip(*http.Request) (*http.Response, error) {
 	if c.edges == 0 {
 		return nil, io.ErrUnexpectedEOF
 	}
-	body := string(fleet.Answer{Edges: c.edges}.Append(nil))
+	body := string(sharedlimit.Answer{Edges: c.edges}.Append(nil))
 	return &http.Response{StatusCode: 200, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)), ContentLength: -1}, nil
 }
 
@@ -43,15 +44,15 @@ func (c *counting) set(edges uint32, later time.Duration) {
 }
 
 // ask is what Envoy asks, and what it hears.
-func (c *counting) ask(t *testing.T, x *exchange) (status int, a fleet.Answer) {
+func (c *counting) ask(t *testing.T, x *rateSync) (status int, a sharedlimit.Answer) {
 	t.Helper()
 	w := newRecorder()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://agent"+countsPath, strings.NewReader(string(fleet.Report{}.Append(nil))))
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://agent"+edgeapi.CountsPath, strings.NewReader(string(sharedlimit.Report{}.Append(nil))))
 	if err != nil {
 		t.Fatal(err)
 	}
 	x.handler(&upstreams{cfg: x.cfg, http: &http.Client{Transport: c}}).ServeHTTP(w, r)
-	a, ok := fleet.ParseAnswer(w.body)
+	a, ok := sharedlimit.ParseAnswer(w.body)
 	if !ok {
 		t.Fatalf("%d %x", w.status, w.body)
 	}
@@ -70,9 +71,9 @@ func (w *recorder) Header() http.Header         { return w.header }
 func (w *recorder) WriteHeader(status int)      { w.status = status }
 func (w *recorder) Write(b []byte) (int, error) { w.body = append(w.body, b...); return len(b), nil }
 
-func wantLimits(t *testing.T, x *exchange, how string, edges uint32, age float64) {
+func wantLimits(t *testing.T, x *rateSync, how string, edges uint32, age float64) {
 	t.Helper()
-	if gotHow, gotEdges, gotAge := x.now(); gotHow != how || gotEdges != edges || gotAge != age {
+	if gotHow, gotEdges, gotAge := x.status(); gotHow != how || gotEdges != edges || gotAge != age {
 		t.Fatalf("limits are %s of %d, heard %v s ago; want %s of %d, %v s ago", gotHow, gotEdges, gotAge, how, edges, age)
 	}
 }
@@ -82,7 +83,7 @@ func TestHowAnEdgeLimits(t *testing.T) {
 	t.Parallel()
 	c := &counting{now: time.Unix(1_800_000_000, 0)}
 	config := quietly(t.TempDir(), c.clock)
-	x := newExchange(config)
+	x := newRateSync(config)
 	wantLimits(t, x, Alone, 0, -1)
 	c.set(1, 0)
 	if status, a := c.ask(t, x); status != 200 || a.Edges != 1 {
@@ -102,7 +103,7 @@ func TestHowAnEdgeLimits(t *testing.T) {
 	c.set(0, time.Second)
 	wantLimits(t, x, Share, 3, 3)
 
-	x = newExchange(config) // a restart, while still no replica answers
+	x = newRateSync(config) // a restart, while still no replica answers
 	wantLimits(t, x, Share, 3, -1)
 	if status, a := c.ask(t, x); status != 503 || a.Edges != 3 {
 		t.Fatal("after a restart:", status, a)
@@ -119,5 +120,5 @@ func TestNumberOfEdgesThatIsDamaged(t *testing.T) {
 	if err := writeSealed(filepath.Join(config.Dir, "fleet.state"), []byte("no number")); err != nil {
 		t.Fatal(err)
 	}
-	wantLimits(t, newExchange(config), Alone, 0, -1)
+	wantLimits(t, newRateSync(config), Alone, 0, -1)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/proxytest"
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
+	"sluice.dev/sluice/filters/edgeapi"
 	"sluice.dev/sluice/filters/identity"
 	"sluice.dev/sluice/filters/x402"
 )
@@ -21,14 +22,14 @@ func payment() [2]string {
 		strings.Repeat("ab", 32) + `"}}}`))}
 }
 
-// paying is a paid request on its way, with the hub played by the test.
+// paying is a paid request on its way, with the control plane played by the test.
 type paying struct {
 	t  *testing.T
 	h  proxytest.HostEmulator
 	id uint32
 }
 
-// pay sends a paid request, which must wait for the hub.
+// pay sends a paid request, which must wait for its claim.
 func pay(t *testing.T, h proxytest.HostEmulator, headers ...[2]string) paying {
 	t.Helper()
 	load(keyRecord(), secretRecord())
@@ -42,8 +43,8 @@ func pay(t *testing.T, h proxytest.HostEmulator, headers ...[2]string) paying {
 	return p
 }
 
-// hub answers the one call of the hub that is under way, made for context id.
-func (p paying) hub(id uint32, path, status string, headers ...[2]string) {
+// answerCall answers the one call about a payment that is under way, made for context id.
+func (p paying) answerCall(id uint32, path, status string, headers ...[2]string) {
 	p.t.Helper()
 	calls := p.h.GetCalloutAttributesFromContext(id)
 	if len(calls) == 0 {
@@ -52,7 +53,7 @@ func (p paying) hub(id uint32, path, status string, headers ...[2]string) {
 	last := calls[len(calls)-1]
 	got := toMap(last.Headers)
 	caller, err := identity.Verify([][]byte{secret[:]}, got[identity.Header], signedAt(p.t, got[identity.Header]))
-	if got[":path"] != path || err != nil || caller.Key != identity.EdgeKey || last.Upstream != hubCluster {
+	if got[":path"] != path || err != nil || caller.Key != identity.EdgeKey || last.Upstream != edgeapi.FeedCluster {
 		p.t.Fatalf("%+v %v, want %s", got, err, path)
 	}
 	var all [][2]string
@@ -64,7 +65,7 @@ func (p paying) hub(id uint32, path, status string, headers ...[2]string) {
 
 func (p paying) granted() {
 	p.t.Helper()
-	p.hub(p.id, "/hub/v1/claims", "201", [2]string{"x-sluice-payment", "xpay_1"})
+	p.answerCall(p.id, "/hub/v1/claims", "201", [2]string{"x-sluice-payment", "xpay_1"})
 }
 
 // answer is the product's.
@@ -72,11 +73,11 @@ func (p paying) answer(status string) types.Action {
 	return p.h.CallOnResponseHeaders(p.id, [][2]string{{":status", status}}, false)
 }
 
-// owes lets a tick pass and answers the call that it makes.
-func (p paying) owes(path, status string) {
+// answerPending lets a tick pass and answers the call that it makes.
+func (p paying) answerPending(path, status string) {
 	p.t.Helper()
 	p.h.Tick()
-	p.hub(proxytest.PluginContextID, path, status)
+	p.answerCall(proxytest.PluginContextID, path, status)
 }
 
 func TestPaidRequestIsSettled(t *testing.T) {
@@ -91,7 +92,7 @@ func TestPaidRequestIsSettled(t *testing.T) {
 		if a := p.answer("201"); a != types.ActionPause {
 			t.Fatal("the answer did not wait for the settlement")
 		}
-		p.hub(p.id, "/hub/v1/claims/xpay_1/settle", "200", [2]string{"x-payment-response", "receipt"})
+		p.answerCall(p.id, "/hub/v1/claims/xpay_1/settle", "200", [2]string{"x-payment-response", "receipt"})
 		response := toMap(h.GetCurrentResponseHeaders(p.id))
 		if response["x-payment-response"] != "receipt" || response["cache-control"] != "no-store" || h.GetCurrentHttpStreamAction(p.id) != types.ActionContinue {
 			t.Fatalf("%v", response)
@@ -100,7 +101,7 @@ func TestPaidRequestIsSettled(t *testing.T) {
 	})
 }
 
-func TestAnswersOfTheHubToAClaim(t *testing.T) {
+func TestAnswersToAClaim(t *testing.T) {
 	both(t, func(t *testing.T, h proxytest.HostEmulator) {
 		for _, c := range []struct {
 			status string
@@ -114,7 +115,7 @@ func TestAnswersOfTheHubToAClaim(t *testing.T) {
 			{"", [2]string{}, 503, "service_unavailable"},
 		} {
 			p := pay(t, h)
-			p.hub(p.id, "/hub/v1/claims", c.status, c.header)
+			p.answerCall(p.id, "/hub/v1/claims", c.status, c.header)
 			got := h.GetSentLocalResponse(p.id)
 			if got == nil || got.StatusCode != c.want || !strings.Contains(string(got.Data), c.text) {
 				t.Errorf("%+v: %+v", c, got)
@@ -132,8 +133,8 @@ func TestProductThatFailsIsNotPaid(t *testing.T) {
 			t.Fatal(a)
 		}
 		h.CompleteHttpContext(p.id)
-		p.owes("/hub/v1/claims/xpay_1/release", "500")
-		p.owes("/hub/v1/claims/xpay_1/release", "204")
+		p.answerPending("/hub/v1/claims/xpay_1/release", "500")
+		p.answerPending("/hub/v1/claims/xpay_1/release", "204")
 	})
 }
 
@@ -142,7 +143,7 @@ func TestSettlementThatIsRefused(t *testing.T) {
 		p := pay(t, h)
 		p.granted()
 		p.answer("200")
-		p.hub(p.id, "/hub/v1/claims/xpay_1/settle", "402", [2]string{"x-sluice-reason", "insufficient_funds"}, [2]string{"x-payment-response", "receipt"})
+		p.answerCall(p.id, "/hub/v1/claims/xpay_1/settle", "402", [2]string{"x-sluice-reason", "insufficient_funds"}, [2]string{"x-payment-response", "receipt"})
 		got := h.GetSentLocalResponse(p.id)
 		if got == nil || got.StatusCode != 402 || !strings.Contains(string(got.Data), "insufficient_funds") || !strings.Contains(string(got.Data), "req-1") {
 			t.Fatalf("%+v", got)
@@ -154,19 +155,19 @@ func TestSettlementThatIsRefused(t *testing.T) {
 	})
 }
 
-// The payer gets what was paid for, and the hub is told when it is back.
-func TestHubThatDoesNotAnswerASettlement(t *testing.T) {
+// The payer gets what was paid for, and the control plane is told when it is back.
+func TestSettlementThatIsNotAnswered(t *testing.T) {
 	both(t, func(t *testing.T, h proxytest.HostEmulator) {
 		p := pay(t, h)
 		p.granted()
 		p.answer("200")
-		p.hub(p.id, "/hub/v1/claims/xpay_1/settle", "")
+		p.answerCall(p.id, "/hub/v1/claims/xpay_1/settle", "")
 		if h.GetSentLocalResponse(p.id) != nil || h.GetCurrentHttpStreamAction(p.id) != types.ActionContinue {
 			t.Fatal("the answer was withheld")
 		}
 		h.CompleteHttpContext(p.id)
-		p.owes("/hub/v1/claims/xpay_1/settle", "")
-		p.owes("/hub/v1/claims/xpay_1/settle", "200")
+		p.answerPending("/hub/v1/claims/xpay_1/settle", "")
+		p.answerPending("/hub/v1/claims/xpay_1/settle", "200")
 	})
 }
 
@@ -176,7 +177,7 @@ func TestPayerWhoLeaves(t *testing.T) {
 		p := pay(t, h)
 		p.granted()
 		h.CompleteHttpContext(p.id)
-		p.owes("/hub/v1/claims/xpay_1/settle", "200")
+		p.answerPending("/hub/v1/claims/xpay_1/settle", "200")
 	})
 }
 
@@ -200,12 +201,12 @@ func TestACrashIsNotPaidFor(t *testing.T) {
 		crashed bool
 		want    string
 	}{{true, "/release"}, {false, "/settle"}} {
-		owed = debts{}
-		t.Cleanup(func() { owed = debts{} })
-		r := request{sale: &sale{stage: granted, claim: "clm_1"}}
-		r.leave(c.crashed)
-		if want := x402.ClaimsPath + "/clm_1" + c.want; !slices.Equal(owed.paths, []string{want}) {
-			t.Errorf("crashed %v: owed %q, want %q", c.crashed, owed.paths, want)
+		pending = pendingSettlements{}
+		t.Cleanup(func() { pending = pendingSettlements{} })
+		r := request{paid: &paidRequest{stage: granted, paymentID: "clm_1"}}
+		r.endPaidRequest(c.crashed)
+		if want := x402.ClaimsPath + "/clm_1" + c.want; !slices.Equal(pending.paths, []string{want}) {
+			t.Errorf("crashed %v: owed %q, want %q", c.crashed, pending.paths, want)
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
-	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
 	"sluice.dev/sluice/filters/authorize"
 	"sluice.dev/sluice/filters/credentials/keytable"
 	"sluice.dev/sluice/filters/host/wasmhost"
@@ -14,7 +13,7 @@ import (
 
 // worker is what this worker's VM has counted and not yet handed over. It
 // outlives policies: a request may begin under one and end under the next.
-var worker = ledger{table: meter.NewTable()}
+var worker = usageLedger{table: meter.NewTable()}
 
 // usage is what is metered of one request. Bodies are counted as they pass, so
 // that the status is the only thing that a request must ask the host for.
@@ -38,48 +37,42 @@ func (u *usage) begin(p *plugin, v *authorize.Verdict, at time.Time) {
 	u.key.Account = v.Caller.Account
 	if v.Token == "" {
 		u.key.Key = v.Caller.ID
-		worker.use(&p.env, &v.Caller, at.Unix())
+		worker.noteKeyUse(&p.env, &v.Caller, at.Unix())
 	}
 }
 
-// refuse notes that the edge itself answers, with status.
-func (u *usage) refuse(status int) { u.status, u.refused = status, true }
+// setEdgeStatus notes that the edge itself answers, with status.
+func (u *usage) setEdgeStatus(status int) { u.status, u.refused = status, true }
 
-// answered reads the status of an answer that is not the edge's.
-func (u *usage) answered() {
+// readStatus reads the status of an answer that is not the edge's.
+func (u *usage) readStatus() {
 	if !u.refused {
 		u.status = wasmhost.Status()
 	}
 }
 
-// OnHttpResponseBody counts what the client gets.
-func (r *request) OnHttpResponseBody(size int, _ bool) types.Action {
-	r.usage.out += uint64(size)
-	return types.ActionContinue
-}
-
-// done counts the request, which is over.
-func (u *usage) done() {
+// count counts the request, which is over.
+func (u *usage) count() {
 	if u.began.IsZero() {
 		return
 	}
 	u.key.Class = meter.Class(u.status)
 	now := time.Now()
-	worker.add(u.key, meter.Request{Refused: u.refused, In: u.in, Out: u.out, Took: now.Sub(u.began)}, now.Unix())
+	worker.countRequest(u.key, meter.Request{Refused: u.refused, In: u.in, Out: u.out, Took: now.Sub(u.began)}, now.Unix())
 }
 
-// ledger counts requests until they are handed over to keysync, which sends them
+// usageLedger counts requests until they are handed over to keysync, which sends them
 // on.
-type ledger struct {
-	table *meter.Table
-	names meter.Names
-	uses  meter.Uses
-	begun proxywasm.MetricCounter // batches begun
-	tried int64                   // second of the last attempt to hand over
+type usageLedger struct {
+	table   *meter.Table
+	names   meter.Names
+	uses    meter.Uses
+	begun   proxywasm.MetricCounter // batches begun
+	triedAt int64                   // second of the last attempt to hand over
 }
 
-// number gives the routes of p their numbers.
-func (l *ledger) number(p *policy.Policy) []uint32 {
+// numberRoutes gives the routes of p their numbers.
+func (l *usageLedger) numberRoutes(p *policy.Policy) []uint32 {
 	l.begun = proxywasm.DefineCounterMetric(meter.BegunMetric)
 	numbers := make([]uint32, len(p.Routes))
 	for i, r := range p.Routes {
@@ -88,31 +81,31 @@ func (l *ledger) number(p *policy.Policy) []uint32 {
 	return numbers
 }
 
-// use notes the use of a key by the client of the present request.
-func (l *ledger) use(e *env, key *keytable.Record, now int64) {
+// noteKeyUse notes the use of a key by the client of the present request.
+func (l *usageLedger) noteKeyUse(e *env, key *keytable.Record, now int64) {
 	if l.uses.Due(key.ID, now) {
 		l.uses.Note(meter.Use{Key: key.ID, At: now, Address: e.CallerAddress(key, "")})
 	}
 }
 
-// add counts a request. The first of a batch is told to whoever waits for the
+// countRequest counts a request. The first of a batch is told to whoever waits for the
 // edge to have nothing left to send; a full table does not wait for the tick.
-func (l *ledger) add(k meter.Key, r meter.Request, now int64) {
+func (l *usageLedger) countRequest(k meter.Key, r meter.Request, now int64) {
 	if l.table.Empty() {
 		l.begun.Increment(1)
 	}
-	if l.table.Add(k, r) && l.tried != now {
+	if l.table.Add(k, r) && l.triedAt != now {
 		l.flush(now)
 	}
 }
 
 // flush hands over what was counted. If keysync does not take it, it stays here,
-// where it takes no more room however much is added.
-func (l *ledger) flush(now int64) {
+// where it takes no more memory however much is added.
+func (l *usageLedger) flush(now int64) {
 	if l.table.Empty() {
 		return
 	}
-	l.tried = now
+	l.triedAt = now
 	queue, ok := wasmhost.MeterQueue(now)
 	if !ok {
 		return
@@ -123,10 +116,4 @@ func (l *ledger) flush(now int64) {
 	}
 	l.table.Reset()
 	l.uses.Reset()
-}
-
-// OnPluginDone hands over what was counted before a policy goes.
-func (p *plugin) OnPluginDone() bool {
-	worker.flush(wasmhost.Now())
-	return true
 }

@@ -1,0 +1,26 @@
+// Package edgeapi defines the names that the filters, an edge's agent and the
+// control plane share: paths, headers, a cluster, a VM and a secret.
+package edgeapi
+
+const (
+	// RecordsPath is where edges read the key feed.
+	RecordsPath = "/feed/v1/records"
+	// CountsPath is where edges exchange the counts of shared rate limits.
+	CountsPath = "/feed/v1/counts"
+	// UsagePath is where edges send metered usage.
+	UsagePath = "/feed/v1/usage"
+	// ReportPath is where agents report the state of their edges.
+	ReportPath = "/fleet/v1/report"
+	// EdgeHeader names the edge that makes a request to the control plane.
+	EdgeHeader = "x-sluice-edge"
+	// VersionHeader is the response header by which a replica says that it serves
+	// an xDS stream, and from which version of the configuration on.
+	VersionHeader = "sluice-config-version"
+	// FeedCluster is Envoy's cluster of the control plane's HTTP/1.1 requests.
+	FeedCluster = "sluice_feed"
+	// VMID is the vm_id of keysync and of the edge filter, which share data by it.
+	VMID = "sluice-edge"
+	// IdentitySecret is the name in the key feed of the secret that signs identity
+	// headers.
+	IdentitySecret = "identity"
+)
