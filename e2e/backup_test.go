@@ -28,7 +28,7 @@ func TestBackupAndRestore(t *testing.T) {
 	}
 	s.wantCommand(t, s.env, 1, "is there already", "backup", file)
 	later := s.createStream(t, key, "after the backup")
-	if err := s.terminate(); err != nil {
+	if err := s.Stop(); err != nil {
 		t.Fatal(err)
 	}
 

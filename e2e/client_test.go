@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sluice.dev/sluice/e2e/harness"
 )
 
 // client follows no redirects and keeps its connections.
@@ -155,17 +157,7 @@ func number(t testing.TB, r response, header string) int64 {
 // process that gives no signal.
 func eventually(t testing.TB, what string, f func() error) {
 	t.Helper()
-	deadline := time.Now().Add(patience)
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := f()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: %v", what, err)
-		}
-		<-tick.C
+	if err := harness.Until(f); err != nil {
+		t.Fatalf("%s: %v", what, err)
 	}
 }

@@ -2,16 +2,16 @@ package e2e
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"os/exec"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
+
+	"sluice.dev/sluice/e2e/harness"
 )
 
 // withEngine is the stack that tests of the media engine share. It may call
@@ -70,37 +70,23 @@ var picture = []string{
 }
 
 // publisher is an ffmpeg that sends.
-type publisher struct {
-	*exec.Cmd
-	said bytes.Buffer
-	gone chan struct{} // closed when it has ended
-}
+type publisher struct{ *harness.Process }
 
 // publish starts ffmpeg with args and the RTMP address of a stream. It is stopped
 // at the end of the test.
 func publish(t testing.TB, to show, key string, args []string) *publisher {
 	t.Helper()
-	p := &publisher{gone: make(chan struct{})}
 	all := append([]string{"-nostdin", "-hide_banner", "-loglevel", "error"}, args...)
-	p.Cmd = exec.Command(need(t, "SLUICE_FFMPEG"), append(all, to.Ingest.RTMP.URL+"/"+key)...)
-	p.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	p.Stderr = &p.said
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		_ = p.Wait() // it fails when it is closed from the other side, as it should
-		close(p.gone)
-	}()
-	t.Cleanup(func() { _ = p.Process.Kill(); <-p.gone })
-	return p
+	p := running(t, exec.Command(need(t, "SLUICE_FFMPEG"), append(all, to.Ingest.RTMP.URL+"/"+key)...))
+	t.Cleanup(p.Kill)
+	return &publisher{p}
 }
 
 // left waits until the publisher has ended by itself.
 func (p *publisher) left(t testing.TB) {
 	t.Helper()
 	select {
-	case <-p.gone:
+	case <-p.Done():
 	case <-time.After(patience):
 		t.Fatal("the publisher still sends")
 	}

@@ -3,7 +3,6 @@
 package docker
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -18,13 +17,11 @@ import (
 	"time"
 
 	"sluice.dev/sluice/e2e/freeport"
+	"sluice.dev/sluice/e2e/harness"
 )
 
 // project names the containers of a run.
 const project = "sluice-e2e"
-
-// patience bounds every wait for something that must happen.
-const patience = 90 * time.Second
 
 // platform is all the containers, seen from the machine.
 type platform struct {
@@ -93,15 +90,9 @@ func keys(t testing.TB) map[string]string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "dev.env")
 	docker(t, "cp", container(t, "seed")+":/state/dev.env", file)
-	text, err := os.ReadFile(file)
+	vars, err := harness.ReadEnv(file)
 	if err != nil {
 		t.Fatal(err)
-	}
-	vars := map[string]string{}
-	for sc := bufio.NewScanner(bytes.NewReader(text)); sc.Scan(); {
-		if k, v, ok := strings.Cut(sc.Text(), "="); ok {
-			vars[k] = strings.Trim(v, "'")
-		}
 	}
 	return vars
 }
@@ -119,13 +110,9 @@ func container(t testing.TB, service string) string {
 // eventually asks until f succeeds: containers give no signal.
 func eventually(t testing.TB, what string, f func() error) {
 	t.Helper()
-	var err error
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
-		if err = f(); err == nil {
-			return
-		}
+	if err := harness.Until(f); err != nil {
+		t.Fatalf("%s: %v", what, err)
 	}
-	t.Fatalf("%s: %v", what, err)
 }
 
 // answer is a whole answer.
