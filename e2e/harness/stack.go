@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -82,15 +83,19 @@ func listening(variables []string) (map[string]string, error) {
 // of Sluice's.
 func Command(env map[string]string, args ...string) *exec.Cmd {
 	cmd := exec.Command(os.Getenv("SLUICE_BIN"), args...)
-	for _, kv := range os.Environ() {
-		if !strings.HasPrefix(kv, "SLUICE_") {
-			cmd.Env = append(cmd.Env, kv)
-		}
-	}
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "SLUICE_") })
 	for k, v := range env {
 		cmd.Env = append(cmd.Env, k+"="+v)
 	}
 	return cmd
+}
+
+// Run runs a command of the shipped binary to its end.
+func Run(env map[string]string, args ...string) error {
+	if out, err := Command(env, args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("sluice %s: %w: %s", strings.Join(args, " "), err, out)
+	}
+	return nil
 }
 
 // ReadEnv reads a file of variables, as `sluice up` and `sluice seed` write them.
@@ -164,10 +169,7 @@ func (s *Stack) Up() (err error) {
 func (s *Stack) Run(extra map[string]string, args ...string) error {
 	env := maps.Clone(s.Env)
 	maps.Copy(env, extra)
-	if out, err := Command(env, args...).CombinedOutput(); err != nil {
-		return fmt.Errorf("sluice %s: %w: %s", strings.Join(args, " "), err, out)
-	}
-	return nil
+	return Run(env, args...)
 }
 
 // Close stops the stack, if it is up, and removes its folder.
