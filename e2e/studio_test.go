@@ -143,8 +143,7 @@ func TestABroadcast(t *testing.T) {
 	s.watch(t, key, made)
 	expect(t, got, "viewer.threshold_reached", made.ID)
 
-	at := time.Now().UTC().Add(time.Second).Format(time.RFC3339Nano)
-	plan := s.createSchedule(t, key, "stop "+made.ID, made.ID, "stop", map[string]any{"type": "one_time", "executeAt": at})
+	plan := s.createSchedule(t, key, "stop "+made.ID, made.ID, "stop", soon())
 	if e := s.awaitExecution(t, key, plan.ID); e.Status != "success" || e.Result.Action != "stopped" {
 		t.Errorf("%+v", e)
 	}

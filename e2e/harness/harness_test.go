@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // started is a shell that runs script.
@@ -24,7 +25,7 @@ func started(t *testing.T, script string) *Process {
 
 func TestProcess(t *testing.T) {
 	t.Parallel()
-	p := started(t, "trap 'echo bye; exit 0' TERM; echo one; echo ready now; while :; do sleep 1000 & wait; done")
+	p := started(t, "trap 'echo bye; kill $!; exit 0' TERM; echo one; echo ready now; while :; do sleep 1000 & wait; done")
 	if err := p.Writes("ready"); err != nil {
 		t.Fatal(err)
 	}
@@ -57,6 +58,24 @@ func TestProcessFails(t *testing.T) {
 	}
 	if _, err := Start(exec.Command("/no/such/program")); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
+	}
+}
+
+// What a killed process has left behind has ended, too, when Kill returns.
+func TestKill(t *testing.T) {
+	t.Parallel()
+	p := started(t, "(trap 'sleep 0.3; echo late; exit' HUP; echo ready; while :; do sleep 0.05; done) & wait")
+	if err := p.Writes("ready"); err != nil {
+		t.Fatal(err)
+	}
+	left := Children(p.PID())
+	if len(left) != 1 {
+		t.Fatalf("%+v", left)
+	}
+	time.AfterFunc(50*time.Millisecond, func() { _ = syscall.Kill(left[0].PID, syscall.SIGHUP) })
+	p.Kill()
+	if !strings.Contains(p.Output(), "late") {
+		t.Errorf("%q", p.Output())
 	}
 }
 

@@ -33,11 +33,11 @@ func Ask(ctx context.Context, c *http.Client, method, url, credential string, bo
 	if credential != "" {
 		req.Header.Set("Authorization", "Bearer "+credential)
 	}
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
 	for i := 0; i+1 < len(headers); i += 2 {
 		req.Header.Add(headers[i], headers[i+1])
+	}
+	if body != nil && req.Header.Get("Content-Type") == "" {
+		req.Header.Set("Content-Type", "application/json")
 	}
 	if a.Response, err = c.Do(req); err != nil {
 		return a, err

@@ -21,14 +21,14 @@ const Patience = 2 * time.Minute
 // over. It is for what happens in another process, which gives no signal. It asks
 // less often the longer it has waited, to leave the cores to those it waits for.
 func Until(f func() error) error {
-	const least, most = 2 * time.Millisecond, 100 * time.Millisecond
+	const least, most = 2 * time.Millisecond, 50 * time.Millisecond
 	for began := time.Now(); ; {
 		err := f()
 		waited := time.Since(began)
 		if err == nil || waited > Patience {
 			return err
 		}
-		time.Sleep(min(max(waited/20, least), most))
+		time.Sleep(min(max(waited/50, least), most))
 	}
 }
 
@@ -40,8 +40,9 @@ type Process struct {
 	err  error
 }
 
-// Start starts cmd, and keeps its output unless cmd says where it goes. The caller
-// must not use cmd afterwards.
+// Start starts cmd, and keeps its output unless cmd says where it goes. If it keeps
+// it, a process has ended when all that it started and that could still write have:
+// an Envoy too, whose ports are then free. The caller must not use cmd afterwards.
 func Start(cmd *exec.Cmd) (*Process, error) {
 	p := &Process{cmd: cmd, done: make(chan struct{})}
 	if cmd.Stdout == nil && cmd.Stderr == nil {
@@ -52,7 +53,8 @@ func Start(cmd *exec.Cmd) (*Process, error) {
 		if err := os.Remove(p.out.Name()); err != nil {
 			return nil, err
 		}
-		cmd.Stdout, cmd.Stderr = p.out, p.out
+		through := struct{ io.Writer }{p.out} // a pipe, which closes when the last of its writers has ended
+		cmd.Stdout, cmd.Stderr, cmd.WaitDelay = through, through, Patience / 4
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	if err := cmd.Start(); err != nil {
