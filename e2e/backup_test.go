@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 // A backup that was taken from a running stack makes another database into the
@@ -20,7 +19,7 @@ func TestBackupAndRestore(t *testing.T) {
 	url, got, _ := receiver(t)
 	s.subscribe(t, url, "stream.started")
 	made := s.createStream(t, key, "kept")
-	plan := s.createSchedule(t, key, "kept", made.ID, "start", map[string]any{"type": "one_time", "executeAt": time.Now().Add(5 * time.Second).UTC().Format(time.RFC3339Nano)})
+	plan := s.createSchedule(t, key, "kept", made.ID, "start", soon())
 	file := filepath.Join(s.dir, "kept.backup")
 	s.wantCommand(t, s.env, 0, "SLUICE_SECRETS_KEY, which is not in it", "backup", file)
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
@@ -28,7 +27,7 @@ func TestBackupAndRestore(t *testing.T) {
 	}
 	s.wantCommand(t, s.env, 1, "is there already", "backup", file)
 	later := s.createStream(t, key, "after the backup")
-	if err := s.terminate(); err != nil {
+	if err := s.Stop(); err != nil {
 		t.Fatal(err)
 	}
 

@@ -1,14 +1,15 @@
 package e2e
 
 import (
-	"bytes"
+	"context"
 	"encoding/json"
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"sluice.dev/sluice/e2e/harness"
 )
 
 // client follows no redirects and keeps its connections.
@@ -47,38 +48,15 @@ func call(t testing.TB, method, url, credential string, body any, headers ...str
 
 // try is call for tests that expect failures of the connection.
 func try(method, url, credential string, body any, headers ...string) (response, error) {
-	var rd io.Reader
-	if body != nil {
-		b, err := json.Marshal(body)
-		if err != nil {
-			return response{}, err
-		}
-		rd = bytes.NewReader(b)
-	}
-	req, err := http.NewRequest(method, url, rd)
-	if err != nil {
+	a, err := harness.Ask(context.Background(), client, method, url, credential, body, headers...)
+	if a.Response == nil {
 		return response{}, err
 	}
-	if credential != "" {
-		req.Header.Set("Authorization", "Bearer "+credential)
-	}
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	for i := 0; i+1 < len(headers); i += 2 {
-		req.Header.Add(headers[i], headers[i+1])
-	}
-	res, err := client.Do(req)
-	if err != nil {
-		return response{}, err
-	}
-	defer res.Body.Close()
-	b, err := io.ReadAll(res.Body)
 	keepSecret("credential", credential)
-	if res.StatusCode == http.StatusCreated || method != http.MethodGet {
-		keepAnswer(string(b))
+	if a.StatusCode == http.StatusCreated || method != http.MethodGet {
+		keepAnswer(string(a.Text))
 	}
-	return response{Response: res, body: string(b)}, err
+	return response{Response: a.Response, body: string(a.Text)}, err
 }
 
 // into decodes a JSON answer.
@@ -155,17 +133,7 @@ func number(t testing.TB, r response, header string) int64 {
 // process that gives no signal.
 func eventually(t testing.TB, what string, f func() error) {
 	t.Helper()
-	deadline := time.Now().Add(patience)
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := f()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: %v", what, err)
-		}
-		<-tick.C
+	if err := harness.Until(f); err != nil {
+		t.Fatalf("%s: %v", what, err)
 	}
 }

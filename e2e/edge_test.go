@@ -143,18 +143,10 @@ func TestControlPlaneKilledUnderLoad(t *testing.T) {
 func TestEdgeWithoutControlPlane(t *testing.T) {
 	t.Parallel()
 	env := settings(t, tempDir(t))
-	cmd := command(t, env, "edge")
-	out := &output{ready: make(chan struct{})}
-	cmd.Stdout, cmd.Stderr = out, out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	edge := run(t, env, "edge")
 	t.Cleanup(func() {
-		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		if err := edge.Stop(); err != nil {
 			t.Error(err)
-		}
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("%v\n%s", err, out)
 		}
 	})
 	base := "http://" + env["SLUICE_GATEWAY_ADDR"]

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -21,12 +20,13 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/types/known/structpb"
+	"sluice.dev/sluice/e2e/harness"
 )
 
 // replica is one more control plane of a stack, in a process of the test.
 type replica struct {
+	*harness.Process
 	admin, xds string
-	cmd        *exec.Cmd
 }
 
 // addReplica starts a replica whose public API listens on api.
@@ -35,17 +35,12 @@ func (s *stack) addReplica(t testing.TB, api string) *replica {
 	env := s.secrets(t)
 	addrs := freeAddrs(t, 2)
 	env["SLUICE_ADMIN_ADDR"], env["SLUICE_XDS_ADDR"], env["SLUICE_API_LISTEN"] = addrs[0], addrs[1], api
-	r := &replica{admin: "http://" + addrs[0], xds: addrs[1], cmd: command(t, env, "controlplane")}
-	out := &output{ready: make(chan struct{})}
-	r.cmd.Stdout, r.cmd.Stderr = out, out
-	if err := r.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = r.cmd.Process.Kill(); _ = r.cmd.Wait() })
+	r := &replica{run(t, env, "controlplane"), "http://" + addrs[0], addrs[1]}
+	t.Cleanup(r.Kill)
 	eventually(t, "the second replica answers", func() error {
 		res, err := try(http.MethodGet, r.admin+"/health", "", nil)
 		if err == nil && res.StatusCode != 200 {
-			err = errors.New(res.Status + "\n" + out.tail())
+			err = errors.New(res.Status + "\n" + r.Tail())
 		}
 		return err
 	})
@@ -87,7 +82,7 @@ func (e *edge) under(t testing.TB, key string, f func()) {
 	f()
 	close(stop)
 	if failures := <-done; len(failures) > 0 {
-		t.Errorf("%d requests failed, first: %s\n%s", len(failures), failures[0], e.out.tail())
+		t.Errorf("%d requests failed, first: %s\n%s", len(failures), failures[0], e.Tail())
 	}
 }
 
@@ -108,7 +103,7 @@ func TestReplicaKilledWhilePublishing(t *testing.T) {
 		if status, out, errs := sluice(t, through, "apply", "-f", doc); status != 0 {
 			t.Fatal(out, errs)
 		}
-		if err := r.cmd.Process.Signal(syscall.SIGKILL); err != nil {
+		if err := r.Signal(syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
 		status, out, errs := sluice(t, s.admin(), "apply", "-f", doc, "--wait")
@@ -269,12 +264,12 @@ func TestHotRestartOfAnEdge(t *testing.T) {
 	e := s.addEdge(t, "edge-hot", s.env["SLUICE_XDS_ADDR"])
 	e.under(t, s.dev["SLUICE_API_KEY"], func() {
 		for epoch := 1; epoch <= 2; epoch++ {
-			if err := e.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+			if err := e.Signal(syscall.SIGHUP); err != nil {
 				t.Fatal(err)
 			}
 			eventually(t, "another Envoy serves", func() error {
-				if !strings.Contains(e.out.String(), fmt.Sprintf(`taken over" process=edge epoch=%d`, epoch)) {
-					return errors.New(e.out.tail())
+				if !strings.Contains(e.Output(), fmt.Sprintf(`taken over" process=edge epoch=%d`, epoch)) {
+					return errors.New(e.Tail())
 				}
 				return nil
 			})

@@ -7,13 +7,13 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
+
+	"sluice.dev/sluice/e2e/harness"
 )
 
 // wire is a TCP proxy that can be cut.
@@ -91,10 +91,9 @@ func (w *wire) carry(c net.Conn) {
 
 // edge is one more edge of a stack, in a process of the test.
 type edge struct {
+	*harness.Process
 	name, base, metrics string
 	env                 map[string]string
-	cmd                 *exec.Cmd
-	out                 *output
 }
 
 // secrets are those of the stack's processes.
@@ -110,19 +109,21 @@ func (s *stack) secrets(t testing.TB) map[string]string {
 func (s *stack) addEdge(t testing.TB, name, xds string, extra ...string) *edge {
 	t.Helper()
 	env := s.secrets(t)
-	addrs := freeAddrs(t, 4)
-	env["SLUICE_STATE_DIR"], env["SLUICE_EDGE_NAME"], env["SLUICE_XDS_ADDR"] = t.TempDir(), name, xds
-	env["SLUICE_GATEWAY_ADDR"], env["SLUICE_RUNTIME_ADDR"], env["SLUICE_ENVOY_ADMIN_ADDR"], env["SLUICE_EDGE_METRICS_ADDR"] = addrs[0], addrs[1], addrs[2], addrs[3]
-	env["SLUICE_EDGE_CONCURRENCY"] = "1"
+	its, err := harness.EdgeSettings(name, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	maps.Copy(env, its)
+	env["SLUICE_XDS_ADDR"] = xds
 	for i := 0; i < len(extra); i += 2 {
 		env[extra[i]] = extra[i+1]
 	}
-	e := &edge{name: name, base: "http://" + addrs[0], metrics: "http://" + addrs[3] + "/metrics", env: env}
+	e := &edge{name: name, base: "http://" + env["SLUICE_GATEWAY_ADDR"], metrics: "http://" + env["SLUICE_EDGE_METRICS_ADDR"] + "/metrics", env: env}
 	e.start(t)
 	t.Cleanup(func() { e.stop(t) })
 	eventually(t, name+" serves, and nobody in its place", func() error {
-		if !strings.Contains(e.out.String(), "edge is serving") {
-			return errors.New(e.out.tail())
+		if !strings.Contains(e.Output(), "edge is serving") {
+			return errors.New(e.Tail())
 		}
 		return nil
 	})
@@ -132,28 +133,15 @@ func (s *stack) addEdge(t testing.TB, name, xds string, extra ...string) *edge {
 
 func (e *edge) start(t testing.TB) {
 	t.Helper()
-	e.cmd, e.out = command(t, e.env, "edge"), &output{ready: make(chan struct{})}
-	e.cmd.Stdout, e.cmd.Stderr = e.out, e.out
-	if err := e.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	e.Process = run(t, e.env, "edge")
 }
 
 // stop ends the edge in order.
 func (e *edge) stop(t testing.TB) {
 	t.Helper()
-	if err := errors.Join(e.cmd.Process.Signal(syscall.SIGTERM), e.cmd.Wait()); err != nil {
-		t.Errorf("%s: %v\n%s", e.name, err, e.out)
+	if err := e.Stop(); err != nil {
+		t.Errorf("%s: %v", e.name, err)
 	}
-}
-
-// kill ends the edge as a crash of its machine does.
-func (e *edge) kill(t testing.TB) {
-	t.Helper()
-	if err := e.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = e.cmd.Wait()
 }
 
 // answers waits until a request with key has the status.
@@ -162,16 +150,10 @@ func (e *edge) answers(t testing.TB, key string, status int) {
 	eventually(t, e.name+" answers", func() error {
 		r, err := try(http.MethodGet, e.base+"/v1/streams?limit=1", key, nil)
 		if err == nil && r.StatusCode != status {
-			err = errors.New(r.Status + " " + r.body + "\n" + e.out.tail())
+			err = errors.New(r.Status + " " + r.body + "\n" + e.Tail())
 		}
 		return err
 	})
-}
-
-// tail is the end of what was written.
-func (o *output) tail() string {
-	s := o.String()
-	return s[max(0, len(s)-2000):]
 }
 
 // is waits until the agent says that the edge is in a state.
@@ -292,7 +274,7 @@ func TestEdgeCutOffFromTheControlPlane(t *testing.T) {
 	wantStatus(t, call(t, http.MethodDelete, s.url("/v1/auth/keys/"+id), s.dev["SLUICE_SESSION_TOKEN"], nil), http.StatusNoContent)
 	for _, crash := range []bool{false, true} {
 		if crash {
-			e.kill(t)
+			e.Kill()
 			e.start(t)
 		}
 		e.answers(t, kept, 200)
@@ -321,7 +303,7 @@ func TestEdgeStopsWhenItsStateIsTooOld(t *testing.T) {
 	w.set(true)
 	e.answers(t, key, 503)
 	e.is(t, "closed")
-	e.kill(t)
+	e.Kill()
 	e.start(t)
 	e.answers(t, key, 503)
 	e.is(t, "closed")

@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -109,12 +108,8 @@ func plainEnvoy(t testing.TB, product string) (addr string) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(need(t, "SLUICE_ENVOY"), "--config-path", file, "--concurrency", "1", "--log-level", "error", "--disable-hot-restart")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	envoy := running(t, exec.Command(need(t, "SLUICE_ENVOY"), "--config-path", file, "--concurrency", "1", "--log-level", "error", "--disable-hot-restart"))
+	t.Cleanup(envoy.Kill)
 	eventually(t, "the plain Envoy answers", func() error {
 		r, err := try(http.MethodGet, "http://"+addr+"/v1/harsh/open", "", nil)
 		return unless(err, r, http.StatusOK)

@@ -148,7 +148,7 @@ func TestUsageSurvivesTheEnd(t *testing.T) {
 	}
 
 	requests(30)
-	if err := s.terminate(); err != nil { // at once: the last counts are in memory only
+	if err := s.Stop(); err != nil { // at once: the last counts are in memory only
 		t.Fatal(err)
 	}
 	s = startIn(t, dir, env)

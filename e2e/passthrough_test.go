@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sluice.dev/sluice/e2e/harness"
 )
 
 // begin sends a request to a stream of the product and returns the product's
@@ -239,11 +241,8 @@ func (zeros) Read(p []byte) (int, error) {
 // envoy returns the process id of the stack's only Envoy.
 func (s *stack) envoy(t testing.TB) int {
 	t.Helper()
-	edge := s.child(t, "edge")
-	for pid := range processes() {
-		if parent(pid) == edge {
-			return pid
-		}
+	for _, p := range harness.Children(s.child(t, "edge")) {
+		return p.PID
 	}
 	t.Fatal("the edge has no Envoy")
 	return 0

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,35 +13,16 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"sluice.dev/sluice/e2e/harness"
 )
 
 // environments are those of the processes of a stack, by command.
 func (s *stack) environments(t *testing.T) map[string]map[string]string {
 	t.Helper()
-	children, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", s.cmd.Process.Pid))
-	if err != nil {
-		t.Fatal(err)
-	}
 	all := map[string]map[string]string{}
-	for _, file := range children {
-		pids, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for pid := range strings.FieldsSeq(string(pids)) {
-			argv, argvErr := os.ReadFile("/proc/" + pid + "/cmdline")
-			environ, err := os.ReadFile("/proc/" + pid + "/environ")
-			args := strings.Split(string(argv), "\x00")
-			if argvErr != nil || err != nil || len(args) < 2 || args[0] != need(t, "SLUICE_BIN") {
-				continue // postgres
-			}
-			env := map[string]string{}
-			for kv := range strings.SplitSeq(string(environ), "\x00") {
-				if name, value, ok := strings.Cut(kv, "="); ok {
-					env[name] = value
-				}
-			}
-			all[args[1]] = env
+	for _, p := range harness.Children(s.PID()) {
+		if len(p.Args) > 1 && p.Args[0] == need(t, "SLUICE_BIN") { // else postgres
+			all[p.Args[1]] = harness.Environment(p.PID)
 		}
 	}
 	return all

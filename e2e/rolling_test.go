@@ -10,41 +10,33 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"net/http"
 	neturl "net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
+
+	"sluice.dev/sluice/e2e/harness"
 )
 
 // member is one process of a platform that has two of each kind.
 type member struct {
+	*harness.Process
 	kind, health string
 	env          map[string]string
 	gateway      string // of an edge
 	runtime      string // likewise
 	well         atomic.Bool
-	cmd          *exec.Cmd
-	out          *output
 }
 
 func (m *member) start(t testing.TB) {
 	t.Helper()
-	m.out = &output{ready: make(chan struct{})}
-	m.cmd = command(t, m.env, m.kind)
-	m.cmd.Stdout, m.cmd.Stderr = m.out, m.out
-	if err := m.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	m.Process = run(t, m.env, m.kind)
 }
 
 // isWell waits until the process says that it is.
@@ -56,7 +48,7 @@ func (m *member) isWell(t testing.TB) {
 			err = errors.New(r.Status)
 		}
 		if err != nil {
-			return fmt.Errorf("%w\n%s", err, m.out.tail())
+			return fmt.Errorf("%w\n%s", err, m.Tail())
 		}
 		return nil
 	})
@@ -65,8 +57,8 @@ func (m *member) isWell(t testing.TB) {
 // replace ends the process in order, as an upgrade does, and starts it again.
 func (m *member) replace(t testing.TB) {
 	t.Helper()
-	if err := errors.Join(m.cmd.Process.Signal(syscall.SIGTERM), m.cmd.Wait()); err != nil {
-		t.Errorf("%s: %v\n%s", m.kind, err, m.out.tail())
+	if err := m.Stop(); err != nil {
+		t.Error(err)
 	}
 	m.start(t)
 	m.isWell(t)
@@ -84,7 +76,7 @@ func pair(t testing.TB, base map[string]string, kind, health string, addrs map[s
 		}
 		m := &member{kind: kind, env: env, health: "http://" + env[asked] + health, gateway: env["SLUICE_GATEWAY_ADDR"], runtime: env["SLUICE_RUNTIME_ADDR"]}
 		m.start(t)
-		t.Cleanup(func() { _ = m.cmd.Process.Kill(); _ = m.cmd.Wait() })
+		t.Cleanup(func() { m.Kill() }) // the last one of its kind
 		both = append(both, m)
 	}
 	return both
@@ -246,7 +238,7 @@ func TestRollingUpgrade(t *testing.T) {
 	t.Parallel()
 	dir := tempDir(t)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	a := steadyAddrs(t, 20)
+	a := freeAddrs(t, 20)
 	two := func(i int) [2]string { return [2]string{a[2*i], a[2*i+1]} }
 	list := func(i int) string { return a[2*i] + "," + a[2*i+1] }
 	url, got, _ := receiver(t)
@@ -320,34 +312,13 @@ func TestRollingUpgrade(t *testing.T) {
 // refused are the lines of the edges' access logs about requests that failed there.
 func refused(edges []*member) (lines string) {
 	for _, e := range edges {
-		for line := range strings.Lines(e.out.String()) {
+		for line := range strings.Lines(e.Output()) {
 			if strings.Contains(line, `"status":50`) {
 				lines += line
 			}
 		}
 	}
 	return lines
-}
-
-// steadyAddrs gives addresses that nothing else takes while a process on one is
-// being replaced; see fleetAddrs.
-func steadyAddrs(t testing.TB, n int) (addrs []string) {
-	t.Helper()
-	eventually(t, "free ports", func() error {
-		base := 12000 + (os.Getpid()+int(blocks.Add(1)))%20*1000
-		addrs = nil
-		for i := range n {
-			addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(base+i))
-			l, err := net.Listen("tcp", addr)
-			if err != nil {
-				return err
-			}
-			defer l.Close()
-			addrs = append(addrs, addr)
-		}
-		return nil
-	})
-	return addrs
 }
 
 // told waits until webhooks have told of every stream that was deleted.

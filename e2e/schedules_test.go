@@ -42,6 +42,12 @@ func (s *stack) awaitExecution(t testing.TB, key, id string) execution {
 	}
 }
 
+// soon is when a schedule is due once: late enough for a busy machine to store it
+// before, since a time in the past is refused.
+func soon() map[string]any {
+	return map[string]any{"type": "one_time", "executeAt": time.Now().Add(4 * time.Second).UTC().Format(time.RFC3339Nano)}
+}
+
 func (s *stack) createSchedule(t testing.TB, key, name, stream, action string, timing map[string]any) schedule {
 	t.Helper()
 	r := call(t, http.MethodPost, s.events("/schedules"), key, map[string]any{
@@ -58,8 +64,7 @@ func TestASchedulesStreamGoesLiveAndEnds(t *testing.T) {
 	s := theStack(t)
 	key := s.dev["SLUICE_API_KEY"]
 	stream := s.createStream(t, key, "scheduled")
-	start := s.createSchedule(t, key, t.Name()+" start", stream.ID, "start", map[string]any{
-		"type": "one_time", "executeAt": time.Now().Add(time.Second).UTC().Format(time.RFC3339Nano)})
+	start := s.createSchedule(t, key, t.Name()+" start", stream.ID, "start", soon())
 	if !strings.HasPrefix(start.ID, "schedule_") || start.Status != "active" || start.Schedule.NextExecution == nil || start.ExecutionCount != 0 {
 		t.Fatalf("%+v", start)
 	}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"sluice.dev/sluice/e2e/harness"
 )
 
 // secrets are those that the tests were given or made, by their text: no log of
@@ -68,7 +70,7 @@ func keepFields(name string, v any) {
 
 // leaks names the logs of a stack that hold a secret, and the kind of it.
 func (s *stack) leaks() error {
-	found := leaksIn("the output of up", s.out.String())
+	found := leaksIn("the output of up", s.Output())
 	err := filepath.WalkDir(filepath.Join(s.dir, "logs"), func(path string, e fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil // it never started
@@ -110,7 +112,7 @@ func TestLogsAreSearched(t *testing.T) {
 	}
 	keepAnswer(`{"id":"search_0123456789abcdef","data":[{"stream_key":"leaked-0123456789abcdef"}]}`)
 	text := "search_0123456789abcdef leaked-0123456789abcdef"
-	s := &stack{dir: dir, out: &output{}}
+	s := &stack{Process: &harness.Process{}, dir: dir}
 	if err := s.leaks(); err != nil {
 		t.Fatal(err)
 	}

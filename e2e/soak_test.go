@@ -9,16 +9,15 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"os"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
 
 	"golang.org/x/sync/errgroup"
+	"sluice.dev/sluice/e2e/harness"
 )
 
 // soakRequests is how many requests the soak makes. `make soak` makes a million;
@@ -52,14 +51,14 @@ func TestHeapStaysFlat(t *testing.T) {
 // nobody reads its log.
 func (s *stack) soakUnread(t testing.TB) {
 	t.Helper()
-	if err := s.cmd.Process.Signal(syscall.SIGSTOP); err != nil { // who reads the log
+	if err := s.Signal(syscall.SIGSTOP); err != nil { // who reads the log
 		t.Fatal(err)
 	}
 	before := s.allocated(t)
 	nowhere := func(*rand.Rand) (string, []int) { return "GET /nowhere HTTP/1.1\r\nHost: soak\r\n\r\n", []int{404} }
 	s.soakWith(t, 20_000, nowhere)
 	after := s.allocated(t)
-	if err := s.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+	if err := s.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
 	if after > before+2<<20 {
@@ -198,25 +197,19 @@ func (s *stack) soakWith(t testing.TB, n int64, request func(*rand.Rand) (text s
 // residentMemory is what a process holds of memory now, in bytes.
 func residentMemory(t testing.TB, pid int) int64 {
 	t.Helper()
-	return memoryOf(t, pid, "VmRSS:")
+	now, _, err := harness.Memory(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return now
 }
 
 // peakMemory is the most memory that a process has held so far, in bytes.
 func peakMemory(t testing.TB, pid int) int64 {
 	t.Helper()
-	return memoryOf(t, pid, "VmHWM:")
-}
-
-func memoryOf(t testing.TB, pid int, field string) int64 {
-	t.Helper()
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	_, peak, err := harness.Memory(pid)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(string(b), field)
-	kib, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return kib << 10
+	return peak
 }

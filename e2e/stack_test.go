@@ -3,30 +3,25 @@
 package e2e
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/e2e/freeport"
+	"sluice.dev/sluice/e2e/harness"
 )
 
 // patience bounds every wait for something that must happen.
-const patience = 60 * time.Second
+const patience = harness.Patience
 
 // need returns a variable that `make test` sets.
 func need(t testing.TB, name string) string {
@@ -40,12 +35,10 @@ func need(t testing.TB, name string) string {
 
 // stack is one running `sluice up` on ports and in a folder of its own.
 type stack struct {
+	*harness.Process
 	dir string
 	env map[string]string // what it was started with
 	dev map[string]string // dev.env
-	cmd *exec.Cmd
-	out *output
-	end chan error
 }
 
 // shared is the stack that most tests use; they must not break it.
@@ -103,92 +96,57 @@ func start(t testing.TB, extra map[string]string) *stack {
 // startIn starts a stack in a folder that may have been used before.
 func startIn(t testing.TB, dir string, env map[string]string) *stack {
 	t.Helper()
-	s := &stack{dir: dir, env: env, out: &output{ready: make(chan struct{})}, end: make(chan error, 1)}
-	s.cmd = command(t, s.env, "up")
-	s.cmd.Stdout, s.cmd.Stderr = s.out, s.out
-	if err := s.cmd.Start(); err != nil {
+	p, dev, err := harness.Up(env)
+	if err != nil {
 		t.Fatal(err)
 	}
-	go func() { s.end <- s.cmd.Wait() }()
-	select {
-	case <-s.out.ready:
-	case err := <-s.end:
-		t.Fatalf("sluice up ended: %v\n%s", err, s.out)
-	case <-time.After(patience):
-		_ = s.stop()
-		t.Fatalf("sluice up is not ready after %v\n%s", patience, s.out)
-	}
-	s.dev = readEnv(t, filepath.Join(s.dir, "dev.env"))
-	for name, value := range s.dev {
+	for name, value := range dev {
 		if isSecret(name) {
 			keepSecret(name, value)
 		}
 	}
-	return s
+	return &stack{p, dir, env, dev}
 }
 
 // stop ends the stack, searches its logs for secrets and removes its folder.
 func (s *stack) stop() error {
-	return errors.Join(s.terminate(), s.leaks(), os.RemoveAll(s.dir))
+	return errors.Join(s.Stop(), s.leaks(), os.RemoveAll(s.dir))
 }
 
-// terminate ends the stack as Ctrl-C does and reports how it ended.
-func (s *stack) terminate() error {
-	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		return err
-	}
-	select {
-	case err := <-s.end:
-		if err != nil {
-			return fmt.Errorf("sluice up: %w\n%s", err, s.out)
-		}
-	case <-time.After(patience):
-		_ = s.cmd.Process.Kill()
-		return fmt.Errorf("sluice up does not stop\n%s", s.out)
-	}
-	return nil
-}
-
-// settings is an environment on free ports and an empty database.
+// settings is an environment on free ports and an empty database. Of a media engine,
+// see studio; of SLUICE_ANNOUNCE, TestRollingUpgrade.
 func settings(t testing.TB, dir string) map[string]string {
 	t.Helper()
-	env := map[string]string{
-		"SLUICE_STATE_DIR":    dir,
-		"SLUICE_WASM_DIR":     need(t, "SLUICE_WASM_DIR"),
-		"SLUICE_ENVOY":        need(t, "SLUICE_ENVOY"),
-		"SLUICE_DATABASE_URL": database(t),
-		"SLUICE_MEDIA_ENGINE": "off", // see studio
-		"SLUICE_ANNOUNCE":     "0s",  // see TestRollingUpgrade
-	}
-	names := []string{"GATEWAY_ADDR", "RUNTIME_ADDR", "ADMIN_ADDR", "XDS_ADDR", "API_LISTEN", "RUNTIME_LISTEN", "MEDIA_LISTEN", "WORKER_LISTEN", "ENVOY_ADMIN_ADDR", "EDGE_METRICS_ADDR"}
-	for i, addr := range freeAddrs(t, len(names)) {
-		env["SLUICE_"+names[i]] = addr
+	env, err := harness.Settings(dir, database(t))
+	if err != nil {
+		t.Fatal(err)
 	}
 	return env
 }
 
-// command is the shipped binary with an environment that holds env and nothing
-// else of Sluice's.
-func command(t testing.TB, env map[string]string, args ...string) *exec.Cmd {
+// run starts a command of the shipped binary that goes on.
+func run(t testing.TB, env map[string]string, args ...string) *harness.Process {
 	t.Helper()
-	cmd := exec.Command(need(t, "SLUICE_BIN"), args...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
-	for _, kv := range os.Environ() {
-		if !strings.HasPrefix(kv, "SLUICE_") {
-			cmd.Env = append(cmd.Env, kv)
-		}
+	need(t, "SLUICE_BIN")
+	return running(t, harness.Command(env, args...))
+}
+
+// running starts cmd.
+func running(t testing.TB, cmd *exec.Cmd) *harness.Process {
+	t.Helper()
+	p, err := harness.Start(cmd)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for k, v := range env {
-		cmd.Env = append(cmd.Env, k+"="+v)
-	}
-	return cmd
+	return p
 }
 
 // sluice runs a command to its end and returns its exit status and output.
 func sluice(t testing.TB, env map[string]string, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	cmd := command(t, env, args...)
+	need(t, "SLUICE_BIN")
+	cmd := harness.Command(env, args...)
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()
 	if _, failed := errors.AsType[*exec.ExitError](err); err != nil && !failed {
@@ -241,78 +199,21 @@ func tempDir(t testing.TB) string {
 
 func readEnv(t testing.TB, name string) map[string]string {
 	t.Helper()
-	b, err := os.ReadFile(name)
+	env, err := harness.ReadEnv(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := map[string]string{}
-	for sc := bufio.NewScanner(bytes.NewReader(b)); sc.Scan(); {
-		if k, v, ok := strings.Cut(sc.Text(), "="); ok {
-			m[k] = strings.Trim(v, `'"`)
-		}
-	}
-	return m
+	return env
 }
 
 // child returns the process id of the stack's process that runs name.
 func (s *stack) child(t testing.TB, name string) int {
 	t.Helper()
-	for pid, args := range processes() {
-		if len(args) > 1 && args[0] == need(t, "SLUICE_BIN") && args[1] == name && parent(pid) == s.cmd.Process.Pid {
-			return pid
+	for _, p := range harness.Children(s.PID()) {
+		if len(p.Args) > 1 && p.Args[0] == need(t, "SLUICE_BIN") && p.Args[1] == name {
+			return p.PID
 		}
 	}
 	t.Fatalf("the stack has no process %s", name)
 	return 0
 }
-
-// processes maps the ids of all processes to their arguments.
-func processes() map[int][]string {
-	all := map[int][]string{}
-	dirs, _ := filepath.Glob("/proc/[0-9]*")
-	for _, d := range dirs {
-		pid, err := strconv.Atoi(filepath.Base(d))
-		if b, e := os.ReadFile(filepath.Join(d, "cmdline")); err == nil && e == nil && len(b) > 0 {
-			all[pid] = strings.Split(strings.TrimRight(string(b), "\x00"), "\x00")
-		}
-	}
-	return all
-}
-
-func parent(pid int) int {
-	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	_, rest, _ := strings.Cut(string(b), ") ")
-	if f := strings.Fields(rest); len(f) > 1 {
-		n, _ := strconv.Atoi(f[1])
-		return n
-	}
-	return 0
-}
-
-// output keeps what a process writes and tells when it says that it is ready.
-type output struct {
-	mu    sync.Mutex
-	buf   bytes.Buffer
-	once  sync.Once
-	ready chan struct{}
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.buf.Write(p)
-	for line := range strings.Lines(o.buf.String()) {
-		if strings.HasPrefix(line, "ready") {
-			o.once.Do(func() { close(o.ready) })
-		}
-	}
-	return len(p), nil
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.String()
-}
-
-var _ io.Writer = (*output)(nil)

@@ -2,16 +2,16 @@ package e2e
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"os/exec"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
+
+	"sluice.dev/sluice/e2e/harness"
 )
 
 // withEngine is the stack that tests of the media engine share. It may call
@@ -70,37 +70,23 @@ var picture = []string{
 }
 
 // publisher is an ffmpeg that sends.
-type publisher struct {
-	*exec.Cmd
-	said bytes.Buffer
-	gone chan struct{} // closed when it has ended
-}
+type publisher struct{ *harness.Process }
 
 // publish starts ffmpeg with args and the RTMP address of a stream. It is stopped
 // at the end of the test.
 func publish(t testing.TB, to show, key string, args []string) *publisher {
 	t.Helper()
-	p := &publisher{gone: make(chan struct{})}
 	all := append([]string{"-nostdin", "-hide_banner", "-loglevel", "error"}, args...)
-	p.Cmd = exec.Command(need(t, "SLUICE_FFMPEG"), append(all, to.Ingest.RTMP.URL+"/"+key)...)
-	p.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	p.Stderr = &p.said
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		_ = p.Wait() // it fails when it is closed from the other side, as it should
-		close(p.gone)
-	}()
-	t.Cleanup(func() { _ = p.Process.Kill(); <-p.gone })
-	return p
+	p := running(t, exec.Command(need(t, "SLUICE_FFMPEG"), append(all, to.Ingest.RTMP.URL+"/"+key)...))
+	t.Cleanup(p.Kill)
+	return &publisher{p}
 }
 
 // left waits until the publisher has ended by itself.
 func (p *publisher) left(t testing.TB) {
 	t.Helper()
 	select {
-	case <-p.gone:
+	case <-p.Done():
 	case <-time.After(patience):
 		t.Fatal("the publisher still sends")
 	}
@@ -157,8 +143,7 @@ func TestABroadcast(t *testing.T) {
 	s.watch(t, key, made)
 	expect(t, got, "viewer.threshold_reached", made.ID)
 
-	at := time.Now().UTC().Add(time.Second).Format(time.RFC3339Nano)
-	plan := s.createSchedule(t, key, "stop "+made.ID, made.ID, "stop", map[string]any{"type": "one_time", "executeAt": at})
+	plan := s.createSchedule(t, key, "stop "+made.ID, made.ID, "stop", soon())
 	if e := s.awaitExecution(t, key, plan.ID); e.Status != "success" || e.Result.Action != "stopped" {
 		t.Errorf("%+v", e)
 	}

@@ -360,16 +360,10 @@ func strangeEdges(t *testing.T, s *stack, dir string) {
 		env["SLUICE_EDGE_NAME"] = "edge-2"
 		env["SLUICE_XDS_ADDR"] = s.env["SLUICE_XDS_ADDR"]
 		env["SLUICE_XDS_TLS_DIR"] = folder
-		cmd := command(t, env, "edge")
-		out := &output{ready: make(chan struct{})}
-		cmd.Stdout, cmd.Stderr = out, out
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		edge := run(t, env, "edge")
 		t.Cleanup(func() {
-			_ = cmd.Process.Signal(os.Interrupt)
-			if err := cmd.Wait(); err != nil {
-				t.Errorf("%s: %v\n%s", what, err, out)
+			if err := edge.Stop(); err != nil {
+				t.Errorf("%s: %v", what, err)
 			}
 		})
 		turned.Go(func() {

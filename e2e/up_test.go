@@ -1,17 +1,18 @@
 package e2e
 
 import (
+	"fmt"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"sluice.dev/sluice/e2e/harness"
 )
 
 // The private server of `up` keeps what was written, a second `up` reuses it
@@ -24,7 +25,7 @@ func TestUpTwiceOnItsOwnPostgres(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(s.dir, "dev.env")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Fatalf("dev.env: %v %v", info.Mode(), err)
 	}
-	if err := s.terminate(); err != nil {
+	if err := s.Stop(); err != nil {
 		t.Fatal(err)
 	}
 	if left := s.processes(); len(left) > 0 {
@@ -44,10 +45,9 @@ func TestUpTwiceOnItsOwnPostgres(t *testing.T) {
 
 // processes lists what runs with this stack's folder in its environment or arguments.
 func (s *stack) processes() (left []string) {
-	for pid, args := range processes() {
-		env, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "environ"))
-		if strings.Contains(string(env), s.dir) || strings.Contains(strings.Join(args, " "), s.dir) {
-			left = append(left, strings.Join(args, " "))
+	for pid, p := range harness.Processes() {
+		if args := strings.Join(p.Args, " "); strings.Contains(args, s.dir) || strings.Contains(fmt.Sprint(harness.Environment(pid)), s.dir) {
+			left = append(left, args)
 		}
 	}
 	return left
@@ -123,7 +123,7 @@ func TestDatabaseOfANewerVersion(t *testing.T) {
 func TestBrokenPostgres(t *testing.T) {
 	t.Parallel()
 	s := start(t, map[string]string{"SLUICE_DATABASE_URL": ""})
-	if err := s.terminate(); err != nil {
+	if err := s.Stop(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(s.dir) })
@@ -148,18 +148,17 @@ func TestBrokenPostgres(t *testing.T) {
 func TestInterruptOfTheWholeGroup(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
-	for pid := range processes() {
-		if pid == s.cmd.Process.Pid || parent(pid) == s.cmd.Process.Pid {
-			_ = syscall.Kill(pid, syscall.SIGINT)
-		}
+	for _, p := range harness.Children(s.PID()) {
+		_ = syscall.Kill(p.PID, syscall.SIGINT)
 	}
+	_ = s.Signal(syscall.SIGINT)
 	select {
-	case err := <-s.end:
-		if err != nil {
-			t.Fatalf("%v\n%s", err, s.out)
+	case <-s.Done():
+		if err := s.Err(); err != nil {
+			t.Fatalf("%v\n%s", err, s.Tail())
 		}
 	case <-time.After(patience):
-		t.Fatalf("sluice up does not stop\n%s", s.out)
+		t.Fatalf("sluice up does not stop\n%s", s.Tail())
 	}
 	if left := s.processes(); len(left) > 0 {
 		t.Fatalf("still running: %v", left)

@@ -8,8 +8,6 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -18,6 +16,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"sluice.dev/sluice/e2e/harness"
 )
 
 // chainOf is a facilitator with a chain of its own: a nonce is settled once.
@@ -93,7 +92,7 @@ type shopBed struct {
 
 func newShop(t *testing.T) *shopBed {
 	chain := newChain(t)
-	env := fleetAddrs(t, 3)
+	env, gateways := edgesOf(t, 3)
 	maps.Copy(env, map[string]string{"SLUICE_X402_SETTLEMENT": "facilitator", "SLUICE_X402_FACILITATOR_URL": chain.URL,
 		"SLUICE_WEBHOOK_ALLOW_CIDRS": "127.0.0.0/8"})
 	s := own(t, env)
@@ -102,10 +101,7 @@ func newShop(t *testing.T) *shopBed {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close(context.WithoutCancel(t.Context())) })
-	b := &shopBed{stack: s, t: t, chain: chain, db: db}
-	for i := range 3 {
-		b.edges = append(b.edges, shifted(t, env["SLUICE_GATEWAY_ADDR"], 100*i))
-	}
+	b := &shopBed{stack: s, t: t, chain: chain, edges: gateways, db: db}
 	b.offer = s.offer(t)
 	return b
 }
@@ -169,14 +165,13 @@ func (b *shopBed) signal(pid int, sig syscall.Signal) {
 // envoy is the process behind an edge.
 func (b *shopBed) envoy(edge int) int {
 	b.t.Helper()
-	for pid, args := range processes() {
-		env, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(parent(pid)), "environ"))
-		if args[0] == need(b.t, "SLUICE_ENVOY") && strings.Contains(string(env), "SLUICE_GATEWAY_ADDR="+b.edges[edge]+"\x00") {
-			return pid
-		}
+	p, err := harness.Below(b.PID(), "Envoy of that edge", func(p harness.Proc) bool {
+		return p.Args[0] == need(b.t, "SLUICE_ENVOY") && harness.Environment(p.Parent)["SLUICE_GATEWAY_ADDR"] == b.edges[edge]
+	})
+	if err != nil {
+		b.t.Fatal(err)
 	}
-	b.t.Fatalf("edge %d has no Envoy", edge)
-	return 0
+	return p.PID
 }
 
 // back waits until an edge, and the hub behind it, answer again.

@@ -26,6 +26,7 @@ import (
 	"sluice.dev/sluice/bench/chaos/audit"
 	"sluice.dev/sluice/bench/chaos/fleet"
 	"sluice.dev/sluice/bench/chaos/plan"
+	"sluice.dev/sluice/e2e/harness"
 	"sluice.dev/sluice/workers/webhooks"
 )
 
@@ -68,8 +69,7 @@ func run(ctx context.Context, c config) (err error) {
 	}
 	receiver := actors.NewReceiver(c.seed)
 	defer receiver.Close()
-	f, err := fleet.Start(ctx, fleet.Config{Binary: os.Getenv("SLUICE_BIN"), Envoy: os.Getenv("SLUICE_ENVOY"), Wasm: os.Getenv("SLUICE_WASM_DIR"),
-		Dir: dir, Receiver: receiver.Addr(), TLS: true, Disk: c.disk})
+	f, err := fleet.Start(ctx, fleet.Config{Dir: dir, Receiver: receiver.Addr(), TLS: true, Disk: c.disk})
 	if err != nil {
 		return fmt.Errorf("the platform does not start; logs are in %s: %w", dir, err)
 	}
@@ -90,10 +90,8 @@ func run(ctx context.Context, c config) (err error) {
 // folder is where data and logs go. PostgreSQL runs as another user, who must
 // be able to enter it.
 func (c config) folder() (string, error) {
-	for _, name := range []string{"SLUICE_BIN", "SLUICE_ENVOY", "SLUICE_WASM_DIR"} {
-		if os.Getenv(name) == "" {
-			return "", fmt.Errorf("%s is not set: run `make chaos`", name)
-		}
+	if err := harness.Need("SLUICE_BIN", "SLUICE_ENVOY", "SLUICE_WASM_DIR"); err != nil {
+		return "", err
 	}
 	dir := c.keep
 	var err error

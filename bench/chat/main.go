@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/bench/load"
+	"sluice.dev/sluice/e2e/harness"
 )
 
 var (
@@ -66,12 +67,12 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	defer m.stop()
+	defer m.Kill()
 	b, err := startStack(m.base)
 	if err != nil {
 		return err
 	}
-	defer b.Stop()
+	defer b.Close()
 	subjects := append([]*subject{{name: "direct", base: m.base, model: "m"}}, b.subjects...)
 	for _, s := range subjects {
 		if err := s.works(); err != nil {
@@ -105,7 +106,7 @@ func run() error {
 
 // works waits until a stream comes through.
 func (s *subject) works() error {
-	if err := load.Until(func() error { return s.stream(nil, nil, 1, 0) }); err != nil {
+	if err := harness.Until(func() error { return s.stream(nil, nil, 1, 0) }); err != nil {
 		return fmt.Errorf("%s: %w", s.name, err)
 	}
 	return nil
@@ -181,8 +182,7 @@ func (s *subject) size() string {
 	if len(s.pids) == 0 {
 		return "–"
 	}
-	slices.Sort(s.memory)
-	return fmt.Sprintf("%d KiB", s.memory[len(s.memory)/2]>>10)
+	return fmt.Sprintf("%d KiB", load.Median(s.memory)>>10)
 }
 
 // durations are measurements, in any order.
@@ -202,9 +202,5 @@ func (d *durations) add(v time.Duration) {
 func (d *durations) at(percent int) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.all) == 0 {
-		return 0
-	}
-	slices.Sort(d.all)
-	return d.all[min(len(d.all)-1, len(d.all)*percent/100)].Round(time.Microsecond)
+	return load.Quantile(d.all, float64(percent)/100).Round(time.Microsecond)
 }

@@ -15,10 +15,9 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
-	"sluice.dev/sluice/bench/load"
+	"sluice.dev/sluice/e2e/harness"
 )
 
 // serve is the provider, in a process of its own as providers are: it sends as
@@ -93,8 +92,8 @@ func (a ask) answer(w http.ResponseWriter, r *http.Request) (left bool) {
 
 // model is the provider's process as its parent sees it.
 type model struct {
+	*harness.Process
 	base string // URL
-	cmd  *exec.Cmd
 
 	mu   sync.Mutex
 	left map[string]time.Time // when clients left, by their mark
@@ -106,19 +105,17 @@ func startModel(addr string) (*model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &model{cmd: exec.Command(self, "-serve", "-model", addr), left: map[string]time.Time{}}
-	m.cmd.Stderr = os.Stderr
-	m.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	out, err := m.cmd.StdoutPipe()
-	if err != nil {
+	out, in := io.Pipe()
+	cmd := exec.Command(self, "-serve", "-model", addr)
+	cmd.Stdout, cmd.Stderr = in, os.Stderr
+	m := &model{left: map[string]time.Time{}}
+	if m.Process, err = harness.Start(cmd); err != nil {
 		return nil, err
 	}
-	if err := m.cmd.Start(); err != nil {
-		return nil, err
-	}
+	go func() { _ = in.CloseWithError(m.Err()) }()
 	lines := bufio.NewScanner(out)
 	if !lines.Scan() {
-		return nil, errors.Join(errors.New("the model does not start"), m.cmd.Wait())
+		return nil, errors.Join(errors.New("the model does not start"), lines.Err())
 	}
 	m.base = "http://" + lines.Text() + "/v1"
 	go m.watch(lines)
@@ -138,7 +135,7 @@ func (m *model) watch(lines *bufio.Scanner) {
 
 // leftAt waits until the model has noticed that a client left.
 func (m *model) leftAt(mark string) (at time.Time, err error) {
-	err = load.Until(func() error {
+	err = harness.Until(func() error {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		var ok bool
@@ -148,12 +145,6 @@ func (m *model) leftAt(mark string) (at time.Time, err error) {
 		return nil
 	})
 	return at, err
-}
-
-// stop ends the process.
-func (m *model) stop() {
-	_ = m.cmd.Process.Kill()
-	_ = m.cmd.Wait()
 }
 
 // client keeps as many connections as streams are open.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -11,9 +10,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"sluice.dev/sluice/e2e/freeport"
+	"sluice.dev/sluice/e2e/harness"
 )
 
 // pins is the folder with the pinned versions of other gateways.
@@ -73,29 +72,27 @@ func (o other) begin(model string) (s *subject, stop func(), err error) {
 			return nil, nil, err
 		}
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	cmd := exec.CommandContext(ctx, o.start[0])
+	cmd := exec.Command(o.start[0])
 	for _, a := range o.start[1:] {
 		cmd.Args = append(cmd.Args, fill(a))
 	}
 	if strings.Contains(o.start[0], "/") {
 		cmd.Path = filepath.Join(dir, o.start[0])
 	}
-	cmd.Dir, cmd.SysProcAttr = dir, &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
-		cancel()
+	cmd.Dir = dir
+	p, err := harness.Start(cmd)
+	if err != nil {
 		return nil, nil, err
 	}
-	stop = func() { cancel(); _ = cmd.Wait() }
-	s = &subject{name: o.name, base: "http://" + addrs[0] + "/v1", key: o.key, model: "m", pids: []int{cmd.Process.Pid}}
+	s = &subject{name: o.name, base: "http://" + addrs[0] + "/v1", key: o.key, model: "m", pids: []int{p.PID()}}
 	for _, h := range o.extra {
 		s.extra = append(s.extra, fill(h))
 	}
 	if err := s.works(); err != nil {
-		stop()
+		p.Kill()
 		return nil, nil, err
 	}
-	return s, stop, nil
+	return s, p.Kill, nil
 }
 
 // installed returns the folder of the installation, named by its pins.

@@ -13,6 +13,7 @@ import (
 	"sluice.dev/sluice/bench/load"
 	"sluice.dev/sluice/bench/testbed"
 	"sluice.dev/sluice/e2e/freeport"
+	"sluice.dev/sluice/e2e/harness"
 )
 
 // counted is an Envoy under Valgrind's callgrind. Instructions do not depend on
@@ -92,7 +93,7 @@ func (c *counted) start(b *testbed.Bed, s toCount) error {
 		return errors.Join(err, errors.New("-count needs valgrind"))
 	}
 	subject := testbed.Subject{Name: c.name, Request: c.request, PID: c.pid}
-	for range 10 { // minutes
+	for range 5 { // times Patience
 		if err = subject.Ready(); err == nil {
 			return nil
 		}
@@ -138,7 +139,7 @@ func (c *counted) dump() (int64, error) {
 	}
 	c.dumps++
 	var total int64
-	err := load.Until(func() error {
+	err := harness.Until(func() error {
 		raw, err := os.ReadFile(fmt.Sprintf("%s-%s.%d", c.out, c.name, c.dumps))
 		if err != nil {
 			return err

@@ -9,7 +9,6 @@
 package main
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"os"
@@ -40,11 +39,11 @@ func main() {
 }
 
 func run() error {
-	b, err := testbed.Start(context.Background())
+	b, err := testbed.Start()
 	if err != nil {
 		return err
 	}
-	defer b.Stop()
+	defer b.Close()
 	switch {
 	case *counting > 0 && *parted:
 		return count(b, *counting, withoutParts())
@@ -78,17 +77,17 @@ func measure(s *testbed.Subject) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.Name, err)
 	}
-	s.P50, s.P99 = append(s.P50, r.Quantile(0.5)), append(s.P99, r.Quantile(0.99))
+	s.P50, s.P99 = append(s.P50, load.Quantile(r.Latencies, 0.5)), append(s.P99, load.Quantile(r.Latencies, 0.99))
 	return nil
 }
 
 func report(plain, edge *testbed.Subject) {
 	fmt.Printf("| proxying a 1 KiB GET, one core | requests/s | CPU µs/request | p50 at %d/s | p99 at %d/s |\n|---|---|---|---|---|\n", *openRate, *openRate)
 	for _, s := range []*testbed.Subject{plain, edge} {
-		fmt.Printf("| %s | %.0f | %.1f | %v | %v |\n", s.Name, testbed.Median(s.Rate), testbed.Median(s.CPU), round(testbed.Median(s.P50)), round(testbed.Median(s.P99)))
+		fmt.Printf("| %s | %.0f | %.1f | %v | %v |\n", s.Name, load.Median(s.Rate), load.Median(s.CPU), round(load.Median(s.P50)), round(load.Median(s.P99)))
 	}
-	fmt.Printf("| ratio | %.2f | %+.1f | %+v | %+v |\n", testbed.Median(edge.Rate)/testbed.Median(plain.Rate), testbed.Median(edge.CPU)-testbed.Median(plain.CPU),
-		round(testbed.Median(edge.P50)-testbed.Median(plain.P50)), round(testbed.Median(edge.P99)-testbed.Median(plain.P99)))
+	fmt.Printf("| ratio | %.2f | %+.1f | %+v | %+v |\n", load.Median(edge.Rate)/load.Median(plain.Rate), load.Median(edge.CPU)-load.Median(plain.CPU),
+		round(load.Median(edge.P50)-load.Median(plain.P50)), round(load.Median(edge.P99)-load.Median(plain.P99)))
 }
 
 func round(d time.Duration) time.Duration { return d.Round(time.Microsecond) }

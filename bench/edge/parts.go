@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"sluice.dev/sluice/bench/load"
 	"sluice.dev/sluice/bench/testbed"
 )
 
@@ -138,16 +139,16 @@ func explain(b *testbed.Bed) error {
 	if err := testbed.Alternate(*rounds, *conns, *turn, append([]*testbed.Subject{b.Plain, b.Edge}, list...)); err != nil {
 		return err
 	}
-	fmt.Printf("\n| where each microsecond goes | CPU µs a request |\n|---|---|\n| plain Envoy | %.1f |\n| the edge | %.1f |\n", testbed.Median(b.Plain.CPU), testbed.Median(b.Edge.CPU))
+	fmt.Printf("\n| where each microsecond goes | CPU µs a request |\n|---|---|\n| plain Envoy | %.1f |\n| the edge | %.1f |\n", load.Median(b.Plain.CPU), load.Median(b.Edge.CPU))
 	for i, s := range list {
 		from := list[0]
 		if i >= len(filterParts) {
 			from = list[len(filterParts)]
 		}
 		if s == from {
-			fmt.Printf("| %s | %.1f |\n", s.Name, testbed.Median(s.CPU))
+			fmt.Printf("| %s | %.1f |\n", s.Name, load.Median(s.CPU))
 		} else {
-			fmt.Printf("| – of it: %s | %+.1f |\n", s.Name, testbed.Median(testbed.Less(from.CPU, s.CPU)))
+			fmt.Printf("| – of it: %s | %+.1f |\n", s.Name, load.Median(testbed.Less(from.CPU, s.CPU)))
 		}
 	}
 	return nil
@@ -173,7 +174,7 @@ func compare(b *testbed.Bed, dirs string) error {
 	}
 	fmt.Printf("\n| filters | CPU µs a request | against this checkout's |\n|---|---|---|\n")
 	for _, s := range list {
-		fmt.Printf("| %s | %.1f | %+.1f |\n", s.Name, testbed.Median(s.CPU), testbed.Median(testbed.Less(s.CPU, list[1].CPU)))
+		fmt.Printf("| %s | %.1f | %+.1f |\n", s.Name, load.Median(s.CPU), load.Median(testbed.Less(s.CPU, list[1].CPU)))
 	}
 	return nil
 }

@@ -5,25 +5,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/bench/hostile"
+	"sluice.dev/sluice/bench/load"
 )
 
-// measured is how late things of one kind were, sorted, and how many failed.
+// measured is how late things of one kind were, and how many failed.
 type measured struct {
 	late   []time.Duration
 	failed int
-}
-
-func (m measured) quantile(q float64) time.Duration {
-	if len(m.late) == 0 {
-		return 0
-	}
-	return m.late[min(len(m.late)-1, int(q*float64(len(m.late))))]
 }
 
 // kinds are what is measured, in the order of the table.
@@ -80,7 +75,6 @@ func evenly(ctx context.Context, rate int, f func(int) error) (m measured) {
 		select {
 		case <-ctx.Done():
 			group.Wait()
-			slices.Sort(m.late)
 			return m
 		case due := <-tick.C:
 			group.Go(func() {
@@ -130,7 +124,6 @@ func (b *bed) read(ctx context.Context, all map[string]measured, kind, sql strin
 		}
 		return nil
 	})
-	slices.Sort(m.late)
 	all[kind] = m
 	return err
 }
@@ -143,11 +136,11 @@ func report(ctx context.Context, b *bed, o options, quiet, beside map[string]mea
 	fmt.Println("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
 	for _, kind := range kinds {
 		q, h := quiet[kind], beside[kind]
-		fmt.Printf("| %s | %.1f ms | %.1f ms | %.1f ms | %.1f ms | %.1f ms | %.1f ms | %.2f | %d of %d |\n", kind, ms(q.quantile(.5)), ms(q.quantile(.99)), ms(q.quantile(1)),
-			ms(h.quantile(.5)), ms(h.quantile(.99)), ms(h.quantile(1)), float64(h.quantile(.99))/float64(cmp.Or(q.quantile(.99), 1)), q.failed+h.failed, len(q.late)+len(h.late))
+		fmt.Printf("| %s | %.1f ms | %.1f ms | %.1f ms | %.1f ms | %.1f ms | %.1f ms | %.2f | %d of %d |\n", kind, ms(load.Quantile(q.late, .5)), ms(load.Quantile(q.late, .99)), ms(load.Quantile(q.late, 1)),
+			ms(load.Quantile(h.late, .5)), ms(load.Quantile(h.late, .99)), ms(load.Quantile(h.late, 1)), float64(load.Quantile(h.late, .99))/float64(cmp.Or(load.Quantile(q.late, .99), 1)), q.failed+h.failed, len(q.late)+len(h.late))
 	}
 	fmt.Println("\n| of the other tenant | served | refused | failed | unanswered |\n| --- | --- | --- | --- | --- |")
-	for _, name := range sorted(attacked) {
+	for _, name := range slices.Sorted(maps.Keys(attacked)) {
 		c := attacked[name]
 		fmt.Printf("| %s | %d | %d | %d | %d |\n", name, c.Served, c.Refused, c.Failed, c.Unanswered)
 	}
@@ -161,12 +154,4 @@ func report(ctx context.Context, b *bed, o options, quiet, beside map[string]mea
 		FROM webhook_deliveries d JOIN webhook_subscriptions s ON s.id = d.subscription_id WHERE s.account_id = $1`, account).Scan(&deliveries, &tries)
 	fmt.Printf("\nIt had %d runs with %d attempts, and %d deliveries with %d.\n", runs, attempts, deliveries, tries)
 	return err
-}
-
-func sorted(m map[string]hostile.Count) (names []string) {
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }

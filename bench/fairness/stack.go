@@ -1,36 +1,33 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"sluice.dev/sluice/bench/load"
+	"sluice.dev/sluice/e2e/harness"
 	"sluice.dev/sluice/workers/schedules/definition"
 )
 
 // bed is a local stack, a look into its database, and a receiver that answers.
 type bed struct {
-	*load.Stack
+	*harness.Stack
 	pool     *pgxpool.Pool
 	receiver *httptest.Server
 	hook     string // the neighbour's subscription
 }
 
 func start(ctx context.Context) (*bed, error) {
-	stack, err := load.NewStack(map[string]string{"SLUICE_WEBHOOK_ALLOW_CIDRS": "127.0.0.1/32"})
+	stack, err := harness.NewStack(map[string]string{"SLUICE_WEBHOOK_ALLOW_CIDRS": "127.0.0.1/32"})
 	if err != nil {
 		return nil, err
 	}
 	b := &bed{Stack: stack, receiver: httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))}
-	if err = b.Up(ctx); err == nil {
+	if err = b.Up(); err == nil {
 		b.pool, err = pgxpool.New(ctx, b.Env["SLUICE_DATABASE_URL"])
 	}
 	if err != nil {
@@ -45,45 +42,26 @@ func (b *bed) stop() {
 		b.pool.Close()
 	}
 	b.receiver.Close()
-	b.Stop()
+	b.Close()
 }
 
 // ask makes a request and reads the answer into out, which may be nil.
 func (b *bed) ask(ctx context.Context, url, key, once string, in, out any) error {
-	body, err := json.Marshal(in)
-	if err != nil {
-		return err
-	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
-	r.Header.Set("Content-Type", "application/json")
-	if key != "" {
-		r.Header.Set("Authorization", "Bearer "+key)
-	}
+	var headers []string
 	if once != "" {
-		r.Header.Set("Idempotency-Key", once)
+		headers = []string{"Idempotency-Key", once}
 	}
-	res, err := http.DefaultClient.Do(r)
+	a, err := harness.Ask(ctx, http.DefaultClient, http.MethodPost, url, key, in, headers...)
 	if err != nil {
 		return err
 	}
-	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	if err == nil && res.StatusCode >= 300 {
-		err = fmt.Errorf("POST %s: %d %s", r.URL.Path, res.StatusCode, text)
-	}
-	if err == nil && out != nil {
-		err = json.Unmarshal(text, out)
-	}
-	return err
+	return a.Into(out)
 }
 
 // prepare lets the neighbour hear of its runs, and waits until its key is served.
 func (b *bed) prepare(ctx context.Context) error {
 	var made struct{ ID string }
-	err := load.Until(func() error {
+	err := harness.Until(func() error {
 		return b.ask(ctx, b.Dev["SLUICE_GATEWAY_URL"]+"/v1/webhooks", b.Dev["SLUICE_API_KEY"], "the neighbour's",
 			map[string]any{"url": b.receiver.URL, "events": []string{"schedule.executed"}, "secret": "a secret of the benchmark"}, &made)
 	})
@@ -103,7 +81,7 @@ func (b *bed) tenant(ctx context.Context, plan string) (key, account string, err
 	if err != nil {
 		return "", "", err
 	}
-	err = load.Until(func() error { // until the edge has it
+	err = harness.Until(func() error { // until the edge has it
 		return b.ask(ctx, b.Dev["SLUICE_GATEWAY_URL"]+"/v1/events/schedules/preview", made.Key, "", map[string]any{"cron": "* * * * *", "timezone": "UTC"}, nil)
 	})
 	return made.Key, account, err

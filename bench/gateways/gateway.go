@@ -58,7 +58,7 @@ func (g gateway) start(b *testbed.Bed) (*testbed.Subject, error) {
 	for _, e := range g.env {
 		cmd.Env = append(cmd.Env, fill(e))
 	}
-	pid, err := b.Run(cmd)
+	pid, err := b.Launch(cmd)
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,6 @@
 package main
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"net/http"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	vegeta "github.com/tsenart/vegeta/v12/lib"
+	"sluice.dev/sluice/bench/load"
 	"sluice.dev/sluice/bench/testbed"
 )
 
@@ -35,11 +35,11 @@ func main() {
 }
 
 func run() error {
-	b, err := testbed.Start(context.Background())
+	b, err := testbed.Start()
 	if err != nil {
 		return err
 	}
-	defer b.Stop()
+	defer b.Close()
 	b.Edge.Name = "the edge: key, scope, account's and fleet's limit, signed identity, all headers, metered"
 	list := []*testbed.Subject{b.Plain, b.Edge}
 	var absent []string
@@ -98,10 +98,10 @@ func open(s *testbed.Subject) (*vegeta.Metrics, error) {
 }
 
 func report(b *testbed.Bed, list []*testbed.Subject) {
-	slices.SortFunc(list, func(x, y *testbed.Subject) int { return int(testbed.Median(y.Rate) - testbed.Median(x.Rate)) })
+	slices.SortFunc(list, func(x, y *testbed.Subject) int { return int(load.Median(y.Rate) - load.Median(x.Rate)) })
 	fmt.Printf("| one core, a 1 KiB GET | requests/s | × plain Envoy | CPU µs/request | p50 at %d/s | p99 |\n|---|---|---|---|---|---|\n", *rate)
 	for _, s := range list {
-		fmt.Printf("| %s | %.0f | %.2f | %.1f | %v | %v |\n", s.Name, testbed.Median(s.Rate), testbed.Median(s.Rate)/testbed.Median(b.Plain.Rate), testbed.Median(s.CPU),
-			testbed.Median(s.P50).Round(time.Microsecond), testbed.Median(s.P99).Round(10*time.Microsecond))
+		fmt.Printf("| %s | %.0f | %.2f | %.1f | %v | %v |\n", s.Name, load.Median(s.Rate), load.Median(s.Rate)/load.Median(b.Plain.Rate), load.Median(s.CPU),
+			load.Median(s.P50).Round(time.Microsecond), load.Median(s.P99).Round(10*time.Microsecond))
 	}
 }

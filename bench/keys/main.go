@@ -9,7 +9,9 @@ import (
 	"os"
 	"time"
 
+	"sluice.dev/sluice/bench/load"
 	"sluice.dev/sluice/bench/testbed"
+	"sluice.dev/sluice/e2e/harness"
 )
 
 var (
@@ -40,11 +42,11 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	b, err := testbed.Start(ctx)
+	b, err := testbed.Start()
 	if err != nil {
 		return err
 	}
-	defer b.Stop()
+	defer b.Close()
 	s, err := openStore(ctx, b)
 	if err != nil {
 		return err
@@ -56,7 +58,7 @@ func run(ctx context.Context) error {
 		if err := s.grow(ctx, n); err != nil {
 			return err
 		}
-		st, err := load(b, s)
+		st, err := coldStart(b, s)
 		if err != nil {
 			return fmt.Errorf("%d keys: %w", n, err)
 		}
@@ -69,9 +71,9 @@ func run(ctx context.Context) error {
 	return nil
 }
 
-// load starts an Envoy that has the edge's configuration and no keys, waits until
+// coldStart starts an Envoy that has the edge's configuration and no keys, waits until
 // it knows them all, and cuts it off from the feed.
-func load(b *testbed.Bed, s *store) (stage, error) {
+func coldStart(b *testbed.Bed, s *store) (stage, error) {
 	c, err := b.Config()
 	if err != nil {
 		return stage{}, err
@@ -96,7 +98,7 @@ func load(b *testbed.Bed, s *store) (stage, error) {
 		return stage{}, err
 	}
 	many.CPU, many.Rate = nil, nil
-	st.memory, err = testbed.RSS(many.PID)
+	st.memory, _, err = harness.Memory(many.PID)
 	return st, err
 }
 
@@ -104,6 +106,6 @@ func report(stages []stage) {
 	fmt.Printf("| keys | a cold Envoy knows them after | its memory | CPU µs a request, each with another key |\n| --- | --- | --- | --- |\n")
 	for _, s := range stages {
 		fmt.Printf("| %d | %v | %d MB | %.1f (%+.1f) |\n", s.keys, s.took.Round(10*time.Millisecond), s.memory>>20,
-			testbed.Median(s.many.CPU), testbed.Median(testbed.Less(s.many.CPU, stages[0].many.CPU)))
+			load.Median(s.many.CPU), load.Median(testbed.Less(s.many.CPU, stages[0].many.CPU)))
 	}
 }

@@ -10,6 +10,7 @@ package load
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -34,19 +35,22 @@ type Request struct {
 type Result struct {
 	Requests  int
 	Elapsed   time.Duration
-	Latencies []time.Duration // sorted
+	Latencies []time.Duration
 }
 
 // Rate is the number of requests a second.
 func (r Result) Rate() float64 { return float64(r.Requests) / r.Elapsed.Seconds() }
 
-// Quantile is the latency below which the part q of the requests lie.
-func (r Result) Quantile(q float64) time.Duration {
-	if len(r.Latencies) == 0 {
-		return 0
+// Quantile is the value below which the part q of v lie; 0 of nothing.
+func Quantile[T cmp.Ordered](v []T, q float64) (at T) {
+	if len(v) == 0 {
+		return at
 	}
-	return r.Latencies[min(len(r.Latencies)-1, int(q*float64(len(r.Latencies))))]
+	return slices.Sorted(slices.Values(v))[min(len(v)-1, int(q*float64(len(v))))]
 }
+
+// Median is the middle of v; 0 of nothing.
+func Median[T cmp.Ordered](v []T) T { return Quantile(v, 0.5) }
 
 // Closed keeps connections busy for d.
 func Closed(req Request, connections int, d time.Duration) (Result, error) {
@@ -94,7 +98,6 @@ func run(req Request, connections int, next func(worker, n int) (time.Time, bool
 	wg.Wait()
 	all.Elapsed = time.Since(began)
 	all.Requests = len(all.Latencies)
-	slices.Sort(all.Latencies)
 	return all, errors.Join(problems...)
 }
 

@@ -11,8 +11,9 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"slices"
 	"time"
+
+	"sluice.dev/sluice/bench/load"
 )
 
 func main() {
@@ -32,7 +33,7 @@ func run(ctx context.Context, keys, routes, rounds, changes int) error {
 	if err != nil {
 		return err
 	}
-	defer b.Stop()
+	defer b.Close()
 	if err := b.settle(ctx, routes); err != nil {
 		return err
 	}
@@ -51,9 +52,6 @@ func run(ctx context.Context, keys, routes, rounds, changes int) error {
 
 // row prints the spread of d.
 func row(what string, d []time.Duration) {
-	slices.Sort(d)
-	at := func(q float64) time.Duration {
-		return d[min(len(d)-1, int(q*float64(len(d))))].Round(100 * time.Microsecond)
-	}
-	fmt.Printf("| %s, of %d | %v | %v | %v |\n", what, len(d), at(0.5), at(0.99), d[len(d)-1].Round(100*time.Microsecond))
+	at := func(q float64) time.Duration { return load.Quantile(d, q).Round(100 * time.Microsecond) }
+	fmt.Printf("| %s, of %d | %v | %v | %v |\n", what, len(d), at(0.5), at(0.99), at(1))
 }

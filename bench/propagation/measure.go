@@ -1,61 +1,38 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"maps"
 	"net/http"
-	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
-	"sluice.dev/sluice/bench/load"
-	"sluice.dev/sluice/e2e/freeport"
+	"sluice.dev/sluice/e2e/harness"
 )
 
 var web = &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 
 // ask makes a request and returns the status and the body.
 func ask(ctx context.Context, method, url, credential string, body any) (int, []byte, error) {
-	var rd io.Reader
-	if body != nil {
-		raw, err := json.Marshal(body)
-		if err != nil {
-			return 0, nil, err
-		}
-		rd = bytes.NewReader(raw)
-	}
-	q, err := http.NewRequestWithContext(ctx, method, url, rd)
+	a, err := harness.Ask(ctx, web, method, url, credential, body)
 	if err != nil {
 		return 0, nil, err
 	}
-	q.Header.Set("Authorization", "Bearer "+credential)
-	q.Header.Set("Content-Type", "application/json")
-	res, err := web.Do(q)
-	if err != nil {
-		return 0, nil, err
-	}
-	defer res.Body.Close()
-	raw, err := io.ReadAll(res.Body)
-	return res.StatusCode, raw, err
+	return a.StatusCode, a.Text, nil
 }
 
 // admin calls the admin API and decodes its answer into v, if that is not nil.
 func (b *bed) admin(ctx context.Context, method, path string, body, v any) error {
-	status, raw, err := ask(ctx, method, b.Dev["SLUICE_ADMIN_URL"]+"/admin/v1"+path, b.Dev["SLUICE_ADMIN_KEY"], body)
-	if err == nil && status/100 != 2 {
-		err = fmt.Errorf("%s %s: %d %s", method, path, status, raw)
-	}
-	if err != nil || v == nil {
+	a, err := harness.Ask(ctx, web, method, b.Dev["SLUICE_ADMIN_URL"]+"/admin/v1"+path, b.Dev["SLUICE_ADMIN_KEY"], body)
+	if err != nil {
 		return err
 	}
-	return json.Unmarshal(raw, v)
+	return a.Into(v)
 }
 
 // everywhere returns when path has a status that ok likes at every edge, and how
@@ -204,22 +181,25 @@ func (b *bed) routes(ctx context.Context, changes int) error {
 
 // starts measures an edge that starts with nothing, and again with what it saved.
 func (b *bed) starts() error {
-	addrs, err := freeport.Addrs(4)
-	if err != nil {
-		return err
+	env := maps.Clone(b.Env)
+	for _, f := range []func() (map[string]string, error){
+		func() (map[string]string, error) { return harness.ReadEnv(filepath.Join(b.Dir, "secrets.env")) },
+		func() (map[string]string, error) {
+			return harness.EdgeSettings("edge-fresh", filepath.Join(b.Dir, "fresh"))
+		},
+	} {
+		more, err := f()
+		if err != nil {
+			return err
+		}
+		maps.Copy(env, more)
 	}
-	env, err := b.secrets()
-	if err != nil {
-		return err
-	}
-	env["SLUICE_EDGE_NAME"], env["SLUICE_STATE_DIR"] = "edge-fresh", filepath.Join(b.Dir, "fresh")
-	env["SLUICE_GATEWAY_ADDR"], env["SLUICE_RUNTIME_ADDR"], env["SLUICE_ENVOY_ADMIN_ADDR"], env["SLUICE_EDGE_METRICS_ADDR"] = addrs[0], addrs[1], addrs[2], addrs[3]
-	env["SLUICE_XDS_ADDR"] = b.Env["SLUICE_XDS_ADDR"]
+	env["SLUICE_PUBLIC_URL"] = b.edges[0]
 	for _, what := range []string{"an edge with nothing serves, from its start on", "the same with its saved state", "the same, and no control plane"} {
 		if what == "the same, and no control plane" {
 			env["SLUICE_XDS_ADDR"] = "127.0.0.1:1"
 		}
-		d, err := b.startOne(env, "http://"+addrs[0])
+		d, err := b.startOne(env)
 		if err != nil {
 			return err
 		}
@@ -229,25 +209,19 @@ func (b *bed) starts() error {
 }
 
 // startOne runs an edge until it serves.
-func (b *bed) startOne(env map[string]string, base string) (time.Duration, error) {
-	log, err := os.OpenFile(filepath.Join(b.Dir, "fresh.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+func (b *bed) startOne(env map[string]string) (time.Duration, error) {
+	began := time.Now()
+	edge, err := harness.Start(harness.Command(env, "edge"))
 	if err != nil {
 		return 0, err
 	}
-	defer log.Close()
-	cmd := b.Command(context.Background(), env, "edge")
-	cmd.Stdout, cmd.Stderr = log, log
-	began := time.Now()
-	if err := cmd.Start(); err != nil {
-		return 0, err
-	}
-	defer func() { _ = cmd.Process.Signal(syscall.SIGTERM); _ = cmd.Wait() }()
-	err = load.Until(func() error {
-		status, _, err := ask(context.Background(), http.MethodGet, base+"/v1/streams?limit=1", b.Dev["SLUICE_API_KEY"], nil)
+	err = harness.Until(func() error {
+		status, _, err := ask(context.Background(), http.MethodGet, "http://"+env["SLUICE_GATEWAY_ADDR"]+"/v1/streams?limit=1", b.Dev["SLUICE_API_KEY"], nil)
 		if err == nil && status != http.StatusOK {
 			err = fmt.Errorf("the edge answers %d", status)
 		}
 		return err
 	})
-	return time.Since(began), err
+	took := time.Since(began)
+	return took, errors.Join(err, edge.Stop())
 }

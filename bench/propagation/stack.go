@@ -3,11 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
-	"maps"
-	"strconv"
 
 	"github.com/jackc/pgx/v5"
-	"sluice.dev/sluice/bench/load"
+	"sluice.dev/sluice/e2e/harness"
 )
 
 // fleet is how many edges there are.
@@ -15,29 +13,29 @@ const fleet = 3
 
 // bed is a local stack with three edges.
 type bed struct {
-	*load.Stack
+	*harness.Stack
 	edges []string // URLs of gateways
 }
 
-// start runs `sluice up` over that many keys. The edges' ports are 100 apart.
+// start runs `sluice up` over that many keys.
 func start(ctx context.Context, keys int) (*bed, error) {
-	stack, err := load.NewStack(map[string]string{
-		"SLUICE_EDGES": strconv.Itoa(fleet), "SLUICE_EDGE_CONCURRENCY": "1",
-		"SLUICE_GATEWAY_ADDR": "127.0.0.1:19080", "SLUICE_RUNTIME_ADDR": "127.0.0.1:19090", "SLUICE_ENVOY_ADMIN_ADDR": "127.0.0.1:19901", "SLUICE_EDGE_METRICS_ADDR": "127.0.0.1:19902",
-	})
+	env, gateways, err := harness.Edges(fleet)
+	if err != nil {
+		return nil, err
+	}
+	stack, err := harness.NewStack(env)
 	if err != nil {
 		return nil, err
 	}
 	b := &bed{Stack: stack}
-	for i := range fleet {
-		b.edges = append(b.edges, fmt.Sprintf("http://127.0.0.1:%d", 19080+100*i))
+	for _, addr := range gateways {
+		b.edges = append(b.edges, "http://"+addr)
 	}
-	err = b.insert(ctx, keys)
-	if err == nil {
-		err = b.Up(ctx)
+	if err = b.insert(ctx, keys); err == nil {
+		err = b.Up()
 	}
 	if err != nil {
-		b.Stop()
+		b.Close()
 		return nil, err
 	}
 	return b, nil
@@ -45,8 +43,8 @@ func start(ctx context.Context, keys int) (*bed, error) {
 
 // insert puts keys into the feed of a fresh database.
 func (b *bed) insert(ctx context.Context, keys int) error {
-	if out, err := b.Command(ctx, nil, "migrate").CombinedOutput(); err != nil {
-		return fmt.Errorf("sluice migrate: %w: %s", err, out)
+	if err := b.Run(nil, "migrate"); err != nil {
+		return err
 	}
 	conn, err := pgx.Connect(ctx, b.Env["SLUICE_DATABASE_URL"])
 	if err != nil {
@@ -77,7 +75,7 @@ func (b *bed) settle(ctx context.Context, routes int) error {
 	if err := b.document(ctx, routes); err != nil {
 		return err
 	}
-	return load.Until(func() error {
+	return harness.Until(func() error {
 		var v struct {
 			Data []struct {
 				ID      string
@@ -95,13 +93,4 @@ func (b *bed) settle(ctx context.Context, routes int) error {
 		}
 		return nil
 	})
-}
-
-// secrets are those of the stack's processes, and its addresses.
-func (b *bed) secrets() (map[string]string, error) {
-	vars, err := b.Variables("secrets.env")
-	if err == nil {
-		maps.Copy(vars, map[string]string{"SLUICE_PUBLIC_URL": b.edges[0]})
-	}
-	return vars, err
 }

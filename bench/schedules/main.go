@@ -41,7 +41,7 @@ func bench(ctx context.Context, o options, names []string) error {
 		f    func(context.Context, *stack, options) error
 	}{
 		{"burst", func(ctx context.Context, s *stack, o options) error { return burst(ctx, s, o, "burst", "") }},
-		{"calls", func(ctx context.Context, s *stack, o options) error { return burst(ctx, s, o, "calls", s.receiver) }},
+		{"calls", func(ctx context.Context, s *stack, o options) error { return burst(ctx, s, o, "calls", s.receiver.URL) }},
 		{"steady", steady},
 	}
 	for _, row := range rows {

@@ -37,7 +37,7 @@ func steady(ctx context.Context, s *stack, o options) error {
 		return err
 	}
 	n := o.rate * o.seconds
-	if err := s.load(ctx, n, 2*time.Second, time.Duration(o.seconds)*time.Second, s.receiver); err != nil {
+	if err := s.load(ctx, n, 2*time.Second, time.Duration(o.seconds)*time.Second, s.receiver.URL); err != nil {
 		return err
 	}
 	if err := s.settle(ctx, n); err != nil {

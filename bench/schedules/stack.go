@@ -3,12 +3,11 @@ package main
 import (
 	"context"
 	"log/slog"
-	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
@@ -33,8 +32,7 @@ type stack struct {
 	dir      string
 	server   *pgserver.Server
 	pool     *pgxpool.Pool
-	receiver string // URL
-	web      *http.Server
+	receiver *httptest.Server // answers every call with 200
 	client   *outbound.Client
 	service  *schedules.Service
 }
@@ -68,22 +66,8 @@ func (s *stack) start(ctx context.Context) (err error) {
 	if _, err := s.pool.Exec(ctx, `INSERT INTO accounts (id, name, plan) VALUES ($1, 'Bench', 'local')`, account); err != nil {
 		return err
 	}
-	if err := s.receive(); err != nil {
-		return err
-	}
+	s.receiver = httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	return s.serve()
-}
-
-// receive starts a receiver that answers every call with 200.
-func (s *stack) receive() error {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	s.receiver = "http://" + l.Addr().String()
-	s.web = &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), ReadHeaderTimeout: 5 * time.Second}
-	go func() { _ = s.web.Serve(l) }() // ends with the stack
-	return nil
 }
 
 // serve makes the service; workers are started by work.
@@ -120,8 +104,8 @@ func (s *stack) work(ctx context.Context, n int) error {
 }
 
 func (s *stack) stop() {
-	if s.web != nil {
-		_ = s.web.Close()
+	if s.receiver != nil {
+		s.receiver.Close()
 	}
 	if s.pool != nil {
 		s.pool.Close()

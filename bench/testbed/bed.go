@@ -7,45 +7,43 @@
 package testbed
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 
 	"sluice.dev/sluice/bench/load"
 	"sluice.dev/sluice/e2e/freeport"
+	"sluice.dev/sluice/e2e/harness"
 )
 
 // Bed is everything that runs during a measurement.
 type Bed struct {
-	*load.Stack
+	*harness.Stack
 	Plain    *Subject // an Envoy with one route and nothing else
 	Edge     *Subject // the stack's
 	Upstream string   // its address
-	started  []*exec.Cmd
+	started  []*harness.Process
 }
 
 // Path is what is asked for, at the edge and at all others.
 const Path = "/v1/bench"
 
-// Start brings up the upstream, the plain Envoy and the stack; Stop must follow.
-func Start(ctx context.Context) (*Bed, error) {
-	stack, err := load.NewStack(map[string]string{"SLUICE_EDGE_CONCURRENCY": "1"})
+// Start brings up the upstream, the plain Envoy and the stack; Close must follow.
+func Start() (*Bed, error) {
+	stack, err := harness.NewStack(map[string]string{"SLUICE_EDGE_CONCURRENCY": "1"})
 	if err != nil {
 		return nil, err
 	}
 	b := &Bed{Stack: stack}
-	if err := b.up(ctx); err != nil {
-		b.Stop()
+	if err := b.up(); err != nil {
+		b.Close()
 		return nil, err
 	}
 	return b, nil
 }
 
-func (b *Bed) up(ctx context.Context) error {
+func (b *Bed) up() error {
 	addrs, err := freeport.Addrs(2)
 	if err != nil {
 		return err
@@ -60,25 +58,25 @@ func (b *Bed) up(ctx context.Context) error {
 		return err
 	}
 	b.Plain = &Subject{Name: "plain Envoy", PID: pid, Request: load.Request{Addr: addrs[1], Path: Path}}
-	if err := b.stack(ctx); err != nil {
+	if err := b.stack(); err != nil {
 		return err
 	}
 	return errors.Join(b.Plain.Ready(), b.Edge.Ready(), pin(up, 1), pin(os.Getpid(), 1))
 }
 
 // stack runs `sluice up` and routes Path to the upstream.
-func (b *Bed) stack(ctx context.Context) error {
-	if err := b.Up(ctx); err != nil {
+func (b *Bed) stack() error {
+	if err := b.Up(); err != nil {
 		return err
 	}
-	if err := b.route(ctx); err != nil {
+	if err := b.route(); err != nil {
 		return err
 	}
-	pid, err := childNamed(b.PID(), "envoy")
+	envoy, err := harness.Below(b.PID(), "envoy", func(p harness.Proc) bool { return strings.HasPrefix(p.Name, "envoy") })
 	if err != nil {
 		return err
 	}
-	b.Edge = &Subject{Name: "edge", PID: pid, Request: b.Keyed(b.Env["SLUICE_GATEWAY_ADDR"], b.Dev["SLUICE_API_KEY"])}
+	b.Edge = &Subject{Name: "edge", PID: envoy.PID, Request: b.Keyed(b.Env["SLUICE_GATEWAY_ADDR"], b.Dev["SLUICE_API_KEY"])}
 	return nil
 }
 
@@ -89,7 +87,7 @@ func (b *Bed) Keyed(addr, key string) load.Request {
 
 // route adds the bench's product and route to the stack's configuration, and takes
 // the limit of the development key away.
-func (b *Bed) route(ctx context.Context) error {
+func (b *Bed) route() error {
 	doc, err := os.ReadFile("deploy/sluice.yaml")
 	if err != nil {
 		return errors.Join(err, errors.New("run it from the top of the checkout"))
@@ -101,17 +99,13 @@ func (b *Bed) route(ctx context.Context) error {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return err
 	}
-	if out, err := b.Command(ctx, b.Dev, "apply", "-f", file).CombinedOutput(); err != nil {
-		return fmt.Errorf("sluice apply: %w: %s", err, out)
-	}
-	return nil
+	return b.Run(b.Dev, "apply", "-f", file)
 }
 
-// Stop ends all that Start and Run have started.
-func (b *Bed) Stop() {
-	for _, cmd := range b.started {
-		_ = cmd.Process.Signal(os.Interrupt)
-		_ = cmd.Wait()
+// Close ends all that Start and Launch have started.
+func (b *Bed) Close() {
+	for _, p := range b.started {
+		_ = p.Stop()
 	}
-	b.Stack.Stop()
+	b.Stack.Close()
 }

@@ -7,13 +7,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
+
+	"sluice.dev/sluice/e2e/harness"
 )
 
 // BodySize is how many bytes the upstream answers.
 const BodySize = 1024
 
-// Envoy runs an Envoy with one worker until Stop and returns its process id; name
+// Envoy runs an Envoy with one worker until Close and returns its process id; name
 // is that of its configuration file. Under is a program that runs it, with its
 // arguments; none: it runs by itself.
 func (b *Bed) Envoy(name, config string, under ...string) (int, error) {
@@ -22,19 +23,19 @@ func (b *Bed) Envoy(name, config string, under ...string) (int, error) {
 		return 0, err
 	}
 	argv := append(under, os.Getenv("SLUICE_ENVOY"), "-c", file, "--concurrency", "1", "--disable-hot-restart", "-l", "error")
-	return b.Run(exec.Command(argv[0], argv[1:]...))
+	return b.Launch(exec.Command(argv[0], argv[1:]...))
 }
 
-// Run starts a program that ends with Stop, or with the bench, and returns its
+// Launch starts a program that ends with Close, or with the bench, and returns its
 // process id.
-func (b *Bed) Run(cmd *exec.Cmd) (int, error) {
+func (b *Bed) Launch(cmd *exec.Cmd) (int, error) {
 	cmd.Stderr = os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
-	if err := cmd.Start(); err != nil {
+	p, err := harness.Start(cmd)
+	if err != nil {
 		return 0, err
 	}
-	b.started = append(b.started, cmd)
-	return cmd.Process.Pid, nil
+	b.started = append(b.started, p)
+	return p.PID(), nil
 }
 
 func hcm(addr, name, route, clusters string) string {

@@ -3,10 +3,8 @@ package testbed
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -33,42 +31,4 @@ func cpuTime(pid int) (time.Duration, error) {
 		return 0, fmt.Errorf("CPU time of %d: %w", pid, err)
 	}
 	return time.Duration(t.Nano()), nil
-}
-
-// RSS is how many bytes of memory a process holds.
-func RSS(pid int) (int64, error) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
-	if err != nil {
-		return 0, err
-	}
-	var size, resident int64
-	_, err = fmt.Sscan(string(b), &size, &resident)
-	return resident * int64(os.Getpagesize()), err
-}
-
-// childNamed finds a process below pid, at any depth, whose program has a name that begins so.
-func childNamed(pid int, name string) (int, error) {
-	parents := map[int]int{}
-	names := map[int]string{}
-	dirs, _ := filepath.Glob("/proc/[0-9]*/stat")
-	for _, d := range dirs {
-		b, err := os.ReadFile(d)
-		if err != nil {
-			continue
-		}
-		id, _ := strconv.Atoi(strings.Split(d, "/")[2])
-		head, rest, _ := strings.Cut(string(b), ") ")
-		_, names[id], _ = strings.Cut(head, "(")
-		if f := strings.Fields(rest); len(f) > 1 {
-			parents[id], _ = strconv.Atoi(f[1])
-		}
-	}
-	for id, n := range names {
-		for p := id; strings.HasPrefix(n, name) && p > 1; p = parents[p] {
-			if p == pid {
-				return id, nil
-			}
-		}
-	}
-	return 0, fmt.Errorf("process %d has no child %s", pid, name)
 }

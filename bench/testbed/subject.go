@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
 	"sluice.dev/sluice/bench/load"
+	"sluice.dev/sluice/e2e/harness"
 )
 
 // Subject is one way to proxy to the upstream, and what was measured of it, turn by
@@ -26,7 +26,7 @@ type Subject struct {
 
 // Ready waits until the subject answers as the upstream does, and puts it on its core.
 func (s *Subject) Ready() error {
-	err := load.Until(func() error {
+	err := harness.Until(func() error {
 		req, err := http.NewRequest(http.MethodGet, "http://"+s.Request.Addr+s.Request.Path, nil)
 		if err != nil {
 			return err
@@ -87,12 +87,4 @@ func Less(a, b []float64) []float64 {
 		d[i] = a[i] - b[i]
 	}
 	return d
-}
-
-// Median is the middle of v; 0 of nothing.
-func Median[T float64 | time.Duration](v []T) T {
-	if len(v) == 0 {
-		return 0
-	}
-	return slices.Sorted(slices.Values(v))[len(v)/2]
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"sluice.dev/sluice/bench/load"
 )
 
 // hanging compares the time from publishing to arrival at 900 healthy
@@ -63,6 +65,6 @@ func (s *stack) half(ctx context.Context, r *receiver, name string, accounts []s
 	}
 	all := r.latencies(published)
 	fmt.Printf("hanging, %s: %d deliveries to 900 healthy endpoints, %d a second: p50 %.1f ms, p99 %.1f ms, most %.1f ms\n", name, len(all), 9*o.rate,
-		percentile(all, 0.5).Seconds()*1000, percentile(all, 0.99).Seconds()*1000, percentile(all, 1).Seconds()*1000)
-	return percentile(all, 0.99), nil
+		load.Quantile(all, 0.5).Seconds()*1000, load.Quantile(all, 0.99).Seconds()*1000, load.Quantile(all, 1).Seconds()*1000)
+	return load.Quantile(all, 0.99), nil
 }

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -72,14 +71,5 @@ func (r *receiver) latencies(published map[string]time.Time) []time.Duration {
 			all = append(all, at.Sub(from))
 		}
 	}
-	slices.Sort(all)
 	return all
-}
-
-// percentile of sorted, which may be empty; p is in [0, 1].
-func percentile(sorted []time.Duration, p float64) time.Duration {
-	if len(sorted) == 0 {
-		return 0
-	}
-	return sorted[min(int(p*float64(len(sorted))), len(sorted)-1)]
 }

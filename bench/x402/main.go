@@ -14,8 +14,9 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"slices"
 	"time"
+
+	"sluice.dev/sluice/bench/load"
 )
 
 // options are how much is measured.
@@ -43,7 +44,7 @@ func main() {
 }
 
 func run(ctx context.Context, o options) error {
-	b, err := start(ctx)
+	b, err := start()
 	if err != nil {
 		return err
 	}
@@ -68,8 +69,7 @@ func (b *bed) round(f *figures, o options, headers func(n int) []header) error {
 	if err != nil {
 		return err
 	}
-	slices.Sort(latencies)
-	f.p50, f.p99 = append(f.p50, latencies[len(latencies)/2]), append(f.p99, latencies[len(latencies)*99/100])
+	f.p50, f.p99 = append(f.p50, load.Median(latencies)), append(f.p99, load.Quantile(latencies, 0.99))
 	took, _, err := b.load(headers(o.requests), o.connections)
 	f.rate = append(f.rate, float64(o.requests)/took.Seconds())
 	return err
@@ -78,13 +78,11 @@ func (b *bed) round(f *figures, o options, headers func(n int) []header) error {
 func report(o options, keyed, paid figures) {
 	fmt.Printf("| POST, %d rounds | requests/s, %d connections | p50 alone | p99 alone |\n| --- | --- | --- | --- |\n", o.rounds, o.connections)
 	row := func(name string, f figures) {
-		fmt.Printf("| %s | %.0f | %v | %v |\n", name, median(f.rate), micros(median(f.p50)), micros(median(f.p99)))
+		fmt.Printf("| %s | %.0f | %v | %v |\n", name, load.Median(f.rate), micros(load.Median(f.p50)), micros(load.Median(f.p99)))
 	}
 	row("with a key", keyed)
 	row("paid", paid)
-	fmt.Printf("| added by verifying and settling | | %v | %v |\n", micros(median(paid.p50)-median(keyed.p50)), micros(median(paid.p99)-median(keyed.p99)))
+	fmt.Printf("| added by verifying and settling | | %v | %v |\n", micros(load.Median(paid.p50)-load.Median(keyed.p50)), micros(load.Median(paid.p99)-load.Median(keyed.p99)))
 }
 
 func micros(d time.Duration) time.Duration { return d.Round(time.Microsecond) }
-
-func median[T float64 | time.Duration](v []T) T { return slices.Sorted(slices.Values(v))[len(v)/2] }

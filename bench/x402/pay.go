@@ -1,18 +1,18 @@
 package main
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"math/big"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
+	"sluice.dev/sluice/e2e/harness"
 	"sluice.dev/sluice/workers/payments/evm"
 )
 
@@ -89,22 +89,11 @@ func (b *bed) load(headers []header, connections int) (took time.Duration, laten
 }
 
 func (b *bed) request(h header) error {
-	req, err := http.NewRequest(http.MethodPost, b.Dev["SLUICE_GATEWAY_URL"]+path, strings.NewReader("{}"))
-	if err != nil {
-		return err
+	a, err := harness.Ask(context.Background(), b.client, http.MethodPost, b.Dev["SLUICE_GATEWAY_URL"]+path, "", struct{}{}, h.name, h.value)
+	if err == nil {
+		err = a.Into(nil)
 	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set(h.name, h.value)
-	res, err := b.client.Do(req)
-	if err != nil {
-		return err
-	}
-	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	if err == nil && res.StatusCode != http.StatusCreated {
-		err = fmt.Errorf("%d: %s", res.StatusCode, text)
-	}
-	if err == nil && h.name == "X-Payment" && res.Header.Get("X-Payment-Response") == "" {
+	if err == nil && h.name == "X-Payment" && a.Header.Get("X-Payment-Response") == "" {
 		err = errors.New("an answer without a receipt")
 	}
 	return err

@@ -1,15 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 
-	"sluice.dev/sluice/bench/load"
+	"sluice.dev/sluice/e2e/harness"
 	"sluice.dev/sluice/workers/payments/evm"
 )
 
@@ -21,21 +18,21 @@ const payers = 16
 
 // bed is a local stack, a product behind it, and payers with funds.
 type bed struct {
-	*load.Stack
+	*harness.Stack
 	product *httptest.Server
 	client  *http.Client
 	wallets []evm.Key
 	payTo   evm.Address
 }
 
-func start(ctx context.Context) (*bed, error) {
-	stack, err := load.NewStack(map[string]string{"SLUICE_EDGE_CONCURRENCY": "1"})
+func start() (*bed, error) {
+	stack, err := harness.NewStack(map[string]string{"SLUICE_EDGE_CONCURRENCY": "1"})
 	if err != nil {
 		return nil, err
 	}
 	b := &bed{Stack: stack, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
 	b.product = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) }))
-	if err := b.up(ctx); err != nil {
+	if err := b.up(); err != nil {
 		b.stop()
 		return nil, err
 	}
@@ -43,8 +40,8 @@ func start(ctx context.Context) (*bed, error) {
 }
 
 // up runs `sluice up`, sells the route, and gives the payers funds.
-func (b *bed) up(ctx context.Context) error {
-	if err := b.Up(ctx); err != nil {
+func (b *bed) up() error {
+	if err := b.Up(); err != nil {
 		return err
 	}
 	return errors.Join(b.sell(), b.fund())
@@ -68,7 +65,7 @@ func (b *bed) sell() error {
 	if _, err := b.admin(http.MethodPut, "config", etag, d, nil); err != nil {
 		return err
 	}
-	return load.Until(func() error { return b.request(header{"Authorization", "Bearer " + b.Dev["SLUICE_API_KEY"]}) })
+	return harness.Until(func() error { return b.request(header{"Authorization", "Bearer " + b.Dev["SLUICE_API_KEY"]}) })
 }
 
 // fund makes payers and gives them more than they will spend.
@@ -88,34 +85,18 @@ func (b *bed) fund() error {
 
 // admin calls the admin API; it returns the answer's ETag.
 func (b *bed) admin(method, path, match string, in, out any) (etag string, err error) {
-	body, err := json.Marshal(in)
-	if err != nil {
-		return "", err
-	}
-	req, err := http.NewRequest(method, b.Dev["SLUICE_ADMIN_URL"]+"/admin/v1/"+path, bytes.NewReader(body))
-	if err != nil {
-		return "", err
-	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Authorization", "Bearer "+b.Dev["SLUICE_ADMIN_KEY"])
+	var headers []string
 	if match != "" {
-		req.Header.Set("If-Match", match)
+		headers = []string{"If-Match", match}
 	}
-	res, err := b.client.Do(req)
+	a, err := harness.Ask(context.Background(), b.client, method, b.Dev["SLUICE_ADMIN_URL"]+"/admin/v1/"+path, b.Dev["SLUICE_ADMIN_KEY"], in, headers...)
 	if err != nil {
 		return "", err
 	}
-	defer res.Body.Close()
-	if res.StatusCode >= http.StatusMultipleChoices {
-		return "", fmt.Errorf("%s %s: %d", method, path, res.StatusCode)
-	}
-	if out != nil {
-		err = json.NewDecoder(res.Body).Decode(out)
-	}
-	return res.Header.Get("ETag"), err
+	return a.Header.Get("ETag"), a.Into(out)
 }
 
 func (b *bed) stop() {
 	b.product.Close()
-	b.Stop()
+	b.Close()
 }

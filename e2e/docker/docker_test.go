@@ -98,8 +98,8 @@ func policy(t *testing.T, p platform) {
 func chat(t *testing.T, p platform) {
 	a, err := ask(http.MethodPost, p.runtime+"/v1/chat/completions", p.dev["SLUICE_API_KEY"],
 		map[string]any{"model": "echo-1", "messages": []any{map[string]string{"role": "user", "content": "hello containers"}}})
-	if err != nil || a.status != 200 || !strings.Contains(a.body, "containers") || !strings.HasSuffix(strings.TrimSpace(a.body), "data: [DONE]") {
-		t.Errorf("%v: %d %s", err, a.status, a.body)
+	if err != nil || a.StatusCode != 200 || !strings.Contains(string(a.Text), "containers") || !strings.HasSuffix(strings.TrimSpace(string(a.Text)), "data: [DONE]") {
+		t.Errorf("%v: %+v %s", err, a.Response, a.Text)
 	}
 }
 
@@ -192,8 +192,8 @@ func (p platform) ran(t *testing.T, id string) {
 	t.Helper()
 	eventually(t, "the schedule runs", func() error {
 		a, err := ask(http.MethodGet, p.gateway+"/v1/events/schedules/"+id+"/executions", p.dev["SLUICE_API_KEY"], nil)
-		if err == nil && strings.Count(a.body, `"status":"success"`) != 1 {
-			err = errors.New(a.body)
+		if err == nil && strings.Count(string(a.Text), `"status":"success"`) != 1 {
+			err = errors.New(string(a.Text))
 		}
 		return err
 	})

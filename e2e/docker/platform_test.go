@@ -3,12 +3,9 @@
 package docker
 
 import (
-	"bufio"
 	"bytes"
-	"encoding/json"
-	"errors"
+	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -18,13 +15,11 @@ import (
 	"time"
 
 	"sluice.dev/sluice/e2e/freeport"
+	"sluice.dev/sluice/e2e/harness"
 )
 
 // project names the containers of a run.
 const project = "sluice-e2e"
-
-// patience bounds every wait for something that must happen.
-const patience = 90 * time.Second
 
 // platform is all the containers, seen from the machine.
 type platform struct {
@@ -93,15 +88,9 @@ func keys(t testing.TB) map[string]string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "dev.env")
 	docker(t, "cp", container(t, "seed")+":/state/dev.env", file)
-	text, err := os.ReadFile(file)
+	vars, err := harness.ReadEnv(file)
 	if err != nil {
 		t.Fatal(err)
-	}
-	vars := map[string]string{}
-	for sc := bufio.NewScanner(bytes.NewReader(text)); sc.Scan(); {
-		if k, v, ok := strings.Cut(sc.Text(), "="); ok {
-			vars[k] = strings.Trim(v, "'")
-		}
 	}
 	return vars
 }
@@ -119,57 +108,22 @@ func container(t testing.TB, service string) string {
 // eventually asks until f succeeds: containers give no signal.
 func eventually(t testing.TB, what string, f func() error) {
 	t.Helper()
-	var err error
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
-		if err = f(); err == nil {
-			return
-		}
+	if err := harness.Until(f); err != nil {
+		t.Fatalf("%s: %v", what, err)
 	}
-	t.Fatalf("%s: %v", what, err)
-}
-
-// answer is a whole answer.
-type answer struct {
-	status int
-	body   string
 }
 
 var client = &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}} // each request is balanced anew
 
-func ask(method, url, key string, body any, headers ...string) (answer, error) {
-	var in io.Reader
-	if body != nil {
-		text, err := json.Marshal(body)
-		if err != nil {
-			return answer{}, err
-		}
-		in = bytes.NewReader(text)
-	}
-	req, err := http.NewRequest(method, url, in)
-	if err != nil {
-		return answer{}, err
-	}
-	req.Header.Set("Content-Type", "application/json")
-	if key != "" {
-		req.Header.Set("Authorization", "Bearer "+key)
-	}
-	for i := 0; i < len(headers); i += 2 {
-		req.Header.Set(headers[i], headers[i+1])
-	}
-	res, err := client.Do(req)
-	if err != nil {
-		return answer{}, err
-	}
-	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	return answer{res.StatusCode, string(text)}, err
+func ask(method, url, key string, body any, headers ...string) (harness.Answer, error) {
+	return harness.Ask(context.Background(), client, method, url, key, body, headers...)
 }
 
 // gives returns nil if the gateway answers with the status.
 func (p platform) gives(method, path, key string, status int) error {
 	a, err := ask(method, p.gateway+path, key, nil)
-	if err == nil && a.status != status {
-		err = fmt.Errorf("%s %s: %d %s", method, path, a.status, a.body)
+	if err == nil && a.StatusCode != status {
+		err = fmt.Errorf("%s %s: %d %s", method, path, a.StatusCode, a.Text)
 	}
 	return err
 }
@@ -179,12 +133,9 @@ func (p platform) make(t testing.TB, path, key, once string, body, into any) {
 	t.Helper()
 	eventually(t, "POST "+path, func() error {
 		a, err := ask(http.MethodPost, p.gateway+path, key, body, "Idempotency-Key", once)
-		if err == nil && a.status/100 != 2 {
-			err = errors.New(a.body)
+		if err != nil {
+			return err
 		}
-		if err == nil && into != nil {
-			err = json.Unmarshal([]byte(a.body), into)
-		}
-		return err
+		return a.Into(into)
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"syscall"
@@ -32,19 +33,38 @@ var claims struct {
 
 // Addrs returns n addresses, 127.0.0.1 each with another port, that nobody
 // listens on and that nobody else gets from here while this process lives.
-func Addrs(n int) ([]string, error) { return within(n, first, end) }
+func Addrs(n int) ([]string, error) {
+	rows, err := within(n, 1, 0, first, end)
+	return slices.Concat(rows...), err
+}
 
-func within(n, first, end int) (addrs []string, err error) {
-	for tries := 0; len(addrs) < n; tries++ {
+// Rows returns n rows of addresses as Addrs does. The ports of a row are step apart:
+// for a process that derives further ports from the one that it is told.
+func Rows(n, columns, step int) ([][]string, error) { return within(n, columns, step, first, end) }
+
+func within(n, columns, step, first, end int) (rows [][]string, err error) {
+	for tries := 0; len(rows) < n; tries++ {
 		if tries == 100*n+1000 {
 			return nil, errNone
 		}
-		addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(first+rand.IntN(end-first)))
-		if claim(addr) && free(addr) {
-			addrs = append(addrs, addr)
+		if row, ok := claimRow(first+rand.IntN(end-first), columns, step); ok {
+			rows = append(rows, row)
 		}
 	}
-	return addrs, nil
+	return rows, nil
+}
+
+// claimRow claims every port of a row. What it has claimed of one that is not free
+// throughout is lost to this process, which does no harm.
+func claimRow(port, columns, step int) (row []string, ok bool) {
+	for i := range columns {
+		addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(port+i*step))
+		if !claim(addr) || !free(addr) {
+			return nil, false
+		}
+		row = append(row, addr)
+	}
+	return row, true
 }
 
 // free reports whether nobody listens. It asks, and does not listen itself: a

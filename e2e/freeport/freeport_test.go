@@ -43,6 +43,29 @@ func TestAddrs(t *testing.T) {
 	wg.Wait()
 }
 
+// Nobody gets a port of a row that somebody has.
+func TestRows(t *testing.T) {
+	t.Parallel()
+	rows, err := Rows(2, 3, 100)
+	if err != nil || len(rows) != 2 {
+		t.Fatal(rows, err)
+	}
+	for _, row := range rows {
+		var ports []int
+		for _, addr := range row {
+			_, text, _ := net.SplitHostPort(addr)
+			port, _ := strconv.Atoi(text)
+			ports = append(ports, port)
+			if claim(addr) {
+				t.Errorf("%s of %v could be had again", addr, row)
+			}
+		}
+		if len(ports) != 3 || ports[1] != ports[0]+100 || ports[2] != ports[0]+200 {
+			t.Errorf("%v", row)
+		}
+	}
+}
+
 // What is claimed, or in use, is not given again, and asking ends.
 func TestNoneIsLeft(t *testing.T) {
 	t.Parallel()
@@ -51,16 +74,16 @@ func TestNoneIsLeft(t *testing.T) {
 	if l, err := net.Listen("tcp", used); err == nil { // else somebody else uses it
 		defer l.Close()
 	}
-	addrs, err := within(9, base, base+10)
+	addrs, err := within(9, 1, 0, base, base+10)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, addr := range addrs {
-		if addr == used {
+	for _, row := range addrs {
+		if row[0] == used {
 			t.Error("a port in use was given")
 		}
 	}
-	if more, err := within(1, base, base+10); !errors.Is(err, errNone) {
+	if more, err := within(1, 1, 0, base, base+10); !errors.Is(err, errNone) {
 		t.Errorf("%v, %v: all were given", more, err)
 	}
 }

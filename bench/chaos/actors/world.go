@@ -4,19 +4,19 @@
 package actors
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"sluice.dev/sluice/bench/chaos/audit"
 	"sluice.dev/sluice/bench/chaos/fleet"
+	"sluice.dev/sluice/e2e/harness"
 )
 
 // World is what actors share.
@@ -121,41 +121,20 @@ func (a answer) into(v any) error { return json.Unmarshal(a.body, v) }
 
 // ask makes one request and reads the answer to its end.
 func (w *World) ask(ctx context.Context, r request) answer {
-	var body io.Reader
-	if r.body != nil {
-		text, err := json.Marshal(r.body)
-		if err != nil {
-			return answer{}
-		}
-		body = bytes.NewReader(text)
+	headers := slices.Clone(r.headers)
+	if r.repeat != "" {
+		headers = append(headers, "Idempotency-Key", r.repeat)
 	}
-	req, err := http.NewRequestWithContext(ctx, r.method, r.url, body)
-	if err != nil {
-		return answer{}
+	if r.payment != "" {
+		headers = append(headers, "X-Payment", r.payment)
 	}
-	for name, value := range map[string]string{"Authorization": bearer(r.key), "Idempotency-Key": r.repeat, "X-Payment": r.payment} {
-		if value != "" {
-			req.Header.Set(name, value)
-		}
-	}
-	for i := 0; i+1 < len(r.headers); i += 2 {
-		req.Header.Add(r.headers[i], r.headers[i+1])
-	}
-	if body != nil && req.Header.Get("Content-Type") == "" {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	res, err := w.Client.Do(req)
-	if err != nil {
-		return answer{}
-	}
-	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
+	a, err := harness.Ask(ctx, w.Client, r.method, r.url, r.key, r.body, headers...)
 	if err != nil {
 		return answer{}
 	}
 	var e struct{ Error struct{ Code string } }
-	_ = json.Unmarshal(text, &e) // an answer that is no envelope has no code
-	return answer{res.StatusCode, e.Error.Code, text, res.Header}
+	_ = json.Unmarshal(a.Text, &e) // an answer that is no envelope has no code
+	return answer{a.StatusCode, e.Error.Code, a.Text, a.Header}
 }
 
 func bearer(key string) string {

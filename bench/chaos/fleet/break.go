@@ -11,6 +11,7 @@ import (
 
 	"sluice.dev/sluice/bench/chaos/audit"
 	"sluice.dev/sluice/bench/chaos/plan"
+	"sluice.dev/sluice/e2e/harness"
 )
 
 // Break does what f says, keeps it so for its time, mends it, and notes when.
@@ -38,8 +39,8 @@ func (f *Fleet) harm(ctx context.Context, fault plan.Fault) (mend func() error, 
 	case plan.Kill:
 		return nil, p.signal(syscall.SIGKILL)
 	case plan.KillEnvoy:
-		for _, pid := range kin(p.current().PID()) {
-			err = errors.Join(err, syscall.Kill(pid, syscall.SIGKILL))
+		for _, envoy := range harness.Children(p.current().PID()) {
+			err = errors.Join(err, syscall.Kill(envoy.PID, syscall.SIGKILL))
 		}
 		return nil, err
 	case plan.Freeze:
@@ -77,7 +78,7 @@ func (f *Fleet) Certificates() error {
 	for _, e := range f.Edges {
 		args = append(args, "--edge", e.Name)
 	}
-	return f.run(nil, args...)
+	return harness.Run(f.shared, args...)
 }
 
 // Struck is what was broken so far, each thing once it was mended.

@@ -9,6 +9,7 @@ import (
 	"sluice.dev/sluice/bench/chaos/audit"
 	"sluice.dev/sluice/bench/chaos/clock"
 	"sluice.dev/sluice/bench/chaos/plan"
+	"sluice.dev/sluice/e2e/harness"
 )
 
 // clocked says whether clocks can be moved on this machine; the error says why not.
@@ -26,7 +27,16 @@ func (f *Fleet) members(name string) []int {
 	if pid == 0 {
 		return nil
 	}
-	return append([]int{pid}, kin(pid)...)
+	return family(pid)
+}
+
+// family is a process and its children.
+func family(pid int) []int {
+	all := []int{pid}
+	for _, p := range harness.Children(pid) {
+		all = append(all, p.PID)
+	}
+	return all
 }
 
 // move sets the clock of a part so many seconds from the true time. A process

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -20,15 +19,15 @@ import (
 
 	"sluice.dev/sluice/bench/chaos/audit"
 	"sluice.dev/sluice/e2e/freeport"
+	"sluice.dev/sluice/e2e/harness"
 )
 
 // Config says what is run.
 type Config struct {
-	Binary, Envoy, Wasm string // sluice, Envoy, and the folder of the filters
-	Dir                 string // for data and logs; made by the caller
-	Receiver            string // address of the receiver of webhooks
-	TLS                 bool   // edges and the control plane show each other certificates, and edges show clients one
-	Disk                bool   // one edge has a disk of its own that can be filled; needs root
+	Dir      string // for data and logs; made by the caller
+	Receiver string // address of the receiver of webhooks
+	TLS      bool   // edges and the control plane show each other certificates, and edges show clients one
+	Disk     bool   // one edge has a disk of its own that can be filled; needs root
 }
 
 // Edge is one edge as clients see it.
@@ -161,31 +160,11 @@ func (f *Fleet) wire(from, to, addr string) (string, error) {
 	return f.wires.lay(from+">"+to, listen, addr)
 }
 
-// environ is the environment of a process: what is not ours of this one, the
-// fleet's settings, and extra.
-func (f *Fleet) environ(extra map[string]string) []string {
+// environ is the fleet's settings, and extra.
+func (f *Fleet) environ(extra map[string]string) map[string]string {
 	set := maps.Clone(f.shared)
 	maps.Copy(set, extra)
-	var env []string
-	for _, kv := range os.Environ() {
-		if !strings.HasPrefix(kv, "SLUICE_") {
-			env = append(env, kv)
-		}
-	}
-	for _, k := range slices.Sorted(maps.Keys(set)) {
-		env = append(env, k+"="+set[k])
-	}
-	return env
-}
-
-// run runs a command of the product to its end.
-func (f *Fleet) run(extra map[string]string, args ...string) error {
-	cmd := exec.Command(f.Binary, args...)
-	cmd.Env = f.environ(extra)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("sluice %s: %w: %s", strings.Join(args, " "), err, out)
-	}
-	return nil
+	return set
 }
 
 // seed makes the schema, the first configuration and the first account.
@@ -195,20 +174,12 @@ func (f *Fleet) seed() error {
 		return err
 	}
 	dir := filepath.Join(f.Dir, "seed")
-	if err := f.run(map[string]string{"SLUICE_DATABASE_URL": url, "SLUICE_STATE_DIR": dir, "SLUICE_ADMIN_ADDR": f.addrs["admin-1"]}, "seed"); err != nil {
+	env := f.environ(map[string]string{"SLUICE_DATABASE_URL": url, "SLUICE_STATE_DIR": dir, "SLUICE_ADMIN_ADDR": f.addrs["admin-1"]})
+	if err := harness.Run(env, "seed"); err != nil {
 		return err
 	}
-	text, err := os.ReadFile(filepath.Join(dir, "dev.env"))
-	if err != nil {
-		return err
-	}
-	f.Dev = map[string]string{}
-	for line := range strings.Lines(string(text)) {
-		if k, v, ok := strings.Cut(strings.TrimSpace(line), "="); ok {
-			f.Dev[k] = strings.Trim(v, "'")
-		}
-	}
-	return nil
+	f.Dev, err = harness.ReadEnv(filepath.Join(dir, "dev.env"))
+	return err
 }
 
 // launch starts a process for the first time.

@@ -133,6 +133,11 @@ func TestNobodyPoisonsWhatIsNotThere(t *testing.T) {
 	}
 }
 
+// shell makes commands that run script.
+func shell(script string) func() *exec.Cmd {
+	return func() *exec.Cmd { return exec.Command("/bin/sh", "-c", script) }
+}
+
 // A process that is killed comes back; one that is stopped does not.
 func TestProcessComesBack(t *testing.T) {
 	t.Parallel()
@@ -140,7 +145,7 @@ func TestProcessComesBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &process{name: "sleeper", argv: []string{"/bin/sh", "-c", "sleep 1000 & wait"}, log: log}
+	p := &process{name: "sleeper", command: shell("sleep 1000 & wait"), log: log}
 	if err := p.start(); err != nil {
 		t.Fatal(err)
 	}
@@ -168,27 +173,6 @@ func TestProcessComesBack(t *testing.T) {
 	default:
 		t.Error("it goes on")
 	}
-}
-
-func TestKin(t *testing.T) {
-	t.Parallel()
-	cmd := exec.Command("/bin/sh", "-c", "read x")
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	found := false
-	for _, pid := range kin(os.Getpid()) {
-		found = found || pid == cmd.Process.Pid
-	}
-	if !found {
-		t.Error("a child is not among the children")
-	}
-	in.Close()
-	_ = cmd.Wait() // its status says only that there was no line
 }
 
 // What an edge could not hear of is known from what was broken.
@@ -236,7 +220,7 @@ func TestStop(t *testing.T) {
 	f := &Fleet{processes: map[string]*process{}, wires: newWires()}
 	for _, name := range []string{"controlplane-1", "worker-1", "edge-1"} {
 		script := "trap 'echo " + name + " >> " + ended + "; exit 0' TERM; echo " + name + "; while :; do sleep 1000 & wait; done"
-		p := &process{name: name, argv: []string{"/bin/sh", "-c", script}, log: log}
+		p := &process{name: name, command: shell(script), log: log}
 		f.processes[name], f.order = p, append(f.order, name)
 		if err := p.start(); err != nil {
 			t.Fatal(err)

@@ -1,23 +1,22 @@
 package fleet
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
 	"sluice.dev/sluice/bench/chaos/plan"
+	"sluice.dev/sluice/e2e/harness"
 )
 
 // settle decides what every process is given.
@@ -30,7 +29,7 @@ func (f *Fleet) settle() error {
 	scheme := "http"
 	f.shared = map[string]string{
 		"SLUICE_IDENTITY_SECRETS": secret(), "SLUICE_SECRETS_KEY": secret(), "SLUICE_FEED_TOKEN": secret(),
-		"SLUICE_MEDIA_ENGINE": "off", "SLUICE_FFMPEG": "off", "SLUICE_ENVOY": f.Envoy, "SLUICE_WASM_DIR": f.Wasm,
+		"SLUICE_MEDIA_ENGINE": "off", "SLUICE_FFMPEG": "off", "SLUICE_ENVOY": os.Getenv("SLUICE_ENVOY"), "SLUICE_WASM_DIR": os.Getenv("SLUICE_WASM_DIR"),
 		"SLUICE_WEBHOOK_ALLOW_CIDRS": "127.0.0.1/32", "SLUICE_EDGE_CONCURRENCY": "1", "SLUICE_STATE_DIR": filepath.Join(f.Dir, "state"),
 		"SLUICE_GATEWAY_ADDR": f.addrs["gateway-1"], "SLUICE_RUNTIME_ADDR": f.addrs["chat-1"],
 	}
@@ -58,7 +57,8 @@ func (f *Fleet) settle() error {
 // parts are the processes in the order in which they start, with their wires.
 func (f *Fleet) parts() (all []*process) {
 	add := func(name, command string, env map[string]string) {
-		all = append(all, &process{name: name, argv: []string{f.Binary, command}, env: f.environ(env)})
+		vars := f.environ(env)
+		all = append(all, &process{name: name, command: func() *exec.Cmd { return harness.Command(vars, command) }})
 	}
 	for i := range controlPlanes {
 		n := strconv.Itoa(i + 1)
@@ -148,32 +148,15 @@ func (f *Fleet) Client() (*http.Client, error) {
 
 // Admin calls the admin API of a replica. It returns the answer's status and ETag.
 func (f *Fleet) Admin(ctx context.Context, c *http.Client, replica int, method, path, match string, in, out any) (status int, etag string, err error) {
-	body, err := json.Marshal(in)
-	if err != nil {
-		return 0, "", err
-	}
-	req, err := http.NewRequestWithContext(ctx, method, f.Admins[replica]+"/admin/v1/"+path, bytes.NewReader(body))
-	if err != nil {
-		return 0, "", err
-	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Authorization", "Bearer "+f.Dev["SLUICE_ADMIN_KEY"])
+	var headers []string
 	if match != "" {
-		req.Header.Set("If-Match", match)
+		headers = []string{"If-Match", match}
 	}
-	res, err := c.Do(req)
+	a, err := harness.Ask(ctx, c, method, f.Admins[replica]+"/admin/v1/"+path, f.Dev["SLUICE_ADMIN_KEY"], in, headers...)
 	if err != nil {
 		return 0, "", err
 	}
-	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	if err == nil && res.StatusCode >= 300 {
-		return res.StatusCode, "", fmt.Errorf("%s %s: %d %s", method, path, res.StatusCode, text)
-	}
-	if err == nil && out != nil {
-		err = json.Unmarshal(text, out)
-	}
-	return res.StatusCode, res.Header.Get("ETag"), err
+	return a.StatusCode, a.Header.Get("ETag"), a.Into(out)
 }
 
 // configure lays the wires by which edges and workers reach the services; what
@@ -205,18 +188,12 @@ func (f *Fleet) await(ctx context.Context) error {
 
 func serves(ctx context.Context, c *http.Client, e Edge, key string) error {
 	for _, path := range []string{"/v1/streams?limit=1", "/v1/webhooks?limit=1"} {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, e.Gateway+path, nil)
+		a, err := harness.Ask(ctx, c, http.MethodGet, e.Gateway+path, key, nil)
+		if err == nil {
+			err = a.Into(nil)
+		}
 		if err != nil {
 			return err
-		}
-		req.Header.Set("Authorization", "Bearer "+key)
-		res, err := c.Do(req)
-		if err != nil {
-			return err
-		}
-		res.Body.Close()
-		if res.StatusCode != http.StatusOK {
-			return fmt.Errorf("%s answers %d", path, res.StatusCode)
 		}
 	}
 	return nil

@@ -4,9 +4,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -19,10 +16,9 @@ const restartPause = 500 * time.Millisecond
 
 // process is one process of the platform. It is started again when it dies.
 type process struct {
-	name string
-	argv []string
-	env  []string
-	log  *os.File
+	name    string
+	command func() *exec.Cmd
+	log     *os.File
 
 	mu      sync.Mutex
 	running *child.Process
@@ -43,8 +39,8 @@ func (p *process) start() error {
 }
 
 func (p *process) spawn() error {
-	cmd := exec.Command(p.argv[0], p.argv[1:]...)
-	cmd.Env, cmd.Stdout, cmd.Stderr = p.env, p.log, p.log
+	cmd := p.command()
+	cmd.Stdout, cmd.Stderr = p.log, p.log
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.stopped {
@@ -97,23 +93,4 @@ func (p *process) stop() error {
 	}
 	<-p.done
 	return nil
-}
-
-// kin returns the children of a process.
-func kin(pid int) []int {
-	var all []int
-	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
-	for _, name := range stats {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			continue // it has ended
-		}
-		_, rest, _ := strings.Cut(string(text), ") ")
-		if f := strings.Fields(rest); len(f) > 1 && f[1] == strconv.Itoa(pid) {
-			if id, err := strconv.Atoi(filepath.Base(filepath.Dir(name))); err == nil {
-				all = append(all, id)
-			}
-		}
-	}
-	return all
 }

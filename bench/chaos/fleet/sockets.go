@@ -70,8 +70,7 @@ func (f *Fleet) Bypasses() (found []string, err error) {
 		}
 	}
 	for _, name := range f.order {
-		pid := f.processes[name].current().PID()
-		for _, p := range append([]int{pid}, kin(pid)...) {
+		for _, p := range family(f.processes[name].current().PID()) {
 			for _, number := range sockets(p) {
 				if end, is := ends[all[number]]; is && !f.own(name, end) {
 					found = append(found, name+" to "+end)
