@@ -152,7 +152,7 @@ func TestDocsClients(t *testing.T) {
 // checkClient holds a client to what it must have said.
 func (x example) checkClient(t *testing.T, out string) {
 	t.Helper()
-	for _, want := range []string{"made strm_", "there are ", "refused invalid_request", "protocol"} {
+	for _, want := range []string{"created strm_", "there are ", "refused invalid_request", "protocol"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("docs/%s.md:%d: no %q in\n%s", x.page, x.line, want, out)
 		}

@@ -8,21 +8,21 @@ import (
 
 // allowlistCommand is `sluice allowlist`.
 func allowlistCommand(env environment) *cobra.Command {
-	c := &cobra.Command{Use: "allowlist", Short: "say from which addresses an account may be used"}
+	c := &cobra.Command{Use: "allowlist", Short: "show and set the addresses an account may call from"}
 	c.AddCommand(allowlistGet(env), allowlistSet(env))
 	return c
 }
 
 // allowlistGet is `sluice allowlist get`.
 func allowlistGet(env environment) *cobra.Command {
-	c := &cobra.Command{Use: "get", Short: "show the addresses from which an account may be used", Args: cobra.NoArgs}
+	c := &cobra.Command{Use: "get", Short: "show the addresses an account may call from", Args: cobra.NoArgs}
 	return allowlistCall(env, c, http.MethodGet)
 }
 
 // allowlistSet is `sluice allowlist set`.
 func allowlistSet(env environment) *cobra.Command {
 	c := &cobra.Command{
-		Use: "set [address or CIDR]...", Short: "set the addresses from which an account may be used; none: from anywhere",
+		Use: "set [address or CIDR]...", Short: "set the addresses an account may call from; none: from anywhere",
 		Example: "  sluice allowlist set --account acct_… 192.0.2.0/24 2001:db8::/32",
 	}
 	return allowlistCall(env, c, http.MethodPut)
@@ -44,6 +44,6 @@ func allowlistCall(env environment, c *cobra.Command, method string) *cobra.Comm
 		return out.one(c.OutOrStdout(), answer, "addresses")
 	}
 	out.flag(c)
-	c.Flags().StringVar(&account, "account", "", "the account; default: the administrator's")
+	c.Flags().StringVar(&account, "account", "", "account id (default: the account of the admin key)")
 	return c
 }

@@ -23,7 +23,7 @@ func appCreate(env environment) *cobra.Command {
 	var public bool
 	var out printer
 	c := &cobra.Command{
-		Use: "create", Short: "register an application and show its secret, this once", Args: cobra.NoArgs,
+		Use: "create", Short: "register an application and show its secret once", Args: cobra.NoArgs,
 		Example: "  sluice app create --name Studio --redirect-uri https://studio.example/callback --scope streams:read\n" +
 			"  sluice app create --name CLI --public --redirect-uri http://127.0.0.1/callback --scope streams:read",
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -36,11 +36,11 @@ func appCreate(env environment) *cobra.Command {
 		},
 	}
 	out.flag(c)
-	c.Flags().StringVar(&account, "account", "", "account that it belongs to (default: that of the key)")
-	c.Flags().StringVar(&name, "name", "", "name that people see")
-	c.Flags().StringArrayVar(&redirects, "redirect-uri", nil, "address to which answers go; may be repeated")
-	c.Flags().StringArrayVar(&scopes, "scope", nil, "scope that it may ask for; may be repeated")
-	c.Flags().BoolVar(&public, "public", false, "it cannot keep a secret, as on a phone or in a browser")
+	c.Flags().StringVar(&account, "account", "", "account id (default: the account of the admin key)")
+	c.Flags().StringVar(&name, "name", "", "name shown to users")
+	c.Flags().StringArrayVar(&redirects, "redirect-uri", nil, "redirect URI; may be repeated")
+	c.Flags().StringArrayVar(&scopes, "scope", nil, "scope that it may request; may be repeated")
+	c.Flags().BoolVar(&public, "public", false, "public client: cannot keep a secret, such as a mobile or browser app")
 	for _, f := range []string{"name", "redirect-uri", "scope"} {
 		cobra.CheckErr(c.MarkFlagRequired(f))
 	}
@@ -64,13 +64,13 @@ func appList(env environment) *cobra.Command {
 	}
 	out.flag(c)
 	pageFlags(c, &limit, &offset)
-	c.Flags().StringVar(&account, "account", "", "account whose applications are wanted (default: all)")
+	c.Flags().StringVar(&account, "account", "", "account id (default: all accounts)")
 	return c
 }
 
 func appRevoke(env environment) *cobra.Command {
 	return &cobra.Command{
-		Use: "revoke CLIENT_ID", Short: "end an application and every token it has", Args: cobra.ExactArgs(1),
+		Use: "revoke CLIENT_ID", Short: "revoke an application and all its tokens", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if _, err := env.call(c.Context(), http.MethodDelete, "/admin/v1/apps/"+url.PathEscape(args[0]), nil); err != nil {
 				return err

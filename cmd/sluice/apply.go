@@ -25,7 +25,7 @@ func applyCommand(env environment) *cobra.Command {
 	var timeout time.Duration
 	var out printer
 	c := &cobra.Command{
-		Use: "apply", Short: "put a configuration in force, or show what it would change", Args: cobra.NoArgs,
+		Use: "apply", Short: "apply a configuration, or show what it would change", Args: cobra.NoArgs,
 		Example: "  sluice apply -f sluice.yaml --dry-run\n  sluice apply -f sluice.yaml --wait --timeout 10s",
 		RunE: func(c *cobra.Command, _ []string) error {
 			d, src, err := readDocument(c.InOrStdin(), file)
@@ -61,11 +61,11 @@ func applyCommand(env environment) *cobra.Command {
 		},
 	}
 	out.flag(c)
-	c.Flags().StringVarP(&file, "file", "f", "", "the document, YAML or JSON; - reads standard input")
+	c.Flags().StringVarP(&file, "file", "f", "", "configuration file, YAML or JSON; - reads standard input")
 	c.Flags().BoolVar(&dry, "dry-run", false, "only show what would change")
-	c.Flags().BoolVar(&wait, "wait", false, "return when every live edge holds the version; else say which do not, with exit status 3")
+	c.Flags().BoolVar(&wait, "wait", false, "wait until every live edge has the version; otherwise list those that do not and exit with status 3")
 	c.Flags().DurationVar(&timeout, "timeout", 30*time.Second, "how long --wait waits")
-	c.Flags().StringVar(&note, "note", "", "a word on why, kept with the version")
+	c.Flags().StringVar(&note, "note", "", "reason for the change, stored with the version")
 	cobra.CheckErr(c.MarkFlagRequired("file"))
 	return c
 }

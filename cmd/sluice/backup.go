@@ -15,7 +15,7 @@ import (
 
 func backupCommand(env environment) *cobra.Command {
 	return &cobra.Command{
-		Use: "backup FILE", Short: "copy the database into a new file while everything runs; - is the standard output", Args: cobra.ExactArgs(1),
+		Use: "backup FILE", Short: "back up the database into a new file while everything runs; - is standard output", Args: cobra.ExactArgs(1),
 		Example: "  sluice backup sluice-$(date -I).backup",
 		RunE: func(c *cobra.Command, args []string) error {
 			if args[0] == "-" {
@@ -83,7 +83,7 @@ func (e environment) backup(ctx context.Context, w io.Writer) (rows int64, err e
 
 func restoreCommand(env environment) *cobra.Command {
 	return &cobra.Command{
-		Use: "restore FILE", Short: "fill the empty database at SLUICE_DATABASE_URL from a backup; - is the standard input", Args: cobra.ExactArgs(1),
+		Use: "restore FILE", Short: "restore a backup into the empty database at SLUICE_DATABASE_URL; - is standard input", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			url, err := env.require("SLUICE_DATABASE_URL")
 			if err != nil {

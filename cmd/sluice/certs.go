@@ -13,10 +13,10 @@ func certsCommand() *cobra.Command {
 	var edges, hosts []string
 	var each string
 	c := &cobra.Command{
-		Use: "certs DIR", Short: "make certificates for development: a CA, the control plane's, one for each edge, and a gateway's", Args: cobra.ExactArgs(1),
+		Use: "certs DIR", Short: "create certificates for development: a CA, the control plane, each edge, and a gateway", Args: cobra.ExactArgs(1),
 		Long: "Writes ca, controlplane, gateway and one pair for each edge into DIR, as NAME.pem and NAME.key.\n" +
-			"SLUICE_XDS_TLS_DIR=DIR makes edges and the control plane show them to each other.\n" +
-			"Called again it renews the certificates under the same CA; processes that run take the new ones by themselves.",
+			"With SLUICE_XDS_TLS_DIR=DIR, edges and the control plane use them for mutual TLS.\n" +
+			"Run it again to renew the certificates under the same CA; running processes load the new ones by themselves.",
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := certs.Make(certs.MakeConfig{Dir: args[0], Edges: edges, Hosts: hosts}); err != nil {
 				return err
@@ -32,9 +32,9 @@ func certsCommand() *cobra.Command {
 			return err
 		},
 	}
-	c.Flags().StringSliceVar(&edges, "edge", []string{"edge-1"}, "name of an edge; may be given several times")
-	c.Flags().StringVar(&each, "each", "", "folder that gets a folder for the control plane and for each edge, with ca.pem and its own pair alone, to mount there as SLUICE_XDS_TLS_DIR")
-	c.Flags().StringSliceVar(&hosts, "host", []string{"localhost", "127.0.0.1"}, "name or address under which clients reach a gateway; may be given several times")
+	c.Flags().StringSliceVar(&edges, "edge", []string{"edge-1"}, "name of an edge; may be repeated")
+	c.Flags().StringVar(&each, "each", "", "also write a folder for the control plane and one for each edge into this folder, each with ca.pem and its own pair only, to mount as SLUICE_XDS_TLS_DIR")
+	c.Flags().StringSliceVar(&hosts, "host", []string{"localhost", "127.0.0.1"}, "name or address at which clients reach a gateway; may be repeated")
 	return c
 }
 

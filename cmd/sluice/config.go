@@ -12,14 +12,14 @@ import (
 )
 
 func configCommand(env environment) *cobra.Command {
-	c := &cobra.Command{Use: "config", Short: "the versions of the configuration"}
+	c := &cobra.Command{Use: "config", Short: "show, compare and roll back versions of the configuration"}
 	c.AddCommand(configShow(env), configHistory(env), configDiff(env), configRollback(env), configSchema())
 	return c
 }
 
 func configShow(env environment) *cobra.Command {
 	return &cobra.Command{
-		Use: "show [VERSION]", Short: "write the document in force, or of a version, as JSON that apply takes", Args: cobra.MaximumNArgs(1),
+		Use: "show [VERSION]", Short: "print the current configuration, or a version of it, as JSON for apply", Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			path := "/admin/v1/config"
 			if len(args) > 0 {
@@ -58,7 +58,7 @@ func configHistory(env environment) *cobra.Command {
 		},
 	}
 	out.flag(c)
-	c.Flags().Int64Var(&limit, "limit", 20, "how many, at most 100")
+	c.Flags().Int64Var(&limit, "limit", 20, "number to list, at most 100")
 	c.Flags().Int64Var(&before, "before", 0, "only versions older than this one")
 	return c
 }
@@ -66,8 +66,8 @@ func configHistory(env environment) *cobra.Command {
 func configDiff(env environment) *cobra.Command {
 	var out printer
 	c := &cobra.Command{
-		Use: "diff [FROM] [TO]", Short: "what a version changed, or the difference of two", Args: cobra.MaximumNArgs(2),
-		Example: "  sluice config diff        # what the version in force changed\n" +
+		Use: "diff [FROM] [TO]", Short: "show what a version changed, or the difference between two", Args: cobra.MaximumNArgs(2),
+		Example: "  sluice config diff        # what the current version changed\n" +
 			"  sluice config diff 7      # what version 7 changed\n" +
 			"  sluice config diff 3 7    # from version 3 to version 7",
 		RunE: func(c *cobra.Command, args []string) error {
@@ -121,7 +121,7 @@ func configRollback(env environment) *cobra.Command {
 	var note string
 	var out printer
 	c := &cobra.Command{
-		Use: "rollback VERSION", Short: "put an earlier version in force again, as a new version", Args: cobra.ExactArgs(1),
+		Use: "rollback VERSION", Short: "publish an earlier version again, as a new version", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			query := url.Values{}
 			if dry {
@@ -142,14 +142,14 @@ func configRollback(env environment) *cobra.Command {
 	}
 	out.flag(c)
 	c.Flags().BoolVar(&dry, "dry-run", false, "only show what would change")
-	c.Flags().StringVar(&note, "note", "", "a word on why (default: rollback to version VERSION)")
+	c.Flags().StringVar(&note, "note", "", "reason for the change (default: rollback to version VERSION)")
 	return c
 }
 
 func configSchema() *cobra.Command {
 	return &cobra.Command{
-		Use: "schema", Short: "write the JSON Schema of a document, for editors", Args: cobra.NoArgs,
-		Example: "  sluice config schema > sluice.schema.json\n  # then, on top of a document: # yaml-language-server: $schema=sluice.schema.json",
+		Use: "schema", Short: "print the JSON Schema of the configuration, for editors", Args: cobra.NoArgs,
+		Example: "  sluice config schema > sluice.schema.json\n  # then, as the first line of the document: # yaml-language-server: $schema=sluice.schema.json",
 		RunE: func(c *cobra.Command, _ []string) error {
 			_, err := c.OutOrStdout().Write(config.Schema)
 			return err

@@ -9,7 +9,7 @@ import (
 )
 
 func cronCommand() *cobra.Command {
-	c := &cobra.Command{Use: "cron", Short: "compute the runs of cron expressions"}
+	c := &cobra.Command{Use: "cron", Short: "compute when cron expressions run"}
 	c.AddCommand(cronNext())
 	return c
 }
@@ -18,7 +18,7 @@ func cronNext() *cobra.Command {
 	var p croncli.Preview
 	var batch bool
 	c := &cobra.Command{
-		Use: "next [EXPRESSION]", Short: "print the next runs, or with --batch answer JSON lines", Args: cobra.MaximumNArgs(1),
+		Use: "next [EXPRESSION]", Short: "print the next runs; with --batch, read JSON lines", Args: cobra.MaximumNArgs(1),
 		Example: `  sluice cron next --tz America/New_York -n 3 "*/30 * * * *"`,
 		RunE: func(c *cobra.Command, args []string) error {
 			status := 0
@@ -37,9 +37,9 @@ func cronNext() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().StringVar(&p.Zone, "tz", "", "IANA zone of the expression (default UTC)")
-	c.Flags().StringVar(&p.From, "from", "", "RFC 3339 time after which to look (default now)")
-	c.Flags().IntVarP(&p.Count, "count", "n", 1, "how many runs")
+	c.Flags().StringVar(&p.Zone, "tz", "", "IANA time zone of the expression (default UTC)")
+	c.Flags().StringVar(&p.From, "from", "", "list runs after this RFC 3339 time (default now)")
+	c.Flags().IntVarP(&p.Count, "count", "n", 1, "number of runs")
 	c.Flags().BoolVar(&batch, "batch", false, `answer JSON lines {"tz","expr","from"} from standard input`)
 	return c
 }

@@ -14,9 +14,9 @@ import (
 func demoCommand(env environment) *cobra.Command {
 	seconds := 30
 	c := &cobra.Command{
-		Use: "demo", Short: "take a tour of the local stack: publish, watch, stop by schedule, hear it by webhook", Args: cobra.NoArgs,
-		Long: "Creates a stream on the local stack, publishes a test picture to it with ffmpeg, prints an address to watch it at, has a schedule stop\n" +
-			"it, and shows the signed webhooks as they arrive. The stack calls this machine only when it was started with\n" +
+		Use: "demo", Short: "tour the local stack: publish a stream, watch it, stop it by schedule, receive webhooks", Args: cobra.NoArgs,
+		Long: "Creates a stream on the local stack, publishes test video to it with ffmpeg, prints an address to watch it at, lets a schedule stop\n" +
+			"it, and shows the signed webhooks as they arrive. The stack calls this machine only if it was started with\n" +
 			"SLUICE_WEBHOOK_ALLOW_CIDRS=127.0.0.1/32; without it the tour goes on without webhooks.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			name := filepath.Join(env.get("SLUICE_STATE_DIR"), "dev.env")
@@ -38,6 +38,6 @@ func demoCommand(env environment) *cobra.Command {
 				On: time.Duration(seconds) * time.Second, Out: c.OutOrStdout()})
 		},
 	}
-	c.Flags().IntVar(&seconds, "seconds", seconds, "how long the stream is on air")
+	c.Flags().IntVar(&seconds, "seconds", seconds, "how long the stream is live")
 	return c
 }

@@ -26,7 +26,7 @@ const askAgain = 100 * time.Millisecond
 func edgesCommand(env environment) *cobra.Command {
 	var out printer
 	c := &cobra.Command{
-		Use: "edges", Short: "show the edges: what each wants, holds and refuses, and how current its keys are", Args: cobra.NoArgs,
+		Use: "edges", Short: "show each edge: its expected and actual version, errors, and how current its keys are", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			answer, err := env.call(c.Context(), http.MethodGet, "/admin/v1/edges", nil)
 			if err != nil {

@@ -9,7 +9,7 @@ import (
 // healthCommand is for images that hold nothing else with which to ask.
 func healthCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "health URL", Short: "ask a process whether it is well: status 0 if URL answers 200", Args: cobra.ExactArgs(1),
+		Use: "health URL", Short: "check the health of a process: exit status 0 if URL answers 200", Args: cobra.ExactArgs(1),
 		Example: "  sluice health http://127.0.0.1:9902/health",
 		RunE: func(c *cobra.Command, args []string) error {
 			return healthy(c.Context(), args[0], "", http.StatusOK, http.DefaultClient)

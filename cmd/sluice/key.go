@@ -60,7 +60,7 @@ func keyCreate(env environment) *cobra.Command {
 	var life lifetimeFlags
 	var out printer
 	c := &cobra.Command{
-		Use: "create", Short: "create an API key and show its text, this once", Args: cobra.NoArgs,
+		Use: "create", Short: "create an API key and show it once", Args: cobra.NoArgs,
 		Example: "  sluice key create --name ci --scope streams:read --scope clips:write",
 		RunE: func(c *cobra.Command, _ []string) error {
 			body := map[string]any{"name": name, "scopes": scopes}
@@ -79,12 +79,12 @@ func keyCreate(env environment) *cobra.Command {
 	}
 	out.flag(c)
 	c.Flags().StringVar(&name, "name", "", "name of the key")
-	c.Flags().StringSliceVar(&scopes, "scope", nil, "scope of the key; give it several times, or join by commas")
-	c.Flags().StringVar(&account, "account", "", "account of the key; default: the administrator's")
-	c.Flags().IntVar(&perMinute, "per-minute", 0, "requests of the key in any 60 seconds, under its account's limits; default: no limit of its own")
-	c.Flags().IntVar(&life.days, "expires-in-days", 90, "days until the key ends")
-	c.Flags().BoolVar(&life.never, "never-expires", false, "the key has no end")
-	c.Flags().StringVar(&life.at, "expires-at", "", "time at which the key ends, RFC 3339")
+	c.Flags().StringSliceVar(&scopes, "scope", nil, "scope of the key; may be repeated, or separated by commas")
+	c.Flags().StringVar(&account, "account", "", "account id (default: the account of the admin key)")
+	c.Flags().IntVar(&perMinute, "per-minute", 0, "requests of the key in any 60 seconds, in addition to its account's limits (default: no limit of its own)")
+	c.Flags().IntVar(&life.days, "expires-in-days", 90, "days until the key expires")
+	c.Flags().BoolVar(&life.never, "never-expires", false, "the key never expires")
+	c.Flags().StringVar(&life.at, "expires-at", "", "time at which the key expires, RFC 3339")
 	for _, f := range []string{"name", "scope"} {
 		cobra.CheckErr(c.MarkFlagRequired(f))
 	}
@@ -107,21 +107,21 @@ func keyList(env environment) *cobra.Command {
 		},
 	}
 	out.flag(c)
-	c.Flags().StringVar(&account, "account", "", "account of the keys; default: the administrator's")
+	c.Flags().StringVar(&account, "account", "", "account id (default: the account of the admin key)")
 	pageFlags(c, &limit, &offset)
 	return c
 }
 
 // pageFlags adds --limit and --offset, which the API bounds.
 func pageFlags(c *cobra.Command, limit, offset *int) {
-	c.Flags().IntVar(limit, "limit", 50, "how many to list, at most 100")
-	c.Flags().IntVar(offset, "offset", 0, "how many to pass over")
+	c.Flags().IntVar(limit, "limit", 50, "number to list, at most 100")
+	c.Flags().IntVar(offset, "offset", 0, "number to skip")
 }
 
 // keyRevoke is `sluice key revoke`.
 func keyRevoke(env environment) *cobra.Command {
 	return &cobra.Command{
-		Use: "revoke ID", Short: "end an API key at once", Args: cobra.ExactArgs(1),
+		Use: "revoke ID", Short: "revoke an API key at once", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if _, err := env.call(c.Context(), http.MethodDelete, "/admin/v1/keys/"+url.PathEscape(args[0]), nil); err != nil {
 				return err
@@ -137,7 +137,7 @@ func keyRotate(env environment) *cobra.Command {
 	var overlap time.Duration
 	var out printer
 	c := &cobra.Command{
-		Use: "rotate ID", Short: "replace an API key; both work until the old one's end", Args: cobra.ExactArgs(1),
+		Use: "rotate ID", Short: "replace an API key; both work until the old one expires", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			body := map[string]any{"overlap_seconds": int(overlap / time.Second)}
 			answer, err := env.call(c.Context(), http.MethodPost, "/admin/v1/keys/"+url.PathEscape(args[0])+"/rotate", body)
@@ -148,6 +148,6 @@ func keyRotate(env environment) *cobra.Command {
 		},
 	}
 	out.flag(c)
-	c.Flags().DurationVar(&overlap, "overlap", 24*time.Hour, "for how long the old key still works, at most 168h")
+	c.Flags().DurationVar(&overlap, "overlap", 24*time.Hour, "how long the old key keeps working, at most 168h")
 	return c
 }

@@ -9,7 +9,7 @@ import (
 
 // limitCommand is `sluice limit`.
 func limitCommand(env environment) *cobra.Command {
-	c := &cobra.Command{Use: "limit", Short: "set and list limits of an account that differ from its plan's"}
+	c := &cobra.Command{Use: "limit", Short: "set and list an account's rate limits that differ from its plan"}
 	c.AddCommand(limitSet(env), limitList(env))
 	return c
 }
@@ -20,7 +20,7 @@ func limitSet(env environment) *cobra.Command {
 	var perMinute int
 	var out printer
 	c := &cobra.Command{
-		Use: "set", Short: "set how many requests of a class an account may make in any 60 seconds", Args: cobra.NoArgs,
+		Use: "set", Short: "set how many requests of a class an account may send in any 60 seconds", Args: cobra.NoArgs,
 		Example: "  sluice limit set --account acct_… --class events --per-minute 20000",
 		RunE: func(c *cobra.Command, _ []string) error {
 			body := map[string]any{"per_minute": perMinute}
@@ -32,8 +32,8 @@ func limitSet(env environment) *cobra.Command {
 		},
 	}
 	out.flag(c)
-	c.Flags().StringVar(&account, "account", "", "the account; default: the administrator's")
-	c.Flags().StringVar(&class, "class", "", "the rate class")
+	c.Flags().StringVar(&account, "account", "", "account id (default: the account of the admin key)")
+	c.Flags().StringVar(&class, "class", "", "rate class")
 	c.Flags().IntVar(&perMinute, "per-minute", 0, "requests in any 60 seconds")
 	for _, f := range []string{"class", "per-minute"} {
 		cobra.CheckErr(c.MarkFlagRequired(f))
@@ -56,6 +56,6 @@ func limitList(env environment) *cobra.Command {
 		},
 	}
 	out.flag(c)
-	c.Flags().StringVar(&account, "account", "", "the account; default: the administrator's")
+	c.Flags().StringVar(&account, "account", "", "account id (default: the account of the admin key)")
 	return c
 }

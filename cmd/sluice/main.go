@@ -55,11 +55,11 @@ func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)
 func commands(env environment) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "sluice",
-		Short:         "The edge of a live media platform",
+		Short:         "An API gateway on Envoy, with its control plane, workers and tools",
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddGroup(&cobra.Group{ID: "processes", Title: "Processes:"}, &cobra.Group{ID: "use", Title: "Use:"})
+	root.AddGroup(&cobra.Group{ID: "processes", Title: "Processes:"}, &cobra.Group{ID: "use", Title: "Commands:"})
 	for _, c := range processes(env) {
 		c.GroupID = "processes"
 		root.AddCommand(c)

@@ -18,7 +18,7 @@ import (
 
 func migrateCommand(env environment) *cobra.Command {
 	var down, yes, roles bool
-	c := process(env, "migrate", "bring the database to this version's schema", func(ctx context.Context, env environment) error {
+	c := process(env, "migrate", "upgrade the database to this version's schema", func(ctx context.Context, env environment) error {
 		if roles {
 			_, err := io.WriteString(os.Stdout, migrations.RolesSQL())
 			return err
@@ -32,10 +32,10 @@ func migrateCommand(env environment) *cobra.Command {
 		}
 		return env.migrateUp(ctx)
 	})
-	c.Long = "Brings the database to this version's schema, and makes the roles sluice_controlplane, sluice_worker, sluice_runtime, sluice_media and sluice_backup, which may\n" +
-		"do what those processes do. Users by which processes sign in are members of them; those in SLUICE_DATABASE_LOGINS are made as well."
-	c.Flags().BoolVar(&roles, "roles", false, "show the SQL that makes the roles, for a server on which this user may not")
-	c.Flags().BoolVar(&down, "down", false, "remove the schema and all data; asks for the database's name")
+	c.Long = "Upgrades the database to this version's schema, and creates the roles sluice_controlplane, sluice_worker, sluice_runtime, sluice_media and sluice_backup, each with\n" +
+		"the rights that its process needs. The users with which processes sign in are members of them; those in SLUICE_DATABASE_LOGINS are created as well."
+	c.Flags().BoolVar(&roles, "roles", false, "print the SQL that creates the roles, for a server on which this user may not create them")
+	c.Flags().BoolVar(&down, "down", false, "remove the schema and all data, after asking for the database's name")
 	c.Flags().BoolVar(&yes, "yes", false, "with --down: do not ask")
 	return c
 }

@@ -43,7 +43,7 @@ func isMedias(c reencrypt.Column) bool { return c.Table == legacy.Sealed().Table
 
 func resealCommand(env environment) *cobra.Command {
 	return &cobra.Command{
-		Use: "reseal", Short: "seal stored secrets anew with the first key of SLUICE_SECRETS_KEY, so that the others can be dropped", Args: cobra.NoArgs,
+		Use: "reseal", Short: "re-encrypt stored secrets with the first key of SLUICE_SECRETS_KEY, so that the others can be dropped", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			pool, err := env.database(c.Context(), "sluice reseal", 2)
 			if err != nil {

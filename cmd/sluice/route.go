@@ -38,7 +38,7 @@ func classCommand(env environment) *cobra.Command {
 
 // command has `list` and `get NAME`.
 func (o shownObject) command(env environment) *cobra.Command {
-	c := &cobra.Command{Use: o.use, Short: "show the " + o.plural + " in force"}
+	c := &cobra.Command{Use: o.use, Short: "show the current " + o.plural}
 	c.AddCommand(listCommand(env, "list", "list the "+o.plural, o.path, o.listed...), o.get(env))
 	return c
 }

@@ -185,11 +185,11 @@ func (e environment) productSettings(product string) (map[string]string, error) 
 
 // secretsCommand is `sluice secrets`.
 func secretsCommand(env environment) *cobra.Command {
-	c := &cobra.Command{Use: "secrets", Short: "show the secrets of one product, which are derived from the platform's"}
+	c := &cobra.Command{Use: "secrets", Short: "derive the secrets of one product from the platform's"}
 	c.AddCommand(&cobra.Command{
-		Use: "product NAME", Short: "show SLUICE_IDENTITY_SECRETS for the process of a product, and of media SLUICE_SECRETS_KEY", Args: cobra.ExactArgs(1),
-		Long: "Derives them from the platform's in this command's environment: SLUICE_IDENTITY_SECRETS and, for media, SLUICE_SECRETS_KEY. A product that has its own\n" +
-			"alone knows what edges sign for it, and nothing of what they sign for others. The worker takes those of media.",
+		Use: "product NAME", Short: "print SLUICE_IDENTITY_SECRETS of a product and, for media, SLUICE_SECRETS_KEY", Args: cobra.ExactArgs(1),
+		Long: "Reads the platform's SLUICE_IDENTITY_SECRETS and, for media, SLUICE_SECRETS_KEY from the environment, and derives the product's own. A product with its own\n" +
+			"secret can verify what edges sign for it, and cannot forge what they sign for other products. The worker uses those of media.",
 		RunE: func(c *cobra.Command, args []string) error {
 			if strings.ContainsAny(args[0], ";:,") {
 				return fmt.Errorf("%q is no name of a product", args[0])

@@ -9,7 +9,7 @@ import (
 )
 
 func seedCommand(env environment) *cobra.Command {
-	c := process(env, "seed", "bring an empty database to work: schema, default configuration, first account", runSeed)
+	c := process(env, "seed", "initialise an empty database: schema, default configuration, first account", runSeed)
 	c.Long = "Brings the database to this version's schema. In an empty one it also puts the default configuration, and makes a first account with an API key,\n" +
 		"an admin key and somebody who can sign in, and writes them to dev.env in the state folder. Called again it changes nothing that is there."
 	return c

@@ -38,7 +38,7 @@ func sessionCreate(env environment) *cobra.Command {
 // that it needs no token that the leaked key may have signed.
 func sessionReplaceKey(env environment) *cobra.Command {
 	return &cobra.Command{
-		Use: "replace-key", Short: "replace a leaked signing key: every session and OAuth token ends in two minutes", Args: cobra.NoArgs,
+		Use: "replace-key", Short: "replace a leaked signing key; every session and OAuth token expires within two minutes", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			pool, err := env.database(c.Context(), "sluice replace-key", 2)
 			if err != nil {
@@ -52,7 +52,7 @@ func sessionReplaceKey(env environment) *cobra.Command {
 			if err := people.Keyring.Replace(c.Context()); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintln(c.OutOrStdout(), "A new key signs in two minutes. What others have signed ends then: sign in again.")
+			_, err = fmt.Fprintln(c.OutOrStdout(), "The new key signs from two minutes from now on. Sessions and tokens that others signed expire then: sign in again.")
 			return err
 		},
 	}

@@ -19,7 +19,7 @@ import (
 func statusCommand(env environment) *cobra.Command {
 	var out printer
 	c := &cobra.Command{
-		Use: "status", Short: "show whether all is well, and what to do if it is not (exit status 1)", Args: cobra.NoArgs,
+		Use: "status", Short: "show whether everything works, and what to do if not (exit status 1)", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			answer, err := env.call(c.Context(), http.MethodGet, "/admin/v1/status", nil)
 			if err != nil {

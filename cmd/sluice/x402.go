@@ -118,7 +118,7 @@ func document(pool *pgxpool.Pool) func(context.Context) (config.Document, error)
 
 // x402Command is `sluice x402`.
 func x402Command(env environment) *cobra.Command {
-	c := &cobra.Command{Use: "x402", Short: "give addresses test funds, and see payments"}
+	c := &cobra.Command{Use: "x402", Short: "fund test addresses and list payments"}
 	c.AddCommand(x402Fund(env), x402Balance(env), x402Payments(env))
 	return c
 }
@@ -128,7 +128,7 @@ var balanceFields = []string{"address", "balance", "held", "received"}
 func x402Fund(env environment) *cobra.Command {
 	var out printer
 	c := &cobra.Command{
-		Use: "fund ADDRESS AMOUNT_ATOMIC", Short: "add to an address in the test ledger, in the token's smallest units", Args: cobra.ExactArgs(2),
+		Use: "fund ADDRESS AMOUNT_ATOMIC", Short: "fund an address in the test ledger, in the token's smallest unit", Args: cobra.ExactArgs(2),
 		Example: "  sluice x402 fund 0x… 1000000    # one USDC",
 		RunE: func(c *cobra.Command, args []string) error {
 			answer, err := env.call(c.Context(), http.MethodPost, accountPath(args[0])+"/fund", map[string]any{"amount": args[1]})
@@ -145,7 +145,7 @@ func x402Fund(env environment) *cobra.Command {
 func x402Balance(env environment) *cobra.Command {
 	var out printer
 	c := &cobra.Command{
-		Use: "balance ADDRESS", Short: "show what an address has in the test ledger", Args: cobra.ExactArgs(1),
+		Use: "balance ADDRESS", Short: "show the balance of an address in the test ledger", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			answer, err := env.call(c.Context(), http.MethodGet, accountPath(args[0]), nil)
 			if err != nil {
@@ -180,7 +180,7 @@ func x402Payments(env environment) *cobra.Command {
 	out.flag(c)
 	pageFlags(c, &limit, &offset)
 	for i, name := range names {
-		c.Flags().StringVar(&query[i], name, "", "only those of this "+name)
+		c.Flags().StringVar(&query[i], name, "", "only payments with this "+name)
 	}
 	return c
 }

@@ -122,10 +122,10 @@ func TestSigningIn(t *testing.T) {
 		"nobody":             {form("email", `"><script>@example.com`), nil, 401, "The e-mail address or the password is wrong."},
 		"endless password":   {form("password", strings.Repeat("a", 9000)), nil, 401, "is wrong"},
 		"endless form":       {form("password", strings.Repeat("a", formLimit)), nil, 400, "cannot be read"},
-		"no token":           {form("token", ""), nil, 400, "too old"},
-		"from another site":  {form(), []string{"Sec-Fetch-Site", "cross-site"}, 400, "too old"},
-		"from a sibling":     {form(), []string{"Origin", "http://evil.example"}, 400, "too old"},
-		"not a form":         {form(), []string{"Content-Type", "text/plain"}, 400, "too old"},
+		"no token":           {form("token", ""), nil, 400, "has expired"},
+		"from another site":  {form(), []string{"Sec-Fetch-Site", "cross-site"}, 400, "has expired"},
+		"from a sibling":     {form(), []string{"Origin", "http://evil.example"}, 400, "has expired"},
+		"not a form":         {form(), []string{"Content-Type", "text/plain"}, 400, "has expired"},
 		"right":              {form(), nil, 303, ""},
 		"right, to a trap":   {form("next", "https://evil.example/dashboard"), nil, 303, ""},
 		"right, to slashes":  {form("next", "//evil.example"), nil, 303, ""},
@@ -178,7 +178,7 @@ func TestForgedFormsDoNothing(t *testing.T) {
 	}
 	for _, path := range paths {
 		for _, token := range []string{"", theirs} {
-			if got := operator.post(Root+path, url.Values{"token": {token}}); got.Code != 400 || !strings.Contains(got.body, "too old") {
+			if got := operator.post(Root+path, url.Values{"token": {token}}); got.Code != 400 || !strings.Contains(got.body, "has expired") {
 				t.Errorf("%s with %q: %d %s", path, token, got.Code, got.body)
 			}
 		}

@@ -64,7 +64,7 @@ func TestRotatingKeys(t *testing.T) {
 	}
 	old := b.key(t, b.seeded.Account, "streams:read")
 	page := Root + "/keys/" + old.ID
-	if got := v.send(t, page, page+"/rotate", "overlap", "forever"); got.Code != 400 || !strings.Contains(got.body, "for how long") {
+	if got := v.send(t, page, page+"/rotate", "overlap", "forever"); got.Code != 400 || !strings.Contains(got.body, "how long both secrets") {
 		t.Error(got.Code, got.body)
 	}
 }
@@ -79,7 +79,7 @@ func TestChangingAKeyNeedsItsScopes(t *testing.T) {
 	member := b.person(t, b.seeded.Account, "m@example.com", accounts.Member)
 	wide := b.key(t, b.seeded.Account, "users:write", "streams:read")
 	page := Root + "/keys/" + wide.ID
-	if got := member.get(page); strings.Contains(got.body, "action=\""+page) || !strings.Contains(got.body, "scopes that you have not (users:write)") {
+	if got := member.get(page); strings.Contains(got.body, "action=\""+page) || !strings.Contains(got.body, "scopes that you do not have (users:write)") {
 		t.Error(got.body)
 	}
 	for _, what := range []string{"/rotate", "/change", "/revoke"} {
@@ -120,7 +120,7 @@ func TestChangingKeys(t *testing.T) {
 			t.Errorf("%s: %d %s", name, got.Code, got.body)
 		}
 	}
-	if got := v.send(t, page, page+"/change", "name", "deploys", "limit", ""); got.Code != 303 || !strings.Contains(v.get(page).body, "those of the account") {
+	if got := v.send(t, page, page+"/change", "name", "deploys", "limit", ""); got.Code != 303 || !strings.Contains(v.get(page).body, "<dt>Limit</dt><dd>the account's") {
 		t.Error(got.Code, got.body)
 	}
 }
@@ -151,7 +151,7 @@ func TestPausingSchedules(t *testing.T) {
 	if got := v.send(t, page, page+"/status", "status", "active"); got.Code != 303 {
 		t.Fatal(got.Code, got.body)
 	}
-	if got := v.get(page).body; !strings.Contains(got, ">Pause<") || !strings.Contains(got, "It has not run yet. It will at ") {
+	if got := v.get(page).body; !strings.Contains(got, ">Pause<") || !strings.Contains(got, "It has not run yet. The next run is at ") {
 		t.Error(got)
 	}
 	if got := v.send(t, page, page+"/delete"); got.Code != 303 || v.get(page).Code != 404 {
@@ -177,7 +177,7 @@ func TestEditingSchedules(t *testing.T) {
 		text                string // of the answer, or of the page that it leads to
 	}{
 		{"everything", recurring, "1", fields("name", "each day", "cron", "30 9 * * *", "start", "2026-03-01", "end", ""), 303, "<code>30 9 * * *</code>, Europe/Berlin"},
-		{"an old page", recurring, "1", fields("name", "lost", "cron", "0 0 * * *"), 409, "Somebody has changed the schedule"},
+		{"an old page", recurring, "1", fields("name", "lost", "cron", "0 0 * * *"), 409, "The schedule has changed since"},
 		{"no schedule", recurring, "2", fields("name", "each day", "cron", "99 9 * * *"), 200, "schedule.cron"},
 		{"all at once", recurring, "2", fields("name", "", "cron", "x", "end", "tomorrow"), 200, "schedule.endDate"},
 		{"a run that was never", recurring, "2", fields("name", "each day", "cron", "0 0 30 2 *"), 200, "The schedule was not changed"},
@@ -196,8 +196,8 @@ func TestEditingSchedules(t *testing.T) {
 			t.Errorf("%s: what was typed is lost", c.name)
 		}
 	}
-	if body := v.get(recurring).body; !strings.Contains(body, "two\nlines</textarea>") || !strings.Contains(body, `value="a, b"`) || !strings.Contains(body, "<dd>skip; overlapping ones: queue") ||
-		!strings.Contains(body, `<option value="skip" selected>left out`) || !strings.Contains(body, `<option value="queue" selected>waits for the other`) {
+	if body := v.get(recurring).body; !strings.Contains(body, "two\nlines</textarea>") || !strings.Contains(body, `value="a, b"`) || !strings.Contains(body, "<dd>skip; overlapping runs: queue") ||
+		!strings.Contains(body, `<option value="skip" selected>skip them`) || !strings.Contains(body, `<option value="queue" selected>wait for it to end`) {
 		t.Error(body)
 	}
 }
@@ -245,7 +245,7 @@ func TestChangingWebhooks(t *testing.T) {
 		t.Fatal(err)
 	}
 	v, page := b.operator(t), Root+"/webhooks/"+sub.ID
-	if got := v.send(t, page, page+"/test"); !strings.Contains(got.body, "took the test event: status 200") || strings.Contains(got.body, page+"/test?") {
+	if got := v.send(t, page, page+"/test"); !strings.Contains(got.body, "accepted the test event: status 200") || strings.Contains(got.body, page+"/test?") {
 		t.Error(got.Code, got.body)
 	}
 	rotated := v.send(t, page, page+"/rotate", "overlap", "hour")
@@ -253,7 +253,7 @@ func TestChangingWebhooks(t *testing.T) {
 	if rotated.Code != 200 || secret == "" || strings.Contains(html.UnescapeString(v.get(page).body), secret) {
 		t.Error(rotated.Code, rotated.body)
 	}
-	if got := v.send(t, page, page+"/recover", "since", "week", "missed", "1"); got.Code != 303 || !strings.Contains(v.get(page).body, "Replays of many") {
+	if got := v.send(t, page, page+"/recover", "since", "week", "missed", "1"); got.Code != 303 || !strings.Contains(v.get(page).body, "Bulk replays") {
 		t.Error(got.Code, got.body)
 	}
 	if got := v.send(t, page, page+"/recover", "since", "ever"); got.Code != 400 || !strings.Contains(got.body, `href="`+page+`"`) {
@@ -269,7 +269,7 @@ func TestChangingWebhooks(t *testing.T) {
 		t.Error(got.Code, got.body)
 	}
 	receiver.Close()
-	if got := v.send(t, page, page+"/test"); got.Code != 200 || !strings.Contains(got.body, "no answer came") {
+	if got := v.send(t, page, page+"/test"); got.Code != 200 || !strings.Contains(got.body, ": no response, after") {
 		t.Error(got.Code, got.body)
 	}
 }
@@ -280,12 +280,12 @@ func TestProblemsSayWhatToDo(t *testing.T) {
 	b := setup(t)
 	v := b.operator(t)
 	for path, want := range map[string]string{
-		"/nothing":                              `href="/dashboard">To the dashboard`,
-		"/keys/key_none":                        `href="/dashboard/keys">To Keys`,
-		"/webhooks/wh_x?account=acct_x":         `href="/dashboard/webhooks?account=acct_x">To Webhooks`,
-		"/schedules/schedule_x":                 "Look for it in the list",
-		"/config/99":                            `href="/dashboard/config">To Configuration`,
-		"/webhooks/wh_x/deliveries/1?account=%": `href="/dashboard/webhooks">To Webhooks`,
+		"/nothing":                              `href="/dashboard">Back to the dashboard`,
+		"/keys/key_none":                        `href="/dashboard/keys">Back to Keys`,
+		"/webhooks/wh_x?account=acct_x":         `href="/dashboard/webhooks?account=acct_x">Back to Webhooks`,
+		"/schedules/schedule_x":                 "or it belongs to another account",
+		"/config/99":                            `href="/dashboard/config">Back to Configuration`,
+		"/webhooks/wh_x/deliveries/1?account=%": `href="/dashboard/webhooks">Back to Webhooks`,
 	} {
 		r := httptest.NewRequest(http.MethodGet, Root+"/", nil)
 		r.URL.Path, r.URL.RawQuery, _ = strings.Cut(Root+path, "?")

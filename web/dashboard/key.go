@@ -35,7 +35,7 @@ type overlap struct {
 
 // overlaps are those that can be chosen; the third is proposed.
 var overlaps = []overlap{
-	{"none", "not at all: it ends at once", 0},
+	{"none", "no time: it expires at once", 0},
 	{"hour", "an hour", time.Hour},
 	{"day", "a day", apikeys.DefaultOverlap},
 	{"week", "a week", apikeys.MaxOverlap},
@@ -45,7 +45,7 @@ var overlaps = []overlap{
 func overlapOf(r *http.Request) (time.Duration, error) {
 	i := slices.IndexFunc(overlaps, func(o overlap) bool { return o.Name == r.PostForm.Get("overlap") })
 	if i < 0 {
-		return 0, apierror.Errorf(decision.InvalidRequest, "The form does not say for how long both are to work.")
+		return 0, apierror.Errorf(decision.InvalidRequest, "The form does not say how long both secrets should work.")
 	}
 	return overlaps[i].life, nil
 }

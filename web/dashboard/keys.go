@@ -66,7 +66,7 @@ func (s *site) makeKey(w http.ResponseWriter, r *http.Request, v viewer) error {
 	}
 	days, err := strconv.Atoi(r.PostForm.Get("days"))
 	if err != nil || !slices.Contains(lives, days) {
-		return apierror.Errorf(decision.InvalidRequest, "The form does not say for how long the key is to live.")
+		return apierror.Errorf(decision.InvalidRequest, "The form does not say when the key expires.")
 	}
 	end := s.Now().AddDate(0, 0, days).UTC()
 	spec := apikeys.Spec{Account: a.ID, Name: r.PostForm.Get("name"), Scopes: r.PostForm["scopes"], ExpiresAt: &end, Creator: v.Scopes, Most: apikeys.MaxKeys}

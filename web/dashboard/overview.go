@@ -161,8 +161,8 @@ func (p *overviewPage) count(rows, hour []usage.Usage) {
 		}
 	}
 	p.Rate = float64(latest) / p.At.Sub(minute.Add(-time.Minute)).Seconds()
-	p.Chart = chart.Stack(times, []chart.Series{{Name: "Answered (2xx, 3xx)", Class: "ok", Values: ok}, {Name: "Refused or wrong (4xx)", Class: "warn", Values: client},
-		{Name: "Failed (5xx, no answer)", Class: "fail", Values: server}}, 0)
+	p.Chart = chart.Stack(times, []chart.Series{{Name: "OK (2xx, 3xx)", Class: "ok", Values: ok}, {Name: "Client error (4xx)", Class: "warn", Values: client},
+		{Name: "Failed (5xx, no response)", Class: "fail", Values: server}}, 0)
 	for _, name := range slices.Sorted(maps.Keys(products)) {
 		p.Products = append(p.Products, *products[name])
 	}

@@ -33,14 +33,14 @@ func TestRollback(t *testing.T) {
 	if _, err := b.Documents.Store.Put(t.Context(), d, "ann", "fewer strangers", config.Any); err != nil {
 		t.Fatal(err)
 	}
-	if got := v.get(Root + "/config"); !strings.Contains(got.body, "fewer strangers") || !strings.Contains(got.body, "Version 2</a> <span class=\"chip good\">in force") {
+	if got := v.get(Root + "/config"); !strings.Contains(got.body, "fewer strangers") || !strings.Contains(got.body, "Version 2</a> <span class=\"chip good\">current") {
 		t.Error(got.body)
 	}
 	if got := v.get(Root + "/config/2"); !strings.Contains(got.body, "settings.anonymous_per_minute") || !strings.Contains(got.body, ">77</pre>") {
 		t.Error(got.body)
 	}
 	old := Root + "/config/1"
-	if got := v.get(old); !strings.Contains(got.body, "This would change 1 thing of version 2") {
+	if got := v.get(old); !strings.Contains(got.body, "Compared with version 2, this changes 1 object.") {
 		t.Error(got.body)
 	}
 	if got := v.send(t, old, old+"/rollback", "newest", "1"); got.Code != 412 {
@@ -74,11 +74,11 @@ func TestKeys(t *testing.T) {
 		want   int
 		text   string
 	}{
-		"no scopes":          {[]string{"name", "x", "days", "30"}, 200, "The key was not made"},
+		"no scopes":          {[]string{"name", "x", "days", "30"}, 200, "The key was not created"},
 		"more than it may":   {[]string{"name", "x", "days", "30", "scopes", "users:write"}, 403, "Forbidden"},
-		"a life of its own":  {[]string{"name", "x", "days", "31", "scopes", "streams:read"}, 400, "for how long"},
+		"a life of its own":  {[]string{"name", "x", "days", "31", "scopes", "streams:read"}, 400, "when the key expires"},
 		"another's account":  {[]string{"name", "x", "days", "30", "scopes", "streams:read", "account", b.seeded.Account}, 404, "Not Found"},
-		"a name that breaks": {[]string{"name", `"><script>` + strings.Repeat("x", 300), "days", "30", "scopes", "streams:read"}, 200, "The key was not made"},
+		"a name that breaks": {[]string{"name", `"><script>` + strings.Repeat("x", 300), "days", "30", "scopes", "streams:read"}, 200, "The key was not created"},
 	} {
 		if got := v.send(t, page, page, c.fields...); got.Code != c.want || !strings.Contains(got.body, c.text) || strings.Contains(got.body, `"><script>x`) {
 			t.Errorf("%s: %d %s", name, got.Code, got.body)
@@ -121,7 +121,7 @@ func TestWebhooks(t *testing.T) {
 	if link == "" {
 		t.Fatal("no delivery is listed")
 	}
-	if got := v.get(page + "?status=failed"); !strings.Contains(got.body, "No delivery is failed") {
+	if got := v.get(page + "?status=failed"); !strings.Contains(got.body, "No deliveries are failed") {
 		t.Error(got.body)
 	}
 	if got := v.get(link); got.Code != 200 || !strings.Contains(got.body, "strm_1") {
@@ -173,7 +173,7 @@ func TestTheAuditLogTellsWhatPagesDid(t *testing.T) {
 	if got := owner.get(Root + "/audit?of=" + b.seeded.Account); strings.Contains(got.body, b.seeded.Account) {
 		t.Error("an owner reads another account's log")
 	}
-	if got := owner.get(Root + "/audit?action=no.such"); !strings.Contains(got.body, "No change matches") {
+	if got := owner.get(Root + "/audit?action=no.such"); !strings.Contains(got.body, "No matching changes") {
 		t.Error(got.body)
 	}
 }
@@ -185,7 +185,7 @@ func TestRoutesAreFound(t *testing.T) {
 	if got := v.get(Root + "/routes?q=" + "streams:READ"); !strings.Contains(got.body, "streams.list") || strings.Contains(got.body, `>webhooks.create<`) {
 		t.Error(got.body)
 	}
-	if got := v.get(Root + "/routes?q=%3Cscript%3Ealert"); !strings.Contains(got.body, "No route has") || strings.Contains(got.body, "<script>alert") {
+	if got := v.get(Root + "/routes?q=%3Cscript%3Ealert"); !strings.Contains(got.body, "No routes match") || strings.Contains(got.body, "<script>alert") {
 		t.Error(got.body)
 	}
 }

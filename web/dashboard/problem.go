@@ -24,15 +24,15 @@ type problem struct {
 
 // remedies are what people can do, where it is something else than a program can.
 var remedies = map[decision.Code]string{
-	decision.AuthRequired:   "Sign in, and try again.",
-	decision.ScopeMissing:   "Ask an owner of your account to give you a role that may, or sign in as somebody who may.",
-	decision.InvalidRequest: "Go back, and correct it.",
-	decision.NotFound:       "It may have been removed, or belong to another account. Look for it in the list.",
-	decision.Conflict:       "Go back and look at how things are now.",
-	decision.Precondition:   "Somebody was faster. Go back and look at how things are now.",
-	decision.RateLimited:    "Wait a moment, and try again.",
-	decision.Unavailable:    "The database did not answer. Try again in a moment; on the machine, sluice status says what is wrong. Edges serve on meanwhile.",
-	decision.Internal:       "Try again. If it goes on, give the number of the request to whoever runs the platform: it stands in the log.",
+	decision.AuthRequired:   "Sign in and try again.",
+	decision.ScopeMissing:   "Ask an owner of your account for a role with this permission, or sign in as another user.",
+	decision.InvalidRequest: "Go back and correct it.",
+	decision.NotFound:       "It may have been deleted, or it belongs to another account.",
+	decision.Conflict:       "Go back and reload the page to see the current state.",
+	decision.Precondition:   "It was changed in the meantime. Go back and reload the page to see the current state.",
+	decision.RateLimited:    "Wait a moment and try again.",
+	decision.Unavailable:    "The database did not answer. Try again in a moment; on the server, sluice status shows what is wrong. Edges keep serving.",
+	decision.Internal:       "Try again. If the error persists, give the request id below to the operator of the platform, who can find it in the log.",
 }
 
 // problemOf tells people of an error. What is not meant for them is kept back.

@@ -70,16 +70,16 @@ type view struct {
 // done are the messages after a form, by what its redirect says.
 var done = map[string]string{
 	"revoked":         "The key is revoked. Edges refuse it from now on.",
-	"resent":          "The delivery is queued again. Reload in a moment to see the attempt.",
-	"run":             "The schedule runs now. Reload in a moment to see the execution.",
+	"resent":          "The delivery is queued. Reload in a moment to see the attempt.",
+	"run":             "The schedule is running. Reload in a moment to see the execution.",
 	"webhook-paused":  "The webhook is paused: deliveries wait until it is resumed.",
-	"webhook-resumed": "The webhook is active. What has waited is being sent.",
-	"saved":           "It is saved.",
+	"webhook-resumed": "The webhook is active. Waiting deliveries are being sent.",
+	"saved":           "Saved.",
 	"paused":          "The schedule is paused: it does not run until it is resumed.",
-	"resumed":         "The schedule is active again. What would have run while it was paused is not made up for.",
+	"resumed":         "The schedule is active again. Runs that it missed while paused are not made up for.",
 	"deleted":         "The schedule is deleted.",
-	"recovering":      "What has failed is being sent again, in the background.",
-	"rolled-back":     "The old version is in force again, under a new number.",
+	"recovering":      "Failed deliveries are being resent in the background.",
+	"rolled-back":     "The old version is current again, under a new version number.",
 }
 
 // show answers with the page of a name.

@@ -27,8 +27,8 @@ type runPolicy struct{ Name, Label string }
 
 // The policies, with what they mean.
 var (
-	catchUps    = []runPolicy{{plan.CatchUpSkip, "left out"}, {plan.CatchUpLast, "the last of them is made up for"}, {plan.CatchUpAll, "all of them are made up for"}}
-	overlapping = []runPolicy{{plan.OverlapSkip, "is left out"}, {plan.OverlapQueue, "waits for the other"}, {plan.OverlapAllow, "runs beside the other"}}
+	catchUps    = []runPolicy{{plan.CatchUpSkip, "skip them"}, {plan.CatchUpLast, "run the latest one"}, {plan.CatchUpAll, "run all of them"}}
+	overlapping = []runPolicy{{plan.OverlapSkip, "skip the run"}, {plan.OverlapQueue, "wait for it to end"}, {plan.OverlapAllow, "run both at the same time"}}
 )
 
 // formOfSchedule says what a schedule is.
@@ -94,7 +94,7 @@ func (s *site) editSchedule(w http.ResponseWriter, r *http.Request, v viewer) er
 		return err
 	}
 	if r.PostForm.Get("version") != strconv.FormatInt(old.Version, 10) {
-		return apierror.Errorf(decision.Conflict, "Somebody has changed the schedule since this page was made. Look at what it says now, and change it then.")
+		return apierror.Errorf(decision.Conflict, "The schedule has changed since this page was loaded. Reload it, and make your change again.")
 	}
 	form := readScheduleForm(r)
 	patch, err := form.patch(old.Definition.Schedule.Type)

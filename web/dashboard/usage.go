@@ -132,8 +132,8 @@ func (s *site) fillUsage(r *http.Request, p *usagePage, a accounts.Account) erro
 		p.Sum.add(u)
 		p.In, p.Out = p.In+u.In, p.Out+u.Out
 	}
-	p.Chart = chart.Stack(times, []chart.Series{{Name: "Answered (2xx, 3xx)", Class: "ok", Values: ok}, {Name: "Refused or wrong (4xx)", Class: "warn", Values: client},
-		{Name: "Failed (5xx, no answer)", Class: "fail", Values: server}}, 0)
+	p.Chart = chart.Stack(times, []chart.Series{{Name: "OK (2xx, 3xx)", Class: "ok", Values: ok}, {Name: "Client error (4xx)", Class: "warn", Values: client},
+		{Name: "Failed (5xx, no response)", Class: "fail", Values: server}}, 0)
 	for _, one := range routes {
 		p.Routes = append(p.Routes, *one)
 	}

@@ -62,7 +62,7 @@ func (s *site) seen(sec section, h handler) func(http.ResponseWriter, *http.Requ
 		}
 		leave, err := s.pages.Enter(r.Context(), v.Account.ID)
 		if err != nil {
-			return &apierror.Error{Code: decision.RateLimited, Message: "Too many pages of your account are being read.", RetryAfter: 1, Cause: err}
+			return &apierror.Error{Code: decision.RateLimited, Message: "Too many pages are being loaded for your account.", RetryAfter: 1, Cause: err}
 		}
 		defer leave()
 		// What is changed is noted under the session, as with the API.
@@ -76,7 +76,7 @@ func (s *site) seen(sec section, h handler) func(http.ResponseWriter, *http.Requ
 const formLimit = 16 << 10
 
 // errForged is what people see whose form is not from a page of ours.
-var errForged = apierror.Errorf(decision.InvalidRequest, "The page was too old, or your browser does not keep cookies. Go back, reload it and try again.")
+var errForged = apierror.Errorf(decision.InvalidRequest, "The page has expired, or your browser blocks cookies. Go back, reload the page and try again.")
 
 // sent is seen for a form, which must be one that we gave to this session.
 func (s *site) sent(sec section, h handler) func(http.ResponseWriter, *http.Request) error {

@@ -93,7 +93,7 @@ func (s *site) recoverWebhook(w http.ResponseWriter, r *http.Request, v viewer) 
 	}
 	i := slices.IndexFunc(sinces, func(one since) bool { return one.Name == r.PostForm.Get("since") })
 	if i < 0 {
-		return apierror.Errorf(decision.InvalidRequest, "The form does not say since when deliveries are to be replayed.")
+		return apierror.Errorf(decision.InvalidRequest, "The form does not say from when deliveries should be replayed.")
 	}
 	id := chi.URLParam(r, "id")
 	from := s.Now().Add(-sinces[i].back)

@@ -35,9 +35,9 @@ const Root = "/docs"
 // groups are the parts of the menu, with the names of their pages in order. What
 // is in no group stands in the last one.
 var groups = []group{
-	{Name: "Begin", names: []string{"quickstart", "concepts", "clients"}},
-	{Name: "Build with it", names: []string{"keys", "oauth", "media", "schedules", "webhooks", "runtime", "agents", "x402", "usage", "openapi"}},
-	{Name: "Run it", names: []string{"dashboard", "config", "fleet", "operations", "security", "hardening"}},
+	{Name: "Get started", names: []string{"quickstart", "concepts", "clients"}},
+	{Name: "Build", names: []string{"keys", "oauth", "media", "schedules", "webhooks", "runtime", "agents", "x402", "usage", "openapi"}},
+	{Name: "Operate", names: []string{"dashboard", "config", "fleet", "operations", "security", "hardening"}},
 	{Name: "More"},
 }
 
