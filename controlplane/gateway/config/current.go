@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sync"
 	"time"
-
 )
 
 // Current keeps the newest version at hand for those who ask often. It is at
