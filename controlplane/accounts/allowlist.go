@@ -3,17 +3,14 @@ package accounts
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"net/netip"
 	"slices"
 
-	"github.com/go-chi/chi/v5"
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/controlplane/accounts/apikeys"
 	"sluice.dev/sluice/filters/credentials/allowlist"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/http/httpapi"
 	"sluice.dev/sluice/platform/storage/audit"
 	"sluice.dev/sluice/platform/storage/postgres"
 )
@@ -77,38 +74,31 @@ func parseAllowlist(texts []string) ([]netip.Prefix, error) {
 	return slices.Compact(list), apierror.Invalid(details)
 }
 
-type addressList struct {
-	Addresses []netip.Prefix `json:"addresses"`
+// checkForce refuses a list that has no room for the caller's own address, and a
+// force that is neither true nor false.
+func checkForce(force string, list []netip.Prefix, caller string) error {
+	switch {
+	case force == "true":
+		return nil
+	case force != "" && force != "false":
+		return apierror.Invalid([]decision.Detail{{Field: "force", Issue: "is not a truth value", Expected: "true or false"}})
+	case len(list) == 0 || holds(list, caller):
+		return nil
+	}
+	return apierror.Invalid([]decision.Detail{{Field: "addresses", Issue: "shuts out the address that you call from, " + caller,
+		Expected: "a block that holds it, or ?force=true"}})
 }
 
-// allowlist answers GET accounts/{account}/allowlist.
-func (a API) allowlist(w http.ResponseWriter, r *http.Request) error {
-	return a.answerAllowlist(w, r, chi.URLParam(r, "account"))
-}
-
-// setAllowlist answers PUT accounts/{account}/allowlist.
-func (a API) setAllowlist(w http.ResponseWriter, r *http.Request) error {
-	texts, err := readAddresses(w, r)
+// holds reports whether one of the blocks holds address, which has no port.
+func holds(list []netip.Prefix, address string) bool {
+	addr, err := netip.ParseAddr(address)
 	if err != nil {
-		return err
+		return false
 	}
-	return a.replaceAllowlist(w, r, chi.URLParam(r, "account"), texts)
-}
-
-func (a API) answerAllowlist(w http.ResponseWriter, r *http.Request, account string) error {
-	list, err := a.Store.Allowlist(r.Context(), account)
-	return httpapi.Result(w, http.StatusOK, addressList{list}, err)
-}
-
-func (a API) replaceAllowlist(w http.ResponseWriter, r *http.Request, account string, texts []string) error {
-	list, err := a.Store.SetAllowlist(r.Context(), account, texts)
-	return httpapi.Result(w, http.StatusOK, addressList{list}, err)
-}
-
-func readAddresses(w http.ResponseWriter, r *http.Request) ([]string, error) {
-	var body struct {
-		Addresses []string `json:"addresses"`
+	for _, p := range list {
+		if p.Contains(addr.Unmap().WithZone("")) {
+			return true
+		}
 	}
-	err := httpapi.Decode(w, r, bodyLimit, &body)
-	return body.Addresses, err
+	return false
 }

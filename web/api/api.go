@@ -75,8 +75,8 @@ func Public(c Config) http.Handler {
 	once := c.joinAnswers()
 	r := c.router()
 	s, k := sessions.API{Service: c.Sessions, Respond: c.Respond}, c.keys()
-	r.Get("/v1/health", c.Respond.Handle(c.health))
-	r.Get("/origin-health", c.Respond.Handle(c.health))
+	r.Get("/v1/health", httpapi.Handle(c.Respond, http.StatusOK, c.health))
+	r.Get("/origin-health", httpapi.Handle(c.Respond, http.StatusOK, c.health))
 	s.Routes(r)
 	errordocs.API{Respond: c.Respond}.Routes(r)
 	people := team.API{Store: team.Store{DB: c.DB, Now: c.Now}, Sessions: c.Sessions, Respond: c.Respond}
@@ -95,7 +95,7 @@ func Public(c Config) http.Handler {
 	})
 	r.Group(func(r chi.Router) {
 		r.Use(c.Identity.Require(c.Respond), once.Wrap)
-		r.Get("/v1/auth/validate", c.Respond.Handle(k.Validate))
+		k.KeyedRoutes(r)
 		mount(r, c.Keyed)
 	})
 	return r
@@ -110,12 +110,12 @@ func Admin(c Config) http.Handler {
 		CheckPassword: sessions.CheckPassword, HashPassword: func(ctx context.Context, password string) (string, error) {
 			return sessions.HashPassword(ctx, password, "")
 		}}
-	r.Get("/health", c.Respond.Handle(c.health))
+	r.Get("/health", httpapi.Handle(c.Respond, http.StatusOK, c.health))
 	mount(r, c.Pages)
 	r.Route("/admin/v1", func(r chi.Router) {
 		r.Use(c.requireOperator, once.Wrap)
-		r.Get("/self", c.Respond.Handle(c.self))
-		r.Post("/sessions", c.Respond.Handle(c.createSession))
+		r.Get("/self", httpapi.Handle(c.Respond, http.StatusOK, c.self))
+		r.Post("/sessions", httpapi.Handle(c.Respond, http.StatusCreated, c.createSession))
 		a.AdminRoutes(r)
 		audit.API{DB: c.DB, Respond: c.Respond}.AdminRoutes(r)
 		c.keys().AdminRoutes(r)
@@ -204,15 +204,16 @@ type health struct {
 	Version string `json:"version"`
 }
 
+// SetHeaders keeps caches from storing it.
+func (health) SetHeaders(h http.Header) { h.Set("Cache-Control", "no-store") }
+
 // health answers 200 while the database does, else 503.
-func (c Config) health(w http.ResponseWriter, r *http.Request) error {
+func (c Config) health(r *http.Request, _ httpapi.None) (health, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), healthTimeout)
 	defer cancel()
 	began := c.now()
 	if _, err := c.DB.Exec(ctx, `SELECT 1`); err != nil {
-		return unavailable(err)
+		return health{}, unavailable(err)
 	}
-	w.Header().Set("Cache-Control", "no-store")
-	httpapi.JSON(w, http.StatusOK, health{"ok", c.now().Sub(began).Milliseconds(), c.Region, c.Version})
-	return nil
+	return health{"ok", c.now().Sub(began).Milliseconds(), c.Region, c.Version}, nil
 }

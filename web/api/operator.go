@@ -37,26 +37,20 @@ func (c Config) requireOperator(next http.Handler) http.Handler {
 	})
 }
 
+type sessionRequest struct {
+	Email string `json:"email"`
+}
+
 // createSession makes a session for a user, without a password.
-func (c Config) createSession(w http.ResponseWriter, r *http.Request) error {
-	var body struct {
-		Email string `json:"email"`
-	}
-	if err := httpapi.Decode(w, r, 0, &body); err != nil {
-		return err
-	}
-	user, err := accounts.Store{DB: c.DB}.UserByEmail(r.Context(), body.Email)
+func (c Config) createSession(r *http.Request, in sessionRequest) (sessions.Session, error) {
+	user, err := accounts.Store{DB: c.DB}.UserByEmail(r.Context(), in.Email)
 	if apierror.Code(err) == decision.NotFound {
-		return apierror.Invalid([]decision.Detail{{Field: "email", Issue: "is not a user's", Expected: "the e-mail address of a user"}})
+		err = apierror.Invalid([]decision.Detail{{Field: "email", Issue: "is not a user's", Expected: "the e-mail address of a user"}})
 	}
 	if err != nil {
-		return err
+		return sessions.Session{}, err
 	}
-	s, err := c.Sessions.Create(r.Context(), user.ID)
-	if err != nil {
-		return err
-	}
-	return sessions.Shown(w, s)
+	return c.Sessions.Create(r.Context(), user.ID)
 }
 
 // unavailable asks the caller to come back when the database answers again.
@@ -72,8 +66,7 @@ type self struct {
 }
 
 // self tells an operator whose key it is, so that commands have a default account.
-func (c Config) self(w http.ResponseWriter, r *http.Request) error {
+func (c Config) self(r *http.Request, _ httpapi.None) (self, error) {
 	caller, _ := identity.From(r.Context())
-	httpapi.JSON(w, http.StatusOK, self{caller.Account, caller.Key, caller.Scopes})
-	return nil
+	return self{caller.Account, caller.Key, caller.Scopes}, nil
 }

@@ -9,8 +9,15 @@ import (
 	"sluice.dev/sluice/platform/apierror"
 )
 
+// smallBody bounds the bodies of these routes.
+type smallBody struct{}
+
+// BodyLimit is that bound, in bytes.
+func (smallBody) BodyLimit() int64 { return bodyLimit }
+
 // createRequest is the body of POST /v1/auth/keys.
 type createRequest struct {
+	smallBody
 	Name   string   `json:"name"`
 	Scopes []string `json:"scopes"`
 	Days   lifetime `json:"expires_in_days"`
@@ -27,6 +34,7 @@ func (r createRequest) spec(account string, end *time.Time, creator []string, mo
 
 // changeRequest is the body of PATCH /v1/auth/keys/{id}.
 type changeRequest struct {
+	smallBody
 	Name  *string `json:"name"`
 	Limit rate    `json:"rate_limit_per_minute"`
 }

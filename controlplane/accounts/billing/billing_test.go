@@ -174,14 +174,14 @@ func TestOnlyPlansOnOfferCanBeTaken(t *testing.T) {
 	if _, err := b.store.Subscribe(t.Context(), b.account, "enterprise"); apierror.Code(err) != decision.InvalidRequest {
 		t.Fatal(err)
 	}
-	if err := b.store.Offer(t.Context(), Plan{"enterprise", true}); err != nil {
+	if err := b.store.SetSelfServe(t.Context(), Plan{"enterprise", true}); err != nil {
 		t.Fatal(err)
 	}
 	before := b.atEdge(t).Plan
 	if s, err := b.store.Subscribe(t.Context(), b.account, "enterprise"); err != nil || s.Plan != "enterprise" || b.atEdge(t).Plan == before {
 		t.Fatalf("%+v %v", s, err)
 	}
-	if err := b.store.Offer(t.Context(), Plan{"gold", true}); apierror.Code(err) != decision.NotFound {
+	if err := b.store.SetSelfServe(t.Context(), Plan{"gold", true}); apierror.Code(err) != decision.NotFound {
 		t.Fatal(err)
 	}
 	if list, err := b.store.Plans(t.Context()); err != nil || list[0] != (Plan{"enterprise", true}) || list[2] != (Plan{"local", false}) {

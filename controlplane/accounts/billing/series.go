@@ -11,7 +11,6 @@ import (
 	"sluice.dev/sluice/controlplane/accounts/usage"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/http/httpapi"
 	"sluice.dev/sluice/platform/http/identity"
 	"sluice.dev/sluice/platform/http/paging"
 )
@@ -36,18 +35,14 @@ type Series struct {
 }
 
 // series answers GET /v1/billing/usage with a granularity or group_by.
-func (a API) series(w http.ResponseWriter, r *http.Request, v url.Values) error {
+func (a API) series(r *http.Request, v url.Values) (Series, error) {
 	q, err := parseSeries(v, a.Store.now())
 	if err != nil {
-		return err
+		return Series{}, err
 	}
 	q.Account = identity.Account(r.Context())
 	list, total, err := usage.Store{DB: a.Store.DB, Now: a.Store.Now}.Series(r.Context(), q)
-	if err != nil {
-		return err
-	}
-	httpapi.JSON(w, http.StatusOK, Series{q.From, q.To, q.Grain.String(), paging.Of(list, q.Page, total)})
-	return nil
+	return Series{q.From, q.To, q.Grain.String(), paging.Of(list, q.Page, total)}, err
 }
 
 // parseSeries reads from and to (times, or dates that are included), granularity

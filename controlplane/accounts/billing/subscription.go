@@ -59,8 +59,8 @@ func (s Store) Plans(ctx context.Context) ([]Plan, error) {
 	return list, nil
 }
 
-// Offer says whether customers may take a plan themselves.
-func (s Store) Offer(ctx context.Context, p Plan) error {
+// SetSelfServe says whether customers may take a plan themselves.
+func (s Store) SetSelfServe(ctx context.Context, p Plan) error {
 	return postgres.InTx(ctx, s.DB, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `UPDATE plans SET self_serve = $2 WHERE name = $1`, p.Name, p.SelfServe)
 		if err != nil {

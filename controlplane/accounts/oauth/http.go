@@ -44,9 +44,9 @@ func Routes(s *Service, a httpapi.Adapter) func(chi.Router) {
 		r.Post("/oauth/token", h.client(h.token))
 		r.Post("/oauth/revoke", h.client(h.revoke))
 		r.Post("/oauth/introspect", h.client(h.introspect))
-		r.Get("/.well-known/oauth-authorization-server", a.Handle(h.server))
-		r.Get(resourcePath, a.Handle(h.resource))
-		r.Get(resourcePath+mcpPath, a.Handle(h.resource))
+		r.Get("/.well-known/oauth-authorization-server", httpapi.Handle(a, http.StatusOK, h.server))
+		r.Get(resourcePath, httpapi.Handle(a, http.StatusOK, h.resource))
+		r.Get(resourcePath+mcpPath, httpapi.Handle(a, http.StatusOK, h.resource))
 	}
 }
 

@@ -12,65 +12,52 @@ import (
 	"sluice.dev/sluice/platform/http/paging"
 )
 
-// bodyLimit bounds the bodies of the operators' routes, in bytes.
-const bodyLimit = 64 << 10
-
 // AdminRoutes returns the routes for operators, relative to a router that checks
 // who calls. An application without an account belongs to the caller's.
 func AdminRoutes(s *Service, a httpapi.Adapter) func(chi.Router) {
 	h := handlers{service: s, respond: a}
 	return func(r chi.Router) {
-		r.Post("/apps", a.Handle(h.createApp))
-		r.Get("/apps", a.Handle(h.listApps))
-		r.Get("/apps/{app}", a.Handle(h.getApp))
-		r.Delete("/apps/{app}", a.Handle(h.revokeApp))
+		r.Post("/apps", httpapi.Handle(a, http.StatusCreated, h.createApp))
+		r.Get("/apps", httpapi.Handle(a, http.StatusOK, h.listApps))
+		r.Get("/apps/{app}", httpapi.Handle(a, http.StatusOK, h.getApp))
+		r.Delete("/apps/{app}", httpapi.Handle(a, http.StatusNoContent, h.revokeApp))
 	}
 }
 
-// createApp answers 201 with the application and its secret, which nothing on the
-// way may keep.
-func (h handlers) createApp(w http.ResponseWriter, r *http.Request) error {
-	var p AppSpec
-	if err := httpapi.Decode(w, r, bodyLimit, &p); err != nil {
-		return err
-	}
+// BodyLimit bounds the body by which an operator registers an application, in bytes.
+func (AppSpec) BodyLimit() int64 { return 64 << 10 }
+
+// SetHeaders keeps caches from storing the secret.
+func (CreatedApp) SetHeaders(h http.Header) { h.Set("Cache-Control", "no-store") }
+
+// createApp answers with the application and its secret.
+func (h handlers) createApp(r *http.Request, p AppSpec) (CreatedApp, error) {
 	if p.Account == "" {
 		p.Account = identity.Account(r.Context())
 	}
-	made, err := h.service.CreateApp(r.Context(), p)
-	if err != nil {
-		return err
-	}
-	w.Header().Set("Cache-Control", "no-store")
-	httpapi.JSON(w, http.StatusCreated, made)
-	return nil
+	return h.service.CreateApp(r.Context(), p)
 }
 
 // listApps answers with a page of the applications of one account or of all.
-func (h handlers) listApps(w http.ResponseWriter, r *http.Request) error {
+func (h handlers) listApps(r *http.Request, _ httpapi.None) (out paging.List[App], err error) {
 	p, details := paging.Parse(r.URL.Query())
 	account := r.URL.Query().Get("account")
 	if _, ok := keytable.ParseID(keytable.AccountPrefix, account); account != "" && !ok {
 		details = append(details, decision.Detail{Field: "account", Issue: "is not valid", Expected: "the id of an account"})
 	}
 	if err := apierror.Invalid(details); err != nil {
-		return err
+		return out, err
 	}
 	list, total, err := h.service.Apps(r.Context(), account, p)
-	return httpapi.Result(w, http.StatusOK, paging.Of(list, p, total), err)
+	return paging.Of(list, p, total), err
 }
 
 // getApp answers with an application that is not revoked, or 404.
-func (h handlers) getApp(w http.ResponseWriter, r *http.Request) error {
-	a, err := h.service.App(r.Context(), chi.URLParam(r, "app"))
-	return httpapi.Result(w, http.StatusOK, a, err)
+func (h handlers) getApp(r *http.Request, _ httpapi.None) (App, error) {
+	return h.service.App(r.Context(), chi.URLParam(r, "app"))
 }
 
-// revokeApp answers 204 once the application and its tokens have ended.
-func (h handlers) revokeApp(w http.ResponseWriter, r *http.Request) error {
-	if err := h.service.RevokeApp(r.Context(), chi.URLParam(r, "app")); err != nil {
-		return err
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+// revokeApp answers once the application and its tokens have ended.
+func (h handlers) revokeApp(r *http.Request, _ httpapi.None) (none httpapi.None, err error) {
+	return none, h.service.RevokeApp(r.Context(), chi.URLParam(r, "app"))
 }

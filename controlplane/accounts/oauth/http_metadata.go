@@ -8,8 +8,18 @@ import (
 	"sluice.dev/sluice/platform/http/httpapi"
 )
 
+// public is embedded in metadata, which anybody may read and caches may keep.
+type public struct{}
+
+// SetHeaders says so to caches and to browsers.
+func (public) SetHeaders(h http.Header) {
+	h.Set("Cache-Control", "public, max-age=300")
+	h.Set("Access-Control-Allow-Origin", "*")
+}
+
 // serverMetadata describes the authorization server (RFC 8414 section 2).
 type serverMetadata struct {
+	public
 	Issuer            string   `json:"issuer"`
 	Authorization     string   `json:"authorization_endpoint"`
 	Token             string   `json:"token_endpoint"`
@@ -30,6 +40,7 @@ type serverMetadata struct {
 
 // resourceMetadata describes what access tokens are for (RFC 9728 section 2).
 type resourceMetadata struct {
+	public
 	Resource string   `json:"resource"`
 	Servers  []string `json:"authorization_servers"`
 	JWKS     string   `json:"jwks_uri"`
@@ -43,23 +54,22 @@ const jwksPath = "/.well-known/jwks.json"
 
 // server is GET /.well-known/oauth-authorization-server. Wildcard scopes are not
 // advertised: who needs one knows its name.
-func (h handlers) server(w http.ResponseWriter, r *http.Request) error {
+func (h handlers) server(r *http.Request, _ httpapi.None) (serverMetadata, error) {
 	known, err := registry.Load(r.Context(), h.service.config.DB)
 	if err != nil {
-		return err
+		return serverMetadata{}, err
 	}
 	base := h.service.config.Issuer
 	secret := []string{"client_secret_basic", "client_secret_post"}
 	any := append(secret[:2:2], "none")
-	described(w, serverMetadata{
+	return serverMetadata{
 		Issuer: base, Authorization: base + "/oauth/authorize", Token: base + "/oauth/token",
 		Revocation: base + "/oauth/revoke", Introspection: base + "/oauth/introspect", JWKS: base + jwksPath,
 		Scopes: known.Plain(), ResponseTypes: []string{"code"}, ResponseModes: []string{"query"},
 		GrantTypes: []string{"authorization_code", "refresh_token"}, ChallengeMethods: []string{"S256"},
 		TokenAuth: any, RevocationAuth: any, IntrospectionAuth: secret,
 		IssuerInRedirect: true,
-	})
-	return nil
+	}, nil
 }
 
 // resourcePath is where the metadata of the whole API stand; those of a resource
@@ -71,21 +81,13 @@ const resourcePath = "/.well-known/oauth-protected-resource"
 const mcpPath = "/mcp"
 
 // resource is GET /.well-known/oauth-protected-resource, and with /mcp at its end.
-func (h handlers) resource(w http.ResponseWriter, r *http.Request) error {
+func (h handlers) resource(r *http.Request, _ httpapi.None) (resourceMetadata, error) {
 	known, err := registry.Load(r.Context(), h.service.config.DB)
 	if err != nil {
-		return err
+		return resourceMetadata{}, err
 	}
 	base := h.service.config.Issuer
 	resource := h.service.config.Audience + strings.TrimPrefix(r.URL.Path, resourcePath)
-	described(w, resourceMetadata{Resource: resource, Servers: []string{base}, JWKS: base + jwksPath,
-		Scopes: known.Plain(), Bearer: []string{"header"}, Name: "Sluice"})
-	return nil
-}
-
-// described answers with metadata, which anybody may read and keep for a while.
-func described(w http.ResponseWriter, v any) {
-	w.Header().Set("Cache-Control", "public, max-age=300")
-	w.Header().Set("Access-Control-Allow-Origin", "*")
-	httpapi.JSON(w, http.StatusOK, v)
+	return resourceMetadata{Resource: resource, Servers: []string{base}, JWKS: base + jwksPath,
+		Scopes: known.Plain(), Bearer: []string{"header"}, Name: "Sluice"}, nil
 }

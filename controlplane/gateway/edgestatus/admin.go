@@ -11,13 +11,8 @@ import (
 // given, GET edges: the whole fleet, whichever replica answers.
 func (s Store) AdminRoutes(a httpapi.Adapter) func(chi.Router) {
 	return func(r chi.Router) {
-		r.Get("/edges", a.Handle(func(w http.ResponseWriter, r *http.Request) error {
-			v, err := s.View(r.Context())
-			if err != nil {
-				return err
-			}
-			httpapi.JSON(w, http.StatusOK, v)
-			return nil
+		r.Get("/edges", httpapi.Handle(a, http.StatusOK, func(r *http.Request, _ httpapi.None) (View, error) {
+			return s.View(r.Context())
 		}))
 	}
 }

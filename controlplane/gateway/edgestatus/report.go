@@ -77,20 +77,15 @@ func (s Store) Report(ctx context.Context, r Report) error {
 	return nil
 }
 
+// BodyLimit bounds a report, in bytes.
+func (Report) BodyLimit() int64 { return maxReport }
+
 // Reports takes POST edgeapi.ReportPath. The caller's listener decides who may.
 func (s Store) Reports(a httpapi.Adapter) http.HandlerFunc {
-	return a.Handle(func(w http.ResponseWriter, r *http.Request) error {
-		var report Report
-		if err := httpapi.Decode(w, r, maxReport, &report); err != nil {
-			return err
-		}
+	return httpapi.Handle(a, http.StatusNoContent, func(r *http.Request, report Report) (none httpapi.None, err error) {
 		if err := report.check(); err != nil {
-			return err
+			return none, err
 		}
-		if err := s.Report(r.Context(), report); err != nil {
-			return err
-		}
-		w.WriteHeader(http.StatusNoContent)
-		return nil
+		return none, s.Report(r.Context(), report)
 	})
 }

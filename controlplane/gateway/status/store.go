@@ -25,13 +25,8 @@ type Store struct {
 // status.
 func (s Store) Routes(a httpapi.Adapter) func(chi.Router) {
 	return func(r chi.Router) {
-		r.Get("/status", a.Handle(func(w http.ResponseWriter, r *http.Request) error {
-			report, err := s.Read(r.Context())
-			if err != nil {
-				return err
-			}
-			httpapi.JSON(w, http.StatusOK, report)
-			return nil
+		r.Get("/status", httpapi.Handle(a, http.StatusOK, func(r *http.Request, _ httpapi.None) (Report, error) {
+			return s.Read(r.Context())
 		}))
 	}
 }

@@ -28,7 +28,7 @@ func serve(s Store, scopes ...string) http.Handler {
 	})
 	a.Routes(r)
 	r.Route("/admin/v1", a.AdminRoutes)
-	r.Get("/v1/auth/validate", a.Respond.Handle(a.Validate))
+	a.KeyedRoutes(r)
 	return r
 }
 

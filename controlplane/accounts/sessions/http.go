@@ -12,7 +12,7 @@ import (
 	"sluice.dev/sluice/platform/http/identity"
 )
 
-// bodyLimit bounds the bodies of these routes, in bytes.
+// bodyLimit bounds the body of a sign-in, in bytes.
 const bodyLimit = 16 << 10
 
 // API serves sessions over HTTP.
@@ -25,13 +25,13 @@ type API struct {
 
 // Routes mounts the routes that need no session under r.
 func (a API) Routes(r chi.Router) {
-	r.Post("/v1/auth/sessions", a.Respond.Handle(a.signIn))
-	r.Get("/.well-known/jwks.json", a.Respond.Handle(a.jwks))
+	r.Post("/v1/auth/sessions", httpapi.Handle(a.Respond, http.StatusCreated, a.signIn))
+	r.Get("/.well-known/jwks.json", httpapi.Handle(a.Respond, http.StatusOK, a.jwks))
 }
 
 // OwnRoutes mounts the routes of the session in the request, behind Require.
 func (a API) OwnRoutes(r chi.Router) {
-	r.Delete("/v1/auth/sessions/current", a.Respond.Handle(a.end))
+	r.Delete("/v1/auth/sessions/current", httpapi.Handle(a.Respond, http.StatusNoContent, a.end))
 }
 
 // signInRequest is the body of POST /v1/auth/sessions.
@@ -39,6 +39,9 @@ type signInRequest struct {
 	Email    string `json:"email"`
 	Password string `json:"password"`
 }
+
+// BodyLimit bounds the body, in bytes.
+func (signInRequest) BodyLimit() int64 { return bodyLimit }
 
 // check bounds what is hashed and stored; whether it is right is for SignIn.
 func (q signInRequest) check() error {
@@ -52,53 +55,34 @@ func (q signInRequest) check() error {
 	return apierror.Invalid(details)
 }
 
-// signIn answers POST /v1/auth/sessions: 201 with the token.
-func (a API) signIn(w http.ResponseWriter, r *http.Request) error {
-	var body signInRequest
-	if err := httpapi.Decode(w, r, bodyLimit, &body); err != nil {
-		return err
-	}
-	if err := body.check(); err != nil {
-		return err
+// signIn answers POST /v1/auth/sessions with the token.
+func (a API) signIn(r *http.Request, in signInRequest) (Session, error) {
+	if err := in.check(); err != nil {
+		return Session{}, err
 	}
 	address := a.Address
 	if address == nil {
 		address = identity.ClientAddress
 	}
-	session, err := a.Service.SignIn(r.Context(), body.Email, body.Password, address(r))
-	if err != nil {
-		return err
-	}
-	return Shown(w, session)
+	return a.Service.SignIn(r.Context(), in.Email, in.Password, address(r))
 }
 
-// Shown answers 201 with a new session, which nothing on the way may keep.
-func Shown(w http.ResponseWriter, s Session) error {
-	w.Header().Set("Cache-Control", "no-store")
-	httpapi.JSON(w, http.StatusCreated, s)
-	return nil
+// SetHeaders keeps caches from storing the token.
+func (Session) SetHeaders(h http.Header) { h.Set("Cache-Control", "no-store") }
+
+// SetHeaders lets caches keep the keys for less time than a new key waits before
+// it signs.
+func (JWKS) SetHeaders(h http.Header) { h.Set("Cache-Control", "public, max-age=60") }
+
+// jwks answers GET /.well-known/jwks.json.
+func (a API) jwks(r *http.Request, _ httpapi.None) (JWKS, error) {
+	return a.Service.Keyring.Public(r.Context())
 }
 
-// jwks answers GET /.well-known/jwks.json. Whoever keeps it does so for less
-// time than a new key waits before it signs.
-func (a API) jwks(w http.ResponseWriter, r *http.Request) error {
-	set, err := a.Service.Keyring.Public(r.Context())
-	if err != nil {
-		return err
-	}
-	w.Header().Set("Cache-Control", "public, max-age=60")
-	httpapi.JSON(w, http.StatusOK, set)
-	return nil
-}
-
-// end answers DELETE /v1/auth/sessions/current: 204.
-func (a API) end(w http.ResponseWriter, r *http.Request) error {
+// end answers DELETE /v1/auth/sessions/current.
+func (a API) end(r *http.Request, _ httpapi.None) (none httpapi.None, err error) {
 	caller, _ := identity.From(r.Context())
-	if err := a.Service.End(r.Context(), caller.Key); err != nil {
-		return err
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	return none, a.Service.End(r.Context(), caller.Key)
 }
 
 // Require is middleware that hands on requests with a live session's token and
