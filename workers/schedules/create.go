@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
+	"sluice.dev/sluice/platform/ids"
 	"sluice.dev/sluice/platform/storage/postgres"
 	"sluice.dev/sluice/workers/schedules/definition"
 )
@@ -29,7 +30,7 @@ func (s *Service) Create(ctx context.Context, account string, d definition.Defin
 		return Schedule{}, err
 	}
 	var made Schedule
-	id := newID(schedulePrefix, now)
+	id := ids.New(schedulePrefix, now)
 	err = postgres.InTx(ctx, s.DB, func(tx pgx.Tx) (err error) {
 		open, sealed, err := s.sealed(ctx, tx, id, d)
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"sluice.dev/sluice/platform/ids"
 	"sluice.dev/sluice/workers/schedules/plan"
 )
 
@@ -34,7 +35,7 @@ type execution struct {
 
 // newExecution turns a decided run into a row.
 func newExecution(s Schedule, run plan.Run, now time.Time) execution {
-	e := execution{id: newID(executionPrefix, now), schedule: s.ID, account: s.Account, scheduledFor: &run.At,
+	e := execution{id: ids.New(executionPrefix, now), schedule: s.ID, account: s.Account, scheduledFor: &run.At,
 		status: map[plan.Fate]string{plan.Start: Executing, plan.Wait: Waiting, plan.Skip: Skipped}[run.Fate],
 		note:   run.Note, executedAt: now}
 	if s.Definition.Action != nil {

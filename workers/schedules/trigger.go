@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
+	"sluice.dev/sluice/platform/ids"
 	"sluice.dev/sluice/platform/storage/audit"
 	"sluice.dev/sluice/platform/storage/postgres"
 )
@@ -19,7 +20,7 @@ import (
 // triggered runs as may be are pending.
 func (s *Service) Trigger(ctx context.Context, account, id, key string) (string, error) {
 	now := s.now()
-	e := execution{id: newID(executionPrefix, now), schedule: id, status: Executing, note: "triggered by hand", executedAt: now}
+	e := execution{id: ids.New(executionPrefix, now), schedule: id, status: Executing, note: "triggered by hand", executedAt: now}
 	if key != "" {
 		e.key = &key
 	} else if err := s.refuse(ctx, account, id, now); err != nil {
