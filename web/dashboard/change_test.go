@@ -129,7 +129,7 @@ func TestChangingKeys(t *testing.T) {
 func (b *bundle) schedule(t *testing.T, timing definition.Timing) string {
 	t.Helper()
 	d := definition.Definition{Name: "tick " + timing.Type, Type: definition.TypeCustom, Schedule: timing}
-	made, err := b.Config.Schedules.Create(t.Context(), b.seeded.Account, d, "")
+	made, err := b.Config.Schedules.Create(t.Context(), b.seeded.Account, d)
 	if err != nil {
 		t.Fatal(err)
 	}

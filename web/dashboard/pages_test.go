@@ -141,7 +141,7 @@ func TestSchedules(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	d := definition.Definition{Name: "every hour", Type: definition.TypeCustom, Schedule: definition.Timing{Type: definition.Recurring, Cron: "0 * * * *", Timezone: "UTC"}}
-	made, err := b.Config.Schedules.Create(t.Context(), b.seeded.Account, d, "")
+	made, err := b.Config.Schedules.Create(t.Context(), b.seeded.Account, d)
 	if err != nil {
 		t.Fatal(err)
 	}

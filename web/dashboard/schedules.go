@@ -148,7 +148,7 @@ func (s *site) runSchedule(w http.ResponseWriter, r *http.Request, v viewer) err
 		return err
 	}
 	id := chi.URLParam(r, "id")
-	if _, err := s.Schedules.Trigger(r.Context(), a.ID, id, ""); err != nil {
+	if _, err := s.Schedules.Trigger(r.Context(), a.ID, id); err != nil {
 		return err
 	}
 	return seeOther(w, r, linkOf("/schedules/"+id, v, a, "done", "run"))

@@ -52,7 +52,7 @@ func TestASchedulesCallArrives(t *testing.T) {
 		Webhook:     &definition.Webhook{URL: receiver.URL, Payload: []byte(`{"eventName":"go"}`)},
 		RetryPolicy: &definition.RetryPolicy{InitialDelaySeconds: &one},
 		Schedule:    definition.Timing{Type: definition.OneTime, ExecuteAt: time.Now().Add(200 * time.Millisecond).Format(time.RFC3339Nano)},
-	}, "")
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func TestABurstIsTakenInBatches(t *testing.T) {
 	due := time.Now().Add(time.Hour).Truncate(time.Second)
 	for i := range count {
 		if _, err := service.Create(t.Context(), crashAccount, definition.Definition{Name: fmt.Sprint("s", i), Type: definition.TypeCustom,
-			Schedule: definition.Timing{Type: definition.OneTime, ExecuteAt: due.Format(time.RFC3339)}}, ""); err != nil {
+			Schedule: definition.Timing{Type: definition.OneTime, ExecuteAt: due.Format(time.RFC3339)}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -182,7 +182,7 @@ func TestTheLoopSealsHeaders(t *testing.T) {
 		Name: "call", Type: definition.TypeWebhook,
 		Webhook:  &definition.Webhook{URL: "https://127.0.0.1/hook", Headers: map[string]string{"Authorization": "hush"}},
 		Schedule: definition.Timing{Type: definition.OneTime, ExecuteAt: time.Now().Add(time.Hour).Format(time.RFC3339Nano)},
-	}, "")
+	})
 	if err != nil || made.Definition.Webhook.Headers["Authorization"] != "hush" {
 		t.Fatal(made, err)
 	}

@@ -117,12 +117,12 @@ func TestRunsThatHangLeavePlacesToOthers(t *testing.T) {
 	service := schedules.New(schedules.Config{DB: b.Pool, Jobs: b.Service.Jobs, Events: b.Service, CheckURL: b.Client.CheckURL, Log: quiet})
 	trigger := func(account, url string, n int) {
 		made, err := service.Create(t.Context(), account, definition.Definition{Name: fmt.Sprint(account, n), Type: definition.TypeWebhook,
-			Schedule: definition.Timing{Type: definition.Recurring, Cron: "0 0 1 1 *"}, Webhook: &definition.Webhook{URL: url}}, "")
+			Schedule: definition.Timing{Type: definition.Recurring, Cron: "0 0 1 1 *"}, Webhook: &definition.Webhook{URL: url}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for range n {
-			if _, err := service.Trigger(t.Context(), account, made.ID, ""); err != nil {
+			if _, err := service.Trigger(t.Context(), account, made.ID); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sluice.dev/sluice/platform/http/idempotency"
+	"sluice.dev/sluice/workers/schedules"
 )
 
 const (
@@ -154,8 +157,12 @@ func TestCallsCanBeRepeatedWithAKey(t *testing.T) {
 	b := setup(t)
 	body := `{"name":"a","type":"custom","schedule":` + daily + `}`
 	first := b.do("POST", "/v1/events/schedules", body, "Idempotency-Key", "k1").want(201).text("id")
-	if again := b.do("POST", "/v1/events/schedules", body, "Idempotency-Key", "k1").want(201).text("id"); again != first {
-		t.Errorf("a second schedule %s", again)
+	if again := b.do("POST", "/v1/events/schedules", body, "Idempotency-Key", "k1").want(201); again.text("id") != first || again.header.Get(idempotency.ReplayedHeader) != "true" {
+		t.Errorf("a second schedule %s", again.raw)
+	}
+	other := `{"name":"b","type":"custom","schedule":` + daily + `}`
+	if reused := b.do("POST", "/v1/events/schedules", other, "Idempotency-Key", "k1").want(422).text("error.code"); reused != "idempotency_key_reused" {
+		t.Errorf("another body with the key: %s", reused)
 	}
 	path := "/v1/events/schedules/" + first + "/trigger"
 	run := b.do("POST", path, "", "Idempotency-Key", "k2").want(202).text("executionId")
@@ -165,7 +172,11 @@ func TestCallsCanBeRepeatedWithAKey(t *testing.T) {
 	if other := b.do("POST", path, "", "Idempotency-Key", "k3").want(202).text("executionId"); other == run {
 		t.Error("another key is the same execution")
 	}
+	b.do("POST", path, "{}", "Idempotency-Key", "k2").want(422)
 	b.do("POST", path, "", "Idempotency-Key", strings.Repeat("k", 256)).want(400)
+	if n := len(b.executions(first, schedules.Executing)); n != 2 {
+		t.Errorf("%d executions, want one for each key", n)
+	}
 }
 
 func TestAnEditChecksOnlyANewAddress(t *testing.T) {

@@ -7,18 +7,14 @@ import (
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
+	"sluice.dev/sluice/platform/ids"
 	"sluice.dev/sluice/platform/storage/postgres"
 	"sluice.dev/sluice/workers/schedules/definition"
 )
 
-// Create stores a new, active schedule. A key that is not empty makes the call
-// repeatable: a second one with the same key returns the schedule that the
-// first has made. It fails with invalid_request, naming every bad field, and
-// with conflict when the account has a schedule of that name.
-func (s *Service) Create(ctx context.Context, account string, d definition.Definition, key string) (Schedule, error) {
-	if made, ok, err := s.madeWith(ctx, account, key); ok || err != nil {
-		return made, err
-	}
+// Create stores a new, active schedule. It fails with invalid_request, naming
+// every bad field, and with conflict when the account has a schedule of that name.
+func (s *Service) Create(ctx context.Context, account string, d definition.Definition) (Schedule, error) {
 	p, err := d.Complete(s.checkURL(ctx))
 	if err != nil {
 		return Schedule{}, err
@@ -29,44 +25,23 @@ func (s *Service) Create(ctx context.Context, account string, d definition.Defin
 		return Schedule{}, err
 	}
 	var made Schedule
-	id := newID(schedulePrefix, now)
+	id := ids.New(schedulePrefix, now)
 	err = postgres.InTx(ctx, s.DB, func(tx pgx.Tx) (err error) {
 		open, sealed, err := s.sealed(ctx, tx, id, d)
 		if err != nil {
 			return err
 		}
 		rows, _ := tx.Query(ctx, `
-			INSERT INTO schedules (id, account_id, name, type, tags, status, definition, sealed_headers, next_fire_at, idempotency_key, created_at, updated_at)
-			VALUES ($1, $2, $3, $4, $5, 'active', $6, $7, $8, nullif($9, ''), $10, $10)
+			INSERT INTO schedules (id, account_id, name, type, tags, status, definition, sealed_headers, next_fire_at, created_at, updated_at)
+			VALUES ($1, $2, $3, $4, $5, 'active', $6, $7, $8, $9, $9)
 			RETURNING `+scheduleColumns,
-			id, account, d.Name, d.Type, d.Tags, open, sealed, next, key, now)
+			id, account, d.Name, d.Type, d.Tags, open, sealed, next, now)
 		if made, err = pgx.CollectExactlyOneRow(rows, scanSchedule); err != nil {
 			return err
 		}
 		return recordTx(ctx, tx, account, "schedule.create", made.ID, nil, &made)
 	})
-	if postgres.Constraint(err) == "schedules_idempotency_key" { // two requests with one key at once
-		made, _, err = s.madeWith(ctx, account, key)
-		return made, err
-	}
 	return made, stored(err)
-}
-
-// madeWith returns the schedule that a request with the same key has made;
-// false when there is none.
-func (s *Service) madeWith(ctx context.Context, account, key string) (Schedule, bool, error) {
-	if key == "" {
-		return Schedule{}, false, nil
-	}
-	rows, err := s.DB.Query(ctx, `SELECT `+scheduleColumns+` FROM schedules WHERE account_id = $1 AND idempotency_key = $2`, account, key)
-	if err != nil {
-		return Schedule{}, false, stored(err)
-	}
-	made, err := pgx.CollectRows(rows, scanSchedule)
-	if err != nil || len(made) == 0 {
-		return Schedule{}, false, stored(err)
-	}
-	return made[0], true, nil
 }
 
 // checkURL binds the URL check to a request.

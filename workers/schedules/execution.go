@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"sluice.dev/sluice/platform/ids"
 	"sluice.dev/sluice/workers/schedules/plan"
 )
 
@@ -28,13 +29,12 @@ type execution struct {
 	scheduledFor                  *time.Time // nil: triggered by hand
 	status, note                  string
 	executedAt                    time.Time
-	key                           *string       // of a trigger that may be repeated
 	wait                          time.Duration // until its job is to be worked on
 }
 
 // newExecution turns a decided run into a row.
 func newExecution(s Schedule, run plan.Run, now time.Time) execution {
-	e := execution{id: newID(executionPrefix, now), schedule: s.ID, account: s.Account, scheduledFor: &run.At,
+	e := execution{id: ids.New(executionPrefix, now), schedule: s.ID, account: s.Account, scheduledFor: &run.At,
 		status: map[plan.Fate]string{plan.Start: Executing, plan.Wait: Waiting, plan.Skip: Skipped}[run.Fate],
 		note:   run.Note, executedAt: now}
 	if s.Definition.Action != nil {
@@ -48,9 +48,9 @@ func newExecution(s Schedule, run plan.Run, now time.Time) execution {
 func insertExecutions(ctx context.Context, tx pgx.Tx, made []execution) (map[string]bool, error) {
 	n := len(made)
 	ids, schedules, statuses := make([]string, n), make([]string, n), make([]string, n)
-	runs, times, leases, logs, keys := make([]*time.Time, n), make([]time.Time, n), make([]time.Time, n), make([]*string, n), make([]*string, n)
+	runs, times, leases, logs := make([]*time.Time, n), make([]time.Time, n), make([]time.Time, n), make([]*string, n)
 	for i, e := range made {
-		ids[i], schedules[i], statuses[i], runs[i], keys[i] = e.id, e.schedule, e.status, e.scheduledFor, e.key
+		ids[i], schedules[i], statuses[i], runs[i] = e.id, e.schedule, e.status, e.scheduledFor
 		times[i], leases[i] = e.executedAt, e.executedAt.Add(e.wait+pickup)
 		if e.note != "" {
 			line := logLine(e.executedAt, e.note)
@@ -59,12 +59,12 @@ func insertExecutions(ctx context.Context, tx pgx.Tx, made []execution) (map[str
 	}
 	rows, err := tx.Query(ctx, `
 		INSERT INTO schedule_executions
-			(id, schedule_id, scheduled_for, status, run_at, executed_at, lease_until, finished_at, logs, idempotency_key)
+			(id, schedule_id, scheduled_for, status, run_at, executed_at, lease_until, finished_at, logs)
 		SELECT id, schedule_id, run, status, at, at, lease, CASE WHEN status = 'skipped' THEN at END,
-			array_remove(ARRAY[line], NULL), key
-		FROM unnest($1::text[], $2::text[], $3::timestamptz[], $4::text[], $5::timestamptz[], $6::timestamptz[], $7::text[], $8::text[])
-			AS u (id, schedule_id, run, status, at, lease, line, key)
-		ON CONFLICT DO NOTHING RETURNING id`, ids, schedules, runs, statuses, times, leases, logs, keys)
+			array_remove(ARRAY[line], NULL)
+		FROM unnest($1::text[], $2::text[], $3::timestamptz[], $4::text[], $5::timestamptz[], $6::timestamptz[], $7::text[])
+			AS u (id, schedule_id, run, status, at, lease, line)
+		ON CONFLICT DO NOTHING RETURNING id`, ids, schedules, runs, statuses, times, leases, logs)
 	if err != nil {
 		return nil, fmt.Errorf("insert executions: %w", err)
 	}

@@ -44,21 +44,8 @@ func account(r *http.Request) (string, error) {
 	return id, nil
 }
 
-// idempotencyKey reads the header by which a client may repeat a request.
-func idempotencyKey(r *http.Request) (string, error) {
-	key := r.Header.Get("Idempotency-Key")
-	if len(key) > 255 {
-		return "", apierror.Invalid([]decision.Detail{{Field: "Idempotency-Key", Issue: "is too long", Expected: "at most 255 bytes"}})
-	}
-	return key, nil
-}
-
 func (h handlers) create(w http.ResponseWriter, r *http.Request) error {
 	owner, err := account(r)
-	if err != nil {
-		return err
-	}
-	key, err := idempotencyKey(r)
 	if err != nil {
 		return err
 	}
@@ -66,7 +53,7 @@ func (h handlers) create(w http.ResponseWriter, r *http.Request) error {
 	if err := httpapi.Decode(w, r, bodyLimit, &d); err != nil {
 		return err
 	}
-	made, err := h.Create(r.Context(), owner, d, key)
+	made, err := h.Create(r.Context(), owner, d)
 	if err != nil {
 		return err
 	}
@@ -134,12 +121,8 @@ func (h handlers) trigger(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	key, err := idempotencyKey(r)
-	if err != nil {
-		return err
-	}
 	id := chi.URLParam(r, "id")
-	execution, err := h.Trigger(r.Context(), owner, id, key)
+	execution, err := h.Trigger(r.Context(), owner, id)
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/http/idempotency"
 	"sluice.dev/sluice/platform/http/identity"
 	"sluice.dev/sluice/platform/outbound"
 	"sluice.dev/sluice/platform/storage/postgres/pgtest"
@@ -96,10 +97,11 @@ func setup(t testing.TB) *bundle {
 	client := outbound.New(outbound.Config{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
 	events := webhooks.New(webhooks.Config{DB: pool, Jobs: jobs, Box: box, Client: client, Now: b.clock.Now, Log: quiet})
 	b.service = schedules.New(schedules.Config{
-		DB: pool, Jobs: jobs, Events: events, Box: box, CheckURL: client.CheckURL, Now: b.clock.Now, Log: quiet, Batch: 100})
+		DB: idempotency.DB{Pool: pool}, Jobs: jobs, Events: events, Box: box, CheckURL: client.CheckURL, Now: b.clock.Now, Log: quiet, Batch: 100})
 	b.runner = run.Runner{Store: b.service, Streams: b.streams, Webhook: client, Now: b.clock.Now, Jitter: func() float64 { return 0 }, Log: quiet}
-	router := chi.NewRouter()
-	b.service.Routes(router, httpapi.Adapter{Log: quiet})
+	router, answers := chi.NewRouter(), httpapi.Adapter{Log: quiet}
+	router.Use(idempotency.New(idempotency.Config{DB: pool, Respond: answers, Now: b.clock.Now}).Wrap)
+	b.service.Routes(router, answers)
 	b.handler = router
 	return b
 }

@@ -3,6 +3,8 @@ package schedules
 import (
 	"context"
 	"fmt"
+
+	"sluice.dev/sluice/platform/ids"
 )
 
 // Prune removes one batch of executions that ended longer ago than the
@@ -12,7 +14,7 @@ func (s *Service) Prune(ctx context.Context) (int, error) {
 	tag, err := s.DB.Exec(ctx, `
 		DELETE FROM schedule_executions WHERE id IN (
 			SELECT id FROM schedule_executions WHERE id < $1 AND status IN ('success', 'failed', 'skipped') ORDER BY id LIMIT $2)`,
-		firstID(executionPrefix, s.now().Add(-s.Retention)), 2*s.Batch)
+		ids.First(executionPrefix, s.now().Add(-s.Retention)), 2*s.Batch)
 	if err != nil {
 		return 0, fmt.Errorf("prune executions: %w", err)
 	}

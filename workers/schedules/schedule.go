@@ -14,6 +14,12 @@ const (
 	Completed = "completed" // no run is left
 )
 
+// The prefixes of ids.
+const (
+	schedulePrefix  = "schedule_"
+	executionPrefix = "exec_"
+)
+
 // Schedule is a stored schedule.
 type Schedule struct {
 	ID         string

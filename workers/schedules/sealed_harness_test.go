@@ -78,7 +78,7 @@ func (r *hookReceiver) hooked(name string) definition.Definition {
 
 func (b *bundle) put(d definition.Definition) string {
 	b.t.Helper()
-	made, err := b.service.Create(b.t.Context(), owner, d, "")
+	made, err := b.service.Create(b.t.Context(), owner, d)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func (b *bundle) sends(r *hookReceiver, id, token string) {
 func (b *bundle) sendsBy(worker *bundle, r *hookReceiver, id, token string) {
 	b.t.Helper()
 	_, before := r.last()
-	if _, err := b.service.Trigger(b.t.Context(), owner, id, ""); err != nil {
+	if _, err := b.service.Trigger(b.t.Context(), owner, id); err != nil {
 		b.t.Fatal(err)
 	}
 	worker.work(id)

@@ -145,7 +145,7 @@ func TestNoCallIsMadeWithoutItsHeaders(t *testing.T) {
 			var text bytes.Buffer
 			spoilt := spoil(b, id, other)
 			spoilt = spoilt.with(spoilt.service.Box, slog.New(slog.NewTextHandler(&text, nil)))
-			if _, err := spoilt.service.Trigger(t.Context(), owner, id, ""); err != nil {
+			if _, err := spoilt.service.Trigger(t.Context(), owner, id); err != nil {
 				t.Fatal(err)
 			}
 			spoilt.work(id)

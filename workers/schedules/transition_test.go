@@ -66,15 +66,3 @@ func TestTransitions(t *testing.T) {
 		}
 	}
 }
-
-func TestIDsSortByTime(t *testing.T) {
-	t.Parallel()
-	at := time.Unix(1_700_000_000, 0)
-	early, late := newID(executionPrefix, at), newID(executionPrefix, at.Add(time.Millisecond))
-	if bound := firstID(executionPrefix, at.Add(time.Millisecond)); early >= bound || late < bound || len(early) != len(bound) {
-		t.Errorf("%s, %s, bound %s", early, late, bound)
-	}
-	if newID(executionPrefix, at) == early {
-		t.Error("two ids are the same")
-	}
-}

@@ -8,23 +8,21 @@ import (
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
+	"sluice.dev/sluice/platform/ids"
 	"sluice.dev/sluice/platform/storage/audit"
 	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // Trigger makes an execution at once, whatever the timing and whatever else is
-// running, and leaves the next run alone. It returns the execution's id. A key
-// that is not empty makes the call repeatable. It fails with not_found, with
-// conflict for a completed schedule, and with rate_limit_exceeded when as many
-// triggered runs as may be are pending.
-func (s *Service) Trigger(ctx context.Context, account, id, key string) (string, error) {
+// running, and leaves the next run alone. It returns the execution's id. It fails
+// with not_found, with conflict for a completed schedule, and with
+// rate_limit_exceeded when as many triggered runs as may be are pending.
+func (s *Service) Trigger(ctx context.Context, account, id string) (string, error) {
 	now := s.now()
-	e := execution{id: newID(executionPrefix, now), schedule: id, status: Executing, note: "triggered by hand", executedAt: now}
-	if key != "" {
-		e.key = &key
-	} else if err := s.refuse(ctx, account, id, now); err != nil {
+	if err := s.refuse(ctx, account, id, now); err != nil {
 		return "", err
 	}
+	e := execution{id: ids.New(executionPrefix, now), schedule: id, status: Executing, note: "triggered by hand", executedAt: now}
 	err := postgres.InTx(ctx, s.DB, func(tx pgx.Tx) error {
 		var status string
 		err := tx.QueryRow(ctx, `SELECT status FROM schedules WHERE account_id = $1 AND id = $2 FOR KEY SHARE`, account, id).Scan(&status)
@@ -34,12 +32,8 @@ func (s *Service) Trigger(ctx context.Context, account, id, key string) (string,
 		if status == Completed {
 			return apierror.Errorf(decision.Conflict, "A completed schedule cannot be triggered.")
 		}
-		inserted, err := insertExecutions(ctx, tx, []execution{e})
-		if err != nil {
+		if _, err := insertExecutions(ctx, tx, []execution{e}); err != nil {
 			return err
-		}
-		if !inserted[e.id] {
-			return tx.QueryRow(ctx, `SELECT id FROM schedule_executions WHERE schedule_id = $1 AND idempotency_key = $2`, id, key).Scan(&e.id)
 		}
 		err = audit.RecordTx(ctx, tx, audit.Change{Account: account, Action: "schedule.trigger", Target: id, After: map[string]string{"execution": e.id}})
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
 	"sluice.dev/sluice/platform/events"
+	"sluice.dev/sluice/platform/ids"
 	"sluice.dev/sluice/workers/webhooks/catalogue"
 )
 
@@ -27,7 +28,7 @@ func (s *Service) complete(e events.Event) events.Event {
 		e.Time = s.Now()
 	}
 	if e.ID == "" {
-		e.ID = newID("evt_", s.Now())
+		e.ID = ids.New("evt_", s.Now())
 	}
 	return e
 }

@@ -6,6 +6,7 @@ import (
 
 	"sluice.dev/sluice/platform/events"
 	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/ids"
 	"sluice.dev/sluice/platform/outbound"
 	"sluice.dev/sluice/workers/webhooks/catalogue"
 	"sluice.dev/sluice/workers/webhooks/sender"
@@ -79,7 +80,7 @@ func (h handlers) testURL(w http.ResponseWriter, r *http.Request) error {
 // try sends one test event and waits for the answer.
 func (s *Service) try(ctx context.Context, url string, secrets [][]byte, data map[string]any) (events.Event, sender.Response, error) {
 	now := s.Now()
-	e := events.Event{ID: newID("evt_test_", now), Type: catalogue.Test, Time: now, Data: data}
+	e := events.Event{ID: ids.New("evt_test_", now), Type: catalogue.Test, Time: now, Data: data}
 	body, err := Body(e)
 	if err != nil {
 		return e, sender.Response{}, err

@@ -1,26 +1,10 @@
 package webhooks
 
 import (
-	"crypto/rand"
-	"encoding/base32"
-	"encoding/binary"
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 )
-
-// crockford is the alphabet of ids, in lower case: without i, l, o and u.
-var crockford = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)
-
-// newID returns prefix and 26 characters: 48 bits of time, so that ids sort by
-// it and indexes stay compact, and 80 random bits.
-func newID(prefix string, now time.Time) string {
-	var b [16]byte
-	binary.BigEndian.PutUint64(b[:8], uint64(now.UnixMilli())<<16)
-	rand.Read(b[6:])
-	return prefix + crockford.EncodeToString(b[:])
-}
 
 // deliveryPrefix begins every public id of a delivery.
 const deliveryPrefix = "dlv_"

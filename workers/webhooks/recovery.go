@@ -8,6 +8,7 @@ import (
 	"github.com/riverqueue/river"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
+	"sluice.dev/sluice/platform/ids"
 	"sluice.dev/sluice/platform/storage/postgres"
 )
 
@@ -76,7 +77,7 @@ func (s *Service) startRecovery(ctx context.Context, tx pgx.Tx, r Recovery) (Rec
 			WHERE d.subscription_id = $2 AND ($3 = 'release' AND d.status = 'held'
 				OR $3 = 'recover' AND d.status = 'failed' AND e.created_at >= $4 AND e.created_at < $5)))
 		RETURNING `+recoveryColumns,
-		newID("rec_", now), r.SubscriptionID, r.kind, r.Since.Time, r.Until.Time, r.IncludeMissed, now)
+		ids.New("rec_", now), r.SubscriptionID, r.kind, r.Since.Time, r.Until.Time, r.IncludeMissed, now)
 	out, err := pgx.CollectExactlyOneRow(rows, scanRecovery)
 	if err != nil {
 		return out, err

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
+	"sluice.dev/sluice/platform/ids"
 	"sluice.dev/sluice/platform/outbound"
 	"sluice.dev/sluice/platform/storage/audit"
 	"sluice.dev/sluice/platform/storage/postgres"
@@ -27,7 +28,7 @@ func (s *Service) Create(ctx context.Context, account string, in Create) (Subscr
 		concurrency = *in.MaxConcurrency
 	}
 	now := s.Now()
-	id := newID("wh_", now)
+	id := ids.New("wh_", now)
 	var out Subscription
 	err := postgres.InTx(ctx, s.DB, func(tx pgx.Tx) error {
 		if err := s.checkRoom(ctx, tx, account); err != nil {

@@ -19,6 +19,8 @@ type Group[T, R any] struct {
 	// it fails for several, each is tried alone, so that one bad call spoils no
 	// other. The context is the Group's own: no caller's end cuts others short.
 	Do func(ctx context.Context, args []T) ([]R, error)
+	// Separate says for which errors of Do each call is tried alone; nil: for all.
+	Separate func(error) bool
 	// Max is the most calls in one Do; 0: 64.
 	Max int
 	// Parallel is how many Do run at once; 0: 4.
@@ -93,7 +95,7 @@ func (g *Group[T, R]) take() []call[T, R] {
 }
 
 // try carries out a batch and tells its callers. False means that nobody was
-// told, because a batch of several has failed.
+// told, because each call is to be tried alone.
 func (g *Group[T, R]) try(batch []call[T, R]) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), cmp.Or(g.Timeout, 5*time.Second))
 	defer cancel()
@@ -105,7 +107,7 @@ func (g *Group[T, R]) try(batch []call[T, R]) bool {
 	if err == nil && len(results) != len(args) {
 		err = fmt.Errorf("%d results for %d calls", len(results), len(args))
 	}
-	if err != nil && len(batch) > 1 {
+	if err != nil && len(batch) > 1 && (g.Separate == nil || g.Separate(err)) {
 		return false
 	}
 	for i, c := range batch {

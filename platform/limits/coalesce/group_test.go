@@ -113,6 +113,20 @@ func TestOneBadCallSpoilsNoOther(t *testing.T) {
 	}
 }
 
+func TestAnErrorOfNoCallIsThatOfAll(t *testing.T) {
+	t.Parallel()
+	r := &recorder{}
+	_, errs := gathered(t, r, &Group[int, int]{Separate: func(err error) bool { return !errors.Is(err, errBad) }}, 1, -2, 3)
+	for i, err := range errs {
+		if !errors.Is(err, errBad) {
+			t.Errorf("call %d: %v", i, err)
+		}
+	}
+	if len(r.batches) != 2 {
+		t.Errorf("batches %v", r.batches)
+	}
+}
+
 func TestACallerMayLeave(t *testing.T) {
 	t.Parallel()
 	r := &recorder{started: make(chan struct{}, 1), held: make(chan struct{})}

@@ -41,11 +41,9 @@ const repeatAfter = 100 * time.Millisecond
 
 // closeAll commits the results of attempts together with what follows from
 // each: the next attempt's job, or the event that says that there is none. It
-// repeats a commit that failed until StoreTimeout; repeating one that had
+// repeats a commit that failed until ctx ends; repeating one that had
 // succeeded after all changes nothing.
-func (d *Deliverer) closeAll(all []closed) ([]struct{}, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), d.StoreTimeout)
-	defer cancel()
+func (d *Deliverer) closeAll(ctx context.Context, all []closed) ([]struct{}, error) {
 	for i := range all {
 		all[i].next = retry.Decide(all[i].schedule, all[i].failures, all[i].response.Outcome(), d.Random())
 	}

@@ -20,6 +20,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
+	"sluice.dev/sluice/platform/limits/coalesce"
 	"sluice.dev/sluice/platform/process/telemetry/traces"
 	"sluice.dev/sluice/workers/webhooks"
 	"sluice.dev/sluice/workers/webhooks/retry"
@@ -47,10 +48,10 @@ type Config struct {
 // Deliverer makes attempts. It is safe for use by many goroutines.
 type Deliverer struct {
 	Config
-	opening batch[claim, opened]
-	closing batch[closed, struct{}]
-	moving  batch[int64, struct{}]
-	behind  batch[int64, struct{}]
+	opening coalesce.Group[claim, opened]
+	closing coalesce.Group[closed, struct{}]
+	moving  coalesce.Group[int64, struct{}]
+	behind  coalesce.Group[int64, struct{}]
 	metrics metrics
 }
 
@@ -68,10 +69,10 @@ func New(c Config) *Deliverer {
 	c.StoreTimeout = cmp.Or(c.StoreTimeout, 5*time.Second)
 	c.Log = cmp.Or(c.Log, slog.Default())
 	d := &Deliverer{Config: c, metrics: newMetrics(c.Metrics)}
-	d.opening = batch[claim, opened]{run: d.openAll, maximum: 500, lanes: 2, blame: notTransient}
-	d.closing = batch[closed, struct{}]{run: d.closeAll, maximum: 500, lanes: 2, blame: notTransient}
-	d.moving = batch[int64, struct{}]{run: d.divertAll, maximum: 1000, lanes: 1, blame: notTransient}
-	d.behind = batch[int64, struct{}]{run: d.behindAll, maximum: 1000, lanes: 1, blame: notTransient}
+	d.opening = coalesce.Group[claim, opened]{Do: d.openAll, Max: 500, Parallel: 2, Timeout: c.StoreTimeout, Separate: notTransient}
+	d.closing = coalesce.Group[closed, struct{}]{Do: d.closeAll, Max: 500, Parallel: 2, Timeout: c.StoreTimeout, Separate: notTransient}
+	d.moving = coalesce.Group[int64, struct{}]{Do: d.divertAll, Max: 1000, Parallel: 1, Timeout: c.StoreTimeout, Separate: notTransient}
+	d.behind = coalesce.Group[int64, struct{}]{Do: d.behindAll, Max: 1000, Parallel: 1, Timeout: c.StoreTimeout, Separate: notTransient}
 	return d
 }
 
@@ -88,7 +89,7 @@ type Result struct {
 // of date. An error means that the database was not reached; the attempt may
 // have been made, and is then logged as interrupted when it is made again.
 func (d *Deliverer) Attempt(ctx context.Context, a webhooks.DeliveryArgs) (Result, error) {
-	o, err := d.opening.do(ctx, claim{a.Delivery, a.Generation})
+	o, err := d.opening.Call(ctx, claim{a.Delivery, a.Generation})
 	if err != nil || o.verdict != goAhead {
 		return Result{Wait: o.wait, Most: o.most}, err
 	}
@@ -105,7 +106,7 @@ func (d *Deliverer) Attempt(ctx context.Context, a webhooks.DeliveryArgs) (Resul
 	if !r.OK() {
 		span.SetStatus(codes.Error, r.Error)
 	}
-	_, err = d.closing.do(ctx, closed{opened: o, response: r, at: d.Now(), span: trace.SpanContextFromContext(ctx)})
+	_, err = d.closing.Call(ctx, closed{opened: o, response: r, at: d.Now(), span: trace.SpanContextFromContext(ctx)})
 	return Result{Made: true, OK: r.OK(), Duration: r.Duration, Most: o.most}, err
 }
 

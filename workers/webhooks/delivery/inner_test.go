@@ -3,9 +3,7 @@ package delivery
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -58,60 +56,7 @@ func TestSlotsHoldTheRate(t *testing.T) {
 	}
 }
 
-func TestBatchGathersWhatComesWhileARunIsUnderWay(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		runs, leave := make(chan int, 10), make(chan struct{})
-		b := batch[int, int]{maximum: 3, lanes: 1, blame: notTransient, run: func(in []int) ([]int, error) {
-			runs <- len(in)
-			<-leave
-			return in, nil
-		}}
-		for i := range 6 {
-			go func() {
-				if out, err := b.do(t.Context(), i); err != nil || out != i {
-					t.Errorf("%d: %d, %v", i, out, err)
-				}
-			}()
-			synctest.Wait()
-		}
-		close(leave)
-		synctest.Wait()
-		for _, want := range []int{1, 3, 2} {
-			if got := <-runs; got != want {
-				t.Errorf("a run of %d, want %d", got, want)
-			}
-		}
-	})
-}
-
 var refused = &pgconn.PgError{Code: "22P02"}
-
-func TestOneBadInputDoesNotTakeTheOthersDown(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		leave := make(chan struct{})
-		b := batch[int, int]{maximum: 10, lanes: 1, blame: notTransient, run: func(in []int) ([]int, error) {
-			<-leave
-			if slices.Contains(in, 3) {
-				return nil, refused
-			}
-			return in, nil
-		}}
-		var errs [5]error
-		for i := range errs {
-			go func() { _, errs[i] = b.do(t.Context(), i) }()
-			synctest.Wait()
-		}
-		close(leave)
-		synctest.Wait()
-		for i, err := range errs {
-			if (err != nil) != (i == 3) {
-				t.Errorf("%d: %v", i, err)
-			}
-		}
-	})
-}
 
 func TestNotTransient(t *testing.T) {
 	t.Parallel()

@@ -49,9 +49,7 @@ type opened struct {
 
 // openAll finds what claims name, decides which may go, and opens an attempt
 // for each of those. The result has their order.
-func (d *Deliverer) openAll(claims []claim) ([]opened, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), d.StoreTimeout)
-	defer cancel()
+func (d *Deliverer) openAll(ctx context.Context, claims []claim) ([]opened, error) {
 	found, err := d.find(ctx, claims)
 	if err != nil {
 		return nil, err
@@ -100,8 +98,8 @@ func (d *Deliverer) hold(ctx context.Context, all []opened) error {
 	return nil
 }
 
-// openAttempts writes the attempts that are about to be made. One that a crash
-// left open is marked interrupted: it may or may not have reached the receiver.
+// openSQL writes the attempts that are about to be made. One that a crash left
+// open is marked interrupted: it may or may not have reached the receiver.
 const openSQL = `
 WITH mine AS (SELECT * FROM unnest($1::bigint[], $2::integer[], $3::text[]) AS m (delivery_id, number, url)),
 cut AS (
@@ -131,12 +129,13 @@ func (d *Deliverer) openAttempts(ctx context.Context, all []opened) error {
 	if err != nil {
 		return fmt.Errorf("open attempts: %w", err)
 	}
-	return keepOnly(all, mine, at)
+	keepOnly(all, mine, at)
+	return nil
 }
 
 // keepOnly lets those go ahead whose attempt was opened by us. Another worker
 // that opened the same one at the same moment makes it.
-func keepOnly(all []opened, mine []int64, at map[int64]int) error {
+func keepOnly(all []opened, mine []int64, at map[int64]int) {
 	won := make(map[int]bool, len(mine))
 	for _, id := range mine {
 		won[at[id]] = true
@@ -146,5 +145,4 @@ func keepOnly(all []opened, mine []int64, at map[int64]int) error {
 			all[i].verdict, all[i].wait = waitABit, time.Second
 		}
 	}
-	return nil
 }

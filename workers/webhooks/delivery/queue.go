@@ -16,15 +16,13 @@ import (
 // worker must then snooze it.
 func (d *Deliverer) Divert(ctx context.Context, job int64) error {
 	d.metrics.diverted.Inc()
-	_, err := d.moving.do(ctx, job)
+	_, err := d.moving.Call(ctx, job)
 	return err
 }
 
 // divertAll is one statement for many jobs. A job that is not running any more
 // was taken from this process, and is left as it is.
-func (d *Deliverer) divertAll(jobs []int64) ([]struct{}, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), d.StoreTimeout)
-	defer cancel()
+func (d *Deliverer) divertAll(ctx context.Context, jobs []int64) ([]struct{}, error) {
 	_, err := d.DB.Exec(ctx, `UPDATE river_job SET queue = $2 WHERE id = ANY ($1) AND state = 'running'`, jobs, webhooks.QueueSlow)
 	if err != nil {
 		return nil, fmt.Errorf("divert jobs: %w", err)
@@ -35,14 +33,12 @@ func (d *Deliverer) divertAll(jobs []int64) ([]struct{}, error) {
 // Behind puts a job that is being run behind those of others in its queue. The
 // worker must then snooze it.
 func (d *Deliverer) Behind(ctx context.Context, job int64) error {
-	_, err := d.behind.do(ctx, job)
+	_, err := d.behind.Call(ctx, job)
 	return err
 }
 
 // behindAll is one statement for many jobs, as divertAll.
-func (d *Deliverer) behindAll(jobs []int64) ([]struct{}, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), d.StoreTimeout)
-	defer cancel()
+func (d *Deliverer) behindAll(ctx context.Context, jobs []int64) ([]struct{}, error) {
 	_, err := d.DB.Exec(ctx, `UPDATE river_job SET priority = $2 WHERE id = ANY ($1) AND state = 'running'`, jobs, webhooks.Behind)
 	if err != nil {
 		return nil, fmt.Errorf("put jobs behind others: %w", err)
