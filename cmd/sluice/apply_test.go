@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"sluice.dev/sluice/controlplane/gateway/config"
 	"sluice.dev/sluice/deploy"
+	"sluice.dev/sluice/internal/app"
 )
 
 // configAPI answers every call with a JSON text and notes the last call.
@@ -25,7 +26,7 @@ type configAPI struct {
 	body   []byte
 }
 
-func (a *configAPI) env(t *testing.T) environment {
+func (a *configAPI) env(t *testing.T) app.Environment {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var b bytes.Buffer
@@ -38,7 +39,7 @@ func (a *configAPI) env(t *testing.T) environment {
 	}))
 	t.Cleanup(s.Close)
 	set := map[string]string{"SLUICE_ADMIN_URL": s.URL, "SLUICE_ADMIN_KEY": "slk_test"}
-	return environment{lookup: func(name string) (string, bool) { v, ok := set[name]; return v, ok }}
+	return app.Environment{Lookup: func(name string) (string, bool) { v, ok := set[name]; return v, ok }}
 }
 
 // execute runs c with args and returns what it wrote.

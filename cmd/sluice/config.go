@@ -9,15 +9,14 @@ import (
 
 	"github.com/spf13/cobra"
 	"sluice.dev/sluice/controlplane/gateway/config"
+	"sluice.dev/sluice/internal/app"
 )
 
-func configCommand(env environment) *cobra.Command {
-	c := &cobra.Command{Use: "config", Short: "the versions of the configuration"}
-	c.AddCommand(configShow(env), configHistory(env), configDiff(env), configRollback(env), configSchema())
-	return c
+func configCommand(env app.Environment) *cobra.Command {
+	return group("config", "the versions of the configuration", configShow(env), configHistory(env), configDiff(env), configRollback(env), configSchema())
 }
 
-func configShow(env environment) *cobra.Command {
+func configShow(env app.Environment) *cobra.Command {
 	return &cobra.Command{
 		Use: "show [VERSION]", Short: "write the document in force, or of a version, as JSON that apply takes", Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -25,7 +24,7 @@ func configShow(env environment) *cobra.Command {
 			if len(args) > 0 {
 				path += "/versions/" + url.PathEscape(args[0])
 			}
-			answer, err := env.call(c.Context(), http.MethodGet, path, nil)
+			answer, err := get(c.Context(), env, path)
 			if err != nil {
 				return err
 			}
@@ -40,7 +39,7 @@ func configShow(env environment) *cobra.Command {
 	}
 }
 
-func configHistory(env environment) *cobra.Command {
+func configHistory(env app.Environment) *cobra.Command {
 	var limit, before int64
 	var out printer
 	c := &cobra.Command{
@@ -50,7 +49,7 @@ func configHistory(env environment) *cobra.Command {
 			if before > 0 {
 				query.Set("before", strconv.FormatInt(before, 10))
 			}
-			answer, err := env.call(c.Context(), http.MethodGet, "/admin/v1/config/versions?"+query.Encode(), nil)
+			answer, err := get(c.Context(), env, "/admin/v1/config/versions?"+query.Encode())
 			if err != nil {
 				return err
 			}
@@ -63,7 +62,7 @@ func configHistory(env environment) *cobra.Command {
 	return c
 }
 
-func configDiff(env environment) *cobra.Command {
+func configDiff(env app.Environment) *cobra.Command {
 	var out printer
 	c := &cobra.Command{
 		Use: "diff [FROM] [TO]", Short: "what a version changed, or the difference of two", Args: cobra.MaximumNArgs(2),
@@ -75,7 +74,7 @@ func configDiff(env environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			answer, err := env.call(c.Context(), http.MethodGet, path, nil)
+			answer, err := get(c.Context(), env, path)
 			if err != nil {
 				return err
 			}
@@ -98,14 +97,14 @@ func configDiff(env environment) *cobra.Command {
 }
 
 // diffPath is the address of the difference that args ask for.
-func diffPath(c *cobra.Command, env environment, args []string) (string, error) {
+func diffPath(c *cobra.Command, env app.Environment, args []string) (string, error) {
 	switch len(args) {
 	case 2:
 		return "/admin/v1/config/versions/" + url.PathEscape(args[1]) + "?against=" + url.QueryEscape(args[0]), nil
 	case 1:
 		return "/admin/v1/config/versions/" + url.PathEscape(args[0]), nil
 	}
-	answer, err := env.call(c.Context(), http.MethodGet, "/admin/v1/config/versions?limit=1", nil)
+	answer, err := get(c.Context(), env, "/admin/v1/config/versions?limit=1")
 	if err != nil {
 		return "", err
 	}
@@ -116,7 +115,7 @@ func diffPath(c *cobra.Command, env environment, args []string) (string, error) 
 	return "/admin/v1/config/versions/" + strconv.FormatInt(page.Data[0].Number, 10), nil
 }
 
-func configRollback(env environment) *cobra.Command {
+func configRollback(env app.Environment) *cobra.Command {
 	var dry bool
 	var note string
 	var out printer
@@ -130,7 +129,11 @@ func configRollback(env environment) *cobra.Command {
 			if note != "" {
 				query.Set("note", note)
 			}
-			answer, err := env.call(c.Context(), http.MethodPost, "/admin/v1/config/versions/"+url.PathEscape(args[0])+"/rollback?"+query.Encode(), nil)
+			api, err := newClient(env)
+			if err != nil {
+				return err
+			}
+			answer, err := api.do(c.Context(), http.MethodPost, "/admin/v1/config/versions/"+url.PathEscape(args[0])+"/rollback?"+query.Encode(), nil)
 			if err != nil {
 				return err
 			}

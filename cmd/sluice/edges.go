@@ -13,37 +13,28 @@ import (
 
 	"github.com/spf13/cobra"
 	"sluice.dev/sluice/controlplane/gateway/edgestatus"
+	"sluice.dev/sluice/internal/app"
 )
 
 // notEverywhere is the exit status of `apply --wait` when the version is in
 // force, but some live edge does not hold it.
 const notEverywhere exitStatus = 3
 
-// askAgain is how often `apply --wait` looks at the fleet.
+// askAgain is how often `apply --wait` asks for the edges.
 const askAgain = 100 * time.Millisecond
 
-// edgesCommand shows the fleet, whichever replica answers.
-func edgesCommand(env environment) *cobra.Command {
-	var out printer
-	c := &cobra.Command{
-		Use: "edges", Short: "show the edges: what each wants, holds and refuses, and how current its keys are", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			answer, err := env.call(c.Context(), http.MethodGet, "/admin/v1/edges", nil)
-			if err != nil {
-				return err
-			}
-			if out.format == "json" {
-				return indent(c.OutOrStdout(), answer)
-			}
+// edgesCommand shows the edges, whichever replica answers.
+func edgesCommand(env app.Environment) *cobra.Command {
+	return call{
+		use: "edges", short: "show the edges: what each wants, holds and refuses, and how current its keys are", path: "/admin/v1/edges",
+		show: func(w io.Writer, answer []byte) error {
 			var v edgestatus.View
 			if err := json.Unmarshal(answer, &v); err != nil {
 				return fmt.Errorf("the answer is not a list of edges: %w", err)
 			}
-			return showEdges(c.OutOrStdout(), v)
+			return showEdges(w, v)
 		},
-	}
-	out.flag(c)
-	return c
+	}.command(env)
 }
 
 // showEdges writes a line for each edge, and one for each refusal.
@@ -145,7 +136,7 @@ func waitForEdges(ctx context.Context, api client, version int64, timeout time.D
 	defer tick.Stop()
 	lines, failure := []string(nil), errors.New("the time was too short to ask")
 	for {
-		v, err := readFleet(ctx, api)
+		v, err := readEdges(ctx, api)
 		hopeless := false
 		if err == nil || ctx.Err() == nil {
 			failure = err
@@ -170,7 +161,7 @@ func waitForEdges(ctx context.Context, api client, version int64, timeout time.D
 	}
 }
 
-func readFleet(ctx context.Context, api client) (v edgestatus.View, err error) {
+func readEdges(ctx context.Context, api client) (v edgestatus.View, err error) {
 	answer, err := api.do(ctx, http.MethodGet, "/admin/v1/edges", nil)
 	if err != nil {
 		return v, err
