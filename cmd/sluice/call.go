@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -25,14 +26,20 @@ type call struct {
 	path  string
 	paged bool // with --limit and --offset
 	flags []flag
-	// edit completes the body; nil: it is the flags.
-	edit func(c *cobra.Command, args []string, body map[string]any) error
+	// edit completes the request; nil: it is the flags.
+	edit func(c *cobra.Command, args []string, r *request) error
 	// What is shown: fields of one object, or of each in a list; by show; or that the
 	// first argument is done.
 	one, list []string
 	show      func(w io.Writer, answer []byte) error
 	done      string
 	complete  cobra.CompletionFunc
+}
+
+// request is what a call asks for.
+type request struct {
+	path, query string
+	body        map[string]any // empty: none
 }
 
 // flag is one of a call. Its field is that of the body, or of the query of a GET; "":
@@ -96,33 +103,29 @@ func (k call) command(env app.Environment) *cobra.Command {
 		}
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
-		path := k.path
+		r := request{path: k.path, body: map[string]any{}}
 		for i, arg := range args {
-			path = strings.ReplaceAll(path, "{"+strconv.Itoa(i)+"}", url.PathEscape(arg))
+			r.path = strings.ReplaceAll(r.path, "{"+strconv.Itoa(i)+"}", url.PathEscape(arg))
 		}
-		body, query := map[string]any{}, ""
 		for _, f := range flags {
 			value := values[f.name]()
-			if text := fmt.Sprint(value); f.name != "account" {
-				path = strings.ReplaceAll(path, "{"+f.name+"}", url.PathEscape(text))
-			}
 			switch {
 			case f.field == "":
+				if f.name != "account" {
+					r.path = strings.ReplaceAll(r.path, "{"+f.name+"}", url.PathEscape(fmt.Sprint(value)))
+				}
 			case k.method == "":
-				query += "&" + f.field + "=" + url.QueryEscape(fmt.Sprint(value))
+				r.query += "&" + f.field + "=" + url.QueryEscape(fmt.Sprint(value))
 			default:
-				body[f.field] = value
+				r.body[f.field] = value
 			}
 		}
-		if query != "" {
-			path += "?" + query[1:]
-		}
 		if k.edit != nil {
-			if err := k.edit(c, args, body); err != nil {
+			if err := k.edit(c, args, &r); err != nil {
 				return err
 			}
 		}
-		answer, err := k.do(c, env, path, body)
+		answer, err := k.do(c, env, r)
 		switch {
 		case err != nil:
 			return err
@@ -142,25 +145,26 @@ func (k call) command(env app.Environment) *cobra.Command {
 }
 
 // do makes the call, for the account of the key when no other is given.
-func (k call) do(c *cobra.Command, env app.Environment, path string, body map[string]any) ([]byte, error) {
+func (k call) do(c *cobra.Command, env app.Environment, r request) ([]byte, error) {
 	api, err := newClient(env)
 	if err != nil {
 		return nil, err
 	}
-	if strings.Contains(path, "{account}") {
+	if strings.Contains(r.path, "{account}") {
 		account, err := api.account(c.Context(), c.Flag("account").Value.String())
 		if err != nil {
 			return nil, err
 		}
-		path = strings.ReplaceAll(path, "{account}", account)
+		r.path = strings.ReplaceAll(r.path, "{account}", account)
 	}
-	if k.method == "" {
-		return api.do(c.Context(), http.MethodGet, path, nil)
+	if r.query != "" {
+		r.path += "?" + strings.TrimPrefix(r.query, "&")
 	}
-	if len(body) == 0 {
-		return api.do(c.Context(), k.method, path, nil)
+	var body any
+	if len(r.body) > 0 {
+		body = r.body
 	}
-	return api.do(c.Context(), k.method, path, body)
+	return api.do(c.Context(), cmp.Or(k.method, http.MethodGet), r.path, body)
 }
 
 // group is a command with those below it.

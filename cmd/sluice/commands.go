@@ -46,8 +46,8 @@ func allowlistCommand(env app.Environment) *cobra.Command {
 			use: "set [address or CIDR]...", short: "set the addresses from which an account may be used; none: from anywhere", args: cobra.ArbitraryArgs,
 			example: "  sluice allowlist set --account acct_… 192.0.2.0/24 2001:db8::/32",
 			method:  http.MethodPut, path: "/admin/v1/accounts/{account}/allowlist", flags: []flag{theAccount}, one: []string{"addresses"},
-			edit: func(_ *cobra.Command, args []string, body map[string]any) error {
-				body["addresses"] = append([]string{}, args...)
+			edit: func(_ *cobra.Command, args []string, r *request) error {
+				r.body["addresses"] = append([]string{}, args...)
 				return nil
 			},
 		}.command(env),
@@ -108,9 +108,9 @@ func keyCommand(env app.Environment) *cobra.Command {
 			use: "rotate ID", short: "replace an API key; both work until the old one's end", args: cobra.ExactArgs(1),
 			method: http.MethodPost, path: "/admin/v1/keys/{0}/rotate", one: newKeyFields,
 			flags: []flag{{name: "overlap", fallback: 24 * time.Hour, help: "for how long the old key still works, at most 168h"}},
-			edit: func(c *cobra.Command, _ []string, body map[string]any) error {
+			edit: func(c *cobra.Command, _ []string, r *request) error {
 				overlap, err := c.Flags().GetDuration("overlap")
-				body["overlap_seconds"] = int(overlap / time.Second)
+				r.body["overlap_seconds"] = int(overlap / time.Second)
 				return err
 			},
 		}.command(env),
@@ -119,29 +119,29 @@ func keyCommand(env app.Environment) *cobra.Command {
 
 // keyBody adds a limit and when the key expires; an error when the flags contradict
 // each other.
-func keyBody(c *cobra.Command, _ []string, body map[string]any) error {
+func keyBody(c *cobra.Command, _ []string, r *request) error {
 	flags := c.Flags()
 	given := 0
 	if flags.Changed("expires-in-days") {
 		given++
-		body["expires_in_days"], _ = flags.GetInt("expires-in-days")
+		r.body["expires_in_days"], _ = flags.GetInt("expires-in-days")
 	}
 	if never, _ := flags.GetBool("never-expires"); never {
 		given++
-		body["expires_in_days"] = nil
+		r.body["expires_in_days"] = nil
 	}
 	if at, _ := flags.GetString("expires-at"); at != "" {
 		given++
 		if _, err := time.Parse(time.RFC3339, at); err != nil {
 			return fmt.Errorf("--expires-at is %q: expected a time such as 2026-12-31T23:59:59Z", at)
 		}
-		body["expires_at"] = at
+		r.body["expires_at"] = at
 	}
 	if given > 1 {
 		return errors.New("give one of --expires-in-days, --never-expires and --expires-at")
 	}
 	if flags.Changed("per-minute") {
-		body["rate_limit_per_minute"], _ = flags.GetInt("per-minute")
+		r.body["rate_limit_per_minute"], _ = flags.GetInt("per-minute")
 	}
 	return nil
 }
@@ -193,8 +193,8 @@ func x402Command(env app.Environment) *cobra.Command {
 			use: "fund ADDRESS AMOUNT_ATOMIC", short: "add to an address in the test ledger, in the token's smallest units", args: cobra.ExactArgs(2),
 			example: "  sluice x402 fund 0x… 1000000    # one USDC",
 			method:  http.MethodPost, path: path + "/fund", one: balanceFields,
-			edit: func(_ *cobra.Command, args []string, body map[string]any) error {
-				body["amount"] = args[1]
+			edit: func(_ *cobra.Command, args []string, r *request) error {
+				r.body["amount"] = args[1]
 				return nil
 			},
 		}.command(env),

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -40,60 +41,45 @@ func configShow(env app.Environment) *cobra.Command {
 }
 
 func configHistory(env app.Environment) *cobra.Command {
-	var limit, before int64
-	var out printer
-	c := &cobra.Command{
-		Use: "history", Short: "list the versions, newest first", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			query := url.Values{"limit": {strconv.FormatInt(limit, 10)}}
-			if before > 0 {
-				query.Set("before", strconv.FormatInt(before, 10))
-			}
-			answer, err := get(c.Context(), env, "/admin/v1/config/versions?"+query.Encode())
-			if err != nil {
-				return err
-			}
-			return out.list(c.OutOrStdout(), answer, "version", "created_at", "author", "changes", "note")
+	return call{
+		use: "history", short: "list the versions, newest first", path: "/admin/v1/config/versions",
+		flags: []flag{
+			{name: "limit", fallback: 20, help: "how many, at most 100", field: "limit"},
+			{name: "before", fallback: 0, help: "only versions older than this one"},
 		},
-	}
-	out.flag(c)
-	c.Flags().Int64Var(&limit, "limit", 20, "how many, at most 100")
-	c.Flags().Int64Var(&before, "before", 0, "only versions older than this one")
-	return c
+		edit: func(c *cobra.Command, _ []string, r *request) error {
+			before, err := c.Flags().GetInt("before")
+			if before > 0 {
+				r.query = "before=" + strconv.Itoa(before) + r.query
+			}
+			return err
+		},
+		list: []string{"version", "created_at", "author", "changes", "note"},
+	}.command(env)
 }
 
 func configDiff(env app.Environment) *cobra.Command {
-	var out printer
-	c := &cobra.Command{
-		Use: "diff [FROM] [TO]", Short: "what a version changed, or the difference of two", Args: cobra.MaximumNArgs(2),
-		Example: "  sluice config diff        # what the version in force changed\n" +
+	return call{
+		use: "diff [FROM] [TO]", short: "what a version changed, or the difference of two", args: cobra.MaximumNArgs(2),
+		example: "  sluice config diff        # what the version in force changed\n" +
 			"  sluice config diff 7      # what version 7 changed\n" +
 			"  sluice config diff 3 7    # from version 3 to version 7",
-		RunE: func(c *cobra.Command, args []string) error {
-			path, err := diffPath(c, env, args)
-			if err != nil {
-				return err
-			}
-			answer, err := get(c.Context(), env, path)
-			if err != nil {
-				return err
-			}
-			if out.format == "json" {
-				return indent(c.OutOrStdout(), answer)
-			}
+		edit: func(c *cobra.Command, args []string, r *request) (err error) {
+			r.path, err = diffPath(c, env, args)
+			return err
+		},
+		show: func(w io.Writer, answer []byte) error {
 			var v config.Described
 			if err := json.Unmarshal(answer, &v); err != nil {
 				return fmt.Errorf("the answer is not what was expected: %w", err)
 			}
-			if err := showDifference(c.OutOrStdout(), v.Changes); err != nil {
+			if err := showDifference(w, v.Changes); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(c.OutOrStdout(), "%d changes from version %d to version %d, by %s\n", len(v.Changes), v.Against, v.Number, v.Author)
+			_, err := fmt.Fprintf(w, "%d changes from version %d to version %d, by %s\n", len(v.Changes), v.Against, v.Number, v.Author)
 			return err
 		},
-	}
-	out.flag(c)
-	return c
+	}.command(env)
 }
 
 // diffPath is the address of the difference that args ask for.
@@ -116,37 +102,25 @@ func diffPath(c *cobra.Command, env app.Environment, args []string) (string, err
 }
 
 func configRollback(env app.Environment) *cobra.Command {
-	var dry bool
-	var note string
-	var out printer
-	c := &cobra.Command{
-		Use: "rollback VERSION", Short: "put an earlier version in force again, as a new version", Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
+	return call{
+		use: "rollback VERSION", short: "put an earlier version in force again, as a new version", args: cobra.ExactArgs(1),
+		method: http.MethodPost, path: "/admin/v1/config/versions/{0}/rollback", show: showChanges,
+		flags: []flag{
+			{name: "dry-run", fallback: false, help: "only show what would change"},
+			{name: "note", fallback: "", help: "a word on why (default: rollback to version VERSION)"},
+		},
+		edit: func(c *cobra.Command, _ []string, r *request) error {
 			query := url.Values{}
-			if dry {
+			if c.Flag("dry-run").Value.String() == "true" {
 				query.Set("dry_run", "true")
 			}
-			if note != "" {
+			if note := c.Flag("note").Value.String(); note != "" {
 				query.Set("note", note)
 			}
-			api, err := newClient(env)
-			if err != nil {
-				return err
-			}
-			answer, err := api.do(c.Context(), http.MethodPost, "/admin/v1/config/versions/"+url.PathEscape(args[0])+"/rollback?"+query.Encode(), nil)
-			if err != nil {
-				return err
-			}
-			if out.format == "json" {
-				return indent(c.OutOrStdout(), answer)
-			}
-			return showChanges(c.OutOrStdout(), answer)
+			r.query = query.Encode()
+			return nil
 		},
-	}
-	out.flag(c)
-	c.Flags().BoolVar(&dry, "dry-run", false, "only show what would change")
-	c.Flags().StringVar(&note, "note", "", "a word on why (default: rollback to version VERSION)")
-	return c
+	}.command(env)
 }
 
 func configSchema() *cobra.Command {

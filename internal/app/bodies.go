@@ -19,10 +19,10 @@ import (
 
 // Bounds of all request bodies that a process holds.
 const (
-	bodiesOf      = 4         // part of the container's memory
-	leastBodies   = 32 << 20  // several of the largest
-	fewestBodies  = 4 << 20   // that may be set: what two uploads hold
-	unlimitedBody = 512 << 20 // where no limit of memory is known
+	memoryDivisor    = 4         // part of the container's memory
+	minDefaultBodies = 32 << 20  // several of the largest
+	minBodies        = 4 << 20   // that may be set: what two uploads hold
+	defaultBodies    = 512 << 20 // where no limit of memory is known
 )
 
 // bodyLimit bounds the request bodies of one process, as middleware for all of its
@@ -88,13 +88,13 @@ func (e Environment) maxBodies(limit int64) (int64, error) {
 	text := e.Get("SLUICE_MAX_BODIES")
 	if text == "" {
 		if limit == memlimit.Unlimited {
-			return unlimitedBody, nil
+			return defaultBodies, nil
 		}
-		return max(limit/bodiesOf, leastBodies), nil
+		return max(limit/memoryDivisor, minDefaultBodies), nil
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < fewestBodies {
-		return 0, fmt.Errorf("SLUICE_MAX_BODIES is %q: expected a number of bytes, %d or more", text, fewestBodies)
+	if err != nil || n < minBodies {
+		return 0, fmt.Errorf("SLUICE_MAX_BODIES is %q: expected a number of bytes, %d or more", text, minBodies)
 	}
 	return n, nil
 }

@@ -135,11 +135,7 @@ func (c *controlPlane) run(ctx context.Context) error {
 	if _, err := (apikeys.Store{DB: c.pool}).EmitAccounts(ctx); err != nil {
 		return err
 	}
-	shutdown, err := c.shutdownPolicy()
-	if err != nil {
-		return err
-	}
-	bodies, err := c.bodyLimit(c.metrics, c.verifier, c.respond)
+	shutdown, bodies, err := c.requestLimits(c.verifier)
 	if err != nil {
 		return err
 	}

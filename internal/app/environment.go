@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,12 +65,14 @@ func (e Environment) Require(name string) (string, error) {
 
 // With returns e with some variables set.
 func (e Environment) With(set map[string]string) Environment {
-	return Environment{process: e.process, now: e.now, Lookup: func(name string) (string, bool) {
+	lookup := e.Lookup
+	e.Lookup = func(name string) (string, bool) {
 		if v, ok := set[name]; ok {
 			return v, true
 		}
-		return e.Lookup(name)
-	}}
+		return lookup(name)
+	}
+	return e
 }
 
 // number reads a variable that is a number in min..max.
@@ -94,20 +97,19 @@ func (e Environment) durations(names map[string]*time.Duration) error {
 	return errors.Join(errs...)
 }
 
+// url is the address in a variable without its last slash, or fallback.
+func (e Environment) url(name, fallback string) string {
+	return cmp.Or(strings.TrimRight(e.Get(name), "/"), fallback)
+}
+
 // publicURL is the gateway's address as clients see it.
 func (e Environment) publicURL() string {
-	if u := e.Get("SLUICE_PUBLIC_URL"); u != "" {
-		return strings.TrimRight(u, "/")
-	}
-	return e.scheme() + "://" + e.Get("SLUICE_GATEWAY_ADDR")
+	return e.url("SLUICE_PUBLIC_URL", e.scheme()+"://"+e.Get("SLUICE_GATEWAY_ADDR"))
 }
 
 // runtimeURL is the chat runtime's address for users.
 func (e Environment) runtimeURL() string {
-	if u := e.Get("SLUICE_RUNTIME_PUBLIC_URL"); u != "" {
-		return strings.TrimRight(u, "/")
-	}
-	return e.scheme() + "://" + e.Get("SLUICE_RUNTIME_ADDR")
+	return e.url("SLUICE_RUNTIME_PUBLIC_URL", e.scheme()+"://"+e.Get("SLUICE_RUNTIME_ADDR"))
 }
 
 // mcpHosts are further names under which the endpoints of MCP may be called.
@@ -118,23 +120,16 @@ func (e Environment) mcpHosts() []string {
 // gatewayURL is the gateway's address as our own services see it. A certificate
 // is for the public name, so with one that is what they call.
 func (e Environment) gatewayURL() string {
-	if u := e.Get("SLUICE_GATEWAY_INTERNAL_URL"); u != "" {
-		return strings.TrimRight(u, "/")
-	}
+	fallback := "http://" + e.Get("SLUICE_GATEWAY_ADDR")
 	if e.scheme() == "https" {
-		return e.publicURL()
+		fallback = e.publicURL()
 	}
-	return "http://" + e.Get("SLUICE_GATEWAY_ADDR")
+	return e.url("SLUICE_GATEWAY_INTERNAL_URL", fallback)
 }
 
 // List reads a variable of comma-joined texts as they stand; none of them is empty.
-func (e Environment) List(name string) (all []string) {
-	for part := range strings.SplitSeq(e.Get(name), ",") {
-		if part != "" {
-			all = append(all, part)
-		}
-	}
-	return all
+func (e Environment) List(name string) []string {
+	return strings.FieldsFunc(e.Get(name), func(r rune) bool { return r == ',' })
 }
 
 // First reads the first of such a variable; "" for none.

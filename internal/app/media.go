@@ -28,11 +28,7 @@ func RunMedia(ctx context.Context, env Environment) error {
 	if err != nil {
 		return err
 	}
-	shutdown, err := p.shutdownPolicy()
-	if err != nil {
-		return err
-	}
-	bodies, err := p.bodyLimit(p.metrics, c.Identity, p.respond)
+	shutdown, bodies, err := p.requestLimits(c.Identity)
 	if err != nil {
 		return err
 	}

@@ -1,3 +1,5 @@
+// Package app is wiring: it reads the environment, builds what a process needs, every
+// service once, and runs it.
 package app
 
 import (
@@ -11,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"sluice.dev/sluice/controlplane/gateway/status"
 	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/http/identity"
 	"sluice.dev/sluice/platform/process/telemetry"
 	"sluice.dev/sluice/platform/process/telemetry/traces"
 	"sluice.dev/sluice/platform/storage/postgres"
@@ -60,6 +63,16 @@ func (p *process) close(ctx context.Context) {
 // instrument counts and traces the requests of a surface.
 func (p *process) instrument(surface string, h http.Handler) http.Handler {
 	return p.tracer.Wrap(telemetry.NewRequests(p.metrics, surface).Wrap(h))
+}
+
+// requestLimits are how a process ends the requests of edges, and what it holds of
+// their bodies.
+func (p *process) requestLimits(v identity.Verifier) (shutdown shutdownPolicy, bodies bodyLimit, err error) {
+	shutdown, err = p.shutdownPolicy()
+	if err == nil {
+		bodies, err = p.bodyLimit(p.metrics, v, p.respond)
+	}
+	return shutdown, bodies, err
 }
 
 // heartbeat has the others see that a process runs, until the function that it

@@ -48,11 +48,7 @@ func RunRuntime(ctx context.Context, env Environment) error {
 	if err != nil {
 		return err
 	}
-	shutdown, err := p.shutdownPolicy()
-	if err != nil {
-		return err
-	}
-	bodies, err := p.bodyLimit(p.metrics, verifier, p.respond)
+	shutdown, bodies, err := p.requestLimits(verifier)
 	if err != nil {
 		return err
 	}

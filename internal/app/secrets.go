@@ -109,13 +109,13 @@ func productsAt(current *config.Current, address string) func(context.Context, s
 	}
 }
 
-// ownPrefix marks a key of SLUICE_SECRETS_KEY that is the media product's own.
-const ownPrefix = mediaProduct + ":"
+// mediaKeyPrefix marks a key of SLUICE_SECRETS_KEY that is the media product's own.
+const mediaKeyPrefix = mediaProduct + ":"
 
 // secretsKeys are the keys of SLUICE_SECRETS_KEY, the first of which encrypts.
 func (e Environment) secretsKeys() (keys []string) {
 	for _, k := range e.List("SLUICE_SECRETS_KEY") {
-		keys = append(keys, strings.TrimPrefix(k, ownPrefix))
+		keys = append(keys, strings.TrimPrefix(k, mediaKeyPrefix))
 	}
 	return keys
 }
@@ -124,7 +124,7 @@ func (e Environment) secretsKeys() (keys []string) {
 // that follow from the platform's.
 func (e Environment) mediaKeys() (keys []string, err error) {
 	for _, k := range e.List("SLUICE_SECRETS_KEY") {
-		own, given := strings.CutPrefix(k, ownPrefix)
+		own, given := strings.CutPrefix(k, mediaKeyPrefix)
 		if !given {
 			b, err := hkdf.Expand(sha256.New, []byte(k), "secrets of the product media", 32)
 			if err != nil {
@@ -168,6 +168,6 @@ func (e Environment) ProductSettings(product string) (map[string]string, error) 
 		return set, nil
 	}
 	own, err := e.mediaKeys()
-	set["SLUICE_SECRETS_KEY"] = ownPrefix + strings.Join(own, ","+ownPrefix)
+	set["SLUICE_SECRETS_KEY"] = mediaKeyPrefix + strings.Join(own, ","+mediaKeyPrefix)
 	return set, err
 }

@@ -29,14 +29,14 @@ type localStack struct {
 	self  string                       // this binary
 	set   map[string]string            // what the processes are given beyond the environment
 	own   map[string]map[string]string // what one process is given in its place
-	edges []edgeAddrs
+	edges []map[string]string          // what each edge is given beyond those
 	// apiKey of the seeded account, for the probe of the edges.
 	apiKey string
 	probe  *http.Client // of the edges
 }
 
-// edgeAddrs is where one edge of the stack listens.
-type edgeAddrs struct{ name, gateway, runtime, admin, agent string }
+// edgeAddrs are where an edge of the stack listens.
+var edgeAddrs = []string{"SLUICE_GATEWAY_ADDR", "SLUICE_RUNTIME_ADDR", "SLUICE_ENVOY_ADMIN_ADDR", "SLUICE_EDGE_METRICS_ADDR"}
 
 // RunUp brings the stack up and keeps it up until ctx ends. Whatever is wrong is
 // found before anything is started, where that is possible.
@@ -52,7 +52,7 @@ func RunUp(ctx context.Context, env Environment, out io.Writer) error {
 		Color:  isTerminal(out),
 		OnReady: func(context.Context) error {
 			_, err := fmt.Fprintf(out, "ready in %.1fs: gateway %s://%s, runtime %s://%s, admin http://%s; keys in %s\n", time.Since(began).Seconds(),
-				env.scheme(), l.edges[0].gateway, env.scheme(), l.edges[0].runtime, env.Get("SLUICE_ADMIN_ADDR"), l.file("dev.env"))
+				env.scheme(), l.edges[0]["SLUICE_GATEWAY_ADDR"], env.scheme(), l.edges[0]["SLUICE_RUNTIME_ADDR"], env.Get("SLUICE_ADMIN_ADDR"), l.file("dev.env"))
 			if l.set["SLUICE_MEDIA_ENGINE"] == programs.Off {
 				fmt.Fprintln(out, "without a media engine: streams exist, but nobody can publish to them (`make tools` builds one)")
 			}
@@ -127,11 +127,9 @@ func (l *localStack) placeEdges() error {
 		return err
 	}
 	for i := range n {
-		e := edgeAddrs{name: "edge-" + strconv.Itoa(i+1)}
-		for variable, addr := range map[string]*string{
-			"SLUICE_GATEWAY_ADDR": &e.gateway, "SLUICE_RUNTIME_ADDR": &e.runtime, "SLUICE_ENVOY_ADMIN_ADDR": &e.admin, "SLUICE_EDGE_METRICS_ADDR": &e.agent,
-		} {
-			if *addr, err = shift(variable, l.env.Get(variable), 100*i); err != nil {
+		e := map[string]string{"SLUICE_EDGE_NAME": "edge-" + strconv.Itoa(i+1), "SLUICE_PUBLIC_URL": l.env.publicURL()}
+		for _, variable := range edgeAddrs {
+			if e[variable], err = shift(variable, l.env.Get(variable), 100*i); err != nil {
 				return err
 			}
 		}
@@ -161,8 +159,8 @@ func (l *localStack) checkAddresses() error {
 		}
 	}
 	for _, e := range l.edges {
-		for v, addr := range map[string]string{"SLUICE_GATEWAY_ADDR": e.gateway, "SLUICE_RUNTIME_ADDR": e.runtime, "SLUICE_ENVOY_ADMIN_ADDR": e.admin, "SLUICE_EDGE_METRICS_ADDR": e.agent} {
-			if err := bindcheck.Free(addr, v); err != nil {
+		for _, v := range edgeAddrs {
+			if err := bindcheck.Free(e[v], v); err != nil {
 				return err
 			}
 		}
@@ -186,7 +184,9 @@ func (l *localStack) parts() []supervise.Part {
 		parts = append(parts, l.process("engine", "SLUICE_ENGINE_API_LISTEN", "/v3/paths/list"))
 	}
 	for _, e := range l.edges {
-		parts = append(parts, l.edge(e))
+		parts = append(parts, supervise.Part{
+			Name: e["SLUICE_EDGE_NAME"], Start: l.start("edge", e), Ready: func(ctx context.Context) error { return l.serves(ctx, e) },
+		})
 	}
 	return parts
 }
@@ -212,18 +212,6 @@ func (l *localStack) process(command, variable, path string) supervise.Part {
 	return supervise.Part{Name: command, Start: l.start(command, nil), Ready: func(ctx context.Context) error {
 		return Healthy(ctx, "http://"+l.env.Get(variable)+path, "", 200, http.DefaultClient)
 	}}
-}
-
-// edge is this binary as the supervisor of one Envoy.
-func (l *localStack) edge(e edgeAddrs) supervise.Part {
-	return supervise.Part{
-		Name: e.name,
-		Start: l.start("edge", map[string]string{
-			"SLUICE_EDGE_NAME": e.name, "SLUICE_GATEWAY_ADDR": e.gateway, "SLUICE_RUNTIME_ADDR": e.runtime, "SLUICE_ENVOY_ADMIN_ADDR": e.admin,
-			"SLUICE_EDGE_METRICS_ADDR": e.agent, "SLUICE_PUBLIC_URL": l.env.publicURL(),
-		}),
-		Ready: func(ctx context.Context) error { return l.serves(ctx, e) },
-	}
 }
 
 func (l *localStack) start(command string, extra map[string]string) func(context.Context, io.Writer) (supervise.Running, error) {

@@ -47,6 +47,7 @@ func (l *localStack) loadSecrets() error {
 	return WriteSecret(l.file("secrets.env"), []byte(strings.Join(lines, "\n")+"\n"))
 }
 
+// ReadEnvFile reads a file such as dev.env; one that is not there is empty.
 func ReadEnvFile(name string) (map[string]string, error) {
 	f, err := os.Open(name)
 	if errors.Is(err, os.ErrNotExist) {
@@ -79,12 +80,11 @@ func (l *localStack) migrate(ctx context.Context) error {
 	return l.env.MigrateUp(ctx)
 }
 
-// assignSecrets gives each process what it needs of the secrets, and a user of its own for the
-// database.
+// assignSecrets gives each process what it needs of the secrets, and a user of its
+// own for the database.
 func (l *localStack) assignSecrets(ctx context.Context) error {
-	env := l.env.With(l.set)
 	for process, product := range map[string]string{"worker": mediaProduct, runtimeProcess: runtimeProduct, "media": mediaProduct, "engine": mediaProduct} {
-		set, err := env.ProductSettings(product)
+		set, err := l.env.ProductSettings(product)
 		if err != nil {
 			return err
 		}
@@ -93,7 +93,7 @@ func (l *localStack) assignSecrets(ctx context.Context) error {
 		}
 		l.own[process] = set
 	}
-	return l.logins(ctx, env.Get("SLUICE_DATABASE_URL"))
+	return l.logins(ctx, l.env.Get("SLUICE_DATABASE_URL"))
 }
 
 // logins makes a user of the database for each process, with a password that only
@@ -112,7 +112,10 @@ func (l *localStack) logins(ctx context.Context, owner string) error {
 		logins = append(logins, login)
 		own := *u
 		own.User = url.UserPassword(login.User, login.Password)
-		l.own[process] = with(l.own[process], "SLUICE_DATABASE_URL", own.String())
+		if l.own[process] == nil {
+			l.own[process] = map[string]string{}
+		}
+		l.own[process]["SLUICE_DATABASE_URL"] = own.String()
 	}
 	err = migrations.EnsureLogins(ctx, owner, logins)
 	if errors.Is(err, migrations.ErrMayNot) {
@@ -123,14 +126,6 @@ func (l *localStack) logins(ctx context.Context, owner string) error {
 		return nil
 	}
 	return err
-}
-
-func with(m map[string]string, name, value string) map[string]string {
-	if m == nil {
-		m = map[string]string{}
-	}
-	m[name] = value
-	return m
 }
 
 // loginName is the user of a process for one database of a server.
@@ -158,7 +153,7 @@ func (l *localStack) seed(ctx context.Context) error {
 		if _, err := config.EnsureNumbers(ctx, pool, d); err != nil {
 			return err
 		}
-		if _, err := l.env.With(l.set).reseal(ctx, pool); err != nil { // what media has stored before it had a key of its own
+		if _, err := l.env.reseal(ctx, pool); err != nil { // what media has stored before it had a key of its own
 			return err
 		}
 		return l.account(ctx, pool)
@@ -172,11 +167,11 @@ func (l *localStack) account(ctx context.Context, pool *pgxpool.Pool) error {
 	if err != nil {
 		return err
 	}
-	people, err := l.env.With(l.set).sessions(pool)
+	sessions, err := l.env.sessions(pool)
 	if err != nil {
 		return err
 	}
-	r, err := seed.Local(ctx, pool, seed.Config{Have: have, Sessions: people})
+	r, err := seed.Local(ctx, pool, seed.Config{Have: have, Sessions: sessions})
 	if err != nil {
 		return err
 	}
@@ -186,7 +181,7 @@ func (l *localStack) account(ctx context.Context, pool *pgxpool.Pool) error {
 	}
 	a := seed.Addresses{
 		Gateway:  l.env.publicURL(),
-		Runtime:  l.env.scheme() + "://" + l.edges[0].runtime,
+		Runtime:  l.env.scheme() + "://" + l.edges[0]["SLUICE_RUNTIME_ADDR"],
 		Admin:    "http://" + l.env.Get("SLUICE_ADMIN_ADDR"),
 		Database: l.env.Get("SLUICE_DATABASE_URL"),
 		Extra: []seed.Variable{
@@ -194,7 +189,7 @@ func (l *localStack) account(ctx context.Context, pool *pgxpool.Pool) error {
 		},
 	}
 	for _, e := range l.edges {
-		a.EnvoyAdmin = append(a.EnvoyAdmin, "http://"+e.admin)
+		a.EnvoyAdmin = append(a.EnvoyAdmin, "http://"+e["SLUICE_ENVOY_ADMIN_ADDR"])
 	}
 	text, err := seed.Env(r, a)
 	if err != nil {
@@ -215,11 +210,11 @@ func (l *localStack) withPool(ctx context.Context, f func(*pgxpool.Pool) error) 
 
 // serves returns nil once the edge answers keyed requests: its listeners, its
 // policy, the keys and the product behind are then there.
-func (l *localStack) serves(ctx context.Context, e edgeAddrs) error {
-	if err := Healthy(ctx, "http://"+e.agent+"/health", "", http.StatusOK, http.DefaultClient); err != nil {
+func (l *localStack) serves(ctx context.Context, e map[string]string) error {
+	if err := Healthy(ctx, "http://"+e["SLUICE_EDGE_METRICS_ADDR"]+"/health", "", http.StatusOK, http.DefaultClient); err != nil {
 		return err
 	}
-	return Healthy(ctx, l.env.scheme()+"://"+e.gateway+"/v1/streams?limit=1", l.apiKey, http.StatusOK, l.probe)
+	return Healthy(ctx, l.env.scheme()+"://"+e["SLUICE_GATEWAY_ADDR"]+"/v1/streams?limit=1", l.apiKey, http.StatusOK, l.probe)
 }
 
 // Healthy returns nil when a GET of url gives the status.
