@@ -139,7 +139,7 @@ func TestApplyOfWhatIsNoDocument(t *testing.T) {
 func TestRoutesAndEdgesAreListed(t *testing.T) {
 	t.Parallel()
 	a := &configAPI{answer: `{"data":[{"name":"keys","id":"edge-1","methods":["GET","POST"],"current":true,"refusals":["routes: no"]}]}`}
-	out, err := executeApply(t, routeCommand(a.env(t)), "list")
+	out, err := executeApply(t, objectCommands(a.env(t))[0], "list")
 	if err != nil || a.url != "/admin/v1/routes" || !strings.Contains(out, "keys  -         GET,POST") {
 		t.Errorf("%v %s\n%s", err, a.url, out)
 	}
@@ -148,7 +148,7 @@ func TestRoutesAndEdgesAreListed(t *testing.T) {
 		t.Errorf("%v %s\n%s", err, a.url, out)
 	}
 	a.answer = `{"name":"keys","path":"/v1/auth/keys"}`
-	out, err = executeApply(t, routeCommand(a.env(t)), "get", "keys/../x", "-o", "json")
+	out, err = executeApply(t, objectCommands(a.env(t))[0], "get", "keys/../x", "-o", "json")
 	if err != nil || a.url != "/admin/v1/routes/keys%2F..%2Fx" || !strings.Contains(out, `"path": "/v1/auth/keys"`) {
 		t.Errorf("%v %s\n%s", err, a.url, out)
 	}

@@ -206,21 +206,14 @@ func x402Command(env app.Environment) *cobra.Command {
 	)
 }
 
-func routeCommand(env app.Environment) *cobra.Command {
-	return object(env, "route", "routes", "/admin/v1/routes",
-		[]string{"name", "listener", "methods", "path", "product", "auth", "scope", "class"},
-		"forward_credentials", "streaming", "timeout", "body_limit")
-}
-
-func productCommand(env app.Environment) *cobra.Command {
-	return object(env, "product", "products", "/admin/v1/products", []string{"name", "upstreams", "health_path"},
-		"connect_timeout", "idle_timeout", "max_connections", "max_requests", "retries")
-}
-
-func planCommand(env app.Environment) *cobra.Command {
-	return object(env, "plan", "plans", "/admin/v1/plans", []string{"name", "self_serve"}, "limits", "products", "tokens")
-}
-
-func classCommand(env app.Environment) *cobra.Command {
-	return object(env, "class", "rate classes", "/admin/v1/classes", []string{"name", "per_minute", "burst"})
+// objectCommands show the objects of the configuration in force.
+func objectCommands(env app.Environment) []*cobra.Command {
+	return []*cobra.Command{
+		object(env, "route", "routes", "/admin/v1/routes",
+			[]string{"name", "listener", "methods", "path", "product", "auth", "scope", "class"}, "forward_credentials", "streaming", "timeout", "body_limit"),
+		object(env, "product", "products", "/admin/v1/products",
+			[]string{"name", "upstreams", "health_path"}, "connect_timeout", "idle_timeout", "max_connections", "max_requests", "retries"),
+		object(env, "plan", "plans", "/admin/v1/plans", []string{"name", "self_serve"}, "limits", "products", "tokens"),
+		object(env, "class", "rate classes", "/admin/v1/classes", []string{"name", "per_minute", "burst"}),
+	}
 }

@@ -101,7 +101,7 @@ func process(env app.Environment, name, short string, run func(context.Context, 
 
 // uses are the commands with which people use a platform that runs.
 func uses(env app.Environment) []*cobra.Command {
-	return []*cobra.Command{
+	return append(objectCommands(env),
 		keyCommand(env),
 		accountCommand(env),
 		appCommand(env),
@@ -110,10 +110,6 @@ func uses(env app.Environment) []*cobra.Command {
 		allowlistCommand(env),
 		applyCommand(env),
 		configCommand(env),
-		routeCommand(env),
-		productCommand(env),
-		planCommand(env),
-		classCommand(env),
 		edgesCommand(env),
 		statusCommand(env),
 		backupCommand(env),
@@ -125,5 +121,5 @@ func uses(env app.Environment) []*cobra.Command {
 		demoCommand(env),
 		certsCommand(),
 		healthCommand(),
-	}
+	)
 }

@@ -74,7 +74,7 @@ func newControlPlane(p *process) (c *controlPlane, err error) {
 		return nil, err
 	}
 	c.apps = c.oauth(c.repeatable, c.sessions)
-	if c.payments, err = p.payments(c.services, c.newestDocument); err != nil {
+	if c.payments, err = p.payments(c.services, c.store); err != nil {
 		return nil, err
 	}
 	c.verifier, err = c.newVerifier(productsAt(c.current, apiAddress))

@@ -18,14 +18,14 @@ import (
 )
 
 // payments verifies and settles payments by the configuration in force.
-func (p *process) payments(s services, document func(context.Context) (config.Document, error)) (*payments.Hub, error) {
+func (p *process) payments(s services, store config.Store) (*payments.Hub, error) {
 	settler, err := p.settler(p.pool, s.outbound)
 	if err != nil {
 		return nil, err
 	}
 	return payments.New(payments.Config{DB: p.pool, Jobs: s.jobs, Settler: settler, Now: p.now, Terms: func(ctx context.Context) (x402.Terms, error) {
-		d, err := document(ctx)
-		return d.X402.Terms(), err
+		v, err := store.Latest(ctx)
+		return v.Document.X402.Terms(), err
 	}}), nil
 }
 

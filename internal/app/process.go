@@ -7,10 +7,10 @@ import (
 	"crypto/rand"
 	"net/http"
 	"os"
+	"sync"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/sync/errgroup"
 	"sluice.dev/sluice/controlplane/gateway/status"
 	"sluice.dev/sluice/platform/http/httpapi"
 	"sluice.dev/sluice/platform/http/identity"
@@ -50,7 +50,10 @@ func (e Environment) start(ctx context.Context, kind string, connections int32) 
 		}
 	}
 	go clock.Run(ctx)
-	p.leave = heartbeat(ctx, pool, kind)
+	beating, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var heartbeat sync.WaitGroup
+	heartbeat.Go(func() { status.Beat{DB: pool, Name: replicaName(), Kind: kind, Build: Version}.Run(beating) })
+	p.leave = func() { stop(); heartbeat.Wait() }
 	return p, nil
 }
 
@@ -73,18 +76,6 @@ func (p *process) requestLimits(v identity.Verifier) (shutdown shutdownPolicy, b
 		bodies, err = p.bodyLimit(p.metrics, v, p.respond)
 	}
 	return shutdown, bodies, err
-}
-
-// heartbeat has the others see that a process runs, until the function that it
-// returns is called.
-func heartbeat(ctx context.Context, pool *pgxpool.Pool, kind string) (leave func()) {
-	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
-	var g errgroup.Group
-	g.Go(func() error {
-		status.Beat{DB: pool, Name: replicaName(), Kind: kind, Build: Version}.Run(ctx)
-		return nil
-	})
-	return func() { stop(); _ = g.Wait() }
 }
 
 // replicaName tells this process from every other, and says where it runs.

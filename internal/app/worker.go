@@ -87,10 +87,7 @@ func (p *process) jobs(s services, product media.Config) (r *river.Client[pgx.Tx
 	w := river.NewWorkers()
 	jobs.AddWebhooks(w, jobs.Webhooks{Service: s.webhooks, Deliverer: s.deliverer})
 	turns = jobs.AddSchedules(w, run.Runner{Store: s.schedules, Streams: streams, Webhook: s.outbound, Now: p.now})
-	payments, err := p.payments(s, func(ctx context.Context) (config.Document, error) {
-		v, err := config.Store{DB: p.pool}.Latest(ctx)
-		return v.Document, err
-	})
+	payments, err := p.payments(s, config.Store{DB: p.pool})
 	if err != nil {
 		return nil, nil, err
 	}
