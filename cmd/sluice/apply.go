@@ -13,13 +13,14 @@ import (
 
 	"github.com/spf13/cobra"
 	"sluice.dev/sluice/controlplane/gateway/config"
+	"sluice.dev/sluice/internal/app"
 	"sluice.dev/sluice/platform/apierror"
 )
 
 // maxDocument bounds what is read of a file, in bytes.
 const maxDocument = config.MaxBytes + 1
 
-func applyCommand(env environment) *cobra.Command {
+func applyCommand(env app.Environment) *cobra.Command {
 	var file, note string
 	var dry, wait bool
 	var timeout time.Duration
@@ -33,7 +34,7 @@ func applyCommand(env environment) *cobra.Command {
 				return err
 			}
 			faults := located(d.Validate(), src, file)
-			api, err := env.client()
+			api, err := newClient(env)
 			if err != nil {
 				return err
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"sluice.dev/sluice/controlplane/gateway/config"
 	"sluice.dev/sluice/deploy"
+	"sluice.dev/sluice/internal/app"
 )
 
 // configAPI answers every call with a JSON text and notes the last call.
@@ -25,7 +26,7 @@ type configAPI struct {
 	body   []byte
 }
 
-func (a *configAPI) env(t *testing.T) environment {
+func (a *configAPI) env(t *testing.T) app.Environment {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var b bytes.Buffer
@@ -38,7 +39,7 @@ func (a *configAPI) env(t *testing.T) environment {
 	}))
 	t.Cleanup(s.Close)
 	set := map[string]string{"SLUICE_ADMIN_URL": s.URL, "SLUICE_ADMIN_KEY": "slk_test"}
-	return environment{lookup: func(name string) (string, bool) { v, ok := set[name]; return v, ok }}
+	return app.Environment{Lookup: func(name string) (string, bool) { v, ok := set[name]; return v, ok }}
 }
 
 // execute runs c with args and returns what it wrote.
@@ -138,7 +139,7 @@ func TestApplyOfWhatIsNoDocument(t *testing.T) {
 func TestRoutesAndEdgesAreListed(t *testing.T) {
 	t.Parallel()
 	a := &configAPI{answer: `{"data":[{"name":"keys","id":"edge-1","methods":["GET","POST"],"current":true,"refusals":["routes: no"]}]}`}
-	out, err := executeApply(t, routeCommand(a.env(t)), "list")
+	out, err := executeApply(t, objectCommands(a.env(t))[0], "list")
 	if err != nil || a.url != "/admin/v1/routes" || !strings.Contains(out, "keys  -         GET,POST") {
 		t.Errorf("%v %s\n%s", err, a.url, out)
 	}
@@ -147,7 +148,7 @@ func TestRoutesAndEdgesAreListed(t *testing.T) {
 		t.Errorf("%v %s\n%s", err, a.url, out)
 	}
 	a.answer = `{"name":"keys","path":"/v1/auth/keys"}`
-	out, err = executeApply(t, routeCommand(a.env(t)), "get", "keys/../x", "-o", "json")
+	out, err = executeApply(t, objectCommands(a.env(t))[0], "get", "keys/../x", "-o", "json")
 	if err != nil || a.url != "/admin/v1/routes/keys%2F..%2Fx" || !strings.Contains(out, `"path": "/v1/auth/keys"`) {
 		t.Errorf("%v %s\n%s", err, a.url, out)
 	}

@@ -10,19 +10,20 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/spf13/cobra"
+	"sluice.dev/sluice/internal/app"
 	"sluice.dev/sluice/platform/storage/backup"
 )
 
-func backupCommand(env environment) *cobra.Command {
+func backupCommand(env app.Environment) *cobra.Command {
 	return &cobra.Command{
 		Use: "backup FILE", Short: "back up the database into a new file while everything runs; - is standard output", Args: cobra.ExactArgs(1),
 		Example: "  sluice backup sluice-$(date -I).backup",
 		RunE: func(c *cobra.Command, args []string) error {
 			if args[0] == "-" {
-				_, err := env.backup(c.Context(), c.OutOrStdout())
+				_, err := writeBackup(c.Context(), env, c.OutOrStdout())
 				return err
 			}
-			rows, err := env.backupTo(c.Context(), args[0])
+			rows, err := backupTo(c.Context(), env, args[0])
 			if err != nil {
 				return err
 			}
@@ -34,7 +35,7 @@ func backupCommand(env environment) *cobra.Command {
 
 // backupTo writes a backup into a new file that only its owner may read: whole,
 // and on the disk, or not at all.
-func (e environment) backupTo(ctx context.Context, name string) (rows int64, err error) {
+func backupTo(ctx context.Context, env app.Environment, name string) (rows int64, err error) {
 	if _, err := os.Lstat(name); err == nil {
 		return 0, fmt.Errorf("%s is there already", name)
 	}
@@ -43,7 +44,7 @@ func (e environment) backupTo(ctx context.Context, name string) (rows int64, err
 		return 0, err
 	}
 	defer func() { _ = os.Remove(f.Name()) }() // gone already when all went well
-	if rows, err = e.backup(ctx, f); err != nil {
+	if rows, err = writeBackup(ctx, env, f); err != nil {
 		return 0, errors.Join(err, f.Close())
 	}
 	if err := errors.Join(f.Sync(), f.Close()); err != nil {
@@ -55,21 +56,20 @@ func (e environment) backupTo(ctx context.Context, name string) (rows int64, err
 	return rows, nil
 }
 
-func (e environment) backup(ctx context.Context, w io.Writer) (rows int64, err error) {
-	local := e
-	if e.get("SLUICE_DATABASE_URL") == "" {
+func writeBackup(ctx context.Context, env app.Environment, w io.Writer) (rows int64, err error) {
+	if env.Get("SLUICE_DATABASE_URL") == "" {
 		// The private server of a local stack, while that runs.
-		dev, err := readEnvFile(filepath.Join(e.get("SLUICE_STATE_DIR"), "dev.env"))
+		dev, err := app.ReadEnvFile(filepath.Join(env.Get("SLUICE_STATE_DIR"), "dev.env"))
 		if err != nil {
 			return 0, err
 		}
-		secrets, err := readEnvFile(filepath.Join(e.get("SLUICE_STATE_DIR"), "secrets.env"))
+		secrets, err := app.ReadEnvFile(filepath.Join(env.Get("SLUICE_STATE_DIR"), "secrets.env"))
 		if err != nil {
 			return 0, err
 		}
-		local = e.with(map[string]string{"SLUICE_DATABASE_URL": dev["SLUICE_DATABASE_URL"], "SLUICE_SECRETS_KEY": secrets["SLUICE_SECRETS_KEY"]})
+		env = env.With(map[string]string{"SLUICE_DATABASE_URL": dev["SLUICE_DATABASE_URL"], "SLUICE_SECRETS_KEY": secrets["SLUICE_SECRETS_KEY"]})
 	}
-	url := local.get("SLUICE_DATABASE_URL")
+	url := env.Get("SLUICE_DATABASE_URL")
 	if url == "" {
 		return 0, errors.New("SLUICE_DATABASE_URL is not set, and no local stack runs")
 	}
@@ -78,14 +78,14 @@ func (e environment) backup(ctx context.Context, w io.Writer) (rows int64, err e
 		return 0, fmt.Errorf("connect to the database: %w", err)
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	return backup.Write(ctx, conn, w, backup.Header{Build: version, SecretsKey: backup.Fingerprint(local.first("SLUICE_SECRETS_KEY"))})
+	return backup.Write(ctx, conn, w, backup.Header{Build: app.Version, SecretsKey: backup.Fingerprint(env.First("SLUICE_SECRETS_KEY"))})
 }
 
-func restoreCommand(env environment) *cobra.Command {
+func restoreCommand(env app.Environment) *cobra.Command {
 	return &cobra.Command{
 		Use: "restore FILE", Short: "restore a backup into the empty database at SLUICE_DATABASE_URL; - is standard input", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			url, err := env.require("SLUICE_DATABASE_URL")
+			url, err := env.Require("SLUICE_DATABASE_URL")
 			if err != nil {
 				return err
 			}
@@ -99,7 +99,7 @@ func restoreCommand(env environment) *cobra.Command {
 				in = f
 			}
 			var o backup.Options
-			for _, key := range env.list("SLUICE_SECRETS_KEY") {
+			for _, key := range env.List("SLUICE_SECRETS_KEY") {
 				o.SecretsKeys = append(o.SecretsKeys, backup.Fingerprint(key))
 			}
 			r, err := backup.Restore(c.Context(), url, in, o)

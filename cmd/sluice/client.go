@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"sluice.dev/sluice/internal/app"
 )
 
 // callTimeout bounds one call of the admin API.
@@ -27,13 +29,13 @@ type client struct {
 	http *http.Client
 }
 
-// client uses SLUICE_ADMIN_URL and SLUICE_ADMIN_KEY; what is unset comes from
+// newClient uses SLUICE_ADMIN_URL and SLUICE_ADMIN_KEY; what is unset comes from
 // the local stack's dev.env.
-func (e environment) client() (client, error) {
-	base, key := e.get("SLUICE_ADMIN_URL"), e.get("SLUICE_ADMIN_KEY")
+func newClient(env app.Environment) (client, error) {
+	base, key := env.Get("SLUICE_ADMIN_URL"), env.Get("SLUICE_ADMIN_KEY")
 	if base == "" || key == "" {
-		name := filepath.Join(e.get("SLUICE_STATE_DIR"), "dev.env")
-		local, err := readEnvFile(name)
+		name := filepath.Join(env.Get("SLUICE_STATE_DIR"), "dev.env")
+		local, err := app.ReadEnvFile(name)
 		if err != nil {
 			return client{}, err
 		}
@@ -109,27 +111,13 @@ func refusal(status int, answer []byte) error {
 	return errors.New(text)
 }
 
-// call is do for a command that makes one call.
-func (e environment) call(ctx context.Context, method, path string, body any) ([]byte, error) {
-	c, err := e.client()
+// get reads what is at one path.
+func get(ctx context.Context, env app.Environment, path string) ([]byte, error) {
+	c, err := newClient(env)
 	if err != nil {
 		return nil, err
 	}
-	return c.do(ctx, method, path, body)
-}
-
-// callAccount is call for a path below an account: the one given, or that of
-// the key.
-func (e environment) callAccount(ctx context.Context, given, method, below string, body any) ([]byte, error) {
-	c, err := e.client()
-	if err != nil {
-		return nil, err
-	}
-	account, err := c.account(ctx, given)
-	if err != nil {
-		return nil, err
-	}
-	return c.do(ctx, method, "/admin/v1/accounts/"+account+below, body)
+	return c.do(ctx, http.MethodGet, path, nil)
 }
 
 // account returns the account to act on: the one given, else that of the key.

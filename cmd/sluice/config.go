@@ -3,21 +3,21 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strconv"
 
 	"github.com/spf13/cobra"
 	"sluice.dev/sluice/controlplane/gateway/config"
+	"sluice.dev/sluice/internal/app"
 )
 
-func configCommand(env environment) *cobra.Command {
-	c := &cobra.Command{Use: "config", Short: "show, compare and roll back versions of the configuration"}
-	c.AddCommand(configShow(env), configHistory(env), configDiff(env), configRollback(env), configSchema())
-	return c
+func configCommand(env app.Environment) *cobra.Command {
+	return group("config", "show, compare and roll back versions of the configuration", configShow(env), configHistory(env), configDiff(env), configRollback(env), configSchema())
 }
 
-func configShow(env environment) *cobra.Command {
+func configShow(env app.Environment) *cobra.Command {
 	return &cobra.Command{
 		Use: "show [VERSION]", Short: "print the current configuration, or a version of it, as JSON for apply", Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -25,7 +25,7 @@ func configShow(env environment) *cobra.Command {
 			if len(args) > 0 {
 				path += "/versions/" + url.PathEscape(args[0])
 			}
-			answer, err := env.call(c.Context(), http.MethodGet, path, nil)
+			answer, err := get(c.Context(), env, path)
 			if err != nil {
 				return err
 			}
@@ -40,72 +40,57 @@ func configShow(env environment) *cobra.Command {
 	}
 }
 
-func configHistory(env environment) *cobra.Command {
-	var limit, before int64
-	var out printer
-	c := &cobra.Command{
-		Use: "history", Short: "list the versions, newest first", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			query := url.Values{"limit": {strconv.FormatInt(limit, 10)}}
-			if before > 0 {
-				query.Set("before", strconv.FormatInt(before, 10))
-			}
-			answer, err := env.call(c.Context(), http.MethodGet, "/admin/v1/config/versions?"+query.Encode(), nil)
-			if err != nil {
-				return err
-			}
-			return out.list(c.OutOrStdout(), answer, "version", "created_at", "author", "changes", "note")
+func configHistory(env app.Environment) *cobra.Command {
+	return call{
+		use: "history", short: "list the versions, newest first", path: "/admin/v1/config/versions",
+		flags: []flag{
+			{name: "limit", fallback: 20, help: "number to list, at most 100", field: "limit"},
+			{name: "before", fallback: 0, help: "only versions older than this one"},
 		},
-	}
-	out.flag(c)
-	c.Flags().Int64Var(&limit, "limit", 20, "number to list, at most 100")
-	c.Flags().Int64Var(&before, "before", 0, "only versions older than this one")
-	return c
+		edit: func(c *cobra.Command, _ []string, r *request) error {
+			before, err := c.Flags().GetInt("before")
+			if before > 0 {
+				r.query = "before=" + strconv.Itoa(before) + r.query
+			}
+			return err
+		},
+		list: []string{"version", "created_at", "author", "changes", "note"},
+	}.command(env)
 }
 
-func configDiff(env environment) *cobra.Command {
-	var out printer
-	c := &cobra.Command{
-		Use: "diff [FROM] [TO]", Short: "show what a version changed, or the difference between two", Args: cobra.MaximumNArgs(2),
-		Example: "  sluice config diff        # what the current version changed\n" +
+func configDiff(env app.Environment) *cobra.Command {
+	return call{
+		use: "diff [FROM] [TO]", short: "show what a version changed, or the difference between two", args: cobra.MaximumNArgs(2),
+		example: "  sluice config diff        # what the current version changed\n" +
 			"  sluice config diff 7      # what version 7 changed\n" +
 			"  sluice config diff 3 7    # from version 3 to version 7",
-		RunE: func(c *cobra.Command, args []string) error {
-			path, err := diffPath(c, env, args)
-			if err != nil {
-				return err
-			}
-			answer, err := env.call(c.Context(), http.MethodGet, path, nil)
-			if err != nil {
-				return err
-			}
-			if out.format == "json" {
-				return indent(c.OutOrStdout(), answer)
-			}
+		edit: func(c *cobra.Command, args []string, r *request) (err error) {
+			r.path, err = diffPath(c, env, args)
+			return err
+		},
+		show: func(w io.Writer, answer []byte) error {
 			var v config.Described
 			if err := json.Unmarshal(answer, &v); err != nil {
 				return fmt.Errorf("the answer is not what was expected: %w", err)
 			}
-			if err := showDifference(c.OutOrStdout(), v.Changes); err != nil {
+			if err := showDifference(w, v.Changes); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(c.OutOrStdout(), "%d changes from version %d to version %d, by %s\n", len(v.Changes), v.Against, v.Number, v.Author)
+			_, err := fmt.Fprintf(w, "%d changes from version %d to version %d, by %s\n", len(v.Changes), v.Against, v.Number, v.Author)
 			return err
 		},
-	}
-	out.flag(c)
-	return c
+	}.command(env)
 }
 
 // diffPath is the address of the difference that args ask for.
-func diffPath(c *cobra.Command, env environment, args []string) (string, error) {
+func diffPath(c *cobra.Command, env app.Environment, args []string) (string, error) {
 	switch len(args) {
 	case 2:
 		return "/admin/v1/config/versions/" + url.PathEscape(args[1]) + "?against=" + url.QueryEscape(args[0]), nil
 	case 1:
 		return "/admin/v1/config/versions/" + url.PathEscape(args[0]), nil
 	}
-	answer, err := env.call(c.Context(), http.MethodGet, "/admin/v1/config/versions?limit=1", nil)
+	answer, err := get(c.Context(), env, "/admin/v1/config/versions?limit=1")
 	if err != nil {
 		return "", err
 	}
@@ -116,34 +101,26 @@ func diffPath(c *cobra.Command, env environment, args []string) (string, error) 
 	return "/admin/v1/config/versions/" + strconv.FormatInt(page.Data[0].Number, 10), nil
 }
 
-func configRollback(env environment) *cobra.Command {
-	var dry bool
-	var note string
-	var out printer
-	c := &cobra.Command{
-		Use: "rollback VERSION", Short: "publish an earlier version again, as a new version", Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
+func configRollback(env app.Environment) *cobra.Command {
+	return call{
+		use: "rollback VERSION", short: "publish an earlier version again, as a new version", args: cobra.ExactArgs(1),
+		method: http.MethodPost, path: "/admin/v1/config/versions/{0}/rollback", show: showChanges,
+		flags: []flag{
+			{name: "dry-run", fallback: false, help: "only show what would change"},
+			{name: "note", fallback: "", help: "reason for the change (default: rollback to version VERSION)"},
+		},
+		edit: func(c *cobra.Command, _ []string, r *request) error {
 			query := url.Values{}
-			if dry {
+			if c.Flag("dry-run").Value.String() == "true" {
 				query.Set("dry_run", "true")
 			}
-			if note != "" {
+			if note := c.Flag("note").Value.String(); note != "" {
 				query.Set("note", note)
 			}
-			answer, err := env.call(c.Context(), http.MethodPost, "/admin/v1/config/versions/"+url.PathEscape(args[0])+"/rollback?"+query.Encode(), nil)
-			if err != nil {
-				return err
-			}
-			if out.format == "json" {
-				return indent(c.OutOrStdout(), answer)
-			}
-			return showChanges(c.OutOrStdout(), answer)
+			r.query = query.Encode()
+			return nil
 		},
-	}
-	out.flag(c)
-	c.Flags().BoolVar(&dry, "dry-run", false, "only show what would change")
-	c.Flags().StringVar(&note, "note", "", "reason for the change (default: rollback to version VERSION)")
-	return c
+	}.command(env)
 }
 
 func configSchema() *cobra.Command {

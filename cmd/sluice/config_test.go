@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"sluice.dev/sluice/controlplane/gateway/config"
+	"sluice.dev/sluice/internal/app"
 )
 
 func TestConfigCommands(t *testing.T) {
@@ -45,7 +46,7 @@ func TestDiffOfNothing(t *testing.T) {
 
 func TestSchemaNeedsNoPlatform(t *testing.T) {
 	t.Parallel()
-	out, err := executeApply(t, configCommand(environment{}), "schema")
+	out, err := executeApply(t, configCommand(app.Environment{}), "schema")
 	if err != nil || !bytes.Equal([]byte(out), config.Schema) {
 		t.Error(err, len(out))
 	}
@@ -77,7 +78,7 @@ func TestNamesAreCompleted(t *testing.T) {
 	if err != nil || a.url != "/admin/v1/routes" || !strings.HasPrefix(out, "streams.list\nstreams.get\n:4") {
 		t.Errorf("%v %s %q", err, a.url, out)
 	}
-	nowhere := environment{lookup: func(string) (string, bool) { return "", false }}
+	nowhere := app.Environment{Lookup: func(string) (string, bool) { return "", false }}
 	if out, err := executeApply(t, commands(nowhere), "__complete", "route", "get", ""); err != nil || !strings.HasPrefix(out, ":4") {
 		t.Errorf("without a platform: %v %q", err, out)
 	}
@@ -86,7 +87,7 @@ func TestNamesAreCompleted(t *testing.T) {
 func TestCompletionIsWrittenForEveryShell(t *testing.T) {
 	t.Parallel()
 	for _, shell := range []string{"bash", "zsh", "fish"} {
-		if out, err := executeApply(t, commands(environment{}), "completion", shell); err != nil || !strings.Contains(out, "sluice") {
+		if out, err := executeApply(t, commands(app.Environment{}), "completion", shell); err != nil || !strings.Contains(out, "sluice") {
 			t.Errorf("%s: %v, %d bytes", shell, err, len(out))
 		}
 	}

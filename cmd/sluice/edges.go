@@ -13,37 +13,28 @@ import (
 
 	"github.com/spf13/cobra"
 	"sluice.dev/sluice/controlplane/gateway/edgestatus"
+	"sluice.dev/sluice/internal/app"
 )
 
-// notEverywhere is the exit status of `apply --wait` when the version is in
+// exitNotEverywhere is the exit status of `apply --wait` when the version is in
 // force, but some live edge does not hold it.
-const notEverywhere exitStatus = 3
+const exitNotEverywhere exitStatus = 3
 
-// askAgain is how often `apply --wait` looks at the fleet.
-const askAgain = 100 * time.Millisecond
+// pollInterval is how often `apply --wait` asks for the edges.
+const pollInterval = 100 * time.Millisecond
 
-// edgesCommand shows the fleet, whichever replica answers.
-func edgesCommand(env environment) *cobra.Command {
-	var out printer
-	c := &cobra.Command{
-		Use: "edges", Short: "show each edge: its expected and actual version, errors, and how current its keys are", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			answer, err := env.call(c.Context(), http.MethodGet, "/admin/v1/edges", nil)
-			if err != nil {
-				return err
-			}
-			if out.format == "json" {
-				return indent(c.OutOrStdout(), answer)
-			}
+// edgesCommand shows the edges, whichever replica answers.
+func edgesCommand(env app.Environment) *cobra.Command {
+	return call{
+		use: "edges", short: "show each edge: its expected and actual version, errors, and how current its keys are", path: "/admin/v1/edges",
+		show: func(w io.Writer, answer []byte) error {
 			var v edgestatus.View
 			if err := json.Unmarshal(answer, &v); err != nil {
 				return fmt.Errorf("the answer is not a list of edges: %w", err)
 			}
-			return showEdges(c.OutOrStdout(), v)
+			return showEdges(w, v)
 		},
-	}
-	out.flag(c)
-	return c
+	}.command(env)
 }
 
 // showEdges writes a line for each edge, and one for each refusal.
@@ -113,10 +104,10 @@ func seconds(s float64) string {
 	return d.Round(time.Second).String()
 }
 
-// lacking returns a line for each live edge that does not hold a version, and
+// edgesWithout returns a line for each live edge that does not hold a version, and
 // whether all of them have refused it, so that waiting longer is in vain.
-func lacking(v edgestatus.View, version int64) (lines []string, hopeless bool) {
-	hopeless = true
+func edgesWithout(v edgestatus.View, version int64) (lines []string, allRefused bool) {
+	allRefused = true
 	for _, e := range v.Data {
 		if !e.Live || e.Held >= version {
 			continue
@@ -126,13 +117,13 @@ func lacking(v edgestatus.View, version int64) (lines []string, hopeless bool) {
 		case len(e.Refusals) > 0 && e.Published >= version:
 			line += " and refuses " + strings.Join(e.Refusals, "; ")
 		case !e.Connected:
-			line, hopeless = line+" and is connected to no replica", false
+			line, allRefused = line+" and is connected to no replica", false
 		default:
-			line, hopeless = line+" and has not answered", false
+			line, allRefused = line+" and has not answered", false
 		}
 		lines = append(lines, line)
 	}
-	return lines, hopeless
+	return lines, allRefused
 }
 
 // waitForEdges returns when every live edge holds a version. Else it says on w
@@ -141,17 +132,17 @@ func lacking(v edgestatus.View, version int64) (lines []string, hopeless bool) {
 func waitForEdges(ctx context.Context, api client, version int64, timeout time.Duration, w io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	tick := time.NewTicker(askAgain)
+	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	lines, failure := []string(nil), errors.New("the time was too short to ask")
 	for {
-		v, err := readFleet(ctx, api)
-		hopeless := false
+		v, err := readEdges(ctx, api)
+		allRefused := false
 		if err == nil || ctx.Err() == nil {
 			failure = err
 		}
 		if err == nil {
-			lines, hopeless = lacking(v, version)
+			lines, allRefused = edgesWithout(v, version)
 		}
 		switch {
 		case ctx.Err() != nil && failure != nil:
@@ -159,9 +150,9 @@ func waitForEdges(ctx context.Context, api client, version int64, timeout time.D
 		case err == nil && len(lines) == 0:
 			_, err := fmt.Fprintf(w, "every live edge holds version %d\n", version)
 			return err
-		case ctx.Err() != nil || hopeless:
+		case ctx.Err() != nil || allRefused:
 			fmt.Fprintf(w, "version %d is not everywhere:\n%s\n", version, strings.Join(lines, "\n"))
-			return notEverywhere
+			return exitNotEverywhere
 		}
 		select {
 		case <-ctx.Done():
@@ -170,7 +161,7 @@ func waitForEdges(ctx context.Context, api client, version int64, timeout time.D
 	}
 }
 
-func readFleet(ctx context.Context, api client) (v edgestatus.View, err error) {
+func readEdges(ctx context.Context, api client) (v edgestatus.View, err error) {
 	answer, err := api.do(ctx, http.MethodGet, "/admin/v1/edges", nil)
 	if err != nil {
 		return v, err

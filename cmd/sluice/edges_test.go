@@ -20,7 +20,7 @@ func member(id string, held int64) edgestatus.Edge {
 	return edgestatus.Edge{ID: id, Live: true, Connected: true, Current: held == 5, Wanted: 5, Held: held, Seen: edgestatus.Seen{Published: held}}
 }
 
-func TestLacking(t *testing.T) {
+func TestEdgesWithoutAVersion(t *testing.T) {
 	t.Parallel()
 	refuses := member("refuses", 4)
 	refuses.Refusals, refuses.Published = []string{"routes: no"}, 5
@@ -31,9 +31,9 @@ func TestLacking(t *testing.T) {
 	gone := moving
 	gone.ID, gone.Live = "gone", false
 	for name, c := range map[string]struct {
-		edges    []edgestatus.Edge
-		lacking  []string
-		hopeless bool
+		edges      []edgestatus.Edge
+		lacking    []string
+		allRefused bool
 	}{
 		"none":            {nil, nil, true},
 		"all hold it":     {[]edgestatus.Edge{member("a", 5), member("b", 6), gone}, nil, true},
@@ -43,9 +43,9 @@ func TestLacking(t *testing.T) {
 		"one refused one": {[]edgestatus.Edge{old}, []string{"old holds version 4 and has not answered"}, false},
 		"late or refuses": {[]edgestatus.Edge{refuses, member("b", 0)}, []string{"refuses holds version 4 and refuses routes: no", "b holds version 0 and has not answered"}, false},
 	} {
-		lines, hopeless := lacking(edgestatus.View{Version: 5, Data: c.edges}, 5)
-		if !slices.Equal(lines, c.lacking) || hopeless != c.hopeless {
-			t.Errorf("%s: %q %v", name, lines, hopeless)
+		lines, allRefused := edgesWithout(edgestatus.View{Version: 5, Data: c.edges}, 5)
+		if !slices.Equal(lines, c.lacking) || allRefused != c.allRefused {
+			t.Errorf("%s: %q %v", name, lines, allRefused)
 		}
 	}
 }

@@ -1,24 +1,22 @@
 // Command sluice holds every process of the platform, and the commands with
-// which people use it. This package is wiring only: it reads the environment,
-// builds what a process needs and runs it.
+// which people use it. This package has flags and commands only; what a process
+// is made of is in internal/app.
 package main
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"os/signal"
-	"slices"
 	"syscall"
 	_ "time/tzdata" // zones where the machine has none
 
 	"github.com/spf13/cobra"
+	"sluice.dev/sluice/internal/app"
 	"sluice.dev/sluice/media"
 	"sluice.dev/sluice/platform/process/memlimit"
 	"sluice.dev/sluice/platform/process/sandbox"
-	"sluice.dev/sluice/platform/process/telemetry"
 )
 
 func main() {
@@ -33,8 +31,7 @@ func main() {
 func execute(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	env := environment{lookup: os.LookupEnv}
-	root := commands(env)
+	root := commands(app.Environment{Lookup: os.LookupEnv})
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
@@ -52,7 +49,7 @@ type exitStatus int
 
 func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 
-func commands(env environment) *cobra.Command {
+func commands(env app.Environment) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "sluice",
 		Short:         "An API gateway on Envoy, with its control plane, workers and tools",
@@ -60,29 +57,69 @@ func commands(env environment) *cobra.Command {
 		SilenceErrors: true,
 	}
 	root.AddGroup(&cobra.Group{ID: "processes", Title: "Processes:"}, &cobra.Group{ID: "use", Title: "Commands:"})
-	for _, c := range processes(env) {
-		c.GroupID = "processes"
-		root.AddCommand(c)
-	}
-	for _, c := range uses(env) {
-		c.GroupID = "use"
-		root.AddCommand(c)
+	for id, list := range map[string][]*cobra.Command{"processes": processes(env), "use": uses(env)} {
+		for _, c := range list {
+			c.GroupID = id
+			root.AddCommand(c)
+		}
 	}
 	return root
 }
 
+// processes are the commands that run until they are told to stop.
+func processes(env app.Environment) []*cobra.Command {
+	up := &cobra.Command{
+		Use: "up", Short: "run the whole platform on this machine", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return app.RunUp(c.Context(), env, c.OutOrStdout()) },
+	}
+	seed := process(env, "seed", "initialise an empty database: schema, default configuration, first account", app.Seed)
+	seed.Long = "Brings the database to this version's schema. In an empty one it also puts the default configuration, and makes a first account with an API key,\n" +
+		"an admin key and somebody who can sign in, and writes them to dev.env in the state folder. Called again it changes nothing that is there."
+	return []*cobra.Command{
+		up,
+		process(env, "controlplane", "serve edges, the public API and the admin API", app.RunControlPlane),
+		process(env, "worker", "deliver webhooks and run schedules", app.RunWorker),
+		process(env, "runtime", "serve the chat runtime", app.RunRuntime),
+		process(env, "media", "serve the reference product", app.RunMedia),
+		process(env, "engine", "run the media engine of the reference product", app.RunEngine),
+		process(env, "edge", "supervise one Envoy", app.RunEdge),
+		migrateCommand(env),
+		seed,
+	}
+}
+
 // process is a command that runs until it is told to stop.
-func process(env environment, name, short string, f func(context.Context, environment) error) *cobra.Command {
+func process(env app.Environment, name, short string, run func(context.Context, app.Environment) error) *cobra.Command {
 	return &cobra.Command{Use: name, Short: short, Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error {
-		logs, err := env.logs()
+		env, err := env.ForProcess(name)
 		if err != nil {
 			return err
 		}
-		logs.Process = name
-		if slices.Contains(processNames, name) {
-			env.process = name
-		}
-		slog.SetDefault(telemetry.NewLogger(os.Stderr, logs))
-		return f(c.Context(), env)
+		return run(c.Context(), env)
 	}}
+}
+
+// uses are the commands with which people use a platform that runs.
+func uses(env app.Environment) []*cobra.Command {
+	return append(objectCommands(env),
+		keyCommand(env),
+		accountCommand(env),
+		appCommand(env),
+		sessionCommand(env),
+		limitCommand(env),
+		allowlistCommand(env),
+		applyCommand(env),
+		configCommand(env),
+		edgesCommand(env),
+		statusCommand(env),
+		backupCommand(env),
+		restoreCommand(env),
+		resealCommand(env),
+		secretsCommand(env),
+		x402Command(env),
+		cronCommand(),
+		demoCommand(env),
+		certsCommand(),
+		healthCommand(),
+	)
 }

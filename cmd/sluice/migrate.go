@@ -7,30 +7,30 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
+	"sluice.dev/sluice/internal/app"
 	"sluice.dev/sluice/migrations"
 )
 
-func migrateCommand(env environment) *cobra.Command {
+func migrateCommand(env app.Environment) *cobra.Command {
 	var down, yes, roles bool
-	c := process(env, "migrate", "upgrade the database to this version's schema", func(ctx context.Context, env environment) error {
+	c := process(env, "migrate", "upgrade the database to this version's schema", func(ctx context.Context, env app.Environment) error {
 		if roles {
 			_, err := io.WriteString(os.Stdout, migrations.RolesSQL())
 			return err
 		}
-		url, err := env.require("SLUICE_DATABASE_URL")
+		url, err := env.Require("SLUICE_DATABASE_URL")
 		if err != nil {
 			return err
 		}
 		if down {
 			return migrateDown(ctx, url, yes, os.Stdin, os.Stderr)
 		}
-		return env.migrateUp(ctx)
+		return env.MigrateUp(ctx)
 	})
 	c.Long = "Upgrades the database to this version's schema, and creates the roles sluice_controlplane, sluice_worker, sluice_runtime, sluice_media and sluice_backup, each with\n" +
 		"the rights that its process needs. The users with which processes sign in are members of them; those in SLUICE_DATABASE_LOGINS are created as well."
@@ -82,34 +82,4 @@ func confirmDown(ctx context.Context, url string, terminal bool, in io.Reader, o
 func terminal(f *os.File) bool {
 	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
 	return err == nil
-}
-
-// migrateUp brings the database to this version's schema, and makes the users of
-// SLUICE_DATABASE_LOGINS.
-func (e environment) migrateUp(ctx context.Context) error {
-	logins, err := e.databaseLogins()
-	if err != nil {
-		return err
-	}
-	url := e.get("SLUICE_DATABASE_URL")
-	if err := migrations.Up(ctx, url); err != nil || len(logins) == 0 {
-		return err
-	}
-	if err := migrations.EnsureLogins(ctx, url, logins); err != nil {
-		return fmt.Errorf("SLUICE_DATABASE_LOGINS: %w", err)
-	}
-	return nil
-}
-
-// databaseLogins reads the users. The error does not show a password.
-func (e environment) databaseLogins() (list []migrations.Login, err error) {
-	for i, text := range e.list("SLUICE_DATABASE_LOGINS") {
-		parts := strings.SplitN(text, ":", 3)
-		role := migrations.Role("sluice_" + parts[0])
-		if len(parts) != 3 || parts[1] == "" || parts[2] == "" || !slices.Contains(migrations.Roles, role) {
-			return nil, fmt.Errorf("SLUICE_DATABASE_LOGINS: number %d is not PROCESS:USER:PASSWORD with controlplane, worker, runtime, media or backup as the process", i+1)
-		}
-		list = append(list, migrations.Login{Role: role, User: parts[1], Password: parts[2]})
-	}
-	return list, nil
 }

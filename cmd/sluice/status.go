@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net/http"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -12,16 +11,17 @@ import (
 
 	"github.com/spf13/cobra"
 	"sluice.dev/sluice/controlplane/gateway/status"
+	"sluice.dev/sluice/internal/app"
 )
 
 // statusCommand shows on one screen whether all is well: exit status 0 if it is,
 // else 1.
-func statusCommand(env environment) *cobra.Command {
+func statusCommand(env app.Environment) *cobra.Command {
 	var out printer
 	c := &cobra.Command{
 		Use: "status", Short: "show whether everything works, and what to do if not (exit status 1)", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			answer, err := env.call(c.Context(), http.MethodGet, "/admin/v1/status", nil)
+			answer, err := get(c.Context(), env, "/admin/v1/status")
 			if err != nil {
 				return err
 			}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"sluice.dev/sluice/internal/app"
 )
 
 const adminKey = "slk_admin"
@@ -42,13 +43,13 @@ func newAdminAPI(t *testing.T, status int, answer string) *adminAPI {
 	return a
 }
 
-func (a *adminAPI) environment() environment {
+func (a *adminAPI) environment() app.Environment {
 	set := map[string]string{"SLUICE_ADMIN_URL": a.URL + "/", "SLUICE_ADMIN_KEY": adminKey}
-	return environment{lookup: func(name string) (string, bool) { v, ok := set[name]; return v, ok }}
+	return app.Environment{Lookup: func(name string) (string, bool) { v, ok := set[name]; return v, ok }}
 }
 
 // runUse runs one of the commands that call the admin API.
-func runUse(t *testing.T, env environment, args ...string) (string, error) {
+func runUse(t *testing.T, env app.Environment, args ...string) (string, error) {
 	t.Helper()
 	root := &cobra.Command{Use: "sluice", SilenceUsage: true, SilenceErrors: true}
 	root.AddCommand(keyCommand(env), accountCommand(env), sessionCommand(env), limitCommand(env), allowlistCommand(env))
@@ -145,8 +146,8 @@ func TestWrongCallsAreRefusedBeforeAnythingIsAsked(t *testing.T) {
 func TestTheLocalStacksEnvironmentIsFound(t *testing.T) {
 	t.Parallel()
 	api, state := newAdminAPI(t, 200, `{"data":[]}`), t.TempDir()
-	in := func(dir string) environment {
-		return environment{lookup: func(name string) (string, bool) { return dir, name == "SLUICE_STATE_DIR" }}
+	in := func(dir string) app.Environment {
+		return app.Environment{Lookup: func(name string) (string, bool) { return dir, name == "SLUICE_STATE_DIR" }}
 	}
 	text := "SLUICE_ADMIN_URL=" + api.URL + "\nSLUICE_ADMIN_KEY=" + adminKey + "\n"
 	if err := os.WriteFile(filepath.Join(state, "dev.env"), []byte(text), 0o600); err != nil {

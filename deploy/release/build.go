@@ -55,7 +55,7 @@ func (b builder) build(ctx context.Context, source, out string) (sums string, er
 // of its own is kept out: paths, the state of the checkout, C, build ids.
 func (b builder) binary(ctx context.Context, source, arch, out string) error {
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-mod=readonly",
-		"-ldflags", "-s -w -buildid= -X main.version="+b.version, "-o", out, "./cmd/sluice")
+		"-ldflags", "-s -w -buildid= -X sluice.dev/sluice/internal/app.Version="+b.version, "-o", out, "./cmd/sluice")
 	cmd.Dir = source
 	for _, kv := range os.Environ() {
 		if name, _, _ := strings.Cut(kv, "="); !slices.Contains([]string{"GOFLAGS", "GOAMD64", "GOARM64", "GOEXPERIMENT", "GOROOT_FINAL"}, name) {

@@ -1,0 +1,68 @@
+package app
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/go-chi/chi/v5"
+	"sluice.dev/sluice/controlplane/gateway/config"
+	"sluice.dev/sluice/media"
+	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/web/api"
+	"sluice.dev/sluice/web/discovery"
+	"sluice.dev/sluice/web/openapi"
+	"sluice.dev/sluice/workers/payments"
+	"sluice.dev/sluice/workers/schedules"
+	"sluice.dev/sluice/workers/webhooks"
+)
+
+// fragments describe what stands behind the gateway. Whoever adds a route to
+// deploy/sluice.yaml describes it in one of them; a test names those that are
+// not.
+var fragments = []openapi.Fragment{
+	{Name: "api", Product: "api", YAML: api.OpenAPI},
+	{Name: "schedules", Product: "api", YAML: schedules.OpenAPI},
+	{Name: "webhooks", Product: "api", YAML: webhooks.OpenAPI},
+	{Name: "x402", Product: "api", YAML: payments.OpenAPI},
+	{Name: "media", Product: "media", YAML: media.OpenAPI},
+	{Name: "discovery", Product: "api", YAML: discovery.OpenAPI},
+	{Name: "placeholder", Product: discovery.Placeholder, YAML: discovery.PlaceholderOpenAPI()},
+}
+
+// adminDescription serves the OpenAPI document of the admin API.
+func adminDescription(adapter httpapi.Adapter) (api.Routes, error) {
+	joined, err := openapi.Join(openapi.Fragment{Name: "admin", YAML: api.AdminOpenAPI})
+	if err != nil {
+		return nil, err
+	}
+	schemas, err := config.Schemas()
+	if err != nil {
+		return nil, err
+	}
+	joined.Define(schemas)
+	text, err := json.Marshal(joined.Whole(openapi.Info{
+		Title: "Sluice admin", Version: Version,
+		Description: "For those who run the platform. Every path but /health needs a key with scope * of the operator.",
+	}))
+	if err != nil {
+		return nil, err
+	}
+	return func(r chi.Router) {
+		r.Get("/openapi.json", adapter.Handle(func(w http.ResponseWriter, r *http.Request) error { return openapi.Write(w, r, text) }))
+	}, nil
+}
+
+// publicDescription serves the OpenAPI document of the public API.
+func (c *controlPlane) publicDescription() (*openapi.Service, error) {
+	joined, err := openapi.Join(fragments...)
+	if err != nil {
+		return nil, err
+	}
+	return &openapi.Service{
+		Latest: c.current.Get, Joined: joined, Respond: c.respond,
+		Info: openapi.Info{
+			Title: "Sluice", Version: Version, URL: c.publicURL(),
+			Description: "The public API of a live media platform. Every error has one form; its codes are at /docs/errors.",
+		},
+	}, nil
+}

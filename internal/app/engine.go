@@ -1,0 +1,138 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+
+	"sluice.dev/sluice/dev/programs"
+	"sluice.dev/sluice/media"
+	"sluice.dev/sluice/media/live/engine"
+	"sluice.dev/sluice/media/live/streams"
+	"sluice.dev/sluice/platform/process/bindcheck"
+	"sluice.dev/sluice/platform/process/telemetry"
+)
+
+// RunEngine runs the media engine and keeps the product in step with it.
+func RunEngine(ctx context.Context, env Environment) error {
+	binary, err := env.Program(ctx, programs.Engine)
+	if err != nil {
+		return err
+	}
+	if binary == programs.Off {
+		return errors.New("there is no media engine: run `make tools`, put mediamtx " + programs.Engine.Version + " on PATH, or set SLUICE_MEDIA_ENGINE to it")
+	}
+	p, err := env.start(ctx, "engine", 10) // the product shows its metrics
+	if err != nil {
+		return err
+	}
+	defer p.close(ctx)
+	s, err := p.services(p.pool)
+	if err != nil {
+		return err
+	}
+	c, err := p.media(ctx, s)
+	if err != nil {
+		return err
+	}
+	dir, err := filepath.Abs(filepath.Join(env.Get("SLUICE_STATE_DIR"), "engine"))
+	if err != nil {
+		return err
+	}
+	logs, err := env.logs()
+	if err != nil {
+		return err
+	}
+	var output io.Writer = os.Stderr
+	if logs.JSON {
+		output = telemetry.Lines(slog.Default())
+	}
+	return media.RunEngine(ctx, c, engine.Config{
+		Binary: binary, Dir: dir, Output: output,
+		RTMP: env.Get("SLUICE_RTMP_ADDR"), SRT: env.Get("SLUICE_SRT_ADDR"), WebRTC: env.Get("SLUICE_WEBRTC_ADDR"), Media: env.Get("SLUICE_WEBRTC_MEDIA_ADDR"),
+		HLS: env.Get("SLUICE_HLS_LISTEN"), API: env.Get("SLUICE_ENGINE_API_LISTEN"),
+	})
+}
+
+// Program finds a program that a stack can do without; programs.Off where there is
+// none.
+func (e Environment) Program(ctx context.Context, p programs.Program) (string, error) {
+	found, err := p.Find(ctx, e.Get(p.Variable), os.Getenv("PATH"), filepath.Join(e.Get("SLUICE_STATE_DIR"), "tools"))
+	if errors.Is(err, programs.ErrNotFound) {
+		return programs.Off, nil
+	}
+	return found, err
+}
+
+// ingest adds the addresses of the media engine to the product's configuration,
+// if there is one.
+func (e Environment) ingest(ctx context.Context, c *media.Config) error {
+	binary, err := e.Program(ctx, programs.Engine)
+	if err != nil {
+		return err
+	}
+	c.Endpoints = streams.Endpoints{
+		RTMP: "rtmp://" + e.public("SLUICE_RTMP_ADDR") + "/live", SRT: "srt://" + e.public("SLUICE_SRT_ADDR"),
+		WebRTC: e.publicURL() + "/v1/ingest", Playback: e.publicURL() + "/v1/playback",
+	}
+	if binary != programs.Off {
+		c.Endpoints.Available = true
+		c.EngineHLS = "http://" + e.Get("SLUICE_HLS_LISTEN") + "/live"
+		c.EngineWebRTC = "http://" + e.Get("SLUICE_WEBRTC_ADDR") + "/live"
+	}
+	return nil
+}
+
+// public is the address in a variable as publishers reach it: one that listens
+// everywhere is reached where the gateway is.
+func (e Environment) public(variable string) string {
+	addr := e.Get(variable)
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return addr
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		if u, err := url.Parse(e.publicURL()); err == nil && u.Hostname() != "" {
+			return net.JoinHostPort(u.Hostname(), port)
+		}
+	}
+	return addr
+}
+
+// engineAddrs are where the media engine listens, by variable.
+var engineAddrs = []struct {
+	variable string
+	free     func(addr, variable string) error
+}{
+	{"SLUICE_RTMP_ADDR", bindcheck.Free}, {"SLUICE_SRT_ADDR", bindcheck.FreeUDP}, {"SLUICE_WEBRTC_ADDR", bindcheck.Free},
+	{"SLUICE_WEBRTC_MEDIA_ADDR", bindcheck.FreeUDP}, {"SLUICE_HLS_LISTEN", bindcheck.Free}, {"SLUICE_ENGINE_API_LISTEN", bindcheck.Free},
+}
+
+// placeEngine makes sure that the media engine can listen. An address that
+// somebody has chosen must be free; in place of one of the table's that is in use,
+// which are those that media servers use everywhere, it takes another port.
+func (l *localStack) placeEngine() error {
+	if l.set["SLUICE_MEDIA_ENGINE"] == programs.Off {
+		return nil
+	}
+	for _, a := range engineAddrs {
+		err := a.free(l.env.Get(a.variable), a.variable)
+		if chosen, _ := l.env.Lookup(a.variable); err == nil || chosen != "" {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		other, err := bindcheck.Other(l.env.Get(a.variable))
+		if err != nil {
+			return err
+		}
+		l.set[a.variable] = other
+	}
+	return nil
+}

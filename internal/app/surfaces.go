@@ -1,0 +1,97 @@
+package app
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+	"sluice.dev/sluice/controlplane/accounts/oauth"
+	"sluice.dev/sluice/controlplane/gateway/edgestatus"
+	"sluice.dev/sluice/controlplane/gateway/status"
+	"sluice.dev/sluice/docs"
+	"sluice.dev/sluice/platform/limits/fairshare"
+	"sluice.dev/sluice/web/api"
+	"sluice.dev/sluice/web/dashboard"
+	"sluice.dev/sluice/web/discovery"
+	"sluice.dev/sluice/web/docsite"
+	"sluice.dev/sluice/web/eventdocs"
+	"sluice.dev/sluice/web/mcp"
+	"sluice.dev/sluice/workers/payments"
+	"sluice.dev/sluice/workers/webhooks"
+)
+
+// surfaces is what the public and the admin API are made of.
+func (c *controlPlane) surfaces() (api.Config, error) {
+	described, err := c.publicDescription()
+	if err != nil {
+		return api.Config{}, err
+	}
+	describedAdmin, err := adminDescription(c.respond)
+	if err != nil {
+		return api.Config{}, err
+	}
+	documentation, err := docsite.Routes(docs.Files, c.respond)
+	if err != nil {
+		return api.Config{}, err
+	}
+	proxies, err := c.prefixes("SLUICE_ADMIN_TRUSTED_PROXIES")
+	if err != nil {
+		return api.Config{}, err
+	}
+	facilitator := payments.Facilitator{
+		Hub: c.payments, Document: c.newestDocument, Identity: c.verifier, Respond: c.respond, BaseURL: c.publicURL(), Places: fairshare.New(fairshare.Config{Places: 32}),
+	}
+	found := &discovery.Service{
+		Latest: c.current.Get, About: mcp.About(Version), Respond: c.respond,
+		At:     discovery.Addresses{Gateway: c.publicURL(), Runtime: c.runtimeURL()},
+		Prober: &discovery.Prober{Addresses: c.edges.Addresses},
+	}
+	tools := mcp.New(mcp.Config{
+		Document: described.Text, Identity: c.verifier, Respond: c.respond, Hosts: c.mcpHosts(), Version: Version,
+		Gateway: c.gatewayURL(), TLS: c.gatewayTLS(), PublicURL: c.publicURL(),
+	})
+	return api.Config{
+		DB:           c.shared,
+		Respond:      c.respond,
+		Identity:     c.verifier,
+		Sessions:     c.sessions,
+		Proxies:      proxies,
+		Region:       c.Get("SLUICE_REGION"),
+		Version:      Version,
+		AnswerSecret: c.answerSecrets[0], FormerAnswerSecrets: c.answerSecrets[1:],
+		Open: []api.Routes{
+			oauth.Routes(c.apps, c.respond), eventdocs.Routes(c.respond), documentation, described.Routes, facilitator.Routes, found.OpenRoutes,
+			func(r chi.Router) {
+				r.Method(http.MethodGet, mcp.Path, tools)
+				r.Method(http.MethodPost, mcp.Path, tools)
+			},
+		},
+		Keyed: []api.Routes{
+			webhooks.Routes(c.webhooks, c.respond),
+			webhooks.InternalRoutes(c.webhooks, c.respond),
+			found.KeyedRoutes,
+			func(r chi.Router) { c.schedules.Routes(r, c.respond) },
+		},
+		Admin: []api.Routes{
+			c.documents.Routes, edgestatus.Store{DB: c.pool}.AdminRoutes(c.respond), status.Store{DB: c.pool}.Routes(c.respond),
+			oauth.AdminRoutes(c.apps, c.respond), describedAdmin, c.paymentsAdmin().Routes,
+		},
+	}, nil
+}
+
+// dashboard is the pages for people. Their live parts end with ctx, so that a stop does
+// not wait for them.
+func (c *controlPlane) dashboard(ctx context.Context) api.Routes {
+	return dashboard.Routes(dashboard.Config{
+		DB:        c.pool,
+		Sessions:  c.sessions,
+		Documents: c.documents,
+		Webhooks:  c.webhooks,
+		Schedules: c.schedules,
+		Payments:  c.paymentsAdmin(),
+		Version:   Version,
+		Secure:    strings.HasPrefix(c.Get("SLUICE_ADMIN_URL"), "https://"),
+		Done:      ctx.Done(),
+	})
+}
