@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	vegeta "github.com/tsenart/vegeta/v12/lib"
@@ -81,9 +80,8 @@ func measure(s *testbed.Subject) error {
 // open is the open loop.
 func open(s *testbed.Subject) (*vegeta.Metrics, error) {
 	target := vegeta.Target{Method: http.MethodGet, URL: "http://" + s.Request.Addr + s.Request.Path, Header: http.Header{}}
-	for _, h := range s.Request.Headers {
-		name, value, _ := strings.Cut(h, ": ")
-		target.Header.Set(name, value)
+	if key := s.Request.Key(); key != "" {
+		target.Header.Set("Authorization", "Bearer "+key)
 	}
 	attacker := vegeta.NewAttacker(vegeta.Workers(uint64(*conns)), vegeta.Connections(*conns), vegeta.KeepAlive(true))
 	var m vegeta.Metrics

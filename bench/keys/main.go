@@ -93,7 +93,7 @@ func coldStart(b *testbed.Bed, s *store) (stage, error) {
 		return stage{}, err
 	}
 	st := stage{keys: s.size, took: time.Since(began), many: many}
-	many.Request.Headers, many.Request.Keys = nil, s.sample()
+	many.Request.Keys = s.sample()
 	if err := many.Measure(*conns, *turn); err != nil {
 		return stage{}, err
 	}

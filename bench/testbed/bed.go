@@ -82,7 +82,7 @@ func (b *Bed) stack() error {
 
 // Keyed is a request to addr with an API key.
 func (b *Bed) Keyed(addr, key string) load.Request {
-	return load.Request{Addr: addr, Path: Path, Headers: []string{"Authorization: Bearer " + key}}
+	return load.Request{Addr: addr, Path: Path, Keys: []string{key}}
 }
 
 // route adds the bench's product and route to the stack's configuration, and takes

@@ -1,11 +1,10 @@
 package testbed
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"strings"
 	"time"
 
 	"sluice.dev/sluice/bench/load"
@@ -27,22 +26,9 @@ type Subject struct {
 // Ready waits until the subject answers as the upstream does, and puts it on its core.
 func (s *Subject) Ready() error {
 	err := harness.Until(func() error {
-		req, err := http.NewRequest(http.MethodGet, "http://"+s.Request.Addr+s.Request.Path, nil)
-		if err != nil {
-			return err
-		}
-		for _, h := range s.Request.Headers {
-			k, v, _ := strings.Cut(h, ": ")
-			req.Header.Set(k, v)
-		}
-		res, err := http.DefaultClient.Do(req)
-		if err != nil {
-			return err
-		}
-		defer res.Body.Close()
-		b, err := io.ReadAll(res.Body)
-		if res.StatusCode != 200 || len(b) != BodySize {
-			return fmt.Errorf("%s answers %d with %d bytes", s.Name, res.StatusCode, len(b))
+		a, err := harness.Ask(context.Background(), http.DefaultClient, http.MethodGet, "http://"+s.Request.Addr+s.Request.Path, s.Request.Key(), nil)
+		if err == nil && (a.StatusCode != http.StatusOK || len(a.Text) != BodySize) {
+			err = fmt.Errorf("%s answers %d with %d bytes", s.Name, a.StatusCode, len(a.Text))
 		}
 		return err
 	})

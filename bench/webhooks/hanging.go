@@ -19,7 +19,7 @@ func hanging(ctx context.Context, s *stack, r *receiver, o options) error {
 		return err
 	}
 	for i, a := range accounts {
-		if err := s.subscribe(ctx, a, 9, func(k int) string { return fmt.Sprintf("%s/fast/%d-%d", r.base, i, k) }); err != nil {
+		if err := s.subscribe(ctx, a, 9, func(k int) string { return fmt.Sprintf("%s/fast/%d-%d", r.URL, i, k) }); err != nil {
 			return err
 		}
 	}
@@ -28,7 +28,7 @@ func hanging(ctx context.Context, s *stack, r *receiver, o options) error {
 		return err
 	}
 	for i, a := range accounts {
-		if err := s.subscribe(ctx, a, 1, func(int) string { return fmt.Sprintf("%s/hang/%d", r.base, i) }); err != nil {
+		if err := s.subscribe(ctx, a, 1, func(int) string { return fmt.Sprintf("%s/hang/%d", r.URL, i) }); err != nil {
 			return err
 		}
 	}

@@ -66,10 +66,8 @@ func measure(row string, o options) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	r, err := newReceiver()
-	if err != nil {
-		return err
-	}
+	r := newReceiver()
+	defer func() { r.CloseClientConnections(); r.Close() }()
 	s, err := start(ctx, dir+"/pg")
 	if s != nil {
 		defer func() { _ = s.stop(context.WithoutCancel(ctx)) }()

@@ -2,10 +2,9 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
-	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"time"
@@ -14,21 +13,16 @@ import (
 // receiver is an HTTP server that stands for every endpoint: /fast/N answers
 // at once, /hang/N never.
 type receiver struct {
-	base string
+	*httptest.Server
 	mu   sync.Mutex
 	seen map[string]time.Time // event id and path → first arrival
 	more chan struct{}        // one for each first arrival
 }
 
-// newReceiver listens on loopback, on any port.
-func newReceiver() (*receiver, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	r := &receiver{base: fmt.Sprintf("http://%s", l.Addr()), seen: map[string]time.Time{}, more: make(chan struct{}, 1<<20)}
-	go func() { _ = http.Serve(l, r) }()
-	return r, nil
+func newReceiver() *receiver {
+	r := &receiver{seen: map[string]time.Time{}, more: make(chan struct{}, 1<<20)}
+	r.Server = httptest.NewServer(r)
+	return r
 }
 
 // ServeHTTP notes the arrival and answers as the path says.

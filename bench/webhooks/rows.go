@@ -17,7 +17,7 @@ const event = "stream.started"
 // waits until the last one has arrived: publishing, queue, log and receiver are
 // all in the figure.
 func throughput(ctx context.Context, s *stack, r *receiver, o options) error {
-	err := s.subscribe(ctx, s.account, o.endpoints, func(i int) string { return fmt.Sprintf("%s/fast/%d", r.base, i) })
+	err := s.subscribe(ctx, s.account, o.endpoints, func(i int) string { return fmt.Sprintf("%s/fast/%d", r.URL, i) })
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func single(ctx context.Context, s *stack, r *receiver, o options) error {
 		return err
 	}
 	for i, a := range accounts {
-		if err := s.subscribe(ctx, a, 1, func(int) string { return fmt.Sprintf("%s/fast/%d", r.base, i) }); err != nil {
+		if err := s.subscribe(ctx, a, 1, func(int) string { return fmt.Sprintf("%s/fast/%d", r.URL, i) }); err != nil {
 			return err
 		}
 	}
@@ -93,7 +93,7 @@ func (s *stack) publish(ctx context.Context, account, id string) error {
 // fanout publishes one event that 10,000 subscriptions want.
 func fanout(ctx context.Context, s *stack, r *receiver, _ options) error {
 	const n = 10_000
-	err := s.subscribe(ctx, s.account, n, func(i int) string { return fmt.Sprintf("%s/fast/%d", r.base, i) })
+	err := s.subscribe(ctx, s.account, n, func(i int) string { return fmt.Sprintf("%s/fast/%d", r.URL, i) })
 	if err != nil {
 		return err
 	}

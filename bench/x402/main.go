@@ -14,6 +14,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"sluice.dev/sluice/bench/load"
@@ -51,7 +52,9 @@ func run(ctx context.Context, o options) error {
 	defer b.stop()
 	var keyed, paid figures
 	for range o.rounds {
-		headers := func(n int) []header { return repeated(header{"Authorization", "Bearer " + b.Dev["SLUICE_API_KEY"]}, n) }
+		headers := func(n int) []header {
+			return slices.Repeat([]header{{"Authorization", "Bearer " + b.Dev["SLUICE_API_KEY"]}}, n)
+		}
 		if err := b.round(&keyed, o, headers); err != nil {
 			return fmt.Errorf("with a key: %w", err)
 		}

@@ -19,14 +19,6 @@ import (
 // header is the credential of a request.
 type header struct{ name, value string }
 
-func repeated(h header, n int) []header {
-	all := make([]header, n)
-	for i := range all {
-		all[i] = h
-	}
-	return all
-}
-
 // price of a request, in the token's smallest units.
 const price = 10_000
 

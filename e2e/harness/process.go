@@ -54,7 +54,7 @@ func Start(cmd *exec.Cmd) (*Process, error) {
 			return nil, err
 		}
 		through := struct{ io.Writer }{p.out} // a pipe, which closes when the last of its writers has ended
-		cmd.Stdout, cmd.Stderr, cmd.WaitDelay = through, through, Patience / 4
+		cmd.Stdout, cmd.Stderr, cmd.WaitDelay = through, through, Patience/4
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	if err := cmd.Start(); err != nil {

@@ -37,9 +37,12 @@ func echo(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// says sends a line over a new connection and returns what comes back.
-func says(addr string) (string, error) {
-	c, err := net.DialTimeout("tcp", addr, 5*time.Second)
+// Waits for what comes, on a busy machine too, and for what must not.
+const long, short = 20 * time.Second, 200 * time.Millisecond
+
+// says sends a line over a new connection and returns what comes back in time.
+func says(addr string, wait time.Duration) (string, error) {
+	c, err := net.DialTimeout("tcp", addr, long)
 	if err != nil {
 		return "", err
 	}
@@ -47,7 +50,7 @@ func says(addr string) (string, error) {
 	if _, err := io.WriteString(c, "hello\n"); err != nil {
 		return "", err
 	}
-	if err := c.SetReadDeadline(time.Now().Add(200 * time.Millisecond)); err != nil {
+	if err := c.SetReadDeadline(time.Now().Add(wait)); err != nil {
 		return "", err
 	}
 	return bufio.NewReader(c).ReadString('\n')
@@ -67,7 +70,7 @@ func laid(t *testing.T) (*wires, string) {
 func TestAWireCarriesUntilItIsCut(t *testing.T) {
 	t.Parallel()
 	w, addr := laid(t)
-	if got, err := says(addr); err != nil || got != "hello\n" {
+	if got, err := says(addr, long); err != nil || got != "hello\n" {
 		t.Fatalf("%q %v", got, err)
 	}
 	mendOne, err := w.cut("a>b")
@@ -78,19 +81,19 @@ func TestAWireCarriesUntilItIsCut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := says(addr); err == nil {
+	if _, err := says(addr, short); err == nil {
 		t.Error("a cut wire carries")
 	}
 	if err := mendOne(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := says(addr); err == nil {
+	if _, err := says(addr, short); err == nil {
 		t.Error("it was cut twice and mended once, and carries")
 	}
 	if err := mendTwo(); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := says(addr); err != nil || got != "hello\n" {
+	if got, err := says(addr, long); err != nil || got != "hello\n" {
 		t.Errorf("after it was mended: %q %v", got, err)
 	}
 }
@@ -107,13 +110,13 @@ func TestAPoisonedWireHeals(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := says(addr); err == nil {
+		if got, err := says(addr, short); err == nil {
 			t.Errorf("%s: %q passes", kind, got)
 		}
 		if err := errors.Join(heal(), also()); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := says(addr); err != nil || got != "hello\n" {
+		if got, err := says(addr, long); err != nil || got != "hello\n" {
 			t.Errorf("%s, healed: %q %v", kind, got, err)
 		}
 	}
@@ -154,7 +157,7 @@ func TestProcessComesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-first.Done()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(long)
 	for p.current() == first {
 		select {
 		case <-deadline:
@@ -226,7 +229,7 @@ func TestStop(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := out.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := out.SetReadDeadline(time.Now().Add(long)); err != nil {
 		t.Fatal(err)
 	}
 	for lines, n := bufio.NewReader(out), 0; n < 3; n++ { // each has set its trap
