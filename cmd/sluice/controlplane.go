@@ -144,7 +144,8 @@ func runControlPlane(ctx context.Context, env environment) error {
 		return serve(ctx, end,
 			endpoint{name: "admin API", addr: env.get("SLUICE_ADMIN_ADDR"), handler: scrapers.Beside(tracer.Wrap(telemetry.NewRequests(metrics, "admin").Wrap(held.direct(api.Admin(surfaces)))), metrics)},
 			endpoint{name: "public API", addr: env.get("SLUICE_API_LISTEN"), handler: tracer.Wrap(telemetry.NewRequests(metrics, "api").Wrap(held.wrap(api.Public(surfaces))))},
-			endpoint{name: "edges", addr: env.get("SLUICE_XDS_ADDR"), handler: mutual.guard(edgeMux(edges, keys, keys.Guard(registry.Reports(adapter)), payments.edges, keys.Guard(limits), keys.Guard(received)), adapter), tls: mutual.tls(), h2c: true, streams: true},
+			endpoint{name: "edges", addr: env.get("SLUICE_XDS_ADDR"), tls: mutual.tls(), h2c: true, streams: true,
+				handler: mutual.guard(edgeMux(edges, keys, keys.Guard(registry.Reports(adapter)), payments.edges, keys.Guard(limits), keys.Guard(received)), adapter)},
 		)
 	})
 	return g.Wait()

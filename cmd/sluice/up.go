@@ -218,7 +218,7 @@ func (l *local) postgres() supervise.Part {
 // variable answers a GET of path with 200; without a variable it is ready at once.
 func (l *local) process(command, variable, path string) supervise.Part {
 	return supervise.Part{Name: command, Start: l.start(command, nil), Ready: func(ctx context.Context) error {
-		return healthy(ctx, "http://"+l.env.get(variable)+path, "", 200, http.DefaultClient)
+		return healthy(ctx, "http://"+l.env.get(variable)+path, "", http.DefaultClient)
 	}}
 }
 

@@ -226,14 +226,14 @@ func (e environment) sessions(db postgres.DB) (*sessions.Service, error) {
 // serves returns nil once the edge answers keyed requests: its listeners, its
 // policy, the keys and the product behind are then there.
 func (l *local) serves(ctx context.Context, e edgePorts) error {
-	if err := healthy(ctx, "http://"+e.agent+"/health", "", http.StatusOK, http.DefaultClient); err != nil {
+	if err := healthy(ctx, "http://"+e.agent+"/health", "", http.DefaultClient); err != nil {
 		return err
 	}
-	return healthy(ctx, l.env.scheme()+"://"+e.gateway+"/v1/streams?limit=1", l.apiKey, http.StatusOK, l.probe)
+	return healthy(ctx, l.env.scheme()+"://"+e.gateway+"/v1/streams?limit=1", l.apiKey, l.probe)
 }
 
-// healthy returns nil when a GET of url gives the status.
-func healthy(ctx context.Context, url, key string, status int, client *http.Client) error {
+// healthy returns nil when a GET of url answers 200.
+func healthy(ctx context.Context, url, key string, client *http.Client) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
@@ -248,7 +248,7 @@ func healthy(ctx context.Context, url, key string, status int, client *http.Clie
 		return err
 	}
 	defer res.Body.Close()
-	if res.StatusCode != status {
+	if res.StatusCode != http.StatusOK {
 		return fmt.Errorf("%s answers %d", url, res.StatusCode)
 	}
 	return nil
