@@ -115,6 +115,7 @@ generate: ## rewrite generated files
 
 lint: $(GOLANGCI) ## check format, vet and lint
 	@unformatted="$$(gofmt -l $$(git ls-files '*.go'))"; test -z "$$unformatted" || { echo "lint: run gofmt -w on: $$unformatted" >&2; exit 1; }
+	@$(GO) mod tidy -diff
 	@$(GO) vet -tags clients,docker ./...
 	@$(GOLANGCI) run
 

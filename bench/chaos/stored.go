@@ -95,7 +95,8 @@ type waiting struct{ deliveries, runs, payments int }
 func (b books) waiting(ctx context.Context) (w waiting, err error) {
 	err = b.with(ctx, func(db *pgx.Conn) error {
 		return db.QueryRow(ctx, `SELECT (SELECT count(*) FROM webhook_deliveries WHERE status IN ('pending', 'held')),
-			(SELECT count(*) FROM schedule_executions WHERE status IN ('waiting', 'executing')) + (SELECT count(*) FROM schedules WHERE next_fire_at < now() + interval '20 seconds' AND status = 'active' AND definition->'schedule'->>'type' = 'one_time'),
+			(SELECT count(*) FROM schedule_executions WHERE status IN ('waiting', 'executing')) +
+				(SELECT count(*) FROM schedules WHERE next_fire_at < now() + interval '20 seconds' AND status = 'active' AND definition->'schedule'->>'type' = 'one_time'),
 			(SELECT count(*) FROM x402_payments WHERE ended_at IS NULL)`).Scan(&w.deliveries, &w.runs, &w.payments)
 	})
 	return w, err

@@ -37,7 +37,7 @@ var measured = sync.OnceValues(func() ([]cost, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	binary := filepath.Join(dir, "program")
 	build := exec.Command("go", "build", "-cover", "-covermode=atomic", "-coverpkg="+counted, "-o", binary, "./program")
 	build.Stderr = os.Stderr

@@ -102,7 +102,7 @@ type publisher struct {
 
 // publish starts ffmpeg with a test card and a tone. The stream key is among its
 // arguments, as with every encoder: who may list processes sees it.
-func (t *tour) publish(ctx context.Context) (*publisher, error) {
+func (t *tour) publish() (*publisher, error) {
 	if t.FFmpeg == "" {
 		return nil, errors.New("there is no ffmpeg: install it, run `make tools`, or set SLUICE_FFMPEG")
 	}

@@ -66,7 +66,7 @@ func Run(ctx context.Context, c Config) error {
 	if err := t.create(ctx); err != nil {
 		return err
 	}
-	p, err := t.publish(ctx)
+	p, err := t.publish()
 	if err != nil {
 		return err
 	}

@@ -81,7 +81,7 @@ func TestEveryShapeIsLinear(t *testing.T) {
 	for name, shape := range shapes {
 		t.Run(name, func(t *testing.T) {
 			body := []byte(shape(4 << 20))
-			growth.Linear(t, len(body), multiple, constant, func() { Apply(nil, body, Options{}) })
+			growth.Linear(t, len(body), multiple, constant, func() { _, _, _ = Apply(nil, body, Options{}) })
 			_, _, bad := Apply(nil, body, Options{})
 			if bad == nil {
 				return

@@ -22,7 +22,7 @@ func FuzzApply(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte, strip bool) {
 		opts := Options{StripTools: strip}
-		growth.Linear(t, len(body), multiple, constant, func() { Apply(nil, body, opts) })
+		growth.Linear(t, len(body), multiple, constant, func() { _, _, _ = Apply(nil, body, opts) })
 		out, _, bad := Apply(nil, body, opts)
 		if bad != nil {
 			if len(bad.Details) == 0 {

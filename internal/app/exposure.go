@@ -24,10 +24,12 @@ func (e Environment) checkExposure(addrs []string) error {
 	}
 	var errs []error
 	if e.Get("SLUICE_XDS_TLS_DIR") == "" && !slices.Contains(allowed, "plain") {
-		errs = append(errs, fmt.Errorf("SLUICE_XDS_ADDR %s is not this machine alone, and no certificates are shown there: set SLUICE_XDS_TLS_DIR (`sluice certs` makes them), or SLUICE_XDS_INSECURE=plain where the network itself is trusted", addrs[at]))
+		errs = append(errs, fmt.Errorf("SLUICE_XDS_ADDR %s is not this machine alone, and no certificates are shown there: "+
+			"set SLUICE_XDS_TLS_DIR (`sluice certs` makes them), or SLUICE_XDS_INSECURE=plain where the network itself is trusted", addrs[at]))
 	}
 	if len(e.List("SLUICE_FEED_TOKEN")) == 0 && !slices.Contains(allowed, "open") {
-		errs = append(errs, fmt.Errorf("SLUICE_XDS_ADDR %s is not this machine alone, and the key feed there, with the secret that signs identities, asks for no token: set SLUICE_FEED_TOKEN, or SLUICE_XDS_INSECURE=open where everybody who reaches it may read it", addrs[at]))
+		errs = append(errs, fmt.Errorf("SLUICE_XDS_ADDR %s is not this machine alone, and the key feed there, with the secret that signs identities, asks for no token: "+
+			"set SLUICE_FEED_TOKEN, or SLUICE_XDS_INSECURE=open where everybody who reaches it may read it", addrs[at]))
 	}
 	return errors.Join(errs...)
 }

@@ -233,7 +233,7 @@ func Healthy(ctx context.Context, url, key string, status int, client *http.Clie
 		return err
 	}
 	defer res.Body.Close()
-	if res.StatusCode != status {
+	if res.StatusCode != http.StatusOK {
 		return fmt.Errorf("%s answers %d", url, res.StatusCode)
 	}
 	return nil

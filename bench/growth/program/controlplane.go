@@ -80,7 +80,8 @@ func documents() []parser {
 		{name: "web/mcp/toolset: From", read: quietly(func(in []byte) { _, _ = toolset.From(in) }),
 			forms: valid(in(`{"paths":{"/a":{"post":{"operationId":"a","security":[{"key":[]}],"responses":{"200":{}},"requestBody":{"content":{"application/json":{"schema":%s}}}}}}}`,
 				`{"paths":{"/a":{"parameters":%s,"get":{"operationId":"a","security":[{"key":[]}],"responses":{"200":{}}}}}}`)), multiple: 256},
-		{name: "web/mcp/toolset: Request", read: details(func(in []byte) []decision.Detail { _, bad := tool.Request(in); return bad }), forms: in(`{"id":%s}`, `{"id":"a","name":%s}`, `{"id":"a","tag":%s}`), multiple: 128},
+		{name: "web/mcp/toolset: Request", read: details(func(in []byte) []decision.Detail { _, bad := tool.Request(in); return bad }),
+			forms: in(`{"id":%s}`, `{"id":"a","name":%s}`, `{"id":"a","tag":%s}`), multiple: 128},
 		{name: "platform/http/mcpserver: POST /mcp", read: served(mcp(), func(in []byte) *http.Request { return post(in, "application/json") }),
 			forms: in(`{"jsonrpc":"2.0","id":1,"method":"ping","params":%s}`, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}%s`, `[%s]`, `{"jsonrpc":"2.0","id":%s,"method":"ping"}`), multiple: 256, constant: 512 << 10},
 		{name: "workers/schedules/definition: Complete", read: func(in []byte) error {
@@ -90,7 +91,8 @@ func documents() []parser {
 			}
 			_, err := d.Complete(anyURL)
 			return err
-		}, forms: in(aSchedule+`"tags":%s}`, aSchedule+`"retryPolicy":%s}`, `{"name":"n","type":"webhook","webhook":{"headers":%s}}`, `{"name":"n","webhook":{"payload":%s}}`, `{"name":%s}`, `{"schedule":{"cron":%s}}`, `{"action":{"settings":%s}}`)},
+		}, forms: in(aSchedule+`"tags":%s}`, aSchedule+`"retryPolicy":%s}`, `{"name":"n","type":"webhook","webhook":{"headers":%s}}`,
+			`{"name":"n","webhook":{"payload":%s}}`, `{"name":%s}`, `{"schedule":{"cron":%s}}`, `{"action":{"settings":%s}}`)},
 		{name: "workers/schedules/definition: ParsePatch, Apply", read: func(in []byte) error {
 			p, err := definition.ParsePatch(in)
 			if err != nil {

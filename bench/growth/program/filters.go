@@ -35,8 +35,8 @@ func filters() []parser {
 	payment := in(`{"x402Version":1,"scheme":"exact","network":"base","payload":%s}`, `{"x402Version":1,"x":%s}`)
 	return []parser{
 		{name: "filters/caps/jsonscan: Validate, Root, Members", read: quietly(scan), forms: in("[%s,%s]", " %s "), multiple: 1, constant: 4 << 10},
-		{name: "filters/caps: Apply", read: quietly(func(in []byte) { caps.Apply(nil, in, caps.Options{}) }), forms: asked},
-		{name: "filters/caps: Apply, tools stripped", read: quietly(func(in []byte) { caps.Apply(nil, in, caps.Options{StripTools: true}) }), forms: asked},
+		{name: "filters/caps: Apply", read: quietly(func(in []byte) { _, _, _ = caps.Apply(nil, in, caps.Options{}) }), forms: asked},
+		{name: "filters/caps: Apply, tools stripped", read: quietly(func(in []byte) { _, _, _ = caps.Apply(nil, in, caps.Options{StripTools: true}) }), forms: asked},
 		{name: "filters/credentials/jwt: Parse", read: quietly(func(in []byte) { jwt.Parse(string(in)) }), forms: tokens, n: 1500},
 		{name: "filters/credentials/jwt: ParseKey", read: quietly(func(in []byte) { jwt.ParseKey(in) }), forms: packed},
 		{name: "filters/x402: Parse", read: quietly(func(in []byte) { x402.Parse(in) }), forms: payment, n: 1500},

@@ -107,7 +107,7 @@ func measure(p parser, f form, n int) (Cost, error) {
 	if err := coverage.ClearCounters(); err != nil {
 		return c, fmt.Errorf("this is not built as it must be: %w", err)
 	}
-	failed, c.Panic = p.try(in)
+	c.Panic, failed = p.try(in)
 	steps, err := counted()
 	if err != nil {
 		return c, err
@@ -119,13 +119,13 @@ func measure(p parser, f form, n int) (Cost, error) {
 }
 
 // try reads in, and returns what it panics with.
-func (p parser) try(in []byte) (failed error, panicked string) {
+func (p parser) try(in []byte) (panicked string, failed error) {
 	defer func() {
 		if v := recover(); v != nil {
 			panicked = fmt.Sprint(v)
 		}
 	}()
-	return p.read(in), ""
+	return "", p.read(in)
 }
 
 // answered returns the size of what a caller gets for err.

@@ -30,7 +30,8 @@ const question = `{"model":"m","messages":[{"role":"user","content":"hi"}]}`
 // runtime are the rows of chat: requests, and what providers answer.
 func runtime() []parser {
 	chunks := in(`{"id":"c","choices":[{"index":0,"delta":%s}]}`, `{"id":"c","choices":%s}`, `{"id":"c","choices":[],"usage":%s}`, `{"error":%s}`)
-	events := append(lines("", "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a b\"}}]}\n\n", "data: [DONE]\n\n", ":\n\n", "event: a\n", "data:\n", "id: 1\n\n"), framed("data: %s\n\ndata: [DONE]\n\n", chunks)...)
+	events := append(lines("", "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a b\"}}]}\n\n", "data: [DONE]\n\n", ":\n\n", "event: a\n", "data:\n", "id: 1\n\n"),
+		framed("data: %s\n\ndata: [DONE]\n\n", chunks)...)
 	whole := in(`{"id":"c","choices":[{"index":0,"message":%s}]}`, `{"id":"c","choices":%s}`, `{"error":%s}`)
 	return []parser{
 		{name: "platform/http/sse: Reader", read: quietly(func(in []byte) {
@@ -103,12 +104,16 @@ func media() []parser {
 			streams.Input{Title: &text, Protocol: &text, Settings: &streams.Settings{Quality: &text, Bitrate: &text}, Metadata: &map[string]string{text: text}}.Apply(&f, &s, plans.Limits{})
 			return f.Err()
 		}, forms: texts("4%s")},
-		{name: "media/playback/signing: Verify", read: quietly(func(in []byte) { _, _ = signing.Verify(secret, string(in), signing.Playback, "play_1", now) }), forms: texts("eyJhbGciOiJIUzI1NiJ9.%s.AAAA", "eyJhbGciOiJIUzI1NiJ9.e30.%s")},
-		{name: "media/live/signalling: Understood", read: quietly(func(in []byte) { signalling.Understood(in) }), forms: lines("v=0\r\n", "m=video 9 X 96\r\na=rtpmap:96 H264/90000\r\n", "a=rtpmap:96 H264/90000\r\n", "m=audio 9 X 8\r\n", "m=audio 9 X 8 8 8 8 8 8 8 8 8 8\r\n", "a=fmtp:96\r\n")},
+		{name: "media/playback/signing: Verify", read: quietly(func(in []byte) { _, _ = signing.Verify(secret, string(in), signing.Playback, "play_1", now) }),
+			forms: texts("eyJhbGciOiJIUzI1NiJ9.%s.AAAA", "eyJhbGciOiJIUzI1NiJ9.e30.%s")},
+		{name: "media/live/signalling: Understood", read: quietly(func(in []byte) { signalling.Understood(in) }),
+			forms: lines("v=0\r\n", "m=video 9 X 96\r\na=rtpmap:96 H264/90000\r\n",
+				"a=rtpmap:96 H264/90000\r\n", "m=audio 9 X 8\r\n", "m=audio 9 X 8 8 8 8 8 8 8 8 8 8\r\n", "a=fmtp:96\r\n")},
 		{name: "media/files/mp4: Parse", read: quietly(func(in []byte) { _, _ = mp4.Parse(bytes.NewReader(in), int64(len(in))) }), forms: films},
 		{name: "media/captions: Parse", read: quietly(func(in []byte) { _, _ = captions.Parse(string(in)) }),
-			forms: lines("WEBVTT\n\n", "00:00.000 --> 00:01.000\na\n\n", "1\n00:00:00,000 --> 00:00:01,000\na\n\n", "-->\n", "NOTE a\n\n", "STYLE\n\n", "<b>", "<00:00.000>", "00:00.000 --> 00:01.000 line:0 position:0\n")},
-		{name: "media/playback: Sign", read: quietly(func(in []byte) { playback.Sign(in, "token") }),
+			forms: lines("WEBVTT\n\n", "00:00.000 --> 00:01.000\na\n\n", "1\n00:00:00,000 --> 00:00:01,000\na\n\n", "-->\n", "NOTE a\n\n", "STYLE\n\n",
+				"<b>", "<00:00.000>", "00:00.000 --> 00:01.000 line:0 position:0\n")},
+		{name: "media/playback: Sign", read: quietly(func(in []byte) { _, _ = playback.Sign(in, "token") }),
 			forms: lines("#EXTM3U\n", "seg.mp4\n", "#EXT-X-MAP:URI=\"init.mp4\"\n", `URI="a",`, "#URI=\"", "seg.mp4?a=b&c=d\n", "#\n", "https://a.b/c\n"), multiple: 1 << 10},
 	}
 }

@@ -109,7 +109,7 @@ func TestAClaimThatLapsedIsTakenOver(t *testing.T) {
 	}
 	later := New(b.m.Config)
 	later.Now = func() time.Time { return start.Add(ClaimLife) }
-	b.m, later = later, b.m
+	b.m = later
 	again := b.call(t.Context(), b.add, o)
 	if again.Code != 201 || b.effects(t) != 1 {
 		t.Fatalf("the repetition: %d %s", again.Code, again.Body)

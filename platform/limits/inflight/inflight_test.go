@@ -179,7 +179,7 @@ func TestAnnouncedTooLarge(t *testing.T) {
 		t.Error(n, err)
 	}
 	p.release(b)
-	if n, err := b.Read(make([]byte, 1)); n != 0 || err != io.EOF || p.Bytes() != 0 {
+	if n, err := b.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) || p.Bytes() != 0 {
 		t.Error("read behind the answer: ", n, err, p.Bytes())
 	}
 }

@@ -16,7 +16,7 @@ func TestMemory(t *testing.T) {
 		t.Errorf("nobody was refused: %v", err)
 	}
 	m.Keep("a", full, now, now.Add(time.Second))
-	if m.Last("a", now.Add(time.Second-1)) != full || m.Last("b", now) != nil {
+	if !errors.Is(m.Last("a", now.Add(time.Second-1)), full) || m.Last("b", now) != nil {
 		t.Error("a alone is refused, for a second")
 	}
 	if m.Last("a", now.Add(time.Second)) != nil || len(m.kept) != 0 {
@@ -35,7 +35,7 @@ func TestCount(t *testing.T) {
 		}
 		m.Count("a", bad, 3, now, now.Add(time.Duration(i+1)*time.Minute))
 	}
-	if m.Last("a", now.Add(time.Minute-1)) != bad {
+	if !errors.Is(m.Last("a", now.Add(time.Minute-1)), bad) {
 		t.Error("not refused after 3 of 3")
 	}
 	if m.Last("a", now.Add(time.Minute)) != nil {

@@ -1,6 +1,7 @@
 package memlimit
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"runtime/debug"
@@ -50,7 +51,7 @@ func TestApply(t *testing.T) {
 	if os.Getenv("MEMLIMIT_CHILD") != "" {
 		_, set := os.LookupEnv(Variable)
 		limit := Apply(set)
-		os.Stdout.WriteString(strconv.FormatInt(limit, 10) + " " + strconv.FormatInt(debug.SetMemoryLimit(-1), 10) + "\n")
+		fmt.Println(limit, debug.SetMemoryLimit(-1))
 		return
 	}
 	for _, own := range []string{"", "123MiB"} {

@@ -90,7 +90,7 @@ func (o order) reach() (map[string]uint64, error) {
 	if err != nil {
 		return nil, fmt.Errorf("look at %s: %w", o.Program, err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	for _, p := range f.Progs {
 		if p.Type == elf.PT_INTERP { // linked with libraries, which are no secret
 			for _, path := range []string{"/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib"} {
