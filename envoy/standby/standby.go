@@ -1,10 +1,10 @@
-// Package standby answers at an edge's addresses while its Envoy cannot.
+// Package standby answers 503 at an edge's addresses while its Envoy cannot.
 //
 // Envoy opens its listeners only when the control plane has told it which, and
 // none are open while it is being restarted. The standby listener shares the
-// addresses with it (SO_REUSEPORT) and answers every request 503 with Retry-After and the
-// error envelope, so that a client meets neither a refused connection nor a
-// pass. It closes as soon as Envoy listens.
+// addresses with it (SO_REUSEPORT) and answers every request 503 with Retry-After
+// and the error envelope, so that a client meets neither a refused connection nor
+// a pass. It closes as soon as Envoy listens.
 package standby
 
 import (
