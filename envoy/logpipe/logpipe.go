@@ -1,4 +1,5 @@
-// Package logpipe keeps whoever logs from waiting for whoever reads.
+// Package logpipe buffers log lines up to a bound, so that whoever logs never waits
+// for whoever reads.
 //
 // Envoy queues its access log in memory for as long as nobody reads it: 360 bytes
 // for each request, without a bound. A collector that hangs would so fill the

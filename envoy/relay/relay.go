@@ -1,4 +1,4 @@
-// Package relay stands between one edge's Envoy and the control plane: it passes
+// Package relay is an edge's agent between its Envoy and the control plane: it passes
 // the discovery stream and the key feed on, keeps what Envoy has accepted on
 // disk, and serves from there while no replica answers.
 //

@@ -1,10 +1,10 @@
-// Package standby answers at an edge's addresses while its Envoy cannot.
+// Package standby answers 503 at an edge's addresses while its Envoy cannot.
 //
 // Envoy opens its listeners only when the control plane has told it which, and
 // none are open while it is being restarted. The standby listener shares the
-// addresses with it (SO_REUSEPORT) and answers every request 503 with Retry-After and the
-// error envelope, so that a client meets neither a refused connection nor a
-// pass. It closes as soon as Envoy listens.
+// addresses with it (SO_REUSEPORT) and answers every request 503 with Retry-After
+// and the error envelope, so that a client meets neither a refused connection nor
+// a pass. It closes as soon as Envoy listens.
 package standby
 
 import (
@@ -113,12 +113,12 @@ func handler(docsBase string, now func() time.Time) http.Handler {
 		h.Set("Connection", "close") // the next request must have a chance to meet Envoy
 		h.Set("Retry-After", strconv.Itoa(retryAfter))
 		h.Set("X-Request-ID", id)
-		h.Set("X-RateLimit-Limit", strconv.FormatUint(uint64(unknown.Limit), 10))
-		h.Set("X-RateLimit-Remaining", strconv.FormatUint(uint64(unknown.Remaining), 10))
-		h.Set("X-RateLimit-Reset", strconv.FormatInt(now().Unix(), 10))
-		h.Set("X-RateLimit-Window", ratelimit.WindowValue)
-		h.Set("RateLimit-Policy", string(unknown.AppendPolicy(nil)))
-		h.Set("RateLimit", string(unknown.AppendState(nil, 0)))
+		rate := unknown
+		rate.Reset = now().Unix()
+		for _, header := range rate.Headers(rate.Reset) {
+			h.Set(header[0], header[1])
+		}
+		h.Set(ratelimit.WindowHeader, ratelimit.WindowValue)
 		d := decision.Decision{Code: decision.EdgeNotReady, RetryAfter: retryAfter}
 		w.WriteHeader(decision.Lookup(d.Code).Status)
 		_, _ = w.Write(decision.AppendEnvelope(nil, d, id, docsBase))

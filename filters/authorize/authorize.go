@@ -1,5 +1,5 @@
-// Package authorize runs the checks of the edge in their fixed order and says what
-// becomes of a request. It calls the pure packages and reaches the outside only
+// Package authorize runs the checks of the edge in their fixed order and decides
+// what becomes of a request. It calls the pure packages and reaches the outside only
 // through Env, so the whole path of a request is tested without Envoy.
 package authorize
 

@@ -1,6 +1,6 @@
-// The chatcaps filter: it stands on the chat route only and puts the capped body
-// (filters/caps) in place of what the client sent, before the runtime or the
-// provider sees any of the request.
+// Package main is the chatcaps filter: it stands on the chat route only and puts
+// the capped body (filters/caps) in place of what the client sent, before the
+// runtime or the provider sees any of the request.
 //
 // It needs allow_on_headers_stop_iteration: the headers wait for the body. What
 // Envoy may hold of a body is the route's buffer limit; beyond it Envoy itself

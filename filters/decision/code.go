@@ -1,6 +1,5 @@
-// Package decision is the vocabulary that the filters, the control plane and
-// the runtime share: error codes with their statuses, and the outcome of a
-// check. It imports the standard library only and compiles under TinyGo.
+// Package decision defines the error codes with their statuses, and the outcome of
+// a check, for the filters, the control plane and the runtime. It imports the standard library only and compiles under TinyGo.
 package decision
 
 // Code names one kind of failure. It is the `code` of the error envelope

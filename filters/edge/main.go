@@ -1,5 +1,5 @@
-// The edge filter: the first filter of every listener. Package authorize
-// decides what becomes of a request, and this program does it.
+// Package main is the edge filter, the first filter of every listener: it lets
+// requests pass, refuses, meters and sells them, as package authorize decides.
 package main
 
 import (

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"strconv"
 	"strings"
 
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
@@ -10,7 +9,6 @@ import (
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/filters/host/wasmhost"
 	"sluice.dev/sluice/filters/identity"
-	"sluice.dev/sluice/filters/limits/ratelimit"
 	"sluice.dev/sluice/filters/x402"
 )
 
@@ -206,7 +204,8 @@ func (r *request) onSettleAnswer(int, int, int) {
 	receipt := answer[x402.ReceiptHeader]
 	switch status {
 	case "402":
-		more := append(rateHeaders(r.rate, r.began), [2]string{p.receiptHeader(), receipt})
+		// Envoy sends this answer past OnHttpResponseHeaders.
+		more := append(r.rate.Headers(r.began), [2]string{p.receiptHeader(), receipt})
 		r.sendQuote(p.requirement, x402.Reason(answer[x402.ReasonHeader]), more...)
 		return
 	case "200", "202":
@@ -225,15 +224,6 @@ func (p *paidRequest) receiptHeader() string {
 		return "payment-response"
 	}
 	return x402.ReceiptHeader
-}
-
-// rateHeaders are those of an answer that Envoy sends past this filter.
-func rateHeaders(r ratelimit.Result, now int64) [][2]string {
-	return [][2]string{
-		{"x-ratelimit-limit", strconv.FormatUint(uint64(r.Limit), 10)}, {"x-ratelimit-remaining", strconv.FormatUint(uint64(r.Remaining), 10)},
-		{"x-ratelimit-reset", strconv.FormatInt(r.Reset, 10)},
-		{"ratelimit-policy", string(r.AppendPolicy(nil))}, {"ratelimit", string(r.AppendState(nil, now))},
-	}
 }
 
 // endPaidRequest settles with a payer who went away while the product was at work:

@@ -1,4 +1,5 @@
-// Package identity is the header by which an edge tells a product who calls.
+// Package identity signs and verifies the header by which an edge tells a product
+// who calls.
 //
 // The edge puts one header, Header, on every request that it lets pass with a
 // credential, in place of whatever the client sent under that name. Its value

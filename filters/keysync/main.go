@@ -1,7 +1,7 @@
-// The key feed's reader: a singleton service of Envoy that keeps shared data,
-// where the edge filters look, the same as the control plane's table. It asks
-// for pages over Envoy's own cluster, one at a time, and holds no state of its
-// own: where it is stands in shared data beside the records.
+// Package main is keysync, a singleton service of Envoy that keeps the records in
+// shared data, where the edge filters look, the same as the control plane's table.
+// It asks for pages over Envoy's own cluster, one at a time, and holds no state of
+// its own: where it is stands in shared data beside the records.
 //
 // It also exchanges what the edges of the fleet have counted (ratesync.go), and sends
 // the usage that workers have counted (usage.go).

@@ -1,4 +1,5 @@
-// Package policy is what an edge must know about routes, plans and scopes. The
+// Package policy encodes and parses what an edge must know about routes, plans and
+// scopes. The
 // control plane compiles it from the config document, encodes it, and pushes it
 // as the configuration of the edge filter; the filter parses it once per push
 // and then only looks things up.

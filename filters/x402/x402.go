@@ -1,7 +1,7 @@
-// Package x402 is the payment protocol as an edge speaks it (x402, versions 1
-// and 2, scheme exact on EVM): the quote, the payment header, and what can be
-// judged of a payment without asking anybody. It is pure. Signatures and nonces
-// are for the hub, which runs the same checks again.
+// Package x402 implements the payment protocol as an edge speaks it (x402, versions
+// 1 and 2, scheme exact on EVM): the quote, the payment header, and what can be
+// checked of a payment without asking anybody. Signatures and nonces are for the
+// control plane, which runs the same checks again.
 //
 // A payment here is an EIP-3009 authorization: the payer signs a transfer of an
 // exact value to the recipient, good within a window of time and for one nonce.
@@ -93,11 +93,11 @@ const (
 	HeaderIsRequired Reason = "X-PAYMENT header is required"
 )
 
-// margin is how long a payment must at least be good for when it is judged, in
+// margin is how long a payment must at least be good for when it is checked, in
 // seconds: settlement takes time.
 const margin = 6
 
-// Decide judges a payment against what is asked, at now in unix seconds. What
+// Decide checks a payment against what is asked, at now in unix seconds. What
 // it accepts is fit to have its signature checked.
 //
 // The amount must be the one asked for: version 1 lets a payer sign more than

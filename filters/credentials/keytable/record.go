@@ -1,5 +1,5 @@
-// Package keytable is the form in which the control plane tells edges what
-// they must know about credentials: records of 64 bytes, found by the first 16
+// Package keytable encodes what the control plane tells edges about credentials, and
+// looks it up: records of 64 bytes, found by the first 16
 // bytes of a SHA-256, in buckets that an edge keeps in Envoy's shared data.
 //
 // Records have no pointers and no variable parts, so an edge looks one up with

@@ -1,4 +1,4 @@
-// Package panicguard keeps a crash in a filter to the request that caused it.
+// Package panicguard confines a crash in a filter to the request that caused it.
 //
 // A panic in TinyGo's WebAssembly is a trap, and Envoy ends every request that a
 // trapped VM has seen. So the build turns each trap of a filter that uses this

@@ -62,20 +62,20 @@ func Millis() int64 { return time.Now().UnixMilli() }
 // much room in one piece longer than all else in the filter takes.
 var rateValues [256]byte
 
-// SetRateHeaders puts the rate-limit headers (contract 4.4), and the fields of
-// the coming standard, on the response, in place of any that the product sent;
-// now is in unix seconds. The one that never changes is not among them.
+// SetRateHeaders puts ratelimit.Result.Headers on the response, in place of any that
+// the product sent; now is in unix seconds. It allocates nothing, since each
+// response has them.
 func SetRateHeaders(r ratelimit.Result, now int64) {
 	b := rateValues[:0] // all values, one behind the other
 	set := func(name string, with []byte) {
 		_ = proxywasm.ReplaceHttpResponseHeader(name, text(with[len(b):]))
 		b = with
 	}
-	set("x-ratelimit-limit", strconv.AppendUint(b, uint64(r.Limit), 10))
-	set("x-ratelimit-remaining", strconv.AppendUint(b, uint64(r.Remaining), 10))
-	set("x-ratelimit-reset", strconv.AppendInt(b, r.Reset, 10))
-	set("ratelimit-policy", r.AppendPolicy(b))
-	set("ratelimit", r.AppendState(b, now))
+	set(ratelimit.LimitHeader, strconv.AppendUint(b, uint64(r.Limit), 10))
+	set(ratelimit.RemainingHeader, strconv.AppendUint(b, uint64(r.Remaining), 10))
+	set(ratelimit.ResetHeader, strconv.AppendInt(b, r.Reset, 10))
+	set(ratelimit.PolicyHeader, r.AppendPolicy(b))
+	set(ratelimit.StateHeader, r.AppendState(b, now))
 }
 
 // SetWindowHeader puts the rate-limit header that never changes on an answer of

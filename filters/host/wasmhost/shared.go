@@ -1,5 +1,4 @@
-// Package wasmhost is the one adapter between the pure packages and the
-// proxy-wasm host. Each call of the host costs about a microsecond, so its
+// Package wasmhost adapts the proxy-wasm host to the packages that call no host. Each call of the host costs about a microsecond, so its
 // functions make as few as they can.
 package wasmhost
 

@@ -1,4 +1,5 @@
-// Package counter counts requests in windows that the workers of an edge share.
+// Package counter counts requests in rate-limit windows that the workers of an edge
+// share.
 //
 // They take turns by compare-and-swap: a window is written with the version that
 // it had when it was read, and whoever finds another version there reads again.

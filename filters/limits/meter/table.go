@@ -1,4 +1,4 @@
-// Package meter counts requests. A worker of an edge adds each request to a
+// Package meter counts requests for usage and encodes the counts. A worker of an edge adds each request to a
 // Table in its own memory, empties it into a batch twice a second, and the
 // control plane parses the batches. It calls no host and reads no clock.
 package meter

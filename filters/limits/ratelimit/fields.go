@@ -10,6 +10,27 @@ const (
 	WindowValue  = "60" // Seconds
 )
 
+// The rate headers (contract 4.4), and the fields of the coming standard.
+const (
+	LimitHeader     = "x-ratelimit-limit"
+	RemainingHeader = "x-ratelimit-remaining"
+	ResetHeader     = "x-ratelimit-reset"
+	PolicyHeader    = "ratelimit-policy"
+	StateHeader     = "ratelimit"
+)
+
+// Headers returns the rate headers of an answer at now, in unix seconds, but for
+// WindowHeader.
+func (r Result) Headers(now int64) [][2]string {
+	return [][2]string{
+		{LimitHeader, strconv.FormatUint(uint64(r.Limit), 10)},
+		{RemainingHeader, strconv.FormatUint(uint64(r.Remaining), 10)},
+		{ResetHeader, strconv.FormatInt(r.Reset, 10)},
+		{PolicyHeader, string(r.AppendPolicy(nil))},
+		{StateHeader, string(r.AppendState(nil, now))},
+	}
+}
+
 // The fields RateLimit-Policy and RateLimit (draft-ietf-httpapi-ratelimit-headers-10):
 // lists of structured fields with one item each, the limit that binds. A policy's
 // name must need no escape in a string.

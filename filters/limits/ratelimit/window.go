@@ -1,5 +1,5 @@
-// Package ratelimit is a sliding window of 60 seconds, exact to one second, in
-// a fixed number of bytes. A window is a plain byte slice, because an edge keeps
+// Package ratelimit counts requests in a sliding window of 60 seconds, exact to one
+// second, in a fixed number of bytes. A window is a plain byte slice, because an edge keeps
 // it in Envoy's shared data, where all workers take turns by compare-and-swap.
 package ratelimit
 

@@ -1,5 +1,5 @@
-// Package memlimit knows how much memory this process may take, and has Go's
-// garbage collector work harder before it is ended for taking more.
+// Package memlimit finds how much memory this process may take, and has Go's garbage
+// collector work harder before the process is ended for taking more.
 package memlimit
 
 import (

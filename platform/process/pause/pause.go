@@ -1,4 +1,4 @@
-// Package pause waits between two tries of a loop that a context ends.
+// Package pause sleeps between two tries of a loop, until a context ends.
 package pause
 
 import (

@@ -1,5 +1,5 @@
-// Package sandbox runs what handles strangers' bytes in a process of its own, so that
-// a file that takes such a program over, or makes it run wild, has nothing: no
+// Package sandbox runs code that handles untrusted files in a confined process of its
+// own, so that a file that takes such a program over has nothing: no
 // network, no credentials (a clean environment, no open files, no look at other
 // processes), no files but one folder, and bounds on memory, processor and output
 // that the kernel holds.

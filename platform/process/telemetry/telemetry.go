@@ -1,4 +1,4 @@
-// Package telemetry is what every process tells about itself: metrics in the
+// Package telemetry exposes what every process tells about itself: metrics in the
 // Prometheus format under /metrics, of requests, jobs, connections to Postgres and
 // the Go runtime. Packages of the domain register their own beside these.
 //

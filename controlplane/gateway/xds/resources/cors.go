@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 	"sluice.dev/sluice/controlplane/gateway/config"
+	"sluice.dev/sluice/filters/limits/ratelimit"
 )
 
 // The CORS filter is in the chain twice, and off but where a route turns it on.
@@ -32,7 +33,7 @@ const defaultCORSAge = 10 * time.Minute
 var (
 	defaultCORSHeaders = []string{"authorization", "content-type", "idempotency-key", "if-match", "if-none-match"}
 	defaultCORSExpose  = []string{"etag", "location", "retry-after", "x-request-id",
-		"x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset", "x-ratelimit-window"}
+		ratelimit.LimitHeader, ratelimit.RemainingHeader, ratelimit.ResetHeader, ratelimit.WindowHeader}
 )
 
 // What pages need besides to pay on routes that have a price. Public payment

@@ -64,24 +64,17 @@ func object(fields map[string]string) *structpb.Struct {
 	return s
 }
 
-// setHeader adds a header where the message does not have it yet.
-func setHeader(name, value string) *core.HeaderValueOption {
+// defaultHeader sets a header that the message does not have.
+func defaultHeader(name, value string) *core.HeaderValueOption {
 	return &core.HeaderValueOption{
 		Header:       &core.HeaderValue{Key: name, Value: value},
 		AppendAction: core.HeaderValueOption_ADD_IF_ABSENT,
 	}
 }
 
-// defaultHeader sets a header that the message does not have.
-func defaultHeader(name, value string) *core.HeaderValueOption {
-	o := setHeader(name, value)
-	o.AppendAction = core.HeaderValueOption_ADD_IF_ABSENT
-	return o
-}
-
 // replaceHeader sets a header whatever the message has under its name.
 func replaceHeader(name, value string) *core.HeaderValueOption {
-	o := setHeader(name, value)
+	o := defaultHeader(name, value)
 	o.AppendAction = core.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD
 	return o
 }

@@ -1,8 +1,6 @@
 package resources
 
 import (
-	"strconv"
-
 	accesslog "github.com/envoyproxy/go-control-plane/envoy/config/accesslog/v3"
 	core "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	cel "github.com/envoyproxy/go-control-plane/envoy/extensions/access_loggers/filters/cel/v3"
@@ -58,9 +56,9 @@ func (s *Set) replyMapper(status uint32, code decision.Code) *hcm.ResponseMapper
 	}
 	switch status {
 	case 503:
-		m.HeadersToAdd = append(m.HeadersToAdd, setHeader("retry-after", "1"))
+		m.HeadersToAdd = append(m.HeadersToAdd, defaultHeader("retry-after", "1"))
 	case 429:
-		m.HeadersToAdd = append(m.HeadersToAdd, setHeader("retry-after", "60"))
+		m.HeadersToAdd = append(m.HeadersToAdd, defaultHeader("retry-after", "60"))
 	}
 	return m
 }
@@ -71,16 +69,16 @@ func (s *Set) replyMapper(status uint32, code decision.Code) *hcm.ResponseMapper
 // one gives another at each use.
 func (s *Set) replyHeaders() []*core.HeaderValueOption {
 	all := ratelimit.Result{Policy: "address", Limit: s.settings.anonymous, Remaining: s.settings.anonymous}
-	limit := strconv.FormatUint(uint64(all.Limit), 10)
-	return []*core.HeaderValueOption{
-		setHeader("x-request-id", `%COALESCE({"operators":["STREAM_ID","UNIQUE_ID"]})%`),
-		setHeader("x-ratelimit-limit", limit),
-		setHeader("x-ratelimit-remaining", limit),
-		setHeader("x-ratelimit-reset", "%EMIT_TIME(%s)%"),
-		setHeader("ratelimit-policy", string(all.AppendPolicy(nil))),
-		setHeader("ratelimit", string(all.AppendState(nil, 0))),
-		setHeader(ratelimit.WindowHeader, ratelimit.WindowValue),
+	headers := []*core.HeaderValueOption{
+		defaultHeader("x-request-id", `%COALESCE({"operators":["STREAM_ID","UNIQUE_ID"]})%`),
 	}
+	for _, h := range all.Headers(0) {
+		if h[0] == ratelimit.ResetHeader {
+			h[1] = "%EMIT_TIME(%s)%"
+		}
+		headers = append(headers, defaultHeader(h[0], h[1]))
+	}
+	return append(headers, defaultHeader(ratelimit.WindowHeader, ratelimit.WindowValue))
 }
 
 func (s *Set) envelope(code decision.Code) *structpb.Struct {
