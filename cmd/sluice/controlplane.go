@@ -102,11 +102,12 @@ func runControlPlane(ctx context.Context, env environment) error {
 		slog.Warn("no configuration yet", "cause", err)
 	}
 
-	surfaces, err := env.api(pool, edges, versions, adapter, metrics, tracer)
+	documents := config.NewPublisher(config.Store{DB: pool, Memory: versions}, edges.Check, edges.Checker())
+	surfaces, err := env.api(pool, edges, documents, adapter, metrics, tracer)
 	if err != nil {
 		return err
 	}
-	if err := env.addDashboard(ctx, &surfaces, pool, edges, tracer); err != nil {
+	if err := env.addDashboard(ctx, &surfaces, pool, documents, tracer); err != nil {
 		return err
 	}
 	callers, err := env.verifier(nil) // edges call for themselves: their values are for no product
@@ -151,8 +152,8 @@ func runControlPlane(ctx context.Context, env environment) error {
 }
 
 // api is what the public and the admin API are made of.
-func (e environment) api(pool *pgxpool.Pool, edges *xds.Server, versions *config.Memory, adapter httpapi.Adapter, metrics prometheus.Registerer, tracer *traces.Tracer) (api.Config, error) {
-	current := &config.Current{Store: config.Store{DB: pool, Memory: versions}}
+func (e environment) api(pool *pgxpool.Pool, edges *xds.Server, documents *config.Publisher, adapter httpapi.Adapter, metrics prometheus.Registerer, tracer *traces.Tracer) (api.Config, error) {
+	current := &config.Current{Store: documents.Store}
 	verifier, err := e.verifier(leadingTo(current, apiAddress))
 	if err != nil {
 		return api.Config{}, err
@@ -188,7 +189,6 @@ func (e environment) api(pool *pgxpool.Pool, edges *xds.Server, versions *config
 		return api.Config{}, err
 	}
 	apps := e.oauth(idempotency.DB{Pool: shared}, people)
-	documents := config.Admin{Store: config.Store{DB: pool, Memory: versions}, Check: edges.Check, Checker: edges.Checker(), Respond: adapter}
 	return api.Config{
 		DB:           shared,
 		Respond:      adapter,
@@ -205,7 +205,7 @@ func (e environment) api(pool *pgxpool.Pool, edges *xds.Server, versions *config
 			machines.discovery.KeyedRoutes,
 			func(r chi.Router) { s.schedules.Routes(r, adapter) },
 		},
-		Admin: []api.Routes{documents.Routes, edgestatus.Store{DB: pool}.AdminRoutes(adapter), status.Store{DB: pool}.Routes(adapter), oauth.AdminRoutes(apps, adapter), describedAdmin, payments.admin},
+		Admin: []api.Routes{func(r chi.Router) { documents.Routes(r, adapter) }, edgestatus.Store{DB: pool}.AdminRoutes(adapter), status.Store{DB: pool}.Routes(adapter), oauth.AdminRoutes(apps, adapter), describedAdmin, payments.admin},
 	}, nil
 }
 

@@ -7,7 +7,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 	"sluice.dev/sluice/controlplane/gateway/config"
-	"sluice.dev/sluice/controlplane/gateway/xds"
 	"sluice.dev/sluice/platform/process/telemetry/traces"
 	"sluice.dev/sluice/web/api"
 	"sluice.dev/sluice/web/dashboard"
@@ -16,7 +15,7 @@ import (
 
 // addDashboard adds the pages for people to the surface of operators. Their live
 // parts end with ctx, so that a stop does not wait for them.
-func (e environment) addDashboard(ctx context.Context, surfaces *api.Config, pool *pgxpool.Pool, edges *xds.Server, tracer *traces.Tracer) error {
+func (e environment) addDashboard(ctx context.Context, surfaces *api.Config, pool *pgxpool.Pool, documents *config.Publisher, tracer *traces.Tracer) error {
 	s, err := e.services(pool, pool, prometheus.NewRegistry(), tracer) // deliveries, which have metrics, are not made here
 	if err != nil {
 		return err
@@ -24,7 +23,7 @@ func (e environment) addDashboard(ctx context.Context, surfaces *api.Config, poo
 	surfaces.Pages = append(surfaces.Pages, dashboard.Routes(dashboard.Config{
 		DB:        pool,
 		Sessions:  surfaces.Sessions,
-		Documents: config.Admin{Store: config.Store{DB: pool}, Check: edges.Check, Checker: edges.Checker()},
+		Documents: documents,
 		Webhooks:  s.webhooks,
 		Schedules: s.schedules,
 		Payments:  payments.Admin{DB: pool, Document: document(pool)},

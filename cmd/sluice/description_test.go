@@ -56,7 +56,7 @@ func surfaces(t *testing.T) api.Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := env.api(pool, edges, nil, httpapi.Adapter{}, prometheus.NewRegistry(), nil)
+	c, err := env.api(pool, edges, config.NewPublisher(config.Store{DB: pool}, edges.Check, edges.Checker()), httpapi.Adapter{}, prometheus.NewRegistry(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
