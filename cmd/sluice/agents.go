@@ -25,7 +25,7 @@ type agents struct {
 func (e environment) agents(current *config.Current, reached func(upstream string) []string, document func(context.Context) ([]byte, error), verifier identity.Verifier, adapter httpapi.Adapter) agents {
 	return agents{
 		discovery: &discovery.Service{
-			Latest: current.Get, About: mcp.About(version), Respond: adapter,
+			Latest: current.Get, About: mcp.About(version),
 			At:     discovery.Addresses{Gateway: e.publicURL(), Runtime: e.runtimeURL()},
 			Prober: &discovery.Prober{Addresses: reached},
 		},
@@ -37,8 +37,8 @@ func (e environment) agents(current *config.Current, reached func(upstream strin
 }
 
 // openRoutes mounts what is for everyone.
-func (a agents) openRoutes(r chi.Router) {
-	a.discovery.OpenRoutes(r)
+func (a agents) openRoutes(r chi.Router, adapter httpapi.Adapter) {
+	a.discovery.OpenRoutes(r, adapter)
 	r.Method(http.MethodGet, mcp.Path, a.mcp)
 	r.Method(http.MethodPost, mcp.Path, a.mcp)
 }

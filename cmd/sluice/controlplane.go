@@ -163,11 +163,11 @@ func (e environment) api(pool *pgxpool.Pool, edges *xds.Server, documents *confi
 	if err != nil {
 		return api.Config{}, err
 	}
-	described, err := e.publicDescription(current, adapter)
+	described, err := e.publicDescription(current)
 	if err != nil {
 		return api.Config{}, err
 	}
-	describedAdmin, err := adminDescription(adapter)
+	describedAdmin, err := adminDescription()
 	if err != nil {
 		return api.Config{}, err
 	}
@@ -175,7 +175,7 @@ func (e environment) api(pool *pgxpool.Pool, edges *xds.Server, documents *confi
 	if err != nil {
 		return api.Config{}, err
 	}
-	documentation, err := docsite.Routes(docs.Files, adapter)
+	documentation, err := docsite.New(docs.Files)
 	if err != nil {
 		return api.Config{}, err
 	}
@@ -198,14 +198,14 @@ func (e environment) api(pool *pgxpool.Pool, edges *xds.Server, documents *confi
 		Region:       e.get("SLUICE_REGION"),
 		Version:      version,
 		AnswerSecret: s.answers, FormerAnswerSecrets: s.former,
-		Open: []api.Routes{oauth.Routes(apps, adapter), eventdocs.Routes(adapter), documentation, described.Routes, payments.open, machines.openRoutes},
+		Open: []api.Routes{apps.Routes, eventdocs.Routes, documentation.Routes, described.Routes, payments.open, machines.openRoutes},
 		Keyed: []api.Routes{
-			webhooks.Routes(s.webhooks, adapter),
-			webhooks.InternalRoutes(s.webhooks, adapter),
+			func(r chi.Router, a httpapi.Adapter) { webhooks.Routes(s.webhooks, a)(r) },
+			func(r chi.Router, a httpapi.Adapter) { webhooks.InternalRoutes(s.webhooks, a)(r) },
 			machines.discovery.KeyedRoutes,
-			func(r chi.Router) { s.schedules.Routes(r, adapter) },
+			s.schedules.Routes,
 		},
-		Admin: []api.Routes{func(r chi.Router) { documents.Routes(r, adapter) }, edgestatus.Store{DB: pool}.AdminRoutes(adapter), status.Store{DB: pool}.Routes(adapter), oauth.AdminRoutes(apps, adapter), describedAdmin, payments.admin},
+		Admin: []api.Routes{documents.Routes, edgestatus.Store{DB: pool}.Routes, status.Store{DB: pool}.Routes, apps.AdminRoutes, describedAdmin, payments.admin},
 	}, nil
 }
 

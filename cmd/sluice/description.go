@@ -30,7 +30,7 @@ var fragments = []openapi.Fragment{
 }
 
 // adminDescription serves the OpenAPI document of the admin API.
-func adminDescription(adapter httpapi.Adapter) (api.Routes, error) {
+func adminDescription() (api.Routes, error) {
 	joined, err := openapi.Join(openapi.Fragment{Name: "admin", YAML: api.AdminOpenAPI})
 	if err != nil {
 		return nil, err
@@ -47,19 +47,19 @@ func adminDescription(adapter httpapi.Adapter) (api.Routes, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(r chi.Router) {
-		r.Get("/openapi.json", adapter.Handle(func(w http.ResponseWriter, r *http.Request) error { return openapi.Write(w, r, text) }))
+	return func(r chi.Router, a httpapi.Adapter) {
+		r.Get("/openapi.json", a.Handle(func(w http.ResponseWriter, r *http.Request) error { return openapi.Write(w, r, text) }))
 	}, nil
 }
 
 // publicDescription serves the OpenAPI document of the public API.
-func (e environment) publicDescription(current *config.Current, adapter httpapi.Adapter) (*openapi.Service, error) {
+func (e environment) publicDescription(current *config.Current) (*openapi.Service, error) {
 	joined, err := openapi.Join(fragments...)
 	if err != nil {
 		return nil, err
 	}
 	return &openapi.Service{
-		Latest: current.Get, Joined: joined, Respond: adapter,
+		Latest: current.Get, Joined: joined,
 		Info: openapi.Info{
 			Title: "Sluice", Version: version, URL: e.publicURL(),
 			Description: "The public API of a live media platform. Every error has one form; its codes are at /docs/errors.",

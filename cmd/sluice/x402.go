@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/go-chi/chi/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
@@ -52,10 +53,12 @@ func (e environment) payments(pool *pgxpool.Pool, verifier identity.Verifier, ad
 	if err != nil {
 		return p, err
 	}
+	open := payments.Facilitator{Hub: h, Document: document(pool), Identity: verifier, Respond: adapter, BaseURL: e.publicURL(), Places: fairshare.New(fairshare.Config{Places: 32})}
+	admin := payments.Admin{DB: idempotency.DB{Pool: pool}, Document: document(pool), Respond: adapter}
 	return paymentHandlers{
 		edges: h.EdgeHandler(verifier, adapter),
-		open:  payments.Facilitator{Hub: h, Document: document(pool), Identity: verifier, Respond: adapter, BaseURL: e.publicURL(), Places: fairshare.New(fairshare.Config{Places: 32})}.Routes,
-		admin: payments.Admin{DB: idempotency.DB{Pool: pool}, Document: document(pool), Respond: adapter}.Routes,
+		open:  func(r chi.Router, _ httpapi.Adapter) { open.Routes(r) },
+		admin: func(r chi.Router, _ httpapi.Adapter) { admin.Routes(r) },
 	}, nil
 }
 

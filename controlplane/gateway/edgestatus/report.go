@@ -4,19 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"slices"
 
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/http/httpapi"
 )
 
 // ReportPath is where edges report, on the listener of the key feed.
 const ReportPath = "/fleet/v1/report"
-
-// maxReport bounds a report, in bytes.
-const maxReport = 16 << 10
 
 // maxFiles bounds the files that an edge names.
 const maxFiles = 32
@@ -78,17 +73,4 @@ func (s Store) Report(ctx context.Context, r Report) error {
 		return fmt.Errorf("store the report of edge %q: %w", r.Edge, err)
 	}
 	return nil
-}
-
-// BodyLimit bounds a report, in bytes.
-func (Report) BodyLimit() int64 { return maxReport }
-
-// Reports takes POST ReportPath. The caller's listener decides who may.
-func (s Store) Reports(a httpapi.Adapter) http.HandlerFunc {
-	return httpapi.Handle(a, http.StatusNoContent, func(r *http.Request, report Report) (none httpapi.None, err error) {
-		if err := report.check(); err != nil {
-			return none, err
-		}
-		return none, s.Report(r.Context(), report)
-	})
 }
