@@ -30,7 +30,7 @@ var fragments = []openapi.Fragment{
 }
 
 // adminDescription serves the OpenAPI document of the admin API.
-func adminDescription(adapter httpapi.Adapter) (api.Routes, error) {
+func adminDescription() (api.Routes, error) {
 	joined, err := openapi.Join(openapi.Fragment{Name: "admin", YAML: api.AdminOpenAPI})
 	if err != nil {
 		return nil, err
@@ -47,8 +47,8 @@ func adminDescription(adapter httpapi.Adapter) (api.Routes, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(r chi.Router) {
-		r.Get("/openapi.json", adapter.Handle(func(w http.ResponseWriter, r *http.Request) error { return openapi.Write(w, r, text) }))
+	return func(r chi.Router, a httpapi.Adapter) {
+		r.Get("/openapi.json", a.Handle(func(w http.ResponseWriter, r *http.Request) error { return openapi.Write(w, r, text) }))
 	}, nil
 }
 
@@ -59,7 +59,7 @@ func (c *controlPlane) publicDescription() (*openapi.Service, error) {
 		return nil, err
 	}
 	return &openapi.Service{
-		Latest: c.current.Get, Joined: joined, Respond: c.respond,
+		Latest: c.current.Get, Joined: joined,
 		Info: openapi.Info{
 			Title: "Sluice", Version: Version, URL: c.publicURL(),
 			Description: "The public API of a live media platform. Every error has one form; its codes are at /docs/errors.",

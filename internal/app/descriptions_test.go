@@ -66,12 +66,12 @@ func surfaces(t *testing.T) api.Config {
 // other way round.
 func TestAdminAPIIsDescribed(t *testing.T) {
 	t.Parallel()
-	admin, err := adminDescription(httpapi.Adapter{})
+	admin, err := adminDescription()
 	if err != nil {
 		t.Fatal(err)
 	}
 	r, w := chi.NewRouter(), httptest.NewRecorder()
-	admin(r)
+	admin(r, httpapi.Adapter{})
 	r.ServeHTTP(w, httptest.NewRequest("GET", "/openapi.json", nil))
 	described := openapitest.New(t, w.Body.Bytes()).Operations()
 	openapitest.Same(t, openapitest.Served(t, api.Admin(surfaces(t)).(chi.Routes), nil), described)

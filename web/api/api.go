@@ -24,8 +24,8 @@ import (
 	"sluice.dev/sluice/web/errordocs"
 )
 
-// Routes mounts routes of another package.
-type Routes func(chi.Router)
+// Routes mounts routes of another package, whose errors the adapter answers.
+type Routes func(chi.Router, httpapi.Adapter)
 
 // Config says what the surfaces are made of.
 type Config struct {
@@ -40,7 +40,7 @@ type Config struct {
 	Open, Keyed, Admin []Routes
 	// Pages are those for people, at the root of the admin API's address. They see
 	// for themselves who may see them.
-	Pages []Routes
+	Pages []func(chi.Router)
 	// Proxies are the networks of proxies that stand before the admin API and say in
 	// X-Forwarded-For who called them; none: the peer of the connection calls.
 	Proxies []netip.Prefix
@@ -78,10 +78,10 @@ func Public(c Config) http.Handler {
 	r.Get("/v1/health", httpapi.Handle(c.Respond, http.StatusOK, c.health))
 	r.Get("/origin-health", httpapi.Handle(c.Respond, http.StatusOK, c.health))
 	s.Routes(r)
-	errordocs.API{Respond: c.Respond}.Routes(r)
+	errordocs.Routes(r, c.Respond)
 	people := team.API{Store: team.Store{DB: c.DB, Now: c.Now}, Sessions: c.Sessions, Respond: c.Respond}
 	people.OpenRoutes(r)
-	mount(r, c.Open)
+	c.mount(r, c.Open)
 	r.Group(func(r chi.Router) {
 		r.Use(s.Require, once.Wrap)
 		s.OwnRoutes(r)
@@ -96,7 +96,7 @@ func Public(c Config) http.Handler {
 	r.Group(func(r chi.Router) {
 		r.Use(c.Identity.Require(c.Respond), once.Wrap)
 		k.KeyedRoutes(r)
-		mount(r, c.Keyed)
+		c.mount(r, c.Keyed)
 	})
 	return r
 }
@@ -111,7 +111,9 @@ func Admin(c Config) http.Handler {
 			return sessions.HashPassword(ctx, password, "")
 		}}
 	r.Get("/health", httpapi.Handle(c.Respond, http.StatusOK, c.health))
-	mount(r, c.Pages)
+	for _, pages := range c.Pages {
+		pages(r)
+	}
 	r.Route("/admin/v1", func(r chi.Router) {
 		r.Use(c.requireOperator, once.Wrap)
 		r.Get("/self", httpapi.Handle(c.Respond, http.StatusOK, c.self))
@@ -120,7 +122,7 @@ func Admin(c Config) http.Handler {
 		audit.API{DB: c.DB, Respond: c.Respond}.AdminRoutes(r)
 		c.keys().AdminRoutes(r)
 		c.billing().AdminRoutes(r)
-		mount(r, c.Admin)
+		c.mount(r, c.Admin)
 	})
 	return r
 }
@@ -134,9 +136,9 @@ func (c *Config) joinAnswers() *idempotency.Middleware {
 }
 
 // mount adds the routes of other packages to r.
-func mount(r chi.Router, list []Routes) {
+func (c Config) mount(r chi.Router, list []Routes) {
 	for _, routes := range list {
-		routes(r)
+		routes(r, c.Respond)
 	}
 }
 

@@ -40,7 +40,7 @@ func setup(t *testing.T) bundle {
 	if err != nil {
 		t.Fatal(err)
 	}
-	boom := func(r chi.Router) {
+	boom := func(r chi.Router, _ httpapi.Adapter) {
 		r.Get("/boom", func(http.ResponseWriter, *http.Request) { panic("boom") })
 	}
 	c := Config{

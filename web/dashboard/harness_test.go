@@ -66,7 +66,7 @@ func setup(t *testing.T) *bundle {
 	hooks := webhooks.New(webhooks.Config{DB: db, Jobs: jobs, Box: box, Client: client, Log: quiet})
 	b := &bundle{db: db, seeded: seeded, Config: Config{
 		DB: db, Sessions: people, Webhooks: hooks, Version: "test", Log: quiet, Every: 10 * time.Millisecond,
-		Documents: config.Admin{Store: docs, Check: func(config.Document) error { return nil }},
+		Documents: config.NewPublisher(docs, func(config.Document) error { return nil }, nil),
 		Schedules: schedules.New(schedules.Config{DB: db, Jobs: jobs, Events: hooks, Box: box, CheckURL: client.CheckURL, Log: quiet}),
 		Payments:  payments.Admin{DB: db},
 	}}

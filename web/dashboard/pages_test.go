@@ -2,19 +2,26 @@ package dashboard
 
 import (
 	"bufio"
+	"log/slog"
 	"net/http/httptest"
+	"net/url"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"sluice.dev/sluice/controlplane/accounts"
 	"sluice.dev/sluice/controlplane/gateway/config"
+	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/events"
+	"sluice.dev/sluice/platform/http/httpapi"
 	"sluice.dev/sluice/platform/storage/postgres"
 	"sluice.dev/sluice/workers/schedules/definition"
 	"sluice.dev/sluice/workers/webhooks"
 
+	"github.com/go-chi/chi/v5"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
@@ -55,6 +62,61 @@ func TestRollback(t *testing.T) {
 	}
 	if now, err = b.Documents.Store.Latest(t.Context()); err != nil || now.Document.AnonymousPerMinute == 77 || !strings.HasPrefix(now.Author, "sess_") {
 		t.Errorf("%+v %v", now.Author, err)
+	}
+}
+
+// A rollback from the dashboard and a change over the admin API wait for each other
+// in the process: the one that waits holds no connection that waits for a lock.
+func TestRollbackWaitsItsTurn(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	var calls atomic.Int32
+	compiling, refuse := make(chan struct{}), make(chan struct{})
+	b.Documents = config.NewPublisher(b.Documents.Store, func(config.Document) error {
+		if calls.Add(1) > 1 {
+			return nil
+		}
+		close(compiling)
+		<-refuse
+		return &apierror.Error{Code: decision.Unavailable}
+	}, nil)
+	b.serve()
+	now, err := b.Documents.Store.Latest(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	now.Document.AnonymousPerMinute = 77
+	if _, err := b.Documents.Store.Put(t.Context(), now.Document, "ann", "", config.Any); err != nil {
+		t.Fatal(err)
+	}
+	v, old := b.operator(t), Root+"/config/1"
+	form := url.Values{"token": {v.get(old).token(t)}, "newest": {"2"}}
+	admin := chi.NewRouter()
+	b.Documents.Routes(admin, httpapi.Adapter{Log: slog.New(slog.DiscardHandler)})
+	changed, rolledBack := make(chan int, 1), make(chan answer, 1)
+	go func() {
+		w := httptest.NewRecorder()
+		admin.ServeHTTP(w, httptest.NewRequest("POST", "/config/versions/1/rollback", nil))
+		changed <- w.Code
+	}()
+	<-compiling
+	go func() { rolledBack <- v.post(old+"/rollback", form) }()
+	for range 30 {
+		var waiting int
+		err := b.db.QueryRow(t.Context(), `SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'config_versions'::regclass
+			AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`).Scan(&waiting)
+		if err != nil || waiting > 0 || len(rolledBack) > 0 {
+			t.Errorf("the rollback did not wait its turn: %d connections wait for the lock; %v", waiting, err)
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	close(refuse)
+	if code := <-changed; code != 503 {
+		t.Errorf("the change that is refused: %d", code)
+	}
+	if got := <-rolledBack; got.Code != 303 {
+		t.Errorf("%d %s", got.Code, got.body)
 	}
 }
 

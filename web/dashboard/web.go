@@ -43,7 +43,7 @@ type Config struct {
 	DB       postgres.DB       // required
 	Sessions *sessions.Service // required: signs people in
 	// Documents reads the configuration and rolls it back.
-	Documents config.Admin
+	Documents *config.Publisher
 	Webhooks  *webhooks.Service
 	Schedules *schedules.Service
 	Payments  payments.Admin

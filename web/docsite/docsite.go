@@ -64,37 +64,29 @@ func (p page) Link() string { return Root + "/" + p.Name }
 //go:embed page.html
 var source string
 
-// site is the documentation, made into pages.
-type site struct {
-	menu    []group
-	pages   map[string]page
-	files   *webpage.Files // style and pictures
-	layout  *template.Template
-	respond httpapi.Adapter
+// Site is the documentation, made into pages.
+type Site struct {
+	menu   []group
+	pages  map[string]page
+	files  *webpage.Files // style and pictures
+	layout *template.Template
 }
 
-// Routes makes the pages from the Markdown and the pictures in docs, and returns a
-// function that mounts them.
-func Routes(docs fs.FS, a httpapi.Adapter) (func(chi.Router), error) {
-	s, err := build(docs, a)
-	if err != nil {
-		return nil, err
-	}
-	return func(r chi.Router) {
-		r.Get(Root, a.Handle(s.show))
-		r.Get(Root+"/", a.Handle(s.show))
-		r.Get(Root+"/{name}", a.Handle(s.show))
-		r.Get(Root+"/assets/{name}", a.Handle(s.files.Serve))
-	}, nil
+// Routes mounts the pages, and the files that they need.
+func (s *Site) Routes(r chi.Router, a httpapi.Adapter) {
+	r.Get(Root, a.Handle(s.show))
+	r.Get(Root+"/", a.Handle(s.show))
+	r.Get(Root+"/{name}", a.Handle(s.show))
+	r.Get(Root+"/assets/{name}", a.Handle(s.files.Serve))
 }
 
-// build makes every page.
-func build(docs fs.FS, a httpapi.Adapter) (*site, error) {
+// New makes the pages from the Markdown and the pictures in docs.
+func New(docs fs.FS) (*Site, error) {
 	files, err := webpage.NewFiles(Root+"/assets/", docs, "*.svg")
 	if err != nil {
 		return nil, err
 	}
-	s := &site{pages: map[string]page{}, files: files, respond: a}
+	s := &Site{pages: map[string]page{}, files: files}
 	s.layout, err = template.New("page").Funcs(template.FuncMap{"asset": files.Path}).Parse(source)
 	if err != nil {
 		return nil, err
@@ -149,7 +141,7 @@ func menu(pages map[string]page) (list []group) {
 var headless = regexp.MustCompile(`<thead>\s*<tr>\s*(<th[^>]*></th>\s*)+</tr>\s*</thead>\s*`)
 
 // render makes a page from Markdown. Its title is the first heading.
-func (s *site) render(name string, raw []byte) (page, error) {
+func (s *Site) render(name string, raw []byte) (page, error) {
 	p := page{Name: name, Title: name}
 	md := goldmark.New(goldmark.WithExtensions(extension.GFM),
 		goldmark.WithParserOptions(parser.WithAutoHeadingID(), parser.WithASTTransformers(util.Prioritized(served{s.files, &p}, 100))))
@@ -219,7 +211,7 @@ func link(to string) (served string, ok bool) {
 }
 
 // show answers with a page. Pages change with the binary only.
-func (s *site) show(w http.ResponseWriter, r *http.Request) error {
+func (s *Site) show(w http.ResponseWriter, r *http.Request) error {
 	name := chi.URLParam(r, "name")
 	if name == "" {
 		name = first

@@ -20,12 +20,12 @@ var small = fstest.MapFS{
 
 func router(t *testing.T, files fstest.MapFS) chi.Router {
 	t.Helper()
-	mount, err := Routes(files, httpapi.Adapter{})
+	s, err := New(files)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := chi.NewRouter()
-	mount(r)
+	s.Routes(r, httpapi.Adapter{})
 	return r
 }
 
@@ -84,7 +84,7 @@ func TestNoPageIsLost(t *testing.T) {
 // not.
 func TestTheRealPages(t *testing.T) {
 	t.Parallel()
-	s, err := build(docs.Files, httpapi.Adapter{})
+	s, err := New(docs.Files)
 	if err != nil {
 		t.Fatal(err)
 	}

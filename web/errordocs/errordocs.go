@@ -21,22 +21,19 @@ var source string
 
 var page = template.Must(template.New("page").Parse(source))
 
-// API serves the pages.
-type API struct{ Respond httpapi.Adapter }
-
 // Routes mounts /docs/errors and /docs/errors/{code} under r: HTML, or JSON for
 // a client that asks for it by Accept or by ?format=json.
-func (a API) Routes(r chi.Router) {
-	r.Get("/docs/errors", a.Respond.Handle(func(w http.ResponseWriter, r *http.Request) error {
-		return a.show(w, r, decision.All()...)
+func Routes(r chi.Router, a httpapi.Adapter) {
+	r.Get("/docs/errors", a.Handle(func(w http.ResponseWriter, r *http.Request) error {
+		return show(w, r, decision.All()...)
 	}))
-	r.Get("/docs/errors/{code}", a.Respond.Handle(func(w http.ResponseWriter, r *http.Request) error {
+	r.Get("/docs/errors/{code}", a.Handle(func(w http.ResponseWriter, r *http.Request) error {
 		code := decision.Code(chi.URLParam(r, "code"))
 		info := decision.Lookup(code)
 		if info.Code != code {
 			return apierror.Errorf(decision.NotFound, "There is no such error code.")
 		}
-		return a.show(w, r, info)
+		return show(w, r, info)
 	}))
 }
 
@@ -50,7 +47,7 @@ type entry struct {
 
 // show writes the entries of list in the form that the client asked for. A page
 // may be kept for an hour: codes never change their meaning.
-func (a API) show(w http.ResponseWriter, r *http.Request, list ...decision.Info) error {
+func show(w http.ResponseWriter, r *http.Request, list ...decision.Info) error {
 	entries := make([]entry, len(list))
 	for i, info := range list {
 		entries[i] = entry{info.Code, info.Status, info.Message, info.Remedy}

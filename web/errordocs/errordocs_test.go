@@ -9,11 +9,12 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/platform/http/httpapi"
 )
 
 func get(path, accept string) *httptest.ResponseRecorder {
 	mux := chi.NewRouter()
-	API{}.Routes(mux)
+	Routes(mux, httpapi.Adapter{})
 	r := httptest.NewRequest("GET", path, nil)
 	r.Header.Set("Accept", accept)
 	w := httptest.NewRecorder()

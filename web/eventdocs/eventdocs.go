@@ -24,19 +24,17 @@ var source string
 var page = template.Must(template.New("page").Funcs(template.FuncMap{"indent": indent}).Parse(source))
 
 // Routes mounts /docs/events and /docs/events/{name}. They are open to everyone.
-func Routes(a httpapi.Adapter) func(chi.Router) {
-	return func(r chi.Router) {
-		r.Get("/docs/events", a.Handle(func(w http.ResponseWriter, _ *http.Request) error {
-			return show(w, catalogue.All()...)
-		}))
-		r.Get("/docs/events/{name}", a.Handle(func(w http.ResponseWriter, r *http.Request) error {
-			t, ok := catalogue.Lookup(chi.URLParam(r, "name"))
-			if !ok {
-				return apierror.Errorf(decision.NotFound, "There is no such event.")
-			}
-			return show(w, t)
-		}))
-	}
+func Routes(r chi.Router, a httpapi.Adapter) {
+	r.Get("/docs/events", a.Handle(func(w http.ResponseWriter, _ *http.Request) error {
+		return show(w, catalogue.All()...)
+	}))
+	r.Get("/docs/events/{name}", a.Handle(func(w http.ResponseWriter, r *http.Request) error {
+		t, ok := catalogue.Lookup(chi.URLParam(r, "name"))
+		if !ok {
+			return apierror.Errorf(decision.NotFound, "There is no such event.")
+		}
+		return show(w, t)
+	}))
 }
 
 // policy lets the page have the shared style and nothing else.

@@ -10,6 +10,7 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/google/go-cmp/cmp"
 	"sluice.dev/sluice/controlplane/gateway/config"
+	"sluice.dev/sluice/platform/http/httpapi"
 )
 
 const clips = `
@@ -175,7 +176,7 @@ func TestDocumentIsServedAndMadeOnceForAVersion(t *testing.T) {
 	now := config.Version{Number: 1, Document: document()}
 	s := &Service{Joined: join(t), Latest: func(context.Context) (config.Version, error) { return now, nil }}
 	r := chi.NewRouter()
-	s.Routes(r)
+	s.Routes(r, httpapi.Adapter{})
 	get := func(tag string) *httptest.ResponseRecorder {
 		w, q := httptest.NewRecorder(), httptest.NewRequest("GET", "/openapi.json", nil)
 		q.Header.Set("If-None-Match", tag)

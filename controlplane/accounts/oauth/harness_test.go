@@ -74,9 +74,9 @@ func setup(t testing.TB) *bundle {
 	b.url = server.URL
 	b.sessions = sessions.New(sessions.Config{DB: b.db, Issuer: b.url, Audience: b.url, Now: b.clock.now})
 	b.service = New(Config{DB: b.db, Sessions: b.sessions, Issuer: b.url, Audience: b.url, Now: b.clock.now})
-	Routes(b.service, httpapi.Adapter{})(r)
+	b.service.Routes(r, httpapi.Adapter{})
 	sessions.API{Service: b.sessions}.Routes(r)
-	r.Route("/admin/v1", AdminRoutes(b.service, httpapi.Adapter{}))
+	r.Route("/admin/v1", func(r chi.Router) { b.service.AdminRoutes(r, httpapi.Adapter{}) })
 
 	var err error
 	if _, err = registry.Ensure(t.Context(), b.db, "streams:read", "streams:write", "users:write"); err != nil {

@@ -31,23 +31,21 @@ func newGuard(c Config) websession.Guard {
 	return websession.Guard{Secure: strings.HasPrefix(c.Issuer, "https://"), Path: "/oauth", Name: "sluice-", SameSite: http.SameSiteLaxMode, Sessions: c.Sessions}
 }
 
-// Routes returns the routes for everyone: the pages, the endpoints for clients
+// Routes mounts the routes for everyone: the pages, the endpoints for clients
 // and the metadata. Clients get errors in the form of RFC 6749 section 5.2, as
 // their libraries want it, people get pages.
-func Routes(s *Service, a httpapi.Adapter) func(chi.Router) {
+func (s *Service) Routes(r chi.Router, a httpapi.Adapter) {
 	h := handlers{s, a, newGuard(s.config)}
-	return func(r chi.Router) {
-		r.Get("/oauth/authorize", h.page(h.authorize))
-		r.Post("/oauth/sign-in", h.page(h.signIn))
-		r.Post("/oauth/consent", h.page(h.consent))
-		r.Post("/oauth/sign-out", h.page(h.signOut))
-		r.Post("/oauth/token", h.client(h.token))
-		r.Post("/oauth/revoke", h.client(h.revoke))
-		r.Post("/oauth/introspect", h.client(h.introspect))
-		r.Get("/.well-known/oauth-authorization-server", httpapi.Handle(a, http.StatusOK, h.server))
-		r.Get(resourcePath, httpapi.Handle(a, http.StatusOK, h.resource))
-		r.Get(resourcePath+mcpPath, httpapi.Handle(a, http.StatusOK, h.resource))
-	}
+	r.Get("/oauth/authorize", h.page(h.authorize))
+	r.Post("/oauth/sign-in", h.page(h.signIn))
+	r.Post("/oauth/consent", h.page(h.consent))
+	r.Post("/oauth/sign-out", h.page(h.signOut))
+	r.Post("/oauth/token", h.client(h.token))
+	r.Post("/oauth/revoke", h.client(h.revoke))
+	r.Post("/oauth/introspect", h.client(h.introspect))
+	r.Get("/.well-known/oauth-authorization-server", httpapi.Handle(a, http.StatusOK, h.server))
+	r.Get(resourcePath, httpapi.Handle(a, http.StatusOK, h.resource))
+	r.Get(resourcePath+mcpPath, httpapi.Handle(a, http.StatusOK, h.resource))
 }
 
 // page turns a handler's error into a page.

@@ -12,16 +12,14 @@ import (
 	"sluice.dev/sluice/platform/http/paging"
 )
 
-// AdminRoutes returns the routes for operators, relative to a router that checks
-// who calls. An application without an account belongs to the caller's.
-func AdminRoutes(s *Service, a httpapi.Adapter) func(chi.Router) {
+// AdminRoutes mounts the routes for operators relative to r, which checks who calls.
+// An application without an account belongs to the caller's.
+func (s *Service) AdminRoutes(r chi.Router, a httpapi.Adapter) {
 	h := handlers{service: s, respond: a}
-	return func(r chi.Router) {
-		r.Post("/apps", httpapi.Handle(a, http.StatusCreated, h.createApp))
-		r.Get("/apps", httpapi.Handle(a, http.StatusOK, h.listApps))
-		r.Get("/apps/{app}", httpapi.Handle(a, http.StatusOK, h.getApp))
-		r.Delete("/apps/{app}", httpapi.Handle(a, http.StatusNoContent, h.revokeApp))
-	}
+	r.Post("/apps", httpapi.Handle(a, http.StatusCreated, h.createApp))
+	r.Get("/apps", httpapi.Handle(a, http.StatusOK, h.listApps))
+	r.Get("/apps/{app}", httpapi.Handle(a, http.StatusOK, h.getApp))
+	r.Delete("/apps/{app}", httpapi.Handle(a, http.StatusNoContent, h.revokeApp))
 }
 
 // BodyLimit bounds the body by which an operator registers an application, in bytes.

@@ -91,7 +91,7 @@ func TestNothingSecretIsLoggedOrAnswered(t *testing.T) {
 	made, code := b.tokens(t), b.grant(t, b.secret, challenge)
 	log := &lockedBuffer{}
 	r := chi.NewRouter()
-	Routes(b.service, httpapi.Adapter{Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))})(r)
+	b.service.Routes(r, httpapi.Adapter{Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	server := httptest.NewServer(r)
 	t.Cleanup(server.Close)
 	br := b.browser(t)

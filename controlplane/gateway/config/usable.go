@@ -183,10 +183,10 @@ func (d Document) nameAt(list string, i int) string {
 	return ""
 }
 
-// settle parts the faults of d, which replaces before with its faults known, in
+// splitFaults parts the faults of d, which replaces before with its faults known, in
 // those that are new and those that were there: of objects that the change leaves
 // as they are.
-func settle(before, d Document, known, faults []decision.Detail) (fresh, old []decision.Detail) {
+func splitFaults(before, d Document, known, faults []decision.Detail) (fresh, old []decision.Detail) {
 	had := map[string]bool{}
 	for _, f := range known {
 		path, _ := before.byName(f.Field)

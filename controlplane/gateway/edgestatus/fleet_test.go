@@ -182,7 +182,7 @@ func TestFleetOverHTTP(t *testing.T) {
 	bad.Types = []xds.TypeStatus{{Type: "routes", Refusal: &xds.Refusal{Reason: "no", Time: clock}}}
 	observe(t, s, "a", clock, bad, seen("edge-a", 1, clock))
 	r := chi.NewRouter()
-	s.AdminRoutes(httpapi.Adapter{})(r)
+	s.Routes(r, httpapi.Adapter{})
 	w := httptest.NewRecorder()
 	r.ServeHTTP(w, httptest.NewRequest("GET", "/edges", nil))
 	var got View

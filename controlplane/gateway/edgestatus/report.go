@@ -4,16 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"slices"
 
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/http/httpapi"
 )
 
-// maxReport bounds a report, in bytes.
-const maxReport = 16 << 10
 
 // maxFiles bounds the files that an edge names.
 const maxFiles = 32
@@ -75,17 +71,4 @@ func (s Store) Report(ctx context.Context, r Report) error {
 		return fmt.Errorf("store the report of edge %q: %w", r.Edge, err)
 	}
 	return nil
-}
-
-// BodyLimit bounds a report, in bytes.
-func (Report) BodyLimit() int64 { return maxReport }
-
-// Reports takes POST edgeapi.ReportPath. The caller's listener decides who may.
-func (s Store) Reports(a httpapi.Adapter) http.HandlerFunc {
-	return httpapi.Handle(a, http.StatusNoContent, func(r *http.Request, report Report) (none httpapi.None, err error) {
-		if err := report.check(); err != nil {
-			return none, err
-		}
-		return none, s.Report(r.Context(), report)
-	})
 }

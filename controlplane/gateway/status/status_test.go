@@ -102,7 +102,7 @@ func TestRead(t *testing.T) {
 	}
 	pool.Close()
 	router := chi.NewRouter()
-	router.Group(Store{DB: pool}.Routes(httpapi.Adapter{}))
+	Store{DB: pool}.Routes(router, httpapi.Adapter{})
 	w := httptest.NewRecorder()
 	router.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/status", nil))
 	if w.Code != http.StatusServiceUnavailable && w.Code != http.StatusInternalServerError {

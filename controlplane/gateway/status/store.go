@@ -21,14 +21,11 @@ type Store struct {
 	DB postgres.DB
 }
 
-// Routes returns a function that mounts, relative to the router it is given, GET
-// status.
-func (s Store) Routes(a httpapi.Adapter) func(chi.Router) {
-	return func(r chi.Router) {
-		r.Get("/status", httpapi.Handle(a, http.StatusOK, func(r *http.Request, _ httpapi.None) (Report, error) {
-			return s.Read(r.Context())
-		}))
-	}
+// Routes mounts, relative to r, GET status.
+func (s Store) Routes(r chi.Router, a httpapi.Adapter) {
+	r.Get("/status", httpapi.Handle(a, http.StatusOK, func(r *http.Request, _ httpapi.None) (Report, error) {
+		return s.Read(r.Context())
+	}))
 }
 
 // Read returns the report with its judgement.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/controlplane/gateway/config"
+	"sluice.dev/sluice/platform/http/httpapi"
 	"sluice.dev/sluice/platform/storage/postgres/pgtest"
 )
 
@@ -130,7 +131,7 @@ func BenchmarkOneRouteOverREST(b *testing.B) {
 	}
 	l := Loader{Pool: pool, Memory: store.Memory, Server: s, Log: slog.New(slog.DiscardHandler)}
 	r := chi.NewRouter()
-	config.Admin{Store: store, Check: s.Check, Checker: s.Checker()}.Routes(r)
+	config.NewPublisher(store, s.Check, s.Checker()).Routes(r, httpapi.Adapter{})
 	n := 0
 	for b.Loop() {
 		n++

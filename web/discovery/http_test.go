@@ -16,6 +16,7 @@ import (
 	"sluice.dev/sluice/controlplane/gateway/config"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
+	"sluice.dev/sluice/platform/http/httpapi"
 	"sluice.dev/sluice/platform/http/mcpserver"
 )
 
@@ -68,8 +69,8 @@ func start(t *testing.T) bed {
 		}},
 	}
 	r := chi.NewRouter()
-	s.OpenRoutes(r)
-	s.KeyedRoutes(r)
+	s.OpenRoutes(r, httpapi.Adapter{})
+	s.KeyedRoutes(r, httpapi.Adapter{})
 	return bed{r, media, clock, func(n config.Version, err error) { mu.Lock(); defer mu.Unlock(); v, failure = n, err }}
 }
 

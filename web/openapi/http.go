@@ -16,10 +16,9 @@ import (
 // Service describes the public API by the configuration in force.
 type Service struct {
 	// Latest returns the configuration in force.
-	Latest  func(context.Context) (config.Version, error)
-	Joined  *Document
-	Info    Info
-	Respond httpapi.Adapter
+	Latest func(context.Context) (config.Version, error)
+	Joined *Document
+	Info   Info
 
 	mu      sync.Mutex
 	version int64
@@ -47,8 +46,8 @@ func (s *Service) Text(ctx context.Context) ([]byte, error) {
 
 // Routes mounts GET /openapi.json, which is open to everyone, pages of other
 // origins included.
-func (s *Service) Routes(r chi.Router) {
-	r.Get("/openapi.json", s.Respond.Handle(func(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) Routes(r chi.Router, a httpapi.Adapter) {
+	r.Get("/openapi.json", a.Handle(func(w http.ResponseWriter, r *http.Request) error {
 		b, err := s.Text(r.Context())
 		if err != nil {
 			return err

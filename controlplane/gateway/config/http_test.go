@@ -10,6 +10,7 @@ import (
 	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
+	"sluice.dev/sluice/platform/http/httpapi"
 	"sluice.dev/sluice/platform/http/identity"
 	"sluice.dev/sluice/platform/storage/postgres/pgtest"
 )
@@ -18,19 +19,16 @@ import (
 func admin(t *testing.T) (http.Handler, Store) {
 	t.Helper()
 	pool := pgtest.Pool(t)
-	a := Admin{
-		Store: Store{DB: pool},
-		Check: func(d Document) error {
-			if d.Products[0].Upstreams[0].Address == "${nowhere}" {
-				return apierror.Invalid([]decision.Detail{{Field: "products[0].upstreams[0].address", Issue: "is not the name of an address"}})
-			}
-			return nil
-		},
-	}
-	putDoc(t, a.Store, small(), "a", 0)
+	p := NewPublisher(Store{DB: pool}, func(d Document) error {
+		if d.Products[0].Upstreams[0].Address == "${nowhere}" {
+			return apierror.Invalid([]decision.Detail{{Field: "products[0].upstreams[0].address", Issue: "is not the name of an address"}})
+		}
+		return nil
+	}, nil)
+	putDoc(t, p.Store, small(), "a", 0)
 	r := chi.NewRouter()
-	a.Routes(r)
-	return r, a.Store
+	p.Routes(r, httpapi.Adapter{})
+	return r, p.Store
 }
 
 // call makes a request and decodes the answer into out.

@@ -22,23 +22,24 @@ const VersionHeader = "Sluice-Config-Version"
 // objects serves the objects of one kind, each of which is a part of the one
 // document: a change of it is a new version.
 type objects struct {
-	Admin
+	handlers
 	path string // of the kind, which is also its field in a document
 	kind kind
 }
 
+// objectList is all objects of a kind.
+type objectList struct {
+	Version int64 `json:"version"`
+	Data    any   `json:"data"`
+}
+
+// SetHeaders says the number of the version.
+func (l objectList) SetHeaders(h http.Header) { h.Set("ETag", etag(l.Version)) }
+
 // list answers GET {kind}.
-func (o objects) list(w http.ResponseWriter, r *http.Request) error {
+func (o objects) list(r *http.Request, _ httpapi.None) (objectList, error) {
 	v, err := o.Store.Latest(r.Context())
-	if err != nil {
-		return err
-	}
-	w.Header().Set("ETag", etag(v.Number))
-	httpapi.JSON(w, http.StatusOK, struct {
-		Version int64 `json:"version"`
-		Data    any   `json:"data"`
-	}{v.Number, o.kind.all(v.Document)})
-	return nil
+	return objectList{v.Number, o.kind.all(v.Document)}, err
 }
 
 // get answers GET {kind}/{name}.
@@ -52,7 +53,7 @@ func (o objects) get(w http.ResponseWriter, r *http.Request) error {
 		return &apierror.Error{Code: decision.NotFound}
 	}
 	object := o.kind.at(v.Document, i)
-	show(w, v.Number, object)
+	setObjectHeaders(w, v.Number, object)
 	if matches(r.Header.Get("If-None-Match"), objectTag(object)) {
 		w.WriteHeader(http.StatusNotModified)
 		return nil
@@ -61,8 +62,8 @@ func (o objects) get(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// show sets the headers that go with an object.
-func show(w http.ResponseWriter, version int64, object any) {
+// setObjectHeaders sets the headers that go with an object.
+func setObjectHeaders(w http.ResponseWriter, version int64, object any) {
 	w.Header().Set("ETag", objectTag(object))
 	w.Header().Set(VersionHeader, strconv.FormatInt(version, 10))
 }
@@ -96,7 +97,7 @@ func (o objects) put(w http.ResponseWriter, r *http.Request) error {
 		httpapi.JSON(w, http.StatusOK, res)
 		return nil
 	}
-	show(w, res.Version, object)
+	setObjectHeaders(w, res.Version, object)
 	httpapi.JSON(w, status, object)
 	return nil
 }
@@ -137,7 +138,7 @@ func (o objects) changeOne(r *http.Request, edit func(Document, int) Document) (
 		if at >= 0 {
 			tag = objectTag(o.kind.at(now.Document, at))
 		}
-		if err := holds(r, tag); err != nil {
+		if err := checkConditions(r, tag); err != nil {
 			return d, err
 		}
 		d = edit(now.Document, at)
@@ -149,9 +150,9 @@ func (o objects) changeOne(r *http.Request, edit func(Document, int) Document) (
 	return res, named(err, d, o.path, at)
 }
 
-// holds checks the conditions of a request for an object with the given ETag;
+// checkConditions checks the conditions of a request for an object with the given ETag;
 // empty: there is none.
-func holds(r *http.Request, tag string) error {
+func checkConditions(r *http.Request, tag string) error {
 	if h := r.Header.Get("If-Match"); h != "" && (tag == "" || !matches(h, tag)) {
 		return &apierror.Error{Code: decision.Precondition}
 	}

@@ -28,23 +28,22 @@ var registrySchema []byte
 // Service answers for the platform.
 type Service struct {
 	// Latest returns the configuration in force.
-	Latest  func(context.Context) (config.Version, error)
-	Prober  *Prober
-	At      Addresses
-	About   mcpserver.About // the MCP server
-	Respond httpapi.Adapter
+	Latest func(context.Context) (config.Version, error)
+	Prober *Prober
+	At     Addresses
+	About  mcpserver.About // the MCP server
 }
 
 // OpenRoutes mounts the descriptions, which are for everyone, pages of other
 // sites included.
-func (s *Service) OpenRoutes(r chi.Router) {
-	s.describe(r, registryPath, func(ctx context.Context) (any, error) { return s.registry(ctx) })
-	s.describe(r, cardPath, func(ctx context.Context) (any, error) {
+func (s *Service) OpenRoutes(r chi.Router, a httpapi.Adapter) {
+	describe(r, a, registryPath, func(ctx context.Context) (any, error) { return s.registry(ctx) })
+	describe(r, a, cardPath, func(ctx context.Context) (any, error) {
 		registry, err := s.registry(ctx)
 		return NewCard(registry, s.About.Version), err
 	})
-	s.describe(r, manifestPath, func(context.Context) (any, error) { return NewManifest(s.At.Gateway, s.About), nil })
-	s.serve(r, schemaPath, func(w http.ResponseWriter, r *http.Request) error {
+	describe(r, a, manifestPath, func(context.Context) (any, error) { return NewManifest(s.At.Gateway, s.About), nil })
+	serve(r, a, schemaPath, func(w http.ResponseWriter, r *http.Request) error {
 		httpapi.Document(w, r, "application/schema+json", registrySchema)
 		return nil
 	})
@@ -60,8 +59,8 @@ func (s *Service) registry(ctx context.Context) (Registry, error) {
 }
 
 // describe serves what make returns as JSON.
-func (s *Service) describe(r chi.Router, path string, make func(context.Context) (any, error)) {
-	s.serve(r, path, func(w http.ResponseWriter, r *http.Request) error {
+func describe(r chi.Router, a httpapi.Adapter, path string, make func(context.Context) (any, error)) {
+	serve(r, a, path, func(w http.ResponseWriter, r *http.Request) error {
 		v, err := make(r.Context())
 		if err != nil {
 			return err
@@ -71,16 +70,16 @@ func (s *Service) describe(r chi.Router, path string, make func(context.Context)
 }
 
 // serve mounts a description, and the answer for browsers that ask first.
-func (s *Service) serve(r chi.Router, path string, h httpapi.HandlerFunc) {
-	r.Get(path, s.Respond.Handle(h))
+func serve(r chi.Router, a httpapi.Adapter, path string, h httpapi.HandlerFunc) {
+	r.Get(path, a.Handle(h))
 	r.Options(path, httpapi.Preflight)
 }
 
 // KeyedRoutes mounts the surfaces that the platform has a name but no engine
 // for. They answer before a body is read.
-func (s *Service) KeyedRoutes(r chi.Router) {
+func (s *Service) KeyedRoutes(r chi.Router, a httpapi.Adapter) {
 	for _, one := range known() {
-		h := s.Respond.Handle(func(http.ResponseWriter, *http.Request) error {
+		h := a.Handle(func(http.ResponseWriter, *http.Request) error {
 			return apierror.Errorf(decision.NotImplemented, "%s needs %s, which is not here: %s lists what is available.",
 				one.Title, one.Needs, s.At.Gateway+registryPath)
 		})
