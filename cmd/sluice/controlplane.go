@@ -39,7 +39,6 @@ import (
 	"sluice.dev/sluice/web/api"
 	"sluice.dev/sluice/web/docsite"
 	"sluice.dev/sluice/web/eventdocs"
-	"sluice.dev/sluice/workers/webhooks"
 )
 
 // version of this build, as /v1/health shows it; the linker sets it.
@@ -200,8 +199,7 @@ func (e environment) api(pool *pgxpool.Pool, edges *xds.Server, versions *config
 		AnswerSecret: s.answers, FormerAnswerSecrets: s.former,
 		Open: []api.Routes{oauth.Routes(apps, adapter), eventdocs.Routes(adapter), documentation, described.Routes, payments.open, machines.openRoutes},
 		Keyed: []api.Routes{
-			webhooks.Routes(s.webhooks, adapter),
-			webhooks.InternalRoutes(s.webhooks, adapter),
+			func(r chi.Router) { s.webhooks.Routes(r, adapter); s.webhooks.InternalRoutes(r, adapter) },
 			machines.discovery.KeyedRoutes,
 			func(r chi.Router) { s.schedules.Routes(r, adapter) },
 		},
