@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/go-chi/chi/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
@@ -26,7 +27,7 @@ import (
 )
 
 // hub is what judges and settles payments, in every process that does.
-func (e environment) hub(pool *pgxpool.Pool, s services) (*payments.Hub, error) {
+func (e environment) hub(pool *pgxpool.Pool, s services) (*payments.Service, error) {
 	settler, err := e.settler(pool, s.outbound)
 	if err != nil {
 		return nil, err
@@ -52,10 +53,12 @@ func (e environment) payments(pool *pgxpool.Pool, verifier identity.Verifier, ad
 	if err != nil {
 		return p, err
 	}
+	facilitator := payments.Facilitator{Service: h, Document: document(pool), Identity: verifier, BaseURL: e.publicURL(), Places: fairshare.New(fairshare.Config{Places: 32})}
+	admin := payments.Admin{DB: idempotency.DB{Pool: pool}, Document: document(pool)}
 	return paymentHandlers{
 		edges: h.EdgeHandler(verifier, adapter),
-		open:  payments.Facilitator{Hub: h, Document: document(pool), Identity: verifier, Respond: adapter, BaseURL: e.publicURL(), Places: fairshare.New(fairshare.Config{Places: 32})}.Routes,
-		admin: payments.Admin{DB: idempotency.DB{Pool: pool}, Document: document(pool), Respond: adapter}.Routes,
+		open:  func(r chi.Router) { facilitator.Routes(r, adapter) },
+		admin: func(r chi.Router) { admin.Routes(r, adapter) },
 	}, nil
 }
 
