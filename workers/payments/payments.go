@@ -1,5 +1,5 @@
-// Package payments checks payments by x402, takes their nonces, and sees to it that
-// their money moves once, or not at all. Edges call it for requests to priced
+// Package payments verifies payments by x402, takes their nonces, and moves their
+// money once, or not at all. Edges call it for requests to priced
 // routes; other sellers use it as a facilitator.
 //
 // A payment is claimed before its request runs: its nonce is taken in Postgres,

@@ -1,5 +1,5 @@
-// Package payment says what a payment is, from the moment its nonce is taken to
-// its end. The payments service keeps payments; settlers move their money.
+// Package payment defines a payment and its states, from the moment its nonce is
+// taken to its end. The payments service keeps payments; settlers move their money.
 package payment
 
 import (
