@@ -60,7 +60,7 @@ type Listed struct {
 	EndedAt     *time.Time    `json:"ended_at"`
 }
 
-func show(p payment.Payment) Listed {
+func listed(p payment.Payment) Listed {
 	return Listed{
 		ID: p.ID, State: p.State, Reason: p.Reason, Route: p.Route, Account: p.Account, Resource: p.Requirement.Resource, Network: p.Network,
 		Asset: p.Domain.Token.String(), Payer: p.From, PayTo: p.To, Amount: string(p.Value), Nonce: p.Nonce, Transaction: p.Transaction,
@@ -114,21 +114,15 @@ func (a Admin) Find(ctx context.Context, page paging.Page, route, state, payer s
 	if err := a.DB.QueryRow(ctx, `SELECT count(*)`+matching, route, state, payer).Scan(&total); err != nil {
 		return p, err
 	}
-	rows, err := a.DB.Query(ctx, `SELECT `+columns+matching+` ORDER BY created_at DESC, id DESC LIMIT $4 OFFSET $5`, route, state, payer, page.Limit, page.Offset)
-	if err != nil {
-		return p, err
-	}
+	rows, _ := a.DB.Query(ctx, `SELECT `+columns+matching+` ORDER BY created_at DESC, id DESC LIMIT $4 OFFSET $5`, route, state, payer, page.Limit, page.Offset)
 	list, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (Listed, error) {
 		p, err := scan(r)
-		return show(p), err
+		return listed(p), err
 	})
 	if err != nil {
 		return p, err
 	}
-	rows, err = a.DB.Query(ctx, `SELECT route, network, asset, count(*), sum(amount)::text`+matching+` AND state = 'settled' GROUP BY 1, 2, 3 ORDER BY 1, 2, 3`, route, state, payer)
-	if err != nil {
-		return p, err
-	}
+	rows, _ = a.DB.Query(ctx, `SELECT route, network, asset, count(*), sum(amount)::text`+matching+` AND state = 'settled' GROUP BY 1, 2, 3 ORDER BY 1, 2, 3`, route, state, payer)
 	earned, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Revenue])
 	if earned == nil {
 		earned = []Revenue{}

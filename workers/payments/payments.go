@@ -189,11 +189,11 @@ func (s *Service) enqueueResolve(ctx context.Context, tx pgx.Tx, id string, at t
 // Release ends a claim whose request was not served: nothing is charged. A
 // payment that has come further is left as it is.
 func (s *Service) Release(ctx context.Context, id string) error {
-	return s.end(ctx, id, payment.Released, "")
+	return s.endUnpaid(ctx, id, payment.Released, "")
 }
 
-// end ends a payment that is Granted without moving money.
-func (s *Service) end(ctx context.Context, id string, to payment.State, reason x402.Reason) error {
+// endUnpaid ends a payment that is Granted without moving money.
+func (s *Service) endUnpaid(ctx context.Context, id string, to payment.State, reason x402.Reason) error {
 	return postgres.InTx(ctx, s.config.DB, func(tx pgx.Tx) error {
 		p, err := transition(ctx, tx, id, payment.Granted, to, reason, "")
 		if errors.Is(err, pgx.ErrNoRows) {
@@ -218,11 +218,11 @@ func (s *Service) Settle(ctx context.Context, id string) (payment.Payment, error
 	if err != nil || p.State != payment.Settling {
 		return p, err
 	}
-	return s.settle(context.WithoutCancel(ctx), p, false) // the edge's timeout must not end it half way
+	return s.callSettler(context.WithoutCancel(ctx), p, false) // the edge's timeout must not end it half way
 }
 
-// startSettling takes a claim to Settling. A Ledger settles it there and then, and so
-// does the end of the payment's time.
+// startSettling takes a claim to Settling; with a Ledger, or when the payment's time
+// has passed, straight to its end.
 func (s *Service) startSettling(ctx context.Context, id string) (p payment.Payment, err error) {
 	err = postgres.InTx(ctx, s.config.DB, func(tx pgx.Tx) error {
 		if p, err = transition(ctx, tx, id, payment.Granted, payment.Settling, "", ""); err != nil {
@@ -254,9 +254,9 @@ func (s *Service) expire(ctx context.Context, tx pgx.Tx, p *payment.Payment) (er
 	return err
 }
 
-// settle has the money of a payment that is Settling moved, and notes what came
-// of it.
-func (s *Service) settle(ctx context.Context, p payment.Payment, again bool) (payment.Payment, error) {
+// callSettler has the money of a payment that is Settling moved, and stores the
+// outcome.
+func (s *Service) callSettler(ctx context.Context, p payment.Payment, again bool) (payment.Payment, error) {
 	limited, cancel := context.WithTimeout(ctx, settleTime)
 	defer cancel()
 	transaction, err := s.config.Settler.Settle(limited, p, again)
@@ -294,7 +294,7 @@ func (s *Service) Resolve(ctx context.Context, id string) (wait time.Duration, e
 		if left := deadline(p).Sub(s.config.Now()); left > 0 {
 			return left, nil
 		}
-		return 0, s.end(ctx, id, payment.Abandoned, "")
+		return 0, s.endUnpaid(ctx, id, payment.Abandoned, "")
 	case payment.Settling:
 		return s.retry(ctx, p)
 	}
@@ -307,7 +307,7 @@ func (s *Service) retry(ctx context.Context, p payment.Payment) (time.Duration, 
 	if err != nil {
 		return 0, err
 	}
-	p, err = s.settle(ctx, p, true)
+	p, err = s.callSettler(ctx, p, true)
 	if err != nil || p.State != payment.Settling {
 		return 0, err
 	}

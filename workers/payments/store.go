@@ -98,10 +98,7 @@ func scan(r pgx.CollectableRow) (p payment.Payment, err error) {
 
 // queryOne runs a query that gives at most one payment.
 func queryOne(ctx context.Context, db postgres.DB, sql string, args ...any) (payment.Payment, error) {
-	rows, err := db.Query(ctx, sql, args...)
-	if err != nil {
-		return payment.Payment{}, err
-	}
+	rows, _ := db.Query(ctx, sql, args...)
 	return pgx.CollectExactlyOneRow(rows, scan)
 }
 

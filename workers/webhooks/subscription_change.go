@@ -112,7 +112,7 @@ func (s *Service) Rotate(ctx context.Context, account, id, secret string, overla
 	return out, postgres.NotFound(err, "rotate secret")
 }
 
-// Sealed is where the secrets of subscriptions are stored, for reseal.
+// Sealed is where the secrets of subscriptions are stored, for reencrypt.
 func Sealed() []reencrypt.Column {
 	itself := func(id string) string { return id }
 	return []reencrypt.Column{
