@@ -11,8 +11,8 @@ import (
 )
 
 // AddPayments registers the job that finds out what became of payments.
-func AddPayments(w *river.Workers, h *payments.Hub) {
-	river.AddWorker(w, &paymentWorker{hub: h})
+func AddPayments(w *river.Workers, s *payments.Service) {
+	river.AddWorker(w, &paymentWorker{service: s})
 }
 
 // PaymentQueues is the queue of payments with its size: each job may wait for
@@ -24,13 +24,13 @@ func PaymentQueues() map[string]river.QueueConfig {
 // paymentWorker runs payment.ResolveArgs.
 type paymentWorker struct {
 	river.WorkerDefaults[payment.ResolveArgs]
-	hub *payments.Hub
+	service *payments.Service
 }
 
 // Work comes back until the payment has ended. It never fails: what becomes of
 // a payment is in its own table.
 func (w *paymentWorker) Work(ctx context.Context, job *river.Job[payment.ResolveArgs]) error {
-	wait, err := w.hub.Resolve(ctx, job.Args.Payment)
+	wait, err := w.service.Resolve(ctx, job.Args.Payment)
 	if err != nil {
 		slog.WarnContext(ctx, "payment put off", "payment", job.Args.Payment, "cause", err)
 		return river.JobSnooze(storeUnreachable)

@@ -53,11 +53,11 @@ func (*scheduleWorker) NextRetry(*river.Job[schedules.ExecutionArgs]) time.Time 
 // Work makes one attempt, or puts the job off while its account has its share of
 // attempts under way.
 func (w *scheduleWorker) Work(ctx context.Context, job *river.Job[schedules.ExecutionArgs]) error {
-	leave, wait := w.share.enter(ctx, job.Args.Account)
+	release, wait := w.share.enter(ctx, job.Args.Account)
 	if wait > 0 {
 		return putOff(ctx, w.runner, job, wait)
 	}
-	defer leave()
+	defer release()
 	began := time.Now()
 	defer func() { w.share.learn(job.Args.Account, time.Since(began)) }()
 	return WorkSchedule(ctx, w.runner, job)

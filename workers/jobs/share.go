@@ -44,10 +44,10 @@ func newShare(places int) *share {
 	return &share{pool: fairshare.New(fairshare.Config{Places: places, Share: each, Waiting: each}), each: each, lines: map[string]*line{}}
 }
 
-// enter takes a place for a job of account; leave gives it back. Without a place
+// enter takes a place for a job of account; release gives it back. Without a place
 // it returns how long the job is to be put off. Jobs whose account is not known,
 // which releases of before have made, are not counted. A nil share divides nothing.
-func (s *share) enter(ctx context.Context, account string) (leave func(), wait time.Duration) {
+func (s *share) enter(ctx context.Context, account string) (release func(), wait time.Duration) {
 	if s == nil || account == "" {
 		return func() {}, 0
 	}

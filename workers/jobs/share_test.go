@@ -18,8 +18,8 @@ import (
 	"sluice.dev/sluice/workers/schedules/definition"
 	"sluice.dev/sluice/workers/schedules/run"
 	"sluice.dev/sluice/workers/webhooks"
+	"sluice.dev/sluice/workers/webhooks/concurrency"
 	"sluice.dev/sluice/workers/webhooks/delivery"
-	"sluice.dev/sluice/workers/webhooks/pace"
 	"sluice.dev/sluice/workers/webhooks/webhooktest"
 )
 
@@ -154,7 +154,7 @@ func TestDeliveriesThatHangLeavePlacesToOthers(t *testing.T) {
 	b.Emit(events.Event{})
 	registry := river.NewWorkers()
 	d := delivery.New(delivery.Config{DB: b.Pool, Service: b.Service, Client: b.Client, Log: quiet})
-	river.AddWorker(registry, &webhookDeliveryWorker{Webhooks: Webhooks{Service: b.Service, Deliverer: d, Pacer: pace.New(nil), JobTimeout: webhookJobTimeout, Log: quiet,
+	river.AddWorker(registry, &webhookDeliveryWorker{Webhooks: Webhooks{Service: b.Service, Deliverer: d, Limiter: concurrency.New(nil), JobTimeout: webhookJobTimeout, Log: quiet,
 		shares: map[string]*share{webhooks.QueueFirst: newShare(8)}}})
 	work(t, b, registry, webhooks.QueueFirst)
 	<-silent.called

@@ -8,15 +8,15 @@ import (
 
 	"github.com/riverqueue/river"
 	"sluice.dev/sluice/workers/webhooks"
+	"sluice.dev/sluice/workers/webhooks/concurrency"
 	"sluice.dev/sluice/workers/webhooks/delivery"
-	"sluice.dev/sluice/workers/webhooks/pace"
 )
 
 // Webhooks is what the jobs of the webhook service work with.
 type Webhooks struct {
-	Service   *webhooks.Service   // required
-	Deliverer *delivery.Deliverer // required
-	Pacer     *pace.Pacer         // nil: a new one
+	Service   *webhooks.Service    // required
+	Deliverer *delivery.Deliverer  // required
+	Limiter   *concurrency.Limiter // nil: a new one
 	// JobTimeout bounds a job; 0: 20 s, which is more than an attempt takes at
 	// worst: a second each for its account's place and for its turn, 5 s for each write and 5 s for the receiver.
 	JobTimeout time.Duration
@@ -32,8 +32,8 @@ const webhookJobTimeout = 20 * time.Second
 func AddWebhooks(w *river.Workers, deps Webhooks) {
 	deps.Log = cmp.Or(deps.Log, slog.Default())
 	deps.JobTimeout = cmp.Or(deps.JobTimeout, webhookJobTimeout)
-	if deps.Pacer == nil {
-		deps.Pacer = pace.New(nil)
+	if deps.Limiter == nil {
+		deps.Limiter = concurrency.New(nil)
 	}
 	deps.shares = map[string]*share{}
 	for queue, places := range webhookPlaces {
@@ -73,9 +73,6 @@ func (w *webhookDeliveryWorker) Timeout(*river.Job[webhooks.DeliveryArgs]) time.
 	return w.JobTimeout
 }
 
-// storeUnreachable is how long a job is put off when the database is gone.
-const storeUnreachable = time.Second
-
 // putOff snoozes a job of an account that has its share under way, behind those of
 // others.
 func (w Webhooks) putOff(ctx context.Context, job int64, wait time.Duration) error {
@@ -88,20 +85,20 @@ func (w Webhooks) putOff(ctx context.Context, job int64, wait time.Duration) err
 // Work makes the attempt, puts the job off, or moves it to the queue of slow
 // endpoints. It never fails: what becomes of the delivery is in its own table.
 func (w *webhookDeliveryWorker) Work(ctx context.Context, job *river.Job[webhooks.DeliveryArgs]) error {
-	leave, wait := w.shares[job.Queue].enter(ctx, job.Args.Account)
+	release, wait := w.shares[job.Queue].enter(ctx, job.Args.Account)
 	if wait > 0 {
 		return w.putOff(ctx, job.ID, wait)
 	}
-	defer leave()
-	lane := pace.Fast
+	defer release()
+	lane := concurrency.Fast
 	if job.Queue == webhooks.QueueSlow {
-		lane = pace.Slow
+		lane = concurrency.Slow
 	}
-	d := w.Pacer.Ask(ctx, job.Args.Subscription, lane)
+	d := w.Limiter.Ask(ctx, job.Args.Subscription, lane)
 	switch d.Verdict {
-	case pace.Later:
+	case concurrency.Later:
 		return river.JobSnooze(d.Wait)
-	case pace.Divert:
+	case concurrency.Divert:
 		if err := w.Deliverer.Divert(ctx, job.ID); err != nil {
 			w.Log.WarnContext(ctx, "webhook job not diverted", "cause", err)
 		}
@@ -131,11 +128,11 @@ const recoveryStepPause = 50 * time.Millisecond
 
 // Work does one step and comes back until nothing is left.
 func (w *webhookRecoveryWorker) Work(ctx context.Context, job *river.Job[webhooks.RecoveryArgs]) error {
-	leave, wait := w.shares[job.Queue].enter(ctx, job.Args.Account)
+	release, wait := w.shares[job.Queue].enter(ctx, job.Args.Account)
 	if wait > 0 {
 		return w.putOff(ctx, job.ID, wait)
 	}
-	defer leave()
+	defer release()
 	began := time.Now()
 	done, err := w.Service.RecoveryStep(ctx, job.Args.Recovery)
 	w.shares[job.Queue].learn(job.Args.Account, time.Since(began))

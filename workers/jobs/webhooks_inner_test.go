@@ -11,8 +11,8 @@ import (
 	"github.com/riverqueue/river/rivertype"
 	"sluice.dev/sluice/platform/events"
 	"sluice.dev/sluice/workers/webhooks"
+	"sluice.dev/sluice/workers/webhooks/concurrency"
 	"sluice.dev/sluice/workers/webhooks/delivery"
-	"sluice.dev/sluice/workers/webhooks/pace"
 	"sluice.dev/sluice/workers/webhooks/webhooktest"
 )
 
@@ -26,14 +26,14 @@ func webhookWorker(t *testing.T, queue string, answers ...time.Duration) (*webho
 	if _, err := b.Pool.Exec(t.Context(), `UPDATE river_job SET state = 'running', queue = $1`, queue); err != nil {
 		t.Fatal(err)
 	}
-	p := pace.New(nil)
+	limiter := concurrency.New(nil)
 	for _, took := range answers {
-		p.Ask(t.Context(), sub.ID, pace.Slow).Permit.Done(took, 32)
+		limiter.Ask(t.Context(), sub.ID, concurrency.Slow).Permit.Done(took, 32)
 	}
 	d := delivery.New(delivery.Config{DB: b.Pool, Service: b.Service, Client: b.Client})
 	found := b.Jobs()[0]
 	job := &river.Job[webhooks.DeliveryArgs]{JobRow: &rivertype.JobRow{ID: found.ID, Queue: queue}, Args: found.Args}
-	return &webhookDeliveryWorker{Webhooks: Webhooks{Service: b.Service, Deliverer: d, Pacer: p}}, job, b
+	return &webhookDeliveryWorker{Webhooks: Webhooks{Service: b.Service, Deliverer: d, Limiter: limiter}}, job, b
 }
 
 // snoozed is how long err puts the job off; ok is false when it does not.
@@ -60,7 +60,7 @@ func TestJobWaitsInTheSlowQueueWhenItsEndpointIsBusy(t *testing.T) {
 	t.Parallel()
 	w, job, b := webhookWorker(t, webhooks.QueueSlow, 5*time.Second)
 	for range 2 {
-		if d := w.Pacer.Ask(t.Context(), job.Args.Subscription, pace.Slow); d.Verdict != pace.Go {
+		if d := w.Limiter.Ask(t.Context(), job.Args.Subscription, concurrency.Slow); d.Verdict != concurrency.Go {
 			t.Fatal(d)
 		}
 	}

@@ -81,7 +81,7 @@ process.stdout.write(String(verify(i.Secret, lower, Buffer.from(i.Body))));
 
 func TestVerificationHelpersOfTheDocumentation(t *testing.T) {
 	t.Parallel()
-	doc, err := os.ReadFile("../docs/webhooks.md")
+	doc, err := os.ReadFile("../../docs/webhooks.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func ask(t *testing.T, command []string, secret string, h http.Header, body []by
 
 func TestDocumentationNamesEveryEvent(t *testing.T) {
 	t.Parallel()
-	doc, err := os.ReadFile("../docs/webhooks.md")
+	doc, err := os.ReadFile("../../docs/webhooks.md")
 	if err != nil {
 		t.Fatal(err)
 	}

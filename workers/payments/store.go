@@ -44,10 +44,10 @@ func insert(ctx context.Context, tx pgx.Tx, p payment.Payment) error {
 	return nil
 }
 
-// unused fails with a Refusal when the nonce of p is taken.
-func (h *Hub) unused(ctx context.Context, p payment.Payment) error {
+// checkNonce fails with a Refusal when the nonce of p is taken.
+func (s *Service) checkNonce(ctx context.Context, p payment.Payment) error {
 	var used bool
-	err := h.config.DB.QueryRow(ctx, `SELECT EXISTS (SELECT FROM x402_payments WHERE chain = $1 AND asset = $2 AND payer = $3 AND nonce = $4)`,
+	err := s.config.DB.QueryRow(ctx, `SELECT EXISTS (SELECT FROM x402_payments WHERE chain = $1 AND asset = $2 AND payer = $3 AND nonce = $4)`,
 		p.Domain.Chain, p.Domain.Token.String(), p.From, p.Nonce).Scan(&used)
 	if err != nil {
 		return fmt.Errorf("look for the nonce: %w", err)
@@ -96,25 +96,22 @@ func scan(r pgx.CollectableRow) (p payment.Payment, err error) {
 	}, nil
 }
 
-// one runs a query that gives at most one payment.
-func one(ctx context.Context, db postgres.DB, sql string, args ...any) (payment.Payment, error) {
-	rows, err := db.Query(ctx, sql, args...)
-	if err != nil {
-		return payment.Payment{}, err
-	}
+// queryOne runs a query that gives at most one payment.
+func queryOne(ctx context.Context, db postgres.DB, sql string, args ...any) (payment.Payment, error) {
+	rows, _ := db.Query(ctx, sql, args...)
 	return pgx.CollectExactlyOneRow(rows, scan)
 }
 
 // find returns a payment; not_found when there is none with that id.
 func find(ctx context.Context, db postgres.DB, id string) (payment.Payment, error) {
-	p, err := one(ctx, db, `SELECT `+columns+` FROM x402_payments WHERE id = $1`, id)
+	p, err := queryOne(ctx, db, `SELECT `+columns+` FROM x402_payments WHERE id = $1`, id)
 	return p, postgres.NotFound(err, "find payment")
 }
 
-// move takes a payment from one state to another. The error is pgx.ErrNoRows
+// transition takes a payment from one state to another. The error is pgx.ErrNoRows
 // when it is not in the first.
-func move(ctx context.Context, db postgres.DB, id string, from, to payment.State, reason x402.Reason, transaction string) (payment.Payment, error) {
-	p, err := one(ctx, db, `
+func transition(ctx context.Context, db postgres.DB, id string, from, to payment.State, reason x402.Reason, transaction string) (payment.Payment, error) {
+	p, err := queryOne(ctx, db, `
 		UPDATE x402_payments SET state = $3, reason = $4, transaction = $5,
 			ended_at = CASE WHEN $3 IN ('granted', 'settling') THEN NULL ELSE clock_timestamp() END
 		WHERE id = $1 AND state = $2 RETURNING `+columns, id, from, to, reason, transaction)

@@ -13,23 +13,23 @@ import (
 // termsAge is how long the configured terms are believed.
 const termsAge = time.Second
 
-// configured returns the terms in force.
-func (h *Hub) configured(ctx context.Context) (x402.Terms, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if now := h.config.Now(); h.at.IsZero() || now.Before(h.at) || now.Sub(h.at) >= termsAge {
-		t, err := h.config.Terms(ctx)
+// currentTerms returns the terms in force.
+func (s *Service) currentTerms(ctx context.Context) (x402.Terms, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now := s.config.Now(); s.at.IsZero() || now.Before(s.at) || now.Sub(s.at) >= termsAge {
+		t, err := s.config.Terms(ctx)
 		if err != nil {
 			return t, fmt.Errorf("read the terms of payment: %w", err)
 		}
-		h.terms, h.at = t, now
+		s.terms, s.at = t, now
 	}
-	return h.terms, nil
+	return s.terms, nil
 }
 
-// ours refuses a requirement in any money but the configured: settlement calls
+// checkTerms refuses a requirement in any money but the configured: settlement calls
 // the token's contract, and pays for what that does.
-func ours(r x402.Requirement, t x402.Terms) error {
+func checkTerms(r x402.Requirement, t x402.Terms) error {
 	if chain := x402.Chain(t.Network); chain == 0 || x402.Chain(r.Network) != chain {
 		return payment.Refuse(x402.BadNetwork)
 	}

@@ -14,7 +14,7 @@ import (
 	"sluice.dev/sluice/workers/payments/payment"
 )
 
-// maxBody bounds the body of a call of the hub: a payment and what it is for.
+// maxBody bounds the body of a call to the payments service: a payment and what it is for.
 const maxBody = 64 << 10
 
 // request is what edges, and other sellers, send: the body of a facilitator's
@@ -44,7 +44,7 @@ type requirements struct {
 	} `json:"extra"`
 }
 
-// requirement is r in the hub's form.
+// requirement is r in our form.
 func (r requirements) requirement() (q x402.Requirement, ok bool) {
 	amount, err := strconv.ParseUint(r.MaxAmountRequired+r.Amount, 10, 63)
 	ok = err == nil && r.Scheme == x402.Scheme && x402.IsAddress(r.Asset) && x402.IsAddress(r.PayTo)

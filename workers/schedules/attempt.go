@@ -59,16 +59,13 @@ func (s *Service) Begin(ctx context.Context, execution string) (*Attempt, time.T
 // beginAll is Begin for several executions.
 func (s *Service) beginAll(ctx context.Context, executions []string) ([]begun, error) {
 	now := s.now()
-	rows, err := s.DB.Query(ctx, `
+	rows, _ := s.DB.Query(ctx, `
 		UPDATE schedule_executions e SET running = true, attempts = attempts + 1, lease_until = $3
 		FROM schedules s JOIN accounts a ON a.id = s.account_id
 		WHERE e.id = ANY ($1) AND s.id = e.schedule_id AND e.status = 'executing' AND e.run_at <= $2 AND NOT e.running
 		RETURNING e.id, s.id, s.account_id, a.plan, s.definition, e.attempts, e.failures, e.executed_at, e.result, e.attempts - 1 > e.failures,
 			s.sealed_headers`,
 		executions, now, now.Add(Lease))
-	if err != nil {
-		return nil, err
-	}
 	attempts, err := pgx.CollectRows(rows, pgx.RowToAddrOfStructByPos[Attempt])
 	if err != nil {
 		return nil, err
@@ -89,14 +86,11 @@ func (s *Service) beginAll(ctx context.Context, executions []string) ([]begun, e
 // dueAgain fills in when the executions that could not be begun are due for
 // their next attempt.
 func (s *Service) dueAgain(ctx context.Context, executions []string, all []begun) error {
-	rows, err := s.DB.Query(ctx, `SELECT id, run_at FROM schedule_executions WHERE id = ANY ($1) AND status = 'executing' AND NOT running`,
+	rows, _ := s.DB.Query(ctx, `SELECT id, run_at FROM schedule_executions WHERE id = ANY ($1) AND status = 'executing' AND NOT running`,
 		executions)
-	if err != nil {
-		return err
-	}
 	var id string
 	var due time.Time
-	_, err = pgx.ForEachRow(rows, []any{&id, &due}, func() error {
+	_, err := pgx.ForEachRow(rows, []any{&id, &due}, func() error {
 		for i := range executions {
 			if executions[i] == id {
 				all[i].due = due
@@ -128,9 +122,9 @@ func (s *Service) Retry(ctx context.Context, a Attempt, at time.Time, result *Re
 // there: a second one would only add to the load.
 func (s *Service) TakeOver(ctx context.Context) (int, error) {
 	var taken []started
-	err := pgx.BeginFunc(ctx, s.DB, func(tx pgx.Tx) error {
+	err := pgx.BeginFunc(ctx, s.DB, func(tx pgx.Tx) (err error) {
 		now := s.now()
-		rows, err := tx.Query(ctx, `
+		rows, _ := tx.Query(ctx, `
 			UPDATE schedule_executions SET running = false, lease_until = $2,
 				logs = CASE WHEN running THEN logs || $3::text ELSE logs END
 			WHERE id IN (
@@ -138,9 +132,6 @@ func (s *Service) TakeOver(ctx context.Context) (int, error) {
 					SELECT FROM river_job WHERE state = 'available' AND queue = $5 AND scheduled_at < now() - interval '1 second'))
 				LIMIT $4 FOR UPDATE SKIP LOCKED)
 			RETURNING id, (SELECT account_id FROM schedules s WHERE s.id = schedule_id)`, now, now.Add(pickup), logLine(now, "the worker was lost; the execution goes to another one"), s.Batch, Queue)
-		if err != nil {
-			return err
-		}
 		if taken, err = pgx.CollectRows(rows, scanStarted); err != nil {
 			return err
 		}

@@ -31,15 +31,12 @@ type EventFilter struct {
 // AccountEvents returns the latest events of an account, newest first, and
 // whether there are more than the limit.
 func (s *Service) AccountEvents(ctx context.Context, account string, f EventFilter, limit int) ([]AccountEvent, bool, error) {
-	rows, err := s.DB.Query(ctx, `
+	rows, _ := s.DB.Query(ctx, `
 		SELECT id, type, error_code, stream_id, recording_id, occurred_at, convert_from(body, 'UTF8')::json -> 'data'
 		FROM account_events
 		WHERE account_id = $1 AND (NOT $2 OR error_code IS NOT NULL) AND (cardinality($3::text[]) = 0 OR type LIKE ANY ($3))
 			AND occurred_at >= $4
 		ORDER BY seq DESC LIMIT $5`, account, f.Errors, nonNil(f.Types), f.Since, limit+1)
-	if err != nil {
-		return nil, false, fmt.Errorf("list events: %w", err)
-	}
 	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[AccountEvent])
 	if err != nil {
 		return nil, false, fmt.Errorf("list events: %w", err)

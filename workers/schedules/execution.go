@@ -57,7 +57,7 @@ func insertExecutions(ctx context.Context, tx pgx.Tx, made []execution) (map[str
 			logs[i] = &line
 		}
 	}
-	rows, err := tx.Query(ctx, `
+	rows, _ := tx.Query(ctx, `
 		INSERT INTO schedule_executions
 			(id, schedule_id, scheduled_for, status, run_at, executed_at, lease_until, finished_at, logs)
 		SELECT id, schedule_id, run, status, at, at, lease, CASE WHEN status = 'skipped' THEN at END,
@@ -65,12 +65,9 @@ func insertExecutions(ctx context.Context, tx pgx.Tx, made []execution) (map[str
 		FROM unnest($1::text[], $2::text[], $3::timestamptz[], $4::text[], $5::timestamptz[], $6::timestamptz[], $7::text[])
 			AS u (id, schedule_id, run, status, at, lease, line)
 		ON CONFLICT DO NOTHING RETURNING id`, ids, schedules, runs, statuses, times, leases, logs)
-	if err != nil {
-		return nil, fmt.Errorf("insert executions: %w", err)
-	}
 	inserted := map[string]bool{}
 	var id string
-	if _, err = pgx.ForEachRow(rows, []any{&id}, func() error { inserted[id] = true; return nil }); err != nil {
+	if _, err := pgx.ForEachRow(rows, []any{&id}, func() error { inserted[id] = true; return nil }); err != nil {
 		return nil, fmt.Errorf("insert executions: %w", err)
 	}
 	return inserted, nil

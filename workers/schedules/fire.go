@@ -75,15 +75,12 @@ const lookAhead = 10
 // one account do not make others late. It costs as much as there are due, up to
 // lookAhead batches, and as are due of the accounts that are not meant.
 func (s *Service) claim(ctx context.Context, tx pgx.Tx, now time.Time, a among) ([]dueSchedule, error) {
-	rows, err := tx.Query(ctx, `
+	rows, _ := tx.Query(ctx, `
 		WITH due AS MATERIALIZED (SELECT id, account_id, next_fire_at FROM schedules WHERE status = 'active' AND next_fire_at <= $1
 			AND (account_id = ANY ($4)) = $5 ORDER BY next_fire_at LIMIT $3),
 		turns AS (SELECT id, row_number() OVER (PARTITION BY account_id ORDER BY next_fire_at, id) AS turn FROM due)
 		SELECT `+scheduleColumns+` FROM schedules JOIN turns USING (id) WHERE status = 'active' AND next_fire_at <= $1
 		ORDER BY turn, next_fire_at LIMIT $2 FOR NO KEY UPDATE OF schedules SKIP LOCKED`, now, s.Batch, lookAhead*s.Batch, a.list(), a.behind)
-	if err != nil {
-		return nil, fmt.Errorf("claim schedules: %w", err)
-	}
 	claimed, err := pgx.CollectRows(rows, scanSchedule)
 	if err != nil {
 		return nil, fmt.Errorf("claim schedules: %w", err)
@@ -163,16 +160,13 @@ func openRuns(ctx context.Context, tx pgx.Tx, due []dueSchedule) (map[string]pla
 	for i, d := range due {
 		ids[i] = d.ID
 	}
-	rows, err := tx.Query(ctx, `
+	rows, _ := tx.Query(ctx, `
 		SELECT schedule_id, count(*) FILTER (WHERE status = 'executing'), count(*) FILTER (WHERE status = 'waiting')
 		FROM schedule_executions WHERE schedule_id = ANY ($1) AND status IN ('waiting', 'executing') GROUP BY schedule_id`, ids)
-	if err != nil {
-		return nil, fmt.Errorf("count open executions: %w", err)
-	}
 	open := map[string]plan.Busy{}
 	var id string
 	var busy plan.Busy
-	_, err = pgx.ForEachRow(rows, []any{&id, &busy.Running, &busy.Waiting}, func() error {
+	_, err := pgx.ForEachRow(rows, []any{&id, &busy.Running, &busy.Waiting}, func() error {
 		busy.Executing = busy.Running > 0
 		open[id] = busy
 		return nil

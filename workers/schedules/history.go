@@ -45,12 +45,9 @@ func (s *Service) History(ctx context.Context, account, id string, f HistoryFilt
 	if err := s.DB.QueryRow(ctx, `SELECT count(*)`+where, id, f.Status, f.From, f.To).Scan(&total); err != nil {
 		return nil, 0, fmt.Errorf("count executions: %w", err)
 	}
-	rows, err := s.DB.Query(ctx, `
+	rows, _ := s.DB.Query(ctx, `
 		SELECT id, schedule_id, scheduled_for, executed_at, status, duration_ms, attempts, result, webhook, logs`+where+`
 		ORDER BY executed_at DESC, id DESC LIMIT $5 OFFSET $6`, id, f.Status, f.From, f.To, page.Limit, page.Offset)
-	if err != nil {
-		return nil, 0, fmt.Errorf("list executions: %w", err)
-	}
 	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Record])
 	if err != nil {
 		return nil, 0, fmt.Errorf("list executions: %w", err)

@@ -20,10 +20,7 @@ type Filter struct {
 
 // Get returns one schedule of an account. It fails with not_found.
 func (s *Service) Get(ctx context.Context, account, id string) (Schedule, error) {
-	rows, err := s.DB.Query(ctx, `SELECT `+scheduleColumns+` FROM schedules WHERE account_id = $1 AND id = $2`, account, id)
-	if err != nil {
-		return Schedule{}, postgres.NotFound(err, "read schedule")
-	}
+	rows, _ := s.DB.Query(ctx, `SELECT `+scheduleColumns+` FROM schedules WHERE account_id = $1 AND id = $2`, account, id)
 	found, err := pgx.CollectExactlyOneRow(rows, scanSchedule)
 	return found, postgres.NotFound(err, "read schedule")
 }
@@ -38,11 +35,8 @@ func (s *Service) List(ctx context.Context, account string, f Filter, page pagin
 	if err != nil {
 		return nil, 0, fmt.Errorf("count schedules: %w", err)
 	}
-	rows, err := s.DB.Query(ctx, `SELECT `+scheduleColumns+where+` ORDER BY created_at DESC, id DESC LIMIT $5 OFFSET $6`,
+	rows, _ := s.DB.Query(ctx, `SELECT `+scheduleColumns+where+` ORDER BY created_at DESC, id DESC LIMIT $5 OFFSET $6`,
 		account, f.Status, f.Type, f.Tag, page.Limit, page.Offset)
-	if err != nil {
-		return nil, 0, fmt.Errorf("list schedules: %w", err)
-	}
 	list, err := pgx.CollectRows(rows, scanSchedule)
 	if err != nil {
 		return nil, 0, fmt.Errorf("list schedules: %w", err)

@@ -34,10 +34,7 @@ func (s *Service) record(ctx context.Context, tx pgx.Tx, all []finish, now time.
 	if _, err := answers.Exec(); err != nil {
 		return nil, fmt.Errorf("lock schedules: %w", err)
 	}
-	rows, err := answers.Query()
-	if err != nil {
-		return nil, fmt.Errorf("record executions: %w", err)
-	}
+	rows, _ := answers.Query()
 	ended := map[string]int{}
 	var id string
 	var number int
@@ -102,7 +99,7 @@ func (s *Service) startWaiting(ctx context.Context, tx pgx.Tx, all []finish, now
 	for i, f := range all {
 		schedules[i] = f.attempt.Schedule
 	}
-	rows, err := tx.Query(ctx, `
+	rows, _ := tx.Query(ctx, `
 		UPDATE schedule_executions SET status = 'executing', run_at = $2, executed_at = $2, lease_until = $3
 		WHERE id IN (
 			SELECT DISTINCT ON (w.schedule_id) w.id FROM schedule_executions w
@@ -110,9 +107,6 @@ func (s *Service) startWaiting(ctx context.Context, tx pgx.Tx, all []finish, now
 				SELECT FROM schedule_executions x WHERE x.schedule_id = w.schedule_id AND x.status = 'executing')
 			ORDER BY w.schedule_id, w.scheduled_for)
 		RETURNING id, (SELECT account_id FROM schedules s WHERE s.id = schedule_id)`, schedules, now, now.Add(pickup))
-	if err != nil {
-		return fmt.Errorf("start waiting executions: %w", err)
-	}
 	begun, err := pgx.CollectRows(rows, scanStarted)
 	if err != nil {
 		return fmt.Errorf("start waiting executions: %w", err)

@@ -1,5 +1,5 @@
-// Package schedules is the Events API's service: it keeps schedules, makes
-// their due runs into executions, and records what came of each. When a run is
+// Package schedules keeps the schedules of the Events API, turns their due runs
+// into executions, and records what came of each. When a run is
 // due is decided by its sub-package plan, what a schedule may say by
 // definition, and what an execution does by run, which the workers drive.
 //

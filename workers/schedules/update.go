@@ -92,16 +92,13 @@ func (s *Service) write(ctx context.Context, tx pgx.Tx, old Schedule, d definiti
 	if err != nil {
 		return Schedule{}, err
 	}
-	rows, err := tx.Query(ctx, `
+	rows, _ := tx.Query(ctx, `
 		UPDATE schedules SET name = $3, type = $4, tags = $5, definition = $6, version = version + 1, updated_at = $7,
 			status = $8, next_fire_at = CASE WHEN $10 THEN next_fire_at ELSE $9 END,
 			sealed_headers = $12
 		WHERE id = $1 AND version = $2 AND status = $11
 		RETURNING `+scheduleColumns,
 		old.ID, old.Version, d.Name, d.Type, d.Tags, open, s.now(), status, next, keep, old.Status, sealed)
-	if err != nil {
-		return Schedule{}, stored(err)
-	}
 	updated, err := pgx.CollectExactlyOneRow(rows, scanSchedule)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return Schedule{}, errStale

@@ -3,6 +3,7 @@ package webhooks
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"sluice.dev/sluice/filters/decision"
@@ -19,6 +20,16 @@ const timeLayout = "2006-01-02T15:04:05.000Z"
 // Timestamp is a time in JSON: ISO 8601 in UTC with milliseconds, null when it
 // is zero.
 type Timestamp struct{ time.Time }
+
+// Scan reads a column of times; NULL is none.
+func (t *Timestamp) Scan(v any) error {
+	at, ok := v.(time.Time)
+	if !ok && v != nil {
+		return fmt.Errorf("%T is not a time", v)
+	}
+	t.Time = at
+	return nil
+}
 
 // MarshalJSON writes the time.
 func (t Timestamp) MarshalJSON() ([]byte, error) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/filters/decision"
@@ -124,13 +123,11 @@ func (s *Service) attempts(ctx context.Context, d Delivery) ([]Attempt, error) {
 func scanAttempt(row pgx.CollectableRow, eventID string) (Attempt, error) {
 	var (
 		a       Attempt
-		next    *time.Time
 		status  *int
 		headers map[string]string
 		body    []byte
 	)
-	err := row.Scan(&a.Number, &a.Outcome, &a.StartedAt.Time, &a.DurationMS, &a.Error, &next, &a.Request.URL, &status, &headers, &body)
-	a.NextAttemptAt = timestamp(next)
+	err := row.Scan(&a.Number, &a.Outcome, &a.StartedAt, &a.DurationMS, &a.Error, &a.NextAttemptAt, &a.Request.URL, &status, &headers, &body)
 	a.Request.Method, a.Request.Headers = http.MethodPost, sender.Headers(eventID, a.StartedAt.Time)
 	if status != nil {
 		a.Response = &LoggedResponse{*status, headers, string(body)}
@@ -141,18 +138,9 @@ func scanAttempt(row pgx.CollectableRow, eventID string) (Attempt, error) {
 // scanDelivery reads deliveryColumns.
 func scanDelivery(row pgx.CollectableRow) (Delivery, error) {
 	var d Delivery
-	var next, finished *time.Time
-	err := row.Scan(&d.number, &d.WebhookID, &d.EventID, &d.Event, &d.Status, &d.Attempts, &d.ErrorCode, &d.CreatedAt.Time, &next, &finished)
-	d.ID, d.NextAttemptAt, d.FinishedAt = DeliveryID(d.number), timestamp(next), timestamp(finished)
+	err := row.Scan(&d.number, &d.WebhookID, &d.EventID, &d.Event, &d.Status, &d.Attempts, &d.ErrorCode, &d.CreatedAt, &d.NextAttemptAt, &d.FinishedAt)
+	d.ID = DeliveryID(d.number)
 	return d, err
-}
-
-// timestamp turns a column that may be NULL into what is null in JSON.
-func timestamp(t *time.Time) Timestamp {
-	if t == nil {
-		return Timestamp{}
-	}
-	return Timestamp{*t}
 }
 
 // Number is the delivery's number, as jobs name it.

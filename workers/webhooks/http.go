@@ -13,8 +13,15 @@ import (
 	"sluice.dev/sluice/workers/webhooks/catalogue"
 )
 
-// bodyLimit bounds the bodies of these routes, in bytes, but for events.
+// bodyLimit bounds the bodies of these routes, in bytes, but for those that hold
+// events.
 const bodyLimit = 64 << 10
+
+// small makes a body that embeds it httpapi.Limited.
+type small struct{}
+
+// BodyLimit is that of most bodies.
+func (small) BodyLimit() int64 { return bodyLimit }
 
 // Scopes of the routes (contract 7.14).
 const (
@@ -23,58 +30,58 @@ const (
 )
 
 // handlers serves a Service over HTTP.
-type handlers struct {
-	*Service
-	adapter httpapi.Adapter
-}
+type handlers struct{ *Service }
 
 // Routes mounts /v1/webhooks; a middleware before it has put the caller into
 // the context. The edge has checked the scope already; it is checked here again,
 // so that no mistake in a route's policy opens the secrets' home.
-func Routes(s *Service, a httpapi.Adapter) func(chi.Router) {
-	h := handlers{s, a}
-	return func(r chi.Router) {
-		r.Post("/v1/webhooks", h.with(scopeWrite, h.create))
-		r.Get("/v1/webhooks", h.with(scopeRead, h.list))
-		r.Get("/v1/webhooks/event-types", h.with(scopeRead, h.eventTypes))
-		r.Post("/v1/webhooks/test", h.with(scopeWrite, h.testURL))
-		r.Route("/v1/webhooks/{id}", func(r chi.Router) {
-			r.Get("/", h.with(scopeRead, h.get))
-			r.Patch("/", h.with(scopeWrite, h.update))
-			r.Delete("/", h.with(scopeWrite, h.delete))
-			r.Post("/test", h.with(scopeWrite, h.test))
-			r.Post("/verify", h.with(scopeWrite, h.verify))
-			r.Post("/rotate-secret", h.with(scopeWrite, h.rotate))
-			r.Get("/deliveries", h.with(scopeRead, h.deliveries))
-			r.Get("/deliveries/{delivery}", h.with(scopeRead, h.delivery))
-			r.Post("/deliveries/{delivery}/resend", h.with(scopeWrite, h.resend))
-			r.Post("/recover", h.with(scopeWrite, h.recover))
-			r.Get("/recoveries", h.with(scopeRead, h.recoveries))
-			r.Get("/recoveries/{recovery}", h.with(scopeRead, h.recovery))
-		})
-	}
+func (s *Service) Routes(r chi.Router, a httpapi.Adapter) {
+	h := handlers{s}
+	mayRead, mayWrite := need(a, scopeRead), need(a, scopeWrite)
+	read, write := r.With(mayRead), r.With(mayWrite)
+	write.Post("/v1/webhooks", httpapi.Handle(a, http.StatusCreated, h.create))
+	read.Get("/v1/webhooks", httpapi.Handle(a, http.StatusOK, h.list))
+	read.Get("/v1/webhooks/event-types", httpapi.Handle(a, http.StatusOK, h.eventTypes))
+	write.Post("/v1/webhooks/test", httpapi.Handle(a, http.StatusOK, h.testURL))
+	r.Route("/v1/webhooks/{id}", func(r chi.Router) {
+		read, write := r.With(mayRead), r.With(mayWrite)
+		read.Get("/", httpapi.Handle(a, http.StatusOK, h.get))
+		write.Patch("/", httpapi.Handle(a, http.StatusOK, h.update))
+		write.Delete("/", httpapi.Handle(a, http.StatusNoContent, h.delete))
+		write.Post("/test", httpapi.Handle(a, http.StatusOK, h.test))
+		write.Post("/verify", httpapi.Handle(a, http.StatusOK, h.verify))
+		write.Post("/rotate-secret", httpapi.Handle(a, http.StatusOK, h.rotate))
+		read.Get("/deliveries", httpapi.Handle(a, http.StatusOK, h.deliveries))
+		read.Get("/deliveries/{delivery}", httpapi.Handle(a, http.StatusOK, h.delivery))
+		write.Post("/deliveries/{delivery}/resend", httpapi.Handle(a, http.StatusAccepted, h.resend))
+		write.Post("/recover", httpapi.Handle(a, http.StatusAccepted, h.recover))
+		read.Get("/recoveries", httpapi.Handle(a, http.StatusOK, h.recoveries))
+		read.Get("/recoveries/{recovery}", httpapi.Handle(a, http.StatusOK, h.recovery))
+	})
 }
 
 // InternalRoutes mounts POST /internal/v1/events, by which products publish.
 // The gateway never maps it; the caller's identity is that which it gave the
 // product's request.
-func InternalRoutes(s *Service, a httpapi.Adapter) func(chi.Router) {
-	h := handlers{s, a}
-	return func(r chi.Router) { r.Post("/internal/v1/events", a.Handle(h.publish)) }
+func (s *Service) InternalRoutes(r chi.Router, a httpapi.Adapter) {
+	r.Post("/internal/v1/events", a.Handle(handlers{s}.publish))
 }
 
-// with serves f to callers that have an account and scope.
-func (h handlers) with(scope string, f httpapi.HandlerFunc) http.HandlerFunc {
-	return h.adapter.Handle(func(w http.ResponseWriter, r *http.Request) error {
-		c, _ := identity.From(r.Context())
-		if c.Account == "" {
-			return &apierror.Error{Code: decision.AuthRequired}
-		}
-		if !scopes.Covers(c.Scopes, scope) {
-			return &apierror.Error{Code: decision.ScopeMissing, Details: []decision.Detail{{Field: "scope", Issue: "is missing", Expected: scope}}}
-		}
-		return f(w, r)
-	})
+// need refuses callers without an account or without scope.
+func need(a httpapi.Adapter, scope string) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return a.Handle(func(w http.ResponseWriter, r *http.Request) error {
+			c, _ := identity.From(r.Context())
+			if c.Account == "" {
+				return &apierror.Error{Code: decision.AuthRequired}
+			}
+			if !scopes.Covers(c.Scopes, scope) {
+				return &apierror.Error{Code: decision.ScopeMissing, Details: []decision.Detail{{Field: "scope", Issue: "is missing", Expected: scope}}}
+			}
+			next.ServeHTTP(w, r)
+			return nil
+		})
+	}
 }
 
 // who is the account and the subscription that a request names.
@@ -82,63 +89,64 @@ func who(r *http.Request) (account, id string) {
 	return identity.Account(r.Context()), chi.URLParam(r, "id")
 }
 
-// answerSecret writes what nothing on the way may keep.
-func answerSecret(w http.ResponseWriter, status int, s Subscription, err error) error {
-	if err == nil {
-		w.Header().Set("Cache-Control", "no-store")
+// withSecret is a subscription that nothing on the way may keep.
+type withSecret struct{ Subscription }
+
+// SetHeaders forbids to keep it.
+func (withSecret) SetHeaders(h http.Header) { h.Set("Cache-Control", "no-store") }
+
+// creation and change are bodies of requests.
+type (
+	creation struct {
+		small
+		Create
 	}
-	return httpapi.Result(w, status, s, err)
-}
+	change struct {
+		small
+		Update
+	}
+)
 
 // create answers 201 with the subscription and, for the only time, its secret.
-func (h handlers) create(w http.ResponseWriter, r *http.Request) error {
-	var in Create
-	if err := httpapi.Decode(w, r, bodyLimit, &in); err != nil {
-		return err
-	}
-	s, err := h.Create(r.Context(), identity.Account(r.Context()), in)
-	return answerSecret(w, http.StatusCreated, s, err)
+func (h handlers) create(r *http.Request, in creation) (withSecret, error) {
+	s, err := h.Create(r.Context(), identity.Account(r.Context()), in.Create)
+	return withSecret{s}, err
 }
 
 // list answers a page of the caller's subscriptions, newest first.
-func (h handlers) list(w http.ResponseWriter, r *http.Request) error {
+func (h handlers) list(r *http.Request, _ httpapi.None) (l paging.List[Subscription], err error) {
 	p, details := paging.Parse(r.URL.Query())
 	if err := apierror.Invalid(details); err != nil {
-		return err
+		return l, err
 	}
 	list, total, err := h.List(r.Context(), identity.Account(r.Context()), p.Limit, p.Offset)
-	return httpapi.Result(w, http.StatusOK, paging.Of(list, p, total), err)
+	return paging.Of(list, p, total), err
 }
 
 // get answers one subscription, without its secret.
-func (h handlers) get(w http.ResponseWriter, r *http.Request) error {
+func (h handlers) get(r *http.Request, _ httpapi.None) (Subscription, error) {
 	account, id := who(r)
-	s, err := h.Get(r.Context(), account, id)
-	return httpapi.Result(w, http.StatusOK, s, err)
+	return h.Get(r.Context(), account, id)
 }
 
 // update changes what the body names and answers the whole subscription.
-func (h handlers) update(w http.ResponseWriter, r *http.Request) error {
-	var in Update
-	if err := httpapi.Decode(w, r, bodyLimit, &in); err != nil {
-		return err
-	}
+func (h handlers) update(r *http.Request, in change) (Subscription, error) {
 	account, id := who(r)
-	s, err := h.Update(r.Context(), account, id, in)
-	return httpapi.Result(w, http.StatusOK, s, err)
+	return h.Update(r.Context(), account, id, in.Update)
 }
 
 // delete answers 204, and 404 when it is asked again.
-func (h handlers) delete(w http.ResponseWriter, r *http.Request) error {
+func (h handlers) delete(r *http.Request, _ httpapi.None) (httpapi.None, error) {
 	account, id := who(r)
-	if err := h.Delete(r.Context(), account, id); err != nil {
-		return err
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	return httpapi.None{}, h.Delete(r.Context(), account, id)
+}
+
+// data is an answer that is a whole list.
+type data[T any] struct {
+	Data []T `json:"data"`
 }
 
 // eventTypes answers the catalogue; it is the same for everyone.
-func (h handlers) eventTypes(w http.ResponseWriter, _ *http.Request) error {
-	return httpapi.Result(w, http.StatusOK, map[string]any{"data": catalogue.All()}, nil)
+func (h handlers) eventTypes(*http.Request, httpapi.None) (data[catalogue.Type], error) {
+	return data[catalogue.Type]{catalogue.All()}, nil
 }

@@ -28,22 +28,22 @@ var deliveryStatuses = []string{"", "pending", "held", "succeeded", "failed"}
 
 // deliveries answers a page, newest first. One more than the page holds is read,
 // to know whether there is another page without counting.
-func (h handlers) deliveries(w http.ResponseWriter, r *http.Request) error {
+func (h handlers) deliveries(r *http.Request, _ httpapi.None) (page deliveryPage, err error) {
 	f, err := deliveryFilter(r)
 	if err != nil {
-		return err
+		return page, err
 	}
 	account, id := who(r)
 	list, err := h.Deliveries(r.Context(), account, id, f)
 	if err != nil {
-		return err
+		return page, err
 	}
-	page := deliveryPage{Data: append([]Delivery{}, list[:min(len(list), f.Limit)]...)}
+	page.Data = append([]Delivery{}, list[:min(len(list), f.Limit)]...)
 	page.Pagination.Limit, page.Pagination.HasMore = f.Limit, len(list) > f.Limit
 	if page.Pagination.HasMore {
 		page.Pagination.NextCursor = &page.Data[f.Limit-1].ID
 	}
-	return httpapi.Result(w, http.StatusOK, page, nil)
+	return page, nil
 }
 
 // deliveryFilter reads limit, cursor, status and event, and names every one that
@@ -79,56 +79,53 @@ func deliveryNumber(r *http.Request) (int64, error) {
 }
 
 // delivery answers one with its body and its log.
-func (h handlers) delivery(w http.ResponseWriter, r *http.Request) error {
+func (h handlers) delivery(r *http.Request, _ httpapi.None) (d DeliveryDetail, err error) {
 	n, err := deliveryNumber(r)
 	if err != nil {
-		return err
+		return d, err
 	}
 	account, id := who(r)
-	d, err := h.Delivery(r.Context(), account, id, n)
-	return httpapi.Result(w, http.StatusOK, d, err)
+	return h.Delivery(r.Context(), account, id, n)
 }
 
 // resend answers 202 with the delivery as it is now: pending, due at once.
-func (h handlers) resend(w http.ResponseWriter, r *http.Request) error {
+func (h handlers) resend(r *http.Request, _ httpapi.None) (Delivery, error) {
 	n, err := deliveryNumber(r)
 	if err != nil {
-		return err
+		return Delivery{}, err
 	}
 	account, id := who(r)
 	if err := h.Resend(r.Context(), account, id, n); err != nil {
-		return err
+		return Delivery{}, err
 	}
 	d, err := h.Delivery(r.Context(), account, id, n)
-	return httpapi.Result(w, http.StatusAccepted, d.Delivery, err)
+	return d.Delivery, err
+}
+
+// recoverRequest is what is to be sent again.
+type recoverRequest struct {
+	small
+	Since         time.Time `json:"since"`
+	Until         time.Time `json:"until"` // absent: now
+	IncludeMissed bool      `json:"include_missed"`
 }
 
 // recover answers 202 with the recovery that has begun; its progress is read at
 // its own address.
-func (h handlers) recover(w http.ResponseWriter, r *http.Request) error {
-	var in struct {
-		Since         time.Time `json:"since"`
-		Until         time.Time `json:"until"` // absent: now
-		IncludeMissed bool      `json:"include_missed"`
-	}
-	if err := httpapi.Decode(w, r, bodyLimit, &in); err != nil {
-		return err
-	}
+func (h handlers) recover(r *http.Request, in recoverRequest) (Recovery, error) {
 	account, id := who(r)
-	rec, err := h.Recover(r.Context(), account, id, in.Since, in.Until, in.IncludeMissed)
-	return httpapi.Result(w, http.StatusAccepted, rec, err)
+	return h.Recover(r.Context(), account, id, in.Since, in.Until, in.IncludeMissed)
 }
 
 // recoveries answers the latest hundred of a subscription.
-func (h handlers) recoveries(w http.ResponseWriter, r *http.Request) error {
+func (h handlers) recoveries(r *http.Request, _ httpapi.None) (data[Recovery], error) {
 	account, id := who(r)
 	list, err := h.Recoveries(r.Context(), account, id)
-	return httpapi.Result(w, http.StatusOK, map[string]any{"data": append([]Recovery{}, list...)}, err)
+	return data[Recovery]{append([]Recovery{}, list...)}, err
 }
 
 // recovery answers how far one is.
-func (h handlers) recovery(w http.ResponseWriter, r *http.Request) error {
+func (h handlers) recovery(r *http.Request, _ httpapi.None) (Recovery, error) {
 	account, id := who(r)
-	rec, err := h.Recovery(r.Context(), account, id, chi.URLParam(r, "recovery"))
-	return httpapi.Result(w, http.StatusOK, rec, err)
+	return h.Recovery(r.Context(), account, id, chi.URLParam(r, "recovery"))
 }

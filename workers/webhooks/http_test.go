@@ -39,8 +39,8 @@ func serve(s *webhooks.Service, c identity.Caller) http.Handler {
 			next.ServeHTTP(w, r.WithContext(identity.With(r.Context(), c)))
 		})
 	})
-	webhooks.Routes(s, a)(r)
-	webhooks.InternalRoutes(s, a)(r)
+	s.Routes(r, a)
+	s.InternalRoutes(r, a)
 	return r
 }
 

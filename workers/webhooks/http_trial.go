@@ -45,10 +45,9 @@ func (s *Service) Test(ctx context.Context, account, id string) (Trial, error) {
 }
 
 // test answers what Test has shown.
-func (h handlers) test(w http.ResponseWriter, r *http.Request) error {
+func (h handlers) test(r *http.Request, _ httpapi.None) (Trial, error) {
 	account, id := who(r)
-	trial, err := h.Test(r.Context(), account, id)
-	return httpapi.Result(w, http.StatusOK, trial, err)
+	return h.Test(r.Context(), account, id)
 }
 
 // urlResult is the answer to a test of a bare URL. It tells nothing of what
@@ -59,22 +58,22 @@ type urlResult struct {
 	StatusCode     int   `json:"status_code"`
 }
 
+// urlRequest names the address of a test.
+type urlRequest struct {
+	small
+	URL string `json:"url"`
+}
+
 // testURL sends a test event to any address that a subscription could have,
 // without a signature: there is no secret.
-func (h handlers) testURL(w http.ResponseWriter, r *http.Request) error {
-	var in struct {
-		URL string `json:"url"`
-	}
-	if err := httpapi.Decode(w, r, bodyLimit, &in); err != nil {
-		return err
-	}
+func (h handlers) testURL(r *http.Request, in urlRequest) (urlResult, error) {
 	var c checker
 	c.url(in.URL)
 	if err := h.finishCheck(r.Context(), &c, in.URL); err != nil {
-		return err
+		return urlResult{}, err
 	}
 	_, res, err := h.try(r.Context(), in.URL, nil, map[string]any{"message": "This is a test delivery."})
-	return httpapi.Result(w, http.StatusOK, urlResult{res.OK(), res.Duration.Milliseconds(), res.StatusCode}, err)
+	return urlResult{res.OK(), res.Duration.Milliseconds(), res.StatusCode}, err
 }
 
 // try sends one test event and waits for the answer.

@@ -27,6 +27,6 @@ func internal(path string) bool { return strings.HasPrefix(path, "/internal/") }
 func TestDocumentHasTheRoutesAndNoOthers(t *testing.T) {
 	t.Parallel()
 	r := chi.NewRouter()
-	webhooks.Routes(webhooks.New(webhooks.Config{}), httpapi.Adapter{})(r)
+	webhooks.New(webhooks.Config{}).Routes(r, httpapi.Adapter{})
 	openapitest.Same(t, openapitest.Served(t, r, internal), openapitest.New(t, webhooks.OpenAPI).Operations())
 }

@@ -22,21 +22,20 @@ const (
 
 // Recovery is the resending of many deliveries in the background.
 type Recovery struct {
-	ID             string    `json:"id"`
-	SubscriptionID string    `json:"webhook_id"`
-	Since          Timestamp `json:"since"`
-	Until          Timestamp `json:"until"`
-	IncludeMissed  bool      `json:"include_missed"` // also events that made no delivery, because the subscription was disabled
-	Status         string    `json:"status"`         // running or completed
-	Total          int       `json:"total"`          // how many there were to resend when it began
-	Resent         int       `json:"resent"`         // how many are queued again
-	CreatedAt      Timestamp `json:"created_at"`
-	FinishedAt     Timestamp `json:"finished_at"`
-
-	kind recoveryKind
+	ID             string       `json:"id"`
+	SubscriptionID string       `json:"webhook_id"`
+	Kind           recoveryKind `json:"-"`
+	Since          Timestamp    `json:"since"`
+	Until          Timestamp    `json:"until"`
+	IncludeMissed  bool         `json:"include_missed"` // also events that made no delivery, because the subscription was disabled
+	Status         string       `json:"status"`         // running or completed
+	Total          int          `json:"total"`          // how many there were to resend when it began
+	Resent         int          `json:"resent"`         // how many are queued again
+	CreatedAt      Timestamp    `json:"created_at"`
+	FinishedAt     Timestamp    `json:"finished_at"`
 }
 
-// recoveryColumns are what scanRecovery reads.
+// recoveryColumns are the fields of Recovery.
 const recoveryColumns = `id, subscription_id, kind, since, until, include_missed, status, total, resent, created_at, finished_at`
 
 // Recover starts resending, in the background, every delivery of a
@@ -60,7 +59,7 @@ func (s *Service) Recover(ctx context.Context, account, id string, since, until 
 		if status != Active {
 			return apierror.Errorf(decision.Conflict, "The subscription is %s: make it active first.", status)
 		}
-		out, err = s.startRecovery(ctx, tx, Recovery{SubscriptionID: id, Since: Timestamp{since}, Until: Timestamp{until}, IncludeMissed: includeMissed, kind: recoverFailed})
+		out, err = s.startRecovery(ctx, tx, Recovery{SubscriptionID: id, Since: Timestamp{since}, Until: Timestamp{until}, IncludeMissed: includeMissed, Kind: recoverFailed})
 		return err
 	})
 	return out, postgres.NotFound(err, "start recovery")
@@ -77,8 +76,8 @@ func (s *Service) startRecovery(ctx context.Context, tx pgx.Tx, r Recovery) (Rec
 			WHERE d.subscription_id = $2 AND ($3 = 'release' AND d.status = 'held'
 				OR $3 = 'recover' AND d.status = 'failed' AND e.created_at >= $4 AND e.created_at < $5)))
 		RETURNING `+recoveryColumns,
-		ids.New("rec_", now), r.SubscriptionID, r.kind, r.Since.Time, r.Until.Time, r.IncludeMissed, now)
-	out, err := pgx.CollectExactlyOneRow(rows, scanRecovery)
+		ids.New("rec_", now), r.SubscriptionID, r.Kind, r.Since.Time, r.Until.Time, r.IncludeMissed, now)
+	out, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[Recovery])
 	if err != nil {
 		return out, err
 	}
@@ -97,7 +96,7 @@ func (s *Service) Recoveries(ctx context.Context, account, id string) ([]Recover
 	}
 	rows, _ := s.DB.Query(ctx, `SELECT `+recoveryColumns+` FROM webhook_recoveries
 		WHERE subscription_id = $1 AND kind = 'recover' ORDER BY created_at DESC, id DESC LIMIT 100`, id)
-	list, err := pgx.CollectRows(rows, scanRecovery)
+	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Recovery])
 	return list, storeError(err, "list recoveries")
 }
 
@@ -107,16 +106,6 @@ func (s *Service) Recovery(ctx context.Context, account, id, recovery string) (R
 		return Recovery{}, err
 	}
 	rows, _ := s.DB.Query(ctx, `SELECT `+recoveryColumns+` FROM webhook_recoveries WHERE id = $1 AND subscription_id = $2`, recovery, id)
-	out, err := pgx.CollectExactlyOneRow(rows, scanRecovery)
+	out, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[Recovery])
 	return out, postgres.NotFound(err, "read recovery")
-}
-
-// scanRecovery reads recoveryColumns.
-func scanRecovery(row pgx.CollectableRow) (Recovery, error) {
-	var r Recovery
-	var finished *time.Time
-	err := row.Scan(&r.ID, &r.SubscriptionID, &r.kind, &r.Since.Time, &r.Until.Time, &r.IncludeMissed, &r.Status,
-		&r.Total, &r.Resent, &r.CreatedAt.Time, &finished)
-	r.FinishedAt = timestamp(finished)
-	return r, err
 }

@@ -65,7 +65,7 @@ func (s *Service) again(ctx context.Context, tx pgx.Tx, earlier int, sql string,
 func (s *Service) RecoveryStep(ctx context.Context, id string) (done bool, err error) {
 	err = postgres.InTx(ctx, s.DB, func(tx pgx.Tx) error {
 		rows, _ := tx.Query(ctx, `SELECT `+recoveryColumns+` FROM webhook_recoveries WHERE id = $1 AND status = 'running' FOR UPDATE`, id)
-		r, err := pgx.CollectExactlyOneRow(rows, scanRecovery)
+		r, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[Recovery])
 		if errors.Is(err, pgx.ErrNoRows) {
 			done = true
 			return nil
@@ -89,7 +89,7 @@ func (s *Service) RecoveryStep(ctx context.Context, id string) (done bool, err e
 // step resends the next deliveries of r, oldest first, and returns how many. None
 // are left when that is 0, also because the subscription is not active any more.
 func (s *Service) step(ctx context.Context, tx pgx.Tx, r Recovery) (int, error) {
-	if r.kind == release {
+	if r.Kind == release {
 		return s.again(ctx, tx, firstDeliveries, againSQL+`WHERE id IN (SELECT d.id FROM webhook_deliveries d
 			JOIN webhook_subscriptions s ON s.id = d.subscription_id AND s.status = 'active'
 			WHERE d.subscription_id = $2 AND d.status = 'held' ORDER BY d.id LIMIT $3) `+returning,

@@ -36,7 +36,7 @@ type Subscription struct {
 	ID             string    `json:"id"`
 	URL            string    `json:"url"`
 	Events         []string  `json:"events"`
-	Secret         string    `json:"secret,omitempty"` // on creation and rotation only
+	Secret         string    `json:"secret,omitempty" db:"-"` // on creation and rotation only
 	Description    string    `json:"description"`
 	Status         Status    `json:"status"`
 	DisabledReason *string   `json:"disabled_reason"` // gone or failing

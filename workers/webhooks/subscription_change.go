@@ -39,7 +39,7 @@ func (s *Service) Update(ctx context.Context, account, id string, in Update) (Su
 			return err
 		}
 		if before.Status != Active && out.Status == Active {
-			_, err = s.startRecovery(ctx, tx, Recovery{SubscriptionID: id, kind: release})
+			_, err = s.startRecovery(ctx, tx, Recovery{SubscriptionID: id, Kind: release})
 		}
 		return err
 	})
@@ -56,7 +56,7 @@ func lockStatus(ctx context.Context, tx pgx.Tx, account, id string) (st Status, 
 // lock is lockStatus for whoever needs all of the subscription.
 func lock(ctx context.Context, tx pgx.Tx, account, id string) (Subscription, error) {
 	rows, _ := tx.Query(ctx, `SELECT `+subscriptionColumns+` FROM webhook_subscriptions WHERE id = $1 AND account_id = $2 FOR NO KEY UPDATE`, id, account)
-	return pgx.CollectExactlyOneRow(rows, scanSubscription)
+	return pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[Subscription])
 }
 
 // update leaves what in does not name. A subscription made active starts with
@@ -81,7 +81,7 @@ func (s *Service) update(ctx context.Context, tx pgx.Tx, id string, in Update) (
 			ordered = coalesce($10, ordered), updated_at = $11
 		WHERE id = $1 RETURNING `+subscriptionColumns,
 		id, in.URL, events, in.Description, in.Status, in.RetrySchedule != nil, schedule, in.MaxConcurrency, in.RatePerSecond, in.Ordered, s.Now())
-	return pgx.CollectExactlyOneRow(rows, scanSubscription)
+	return pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[Subscription])
 }
 
 // Rotate gives a subscription of account a new secret. For overlap both the
@@ -103,7 +103,7 @@ func (s *Service) Rotate(ctx context.Context, account, id, secret string, overla
 			UPDATE webhook_subscriptions SET old_secret = secret, old_secret_until = $4, secret = $3, updated_at = $5
 			WHERE id = $1 AND account_id = $2 RETURNING `+subscriptionColumns,
 			id, account, s.Box.Seal([]byte(secret), id), now.Add(overlap), now)
-		if out, err = pgx.CollectExactlyOneRow(rows, scanSubscription); err != nil {
+		if out, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[Subscription]); err != nil {
 			return err
 		}
 		return audit.RecordTx(ctx, tx, audit.Change{Account: account, Action: "webhook.rotate", Target: id, After: map[string]any{"overlap_seconds": int(overlap / time.Second)}})
@@ -112,7 +112,7 @@ func (s *Service) Rotate(ctx context.Context, account, id, secret string, overla
 	return out, postgres.NotFound(err, "rotate secret")
 }
 
-// Sealed is where the secrets of subscriptions are stored, for reseal.
+// Sealed is where the secrets of subscriptions are stored, for reencrypt.
 func Sealed() []reencrypt.Column {
 	itself := func(id string) string { return id }
 	return []reencrypt.Column{

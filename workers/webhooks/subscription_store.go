@@ -3,7 +3,6 @@ package webhooks
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/filters/decision"
@@ -41,7 +40,7 @@ func (s *Service) Create(ctx context.Context, account string, in Create) (Subscr
 			id, account, in.URL, in.Events, in.Description, s.Box.Seal([]byte(in.Secret), id), orNull(in.RetrySchedule),
 			concurrency, in.RatePerSecond, in.Ordered, now)
 		var err error
-		if out, err = pgx.CollectExactlyOneRow(rows, scanSubscription); err != nil {
+		if out, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[Subscription]); err != nil {
 			return err
 		}
 		return audit.RecordTx(ctx, tx, audit.Change{Account: account, Action: "webhook.create", Target: id, After: out})
@@ -85,7 +84,7 @@ func (s *Service) checkRoom(ctx context.Context, tx pgx.Tx, account string) erro
 // Get returns a subscription of account, or not_found.
 func (s *Service) Get(ctx context.Context, account, id string) (Subscription, error) {
 	rows, _ := s.DB.Query(ctx, `SELECT `+subscriptionColumns+` FROM webhook_subscriptions WHERE id = $1 AND account_id = $2`, id, account)
-	out, err := pgx.CollectExactlyOneRow(rows, scanSubscription)
+	out, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[Subscription])
 	return out, postgres.NotFound(err, "read subscription")
 }
 
@@ -94,7 +93,7 @@ func (s *Service) Get(ctx context.Context, account, id string) (Subscription, er
 func (s *Service) List(ctx context.Context, account string, limit, offset int) ([]Subscription, int, error) {
 	rows, _ := s.DB.Query(ctx, `SELECT `+subscriptionColumns+` FROM webhook_subscriptions WHERE account_id = $1
 		ORDER BY created_at DESC, id DESC LIMIT $2 OFFSET $3`, account, limit, offset)
-	list, err := pgx.CollectRows(rows, scanSubscription)
+	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Subscription])
 	if err != nil {
 		return nil, 0, storeError(err, "list subscriptions")
 	}
@@ -108,7 +107,7 @@ func (s *Service) List(ctx context.Context, account string, limit, offset int) (
 func (s *Service) Delete(ctx context.Context, account, id string) error {
 	err := postgres.InTx(ctx, s.DB, func(tx pgx.Tx) error {
 		rows, _ := tx.Query(ctx, `DELETE FROM webhook_subscriptions WHERE id = $1 AND account_id = $2 RETURNING `+subscriptionColumns, id, account)
-		before, err := pgx.CollectExactlyOneRow(rows, scanSubscription)
+		before, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[Subscription])
 		if err != nil {
 			return err
 		}
@@ -117,22 +116,10 @@ func (s *Service) Delete(ctx context.Context, account, id string) error {
 	return postgres.NotFound(err, "delete subscription")
 }
 
-// subscriptionColumns are what scanSubscription reads. Secrets are not among
+// subscriptionColumns are the fields of Subscription. Secrets are not among
 // them: they are read only where something is signed.
 const subscriptionColumns = `id, url, events, description, status, disabled_reason, retry_schedule, max_concurrency,
 	rate_per_second, ordered, failing_since, created_at, updated_at`
-
-// scanSubscription reads subscriptionColumns.
-func scanSubscription(row pgx.CollectableRow) (Subscription, error) {
-	var s Subscription
-	var failing *time.Time
-	err := row.Scan(&s.ID, &s.URL, &s.Events, &s.Description, &s.Status, &s.DisabledReason, &s.RetrySchedule, &s.MaxConcurrency,
-		&s.RatePerSecond, &s.Ordered, &failing, &s.CreatedAt.Time, &s.UpdatedAt.Time)
-	if failing != nil {
-		s.FailingSince.Time = *failing
-	}
-	return s, err
-}
 
 // orNull turns an empty list into NULL, which stands for the default.
 func orNull[T any](s []T) []T {

@@ -1,7 +1,6 @@
-// Package webhooks tells receivers what happened to an account: it stores
-// events, works out who has subscribed to them, and keeps the deliveries with
-// every attempt made. Requests to receivers are made by its sub-package
-// delivery, driven by the workers.
+// Package webhooks stores the events of accounts, finds the subscriptions to each,
+// and keeps the deliveries with every attempt. Requests to receivers are made by its
+// sub-package delivery, driven by the workers.
 //
 // An event, its deliveries and their jobs commit in one transaction, that of
 // the change which caused them. From then on a delivery ends in exactly one
@@ -33,7 +32,7 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// Service is the webhook service. It implements controlplane.Emitter.
+// Service is the webhook service. It implements events.Emitter.
 type Service struct {
 	Config
 }

@@ -1,5 +1,5 @@
-// Package croncli is `sluice cron next` without its flags: it previews cron
-// expressions for people and for table checks.
+// Package croncli previews cron expressions for people and for table checks: it is
+// `sluice cron next` without its flags.
 package croncli
 
 import (

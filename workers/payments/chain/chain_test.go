@@ -33,28 +33,28 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// bed is a settler with a node, and payments in a database.
-type bed struct {
+// testbed is a settler with a node, and payments in a database.
+type testbed struct {
 	t    *testing.T
 	node *fakeNode
 	pool *pgxpool.Pool
 }
 
-func newBed(t *testing.T) *bed {
+func newTestbed(t *testing.T) *testbed {
 	t.Helper()
-	b := &bed{t, newNode(t), pgtest.Pool(t)}
+	b := &testbed{t, newNode(t), pgtest.Pool(t)}
 	b.node.balances[payer.Address()] = big.NewInt(50_000)
 	return b
 }
 
 // settler is one process.
-func (b *bed) settler() *chain.Chain {
+func (b *testbed) settler() *chain.Chain {
 	client := outbound.New(outbound.Config{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
 	return chain.New(chain.Config{URL: b.node.URL, Client: client, Key: gas, DB: b.pool, Confirmations: 2, Poll: time.Millisecond})
 }
 
 // payment is one that has been claimed, with a nonce of its own.
-func (b *bed) payment(nonce byte) payment.Payment {
+func (b *testbed) payment(nonce byte) payment.Payment {
 	b.t.Helper()
 	p := payment.Payment{ID: "xpay_" + string('a'+rune(nonce)), Network: "base-sepolia", Domain: domain,
 		Requirement: x402.Requirement{Amount: 10_000},
@@ -73,7 +73,7 @@ func (b *bed) payment(nonce byte) payment.Payment {
 }
 
 // settle settles p while blocks are mined; it returns the transaction.
-func (b *bed) settle(p payment.Payment, again bool) (string, error) {
+func (b *testbed) settle(p payment.Payment, again bool) (string, error) {
 	b.t.Helper()
 	b.node.mu.Lock()
 	b.node.auto = true
@@ -82,13 +82,13 @@ func (b *bed) settle(p payment.Payment, again bool) (string, error) {
 }
 
 // paid is how many payments have reached the shop.
-func (b *bed) paid() int64 {
+func (b *testbed) paid() int64 {
 	b.node.mu.Lock()
 	defer b.node.mu.Unlock()
 	return b.node.balance(shop).Int64() / 10_000
 }
 
-func (b *bed) wantPaid(n int64) {
+func (b *testbed) wantPaid(n int64) {
 	b.t.Helper()
 	if got := b.paid(); got != n {
 		b.t.Errorf("%d payments reached the shop, want %d", got, n)
@@ -104,7 +104,7 @@ func refused(t *testing.T, err error, want x402.Reason) {
 
 func TestPaymentIsSettledOnTheChain(t *testing.T) {
 	t.Parallel()
-	b := newBed(t)
+	b := newTestbed(t)
 	p := b.payment(1)
 	if err := b.settler().Check(t.Context(), p); err != nil {
 		t.Fatal(err)
@@ -126,7 +126,7 @@ func TestPaymentIsSettledOnTheChain(t *testing.T) {
 // whatever the contract and the chain ask.
 func TestGasIsBounded(t *testing.T) {
 	t.Parallel()
-	b := newBed(t)
+	b := newTestbed(t)
 	set := func(gas, fee string) {
 		b.node.mu.Lock()
 		defer b.node.mu.Unlock()
@@ -160,7 +160,7 @@ func TestGasIsBounded(t *testing.T) {
 
 func TestManyPaymentsAtOnce(t *testing.T) {
 	t.Parallel()
-	b := newBed(t)
+	b := newTestbed(t)
 	var group sync.WaitGroup
 	for i := range byte(5) {
 		p := b.payment(i)
@@ -186,7 +186,7 @@ func TestProcessThatDies(t *testing.T) {
 	for _, method := range []string{"eth_call", "eth_estimateGas", "eth_maxPriorityFeePerGas", "eth_getTransactionCount", "eth_sendRawTransaction", "eth_getTransactionReceipt", "eth_blockNumber"} {
 		t.Run(method, func(t *testing.T) {
 			t.Parallel()
-			b := newBed(t)
+			b := newTestbed(t)
 			p := b.payment(1)
 			b.node.broken[method] = 1
 			if hash, err := b.settle(p, false); err == nil {
@@ -204,7 +204,7 @@ func TestProcessThatDies(t *testing.T) {
 // enough blocks stand above it, and sent again.
 func TestReorganisation(t *testing.T) {
 	t.Parallel()
-	b := newBed(t)
+	b := newTestbed(t)
 	p := b.payment(1)
 	ctx, cancel := context.WithCancel(t.Context())
 	b.node.onSend = func() { b.node.onSend = nil; b.node.mineLocked(); cancel() }
@@ -224,7 +224,7 @@ func TestReorganisation(t *testing.T) {
 // the same.
 func TestSomebodyElseSendsThePayment(t *testing.T) {
 	t.Parallel()
-	b := newBed(t)
+	b := newTestbed(t)
 	p := b.payment(1)
 	tr := must(p.Transfer())
 	raw, hash := evm.Transaction{Chain: 84532, Gas: 100_000, Tip: new(big.Int), MaxFee: big.NewInt(1), To: domain.Token,
@@ -247,7 +247,7 @@ func TestSomebodyElseSendsThePayment(t *testing.T) {
 // not paid.
 func TestPayerUsesTheNonceOtherwise(t *testing.T) {
 	t.Parallel()
-	b := newBed(t)
+	b := newTestbed(t)
 	p := b.payment(1)
 	tr := must(p.Transfer())
 	b.node.mu.Lock()
@@ -274,7 +274,7 @@ func TestPayerUsesTheNonceOtherwise(t *testing.T) {
 
 func TestPayerWithoutFunds(t *testing.T) {
 	t.Parallel()
-	b := newBed(t)
+	b := newTestbed(t)
 	p := b.payment(1)
 	b.node.balances[payer.Address()] = big.NewInt(9_999)
 	refused(t, b.settler().Check(t.Context(), p), x402.NoFunds)
@@ -287,7 +287,7 @@ func TestPayerWithoutFunds(t *testing.T) {
 
 func TestNodeOfAnotherChain(t *testing.T) {
 	t.Parallel()
-	b := newBed(t)
+	b := newTestbed(t)
 	b.node.chain = 8453
 	err := b.settler().Check(t.Context(), b.payment(1))
 	if _, ok := errors.AsType[*payment.Refusal](err); err == nil || ok {

@@ -1,4 +1,4 @@
-// Package evm is the little of Ethereum that payments need: hashes of typed
+// Package evm implements the part of Ethereum that payments need: hashes of typed
 // data (EIP-712), the signer of a transfer (EIP-3009), the calls of a token's
 // contract, and transactions (EIP-1559). It is pure.
 package evm

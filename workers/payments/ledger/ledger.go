@@ -18,10 +18,10 @@ import (
 	"sluice.dev/sluice/workers/payments/payment"
 )
 
-// Ledger is a payment.Book.
+// Ledger is a payment.Ledger.
 type Ledger struct{ DB postgres.DB }
 
-var _ payment.Book = Ledger{}
+var _ payment.Ledger = Ledger{}
 
 // Account names an account of the ledger: an address with its amount of one token.
 type Account struct {
@@ -94,13 +94,13 @@ func (Ledger) Hold(ctx context.Context, tx pgx.Tx, p payment.Payment) error {
 	return nil
 }
 
-// Free gives back what was set aside.
-func (Ledger) Free(ctx context.Context, tx pgx.Tx, p payment.Payment) error {
+// Release gives back what was set aside.
+func (Ledger) Release(ctx context.Context, tx pgx.Tx, p payment.Payment) error {
 	return change(ctx, tx, p, `UPDATE x402_balances SET held = held - $4 WHERE chain = $1 AND asset = $2 AND address = $3`)
 }
 
-// Move pays out what was set aside. The transaction is made of the payment's id.
-func (Ledger) Move(ctx context.Context, tx pgx.Tx, p payment.Payment) (string, error) {
+// Capture pays out what was set aside. The transaction is made of the payment's id.
+func (Ledger) Capture(ctx context.Context, tx pgx.Tx, p payment.Payment) (string, error) {
 	return transaction(p), change(ctx, tx, p, `UPDATE x402_balances SET held = held - $4, amount = amount - $4 WHERE chain = $1 AND asset = $2 AND address = $3`)
 }
 
@@ -116,9 +116,9 @@ func change(ctx context.Context, tx pgx.Tx, p payment.Payment, sql string) error
 	return nil
 }
 
-// Settle is not used: the hub calls Move.
+// Settle is not used: the service calls Capture.
 func (Ledger) Settle(context.Context, payment.Payment, bool) (string, error) {
-	return "", errors.New("a ledger settles in the hub's transaction")
+	return "", errors.New("a ledger settles in the payments service's transaction")
 }
 
 // transaction has the form of a hash on a chain, which public clients expect.

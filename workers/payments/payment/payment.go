@@ -1,5 +1,5 @@
-// Package payment says what a payment is, from the moment its nonce is taken to
-// its end. The hub keeps payments; settlers move their money.
+// Package payment defines a payment and its states, from the moment its nonce is
+// taken to its end. The payments service keeps payments; settlers move their money.
 package payment
 
 import (
@@ -36,7 +36,7 @@ type Payment struct {
 	// What the client sent, in its canonical form.
 	x402.Payment
 	Requirement x402.Requirement
-	Route       string // empty: for another seller, who uses the hub as a facilitator
+	Route       string // empty: for another seller, who uses ours as a facilitator
 	Account     string // of that seller; empty: nobody known
 	RequestID   string
 	State       State
@@ -126,16 +126,16 @@ type Settler interface {
 	Open() bool
 }
 
-// Book is a Settler that keeps its accounts in our own database, and so does
-// its part in the hub's transactions.
-type Book interface {
+// Ledger is a Settler that keeps its accounts in our own database, and so does
+// its part in the payments service's transactions.
+type Ledger interface {
 	Settler
 	// Hold sets the amount aside. It fails with a *Refusal when there is too little.
 	Hold(ctx context.Context, tx pgx.Tx, p Payment) error
-	// Free gives back what Hold set aside.
-	Free(ctx context.Context, tx pgx.Tx, p Payment) error
-	// Move pays out what Hold set aside and returns the transaction.
-	Move(ctx context.Context, tx pgx.Tx, p Payment) (transaction string, err error)
+	// Release gives back what Hold set aside.
+	Release(ctx context.Context, tx pgx.Tx, p Payment) error
+	// Capture pays out what Hold set aside and returns the transaction.
+	Capture(ctx context.Context, tx pgx.Tx, p Payment) (transaction string, err error)
 }
 
 // Queue is the queue of jobs about payments.

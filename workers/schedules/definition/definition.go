@@ -1,5 +1,5 @@
-// Package definition is the document by which a customer describes a schedule:
-// its fields, defaults and limits (contract 6.1), and how a PATCH changes it.
+// Package definition defines the document by which a customer describes a
+// schedule: its fields, defaults and limits (contract 6.1), and how a PATCH changes it.
 // It knows no database; URLs are checked through a function that is passed in.
 package definition
 

@@ -1,4 +1,4 @@
-// Package run carries out executions: it takes one for an attempt, does what
+// Package run carries out executions of schedules: it takes one for an attempt, does what
 // the schedule says, and has the outcome recorded. It holds no database
 // connection while it waits for others.
 package run

@@ -1,4 +1,4 @@
-// Package catalogue knows every event that can be delivered: its name, what it
+// Package catalogue lists every event that can be delivered: its name, what it
 // means, the JSON Schema of its payload and an example. types.json is the one
 // source; the API, the documentation and the checks on publishing read it.
 package catalogue

@@ -3,7 +3,7 @@
 // what follows from it.
 //
 // Nothing here holds a database connection while a receiver is waited for. The
-// two writes of an attempt are gathered over all attempts that are under way,
+// two writes of an attempt are coalesced over all attempts that are under way,
 // so that thousands a second need few transactions.
 package delivery
 

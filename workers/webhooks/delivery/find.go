@@ -26,7 +26,7 @@ JOIN webhook_deliveries d ON d.id = want.id AND d.generation = want.generation A
 JOIN webhook_subscriptions s ON s.id = d.subscription_id
 JOIN account_events e ON e.seq = d.event_seq`
 
-// find reads what claims name and judges each. The result has their order; its
+// find reads what claims name and decides about each. The result has their order; its
 // zero value says out of date.
 func (d *Deliverer) find(ctx context.Context, claims []claim) ([]opened, error) {
 	ids, generations := make([]int64, len(claims)), make([]int, len(claims))
@@ -48,7 +48,7 @@ func (d *Deliverer) find(ctx context.Context, claims []claim) ([]opened, error) 
 			return nil, fmt.Errorf("find deliveries: %w", err)
 		}
 		o.claim = claims[position-1]
-		d.judge(&o, row, now)
+		d.decide(&o, row, now)
 		found[position-1] = o
 	}
 	return found, rows.Err()
@@ -76,9 +76,9 @@ const (
 	maxOrderWait = 30 * time.Second
 )
 
-// judge decides about one delivery by its own row: whether its subscription
+// decide sets the verdict on one delivery by its own row: whether its subscription
 // takes deliveries, and whether it is its turn.
-func (d *Deliverer) judge(o *opened, r foundRow, now time.Time) {
+func (d *Deliverer) decide(o *opened, r foundRow, now time.Time) {
 	if r.failingSince != nil {
 		o.failingSince = *r.failingSince
 	}

@@ -1,5 +1,5 @@
-// Package sender makes one request to a receiver and keeps a bounded account
-// of the answer. It decides nothing and stores nothing.
+// Package sender makes one signed request to a receiver and returns its answer, of
+// which it reads a bounded part. It decides nothing and stores nothing.
 package sender
 
 import (

@@ -22,19 +22,15 @@ import (
 //
 // Edges show that they are edges by an identity that they sign themselves. A
 // call that fails in any other way may have had its effect or not.
-func (h *Hub) EdgeHandler(v identity.Verifier, a httpapi.Adapter) http.Handler {
+func (s *Service) EdgeHandler(v identity.Verifier, a httpapi.Adapter) http.Handler {
 	r := chi.NewRouter()
 	r.NotFound(a.NotFound)
 	r.MethodNotAllowed(a.MethodNotAllowed)
 	r.Use(v.Require(a), edgesOnly(a))
-	r.Post(x402.ClaimsPath, a.Handle(h.serveClaim))
-	r.Post(x402.ClaimsPath+"/{id}/settle", a.Handle(h.serveSettle))
-	r.Post(x402.ClaimsPath+"/{id}/release", a.Handle(func(w http.ResponseWriter, r *http.Request) error {
-		if err := h.Release(r.Context(), chi.URLParam(r, "id")); err != nil {
-			return err
-		}
-		w.WriteHeader(http.StatusNoContent)
-		return nil
+	r.Post(x402.ClaimsPath, a.Handle(s.serveClaim))
+	r.Post(x402.ClaimsPath+"/{id}/settle", a.Handle(s.serveSettle))
+	r.Post(x402.ClaimsPath+"/{id}/release", httpapi.Handle(a, http.StatusNoContent, func(r *http.Request, _ httpapi.None) (httpapi.None, error) {
+		return httpapi.None{}, s.Release(r.Context(), chi.URLParam(r, "id"))
 	}))
 	return r
 }
@@ -52,12 +48,12 @@ func edgesOnly(a httpapi.Adapter) func(http.Handler) http.Handler {
 	}
 }
 
-func (h *Hub) serveClaim(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) serveClaim(w http.ResponseWriter, r *http.Request) error {
 	o, err := ReadOrder(w, r)
 	if err != nil {
 		return err
 	}
-	id, err := h.Claim(r.Context(), o)
+	id, err := s.Claim(r.Context(), o)
 	if refusal, ok := errors.AsType[*payment.Refusal](err); ok {
 		w.Header().Set(x402.ReasonHeader, string(refusal.Reason))
 		w.WriteHeader(http.StatusPaymentRequired)
@@ -71,8 +67,8 @@ func (h *Hub) serveClaim(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (h *Hub) serveSettle(w http.ResponseWriter, r *http.Request) error {
-	p, err := h.Settle(r.Context(), chi.URLParam(r, "id"))
+func (s *Service) serveSettle(w http.ResponseWriter, r *http.Request) error {
+	p, err := s.Settle(r.Context(), chi.URLParam(r, "id"))
 	if err != nil {
 		return err
 	}

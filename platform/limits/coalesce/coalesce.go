@@ -1,5 +1,5 @@
-// Package coalesce turns many calls at once into few: calls that arrive while
-// earlier ones are under way are carried out together. A call that comes alone
+// Package coalesce carries out calls in batches: those that arrive while earlier
+// ones are under way are carried out together. A call that comes alone
 // is carried out at once, so that a quiet system gains no delay and a busy one
 // pays the cost of a transaction once for many.
 package coalesce

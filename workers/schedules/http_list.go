@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/http/identity"
 	"sluice.dev/sluice/platform/http/paging"
 	"sluice.dev/sluice/workers/schedules/definition"
 )
@@ -73,11 +73,7 @@ func (q *query) page() paging.Page {
 	return p
 }
 
-func (h handlers) list(w http.ResponseWriter, r *http.Request) error {
-	owner, err := account(r)
-	if err != nil {
-		return err
-	}
+func (h handlers) list(r *http.Request, _ httpapi.None) (p pageOf[summary], err error) {
 	q := query{Values: r.URL.Query()}
 	page := q.page()
 	f := Filter{
@@ -86,25 +82,20 @@ func (h handlers) list(w http.ResponseWriter, r *http.Request) error {
 		Tag:    q.Get("tag"),
 	}
 	if err := apierror.Invalid(q.details); err != nil {
-		return err
+		return p, err
 	}
-	found, total, err := h.List(r.Context(), owner, f, page)
+	found, total, err := h.List(r.Context(), identity.Account(r.Context()), f, page)
 	if err != nil {
-		return err
+		return p, err
 	}
 	summaries := make([]summary, len(found))
 	for i, s := range found {
 		summaries[i] = summaryOf(s)
 	}
-	httpapi.JSON(w, http.StatusOK, pageWith(summaries, page, total))
-	return nil
+	return pageWith(summaries, page, total), nil
 }
 
-func (h handlers) executions(w http.ResponseWriter, r *http.Request) error {
-	owner, err := account(r)
-	if err != nil {
-		return err
-	}
+func (h handlers) executions(r *http.Request, _ httpapi.None) (p pageOf[Record], err error) {
 	q := query{Values: r.URL.Query()}
 	page := q.page()
 	f := HistoryFilter{
@@ -113,42 +104,42 @@ func (h handlers) executions(w http.ResponseWriter, r *http.Request) error {
 		To:     q.instant("endDate"),
 	}
 	if err := apierror.Invalid(q.details); err != nil {
-		return err
+		return p, err
 	}
-	records, total, err := h.History(r.Context(), owner, chi.URLParam(r, "id"), f, page)
+	account, id := target(r)
+	records, total, err := h.History(r.Context(), account, id, f, page)
 	if err != nil {
-		return err
+		return p, err
 	}
 	for i := range records {
 		records[i].ExecutedAt = *millis(&records[i].ExecutedAt)
 	}
-	httpapi.JSON(w, http.StatusOK, pageWith(records, page, total))
-	return nil
+	return pageWith(records, page, total), nil
 }
 
 // eventType is what the type parameter of the event list may hold: a name, a
 // group as in stream.*, or error.
 var eventType = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}(\.\*)?$`)
 
-func (h handlers) events(w http.ResponseWriter, r *http.Request) error {
-	owner, err := account(r)
-	if err != nil {
-		return err
-	}
+// eventPage is a list of events: the latest ones, in snake_case.
+type eventPage struct {
+	Data       []AccountEvent `json:"data"`
+	Pagination struct {
+		Limit   int  `json:"limit"`
+		HasMore bool `json:"has_more"`
+	} `json:"pagination"`
+}
+
+func (h handlers) events(r *http.Request, _ httpapi.None) (e eventPage, err error) {
 	q := query{Values: r.URL.Query()}
 	page := q.page()
 	f := q.eventFilter()
 	if err := apierror.Invalid(q.details); err != nil {
-		return err
+		return e, err
 	}
-	list, more, err := h.AccountEvents(r.Context(), owner, f, page.Limit)
-	if err != nil {
-		return err
-	}
-	httpapi.JSON(w, http.StatusOK, map[string]any{
-		"data": nonNil(list), "pagination": map[string]any{"limit": page.Limit, "has_more": more},
-	})
-	return nil
+	list, more, err := h.AccountEvents(r.Context(), identity.Account(r.Context()), f, page.Limit)
+	e.Data, e.Pagination.Limit, e.Pagination.HasMore = nonNil(list), page.Limit, more
+	return e, err
 }
 
 func (q *query) eventFilter() (f EventFilter) {

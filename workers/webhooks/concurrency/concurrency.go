@@ -1,13 +1,14 @@
-// Package pace keeps one slow receiver from delaying the others. It counts, in
-// this process, what is under way to each endpoint, and tells workers whether
-// to make a request now, later, or in the lane of slow endpoints.
+// Package concurrency bounds how many requests run at once to each endpoint, so
+// that one slow receiver does not delay the others. It counts, in this process,
+// what is under way to each endpoint, and tells workers whether to make a request
+// now, later, or in the lane of slow endpoints.
 //
 // An endpoint starts with a few requests at a time and earns more with each
 // quick answer. One slow answer, or a request that has been under way for too
 // long, moves it to the slow lane: there it has few requests at a time, and
 // shares the lane's workers with other slow endpoints only. Quick answers bring
 // it back.
-package pace
+package concurrency
 
 import (
 	"context"
@@ -54,8 +55,8 @@ type Decision struct {
 	Permit  *Permit       // for Go
 }
 
-// Pacer keeps the counts. The zero value is not usable: see New.
-type Pacer struct {
+// Limiter keeps the counts. The zero value is not usable: see New.
+type Limiter struct {
 	now func() time.Time
 
 	mu        sync.Mutex
@@ -77,33 +78,33 @@ type endpoint struct {
 	used     time.Time
 }
 
-// New returns a Pacer; now is the clock, nil: time.Now.
-func New(now func() time.Time) *Pacer {
+// New returns a Limiter; now is the clock, nil: time.Now.
+func New(now func() time.Time) *Limiter {
 	if now == nil {
 		now = time.Now
 	}
-	return &Pacer{now: now, endpoints: map[string]*endpoint{}}
+	return &Limiter{now: now, endpoints: map[string]*endpoint{}}
 }
 
 // Ask decides about a job for endpoint id that was found in lane. In the fast
 // lane it may wait for up to a second until the endpoint has a place, or until
 // ctx ends.
-func (p *Pacer) Ask(ctx context.Context, id string, lane Lane) Decision {
+func (l *Limiter) Ask(ctx context.Context, id string, lane Lane) Decision {
 	if lane == Slow {
-		return p.askSlow(id)
+		return l.askSlow(id)
 	}
 	timer := time.NewTimer(maxWait)
 	defer timer.Stop()
-	d, changed := p.askFast(id, false)
+	d, changed := l.askFast(id, false)
 	for changed != nil {
 		select {
 		case <-changed:
-			d, changed = p.askFast(id, true)
+			d, changed = l.askFast(id, true)
 		case <-timer.C:
-			p.leave(id)
+			l.leave(id)
 			return Decision{Verdict: Divert}
 		case <-ctx.Done():
-			p.leave(id)
+			l.leave(id)
 			return Decision{Verdict: Divert}
 		}
 	}
@@ -112,11 +113,11 @@ func (p *Pacer) Ask(ctx context.Context, id string, lane Lane) Decision {
 
 // askFast decides at once, or returns a channel that is closed when it is worth
 // asking again; the caller then counts as waiting.
-func (p *Pacer) askFast(id string, waits bool) (Decision, <-chan struct{}) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	now := p.now()
-	e := p.get(id, now)
+func (l *Limiter) askFast(id string, waits bool) (Decision, <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.now()
+	e := l.get(id, now)
 	if waits {
 		e.waiting--
 	}
@@ -124,7 +125,7 @@ func (p *Pacer) askFast(id string, waits bool) (Decision, <-chan struct{}) {
 	case e.slow || e.hangs(now):
 		return Decision{Verdict: Divert}, nil
 	case len(e.inFlight) < e.limit:
-		return Decision{Permit: p.admit(id, e, now)}, nil
+		return Decision{Permit: l.admit(id, e, now)}, nil
 	case e.waiting >= max(maxWaiting, e.limit):
 		return Decision{Verdict: Divert}, nil
 	}
@@ -133,21 +134,21 @@ func (p *Pacer) askFast(id string, waits bool) (Decision, <-chan struct{}) {
 }
 
 // leave takes a job off the waiting ones that has given up.
-func (p *Pacer) leave(id string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.get(id, p.now()).waiting--
+func (l *Limiter) leave(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.get(id, l.now()).waiting--
 }
 
 // askSlow gives places one after another: a job that finds none is told when,
 // at the endpoint's present speed, its own will be free.
-func (p *Pacer) askSlow(id string) Decision {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	now := p.now()
-	e := p.get(id, now)
+func (l *Limiter) askSlow(id string) Decision {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.now()
+	e := l.get(id, now)
 	if len(e.inFlight) < e.places() {
-		return Decision{Permit: p.admit(id, e, now)}
+		return Decision{Permit: l.admit(id, e, now)}
 	}
 	gap := max(e.typical/time.Duration(e.places()), minGap)
 	if e.slowFree.Before(now) {
@@ -169,27 +170,27 @@ func (e *endpoint) places() int {
 	return max(e.limit, slowLimit)
 }
 
-// get returns the endpoint, a new one if it is not known. p.mu is held.
-func (p *Pacer) get(id string, now time.Time) *endpoint {
-	if now.Sub(p.swept) > forgetAfter {
-		p.sweep(now)
+// get returns the endpoint, a new one if it is not known. l.mu is held.
+func (l *Limiter) get(id string, now time.Time) *endpoint {
+	if now.Sub(l.swept) > forgetAfter {
+		l.sweep(now)
 	}
-	e := p.endpoints[id]
+	e := l.endpoints[id]
 	if e == nil {
 		e = &endpoint{limit: startLimit, inFlight: map[*Permit]time.Time{}, freed: make(chan struct{})}
-		p.endpoints[id] = e
+		l.endpoints[id] = e
 	}
 	e.used = now
 	return e
 }
 
 // sweep forgets endpoints that have been idle for long, so that the map does not
-// grow with every endpoint that ever was. p.mu is held.
-func (p *Pacer) sweep(now time.Time) {
-	p.swept = now
-	for id, e := range p.endpoints {
+// grow with every endpoint that ever was. l.mu is held.
+func (l *Limiter) sweep(now time.Time) {
+	l.swept = now
+	for id, e := range l.endpoints {
 		if len(e.inFlight) == 0 && e.waiting == 0 && now.Sub(e.used) > forgetAfter {
-			delete(p.endpoints, id)
+			delete(l.endpoints, id)
 		}
 	}
 }
@@ -204,7 +205,7 @@ func (e *endpoint) hangs(now time.Time) bool {
 	return false
 }
 
-// wake lets the waiting jobs ask again. The pacer's mu is held.
+// wake lets the waiting jobs ask again. The limiter's mu is held.
 func (e *endpoint) wake() {
 	close(e.freed)
 	e.freed = make(chan struct{})

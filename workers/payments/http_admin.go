@@ -27,7 +27,6 @@ import (
 type Admin struct {
 	DB       postgres.DB
 	Document func(context.Context) (config.Document, error) // the configuration in force
-	Respond  httpapi.Adapter
 }
 
 // Routes mounts, relative to the admin API:
@@ -35,10 +34,10 @@ type Admin struct {
 //	GET payments                           what was paid, newest first, and revenue by route
 //	GET x402/accounts/{address}            what an address has in the test ledger
 //	POST x402/accounts/{address}/fund      {amount}: gives it more
-func (a Admin) Routes(r chi.Router) {
-	r.Get("/payments", a.Respond.Handle(a.list))
-	r.Get("/x402/accounts/{address}", a.Respond.Handle(a.balance))
-	r.Post("/x402/accounts/{address}/fund", a.Respond.Handle(a.fund))
+func (a Admin) Routes(r chi.Router, respond httpapi.Adapter) {
+	r.Get("/payments", httpapi.Handle(respond, http.StatusOK, a.list))
+	r.Get("/x402/accounts/{address}", httpapi.Handle(respond, http.StatusOK, a.balance))
+	r.Post("/x402/accounts/{address}/fund", httpapi.Handle(respond, http.StatusOK, a.fund))
 }
 
 // Listed is a payment as operators see it.
@@ -61,7 +60,7 @@ type Listed struct {
 	EndedAt     *time.Time    `json:"ended_at"`
 }
 
-func show(p payment.Payment) Listed {
+func listed(p payment.Payment) Listed {
 	return Listed{
 		ID: p.ID, State: p.State, Reason: p.Reason, Route: p.Route, Account: p.Account, Resource: p.Requirement.Resource, Network: p.Network,
 		Asset: p.Domain.Token.String(), Payer: p.From, PayTo: p.To, Amount: string(p.Value), Nonce: p.Nonce, Transaction: p.Transaction,
@@ -87,7 +86,7 @@ type Payments struct {
 var states = []payment.State{payment.Granted, payment.Settling, payment.Settled, payment.Failed, payment.Released, payment.Abandoned, payment.Unresolved}
 
 // list answers GET payments?route=&state=&payer=&limit=&offset=.
-func (a Admin) list(w http.ResponseWriter, r *http.Request) error {
+func (a Admin) list(r *http.Request, _ httpapi.None) (p Payments, err error) {
 	q := r.URL.Query()
 	page, details := paging.Parse(q)
 	state := q.Get("state")
@@ -99,14 +98,12 @@ func (a Admin) list(w http.ResponseWriter, r *http.Request) error {
 		details = append(details, decision.Detail{Field: "payer", Issue: "is not an address", Expected: "0x and 40 hexadecimal digits"})
 	}
 	if err := apierror.Invalid(details); err != nil {
-		return err
+		return p, err
 	}
-	answer, err := a.Find(r.Context(), page, q.Get("route"), state, payer)
-	if err != nil {
-		return fmt.Errorf("list payments: %w", err)
+	if p, err = a.Find(r.Context(), page, q.Get("route"), state, payer); err != nil {
+		return p, fmt.Errorf("list payments: %w", err)
 	}
-	httpapi.JSON(w, http.StatusOK, answer)
-	return nil
+	return p, nil
 }
 
 // Find reads one page of the payments with a route, state and payer, newest first,
@@ -117,21 +114,15 @@ func (a Admin) Find(ctx context.Context, page paging.Page, route, state, payer s
 	if err := a.DB.QueryRow(ctx, `SELECT count(*)`+matching, route, state, payer).Scan(&total); err != nil {
 		return p, err
 	}
-	rows, err := a.DB.Query(ctx, `SELECT `+columns+matching+` ORDER BY created_at DESC, id DESC LIMIT $4 OFFSET $5`, route, state, payer, page.Limit, page.Offset)
-	if err != nil {
-		return p, err
-	}
+	rows, _ := a.DB.Query(ctx, `SELECT `+columns+matching+` ORDER BY created_at DESC, id DESC LIMIT $4 OFFSET $5`, route, state, payer, page.Limit, page.Offset)
 	list, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (Listed, error) {
 		p, err := scan(r)
-		return show(p), err
+		return listed(p), err
 	})
 	if err != nil {
 		return p, err
 	}
-	rows, err = a.DB.Query(ctx, `SELECT route, network, asset, count(*), sum(amount)::text`+matching+` AND state = 'settled' GROUP BY 1, 2, 3 ORDER BY 1, 2, 3`, route, state, payer)
-	if err != nil {
-		return p, err
-	}
+	rows, _ = a.DB.Query(ctx, `SELECT route, network, asset, count(*), sum(amount)::text`+matching+` AND state = 'settled' GROUP BY 1, 2, 3 ORDER BY 1, 2, 3`, route, state, payer)
 	earned, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Revenue])
 	if earned == nil {
 		earned = []Revenue{}
@@ -165,38 +156,33 @@ type balance struct {
 	Received string `json:"received"` // by settled payments
 }
 
-func (a Admin) balance(w http.ResponseWriter, r *http.Request) error {
+func (a Admin) balance(r *http.Request, _ httpapi.None) (balance, error) {
 	account, err := a.account(r)
 	if err != nil {
-		return err
+		return balance{}, err
 	}
 	b, err := ledger.Ledger{DB: a.DB}.Balance(r.Context(), account)
-	if err != nil {
-		return err
-	}
-	httpapi.JSON(w, http.StatusOK, balance{account.Address, atomic(uint64(b.Amount)), atomic(uint64(b.Held)), atomic(uint64(b.Received))})
-	return nil
+	return balance{account.Address, atomic(uint64(b.Amount)), atomic(uint64(b.Held)), atomic(uint64(b.Received))}, err
 }
 
-func (a Admin) fund(w http.ResponseWriter, r *http.Request) error {
+// fundRequest is what an address is to be given.
+type fundRequest struct {
+	Amount string `json:"amount"`
+}
+
+func (a Admin) fund(r *http.Request, in fundRequest) (balance, error) {
 	account, err := a.account(r)
 	if err != nil {
-		return err
+		return balance{}, err
 	}
-	var body struct {
-		Amount string `json:"amount"`
-	}
-	if err := httpapi.Decode(w, r, 0, &body); err != nil {
-		return err
-	}
-	amount, err := strconv.ParseInt(body.Amount, 10, 64)
+	amount, err := strconv.ParseInt(in.Amount, 10, 64)
 	if err != nil || amount <= 0 || amount > ledger.MaxFund {
-		return malformed("amount", "is not an amount", "a whole number of the token's smallest units, as a string")
+		return balance{}, malformed("amount", "is not an amount", "a whole number of the token's smallest units, as a string")
 	}
 	if err := (ledger.Ledger{DB: a.DB}).Fund(r.Context(), account, amount); err != nil {
-		return err
+		return balance{}, err
 	}
-	return a.balance(w, r)
+	return a.balance(r, httpapi.None{})
 }
 
 // atomic writes an amount as the protocol does.

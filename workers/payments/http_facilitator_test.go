@@ -25,13 +25,13 @@ func seller(scopes ...string) *identity.Caller {
 
 // ask calls the facilitator over HTTP, as an edge would; a caller of nil has no
 // credential.
-func (b *bed) ask(path string, o payments.Order, c *identity.Caller) (int, string) {
+func (b *testbed) ask(path string, o payments.Order, c *identity.Caller) (int, string) {
 	b.t.Helper()
 	r := chi.NewRouter()
 	payments.Facilitator{
-		Hub: b.hub, Places: b.places, Respond: httpapi.Adapter{Log: slog.New(slog.DiscardHandler)},
+		Service: b.service, Places: b.places,
 		Identity: identity.Verifier{Secrets: func() [][]byte { return [][]byte{secret} }, Now: b.clock},
-	}.Routes(r)
+	}.Routes(r, httpapi.Adapter{Log: slog.New(slog.DiscardHandler)})
 	q, p := o.Requirement, o.Payment
 	text, err := json.Marshal(map[string]any{
 		"x402Version": 1,
@@ -66,7 +66,7 @@ func TestWhoMaySettle(t *testing.T) {
 		"a key with all scopes":   {seller("*"), 200, 200},
 	} {
 		r := &remote{}
-		b := newBed(t, r)
+		b := newTestbed(t, r)
 		o := b.order()
 		if status, body := b.ask("/x402/verify", o, c.caller); status != c.verify || (r.checks > 0) != (status == 200) {
 			t.Errorf("%s verifies: %d %s, asked %d times", name, status, body, r.checks)
@@ -75,7 +75,7 @@ func TestWhoMaySettle(t *testing.T) {
 			t.Errorf("%s settles: %d %s, asked %d times", name, status, body, r.settles)
 		}
 	}
-	b := newBed(t, nil)
+	b := newTestbed(t, nil)
 	if status, body := b.ask("/x402/verify", b.order(), nil); status != 200 || !strings.Contains(body, `"isValid":true`) {
 		t.Errorf("the ledger, where nothing costs: %d %s", status, body)
 	}
@@ -89,7 +89,7 @@ func TestWhoMaySettle(t *testing.T) {
 func TestOnlyOurMoneyIsSettled(t *testing.T) {
 	t.Parallel()
 	r := &remote{}
-	b := newBed(t, r)
+	b := newTestbed(t, r)
 	for name, change := range map[string]func(*payments.Order){
 		"another chain":        func(o *payments.Order) { o.Requirement.Network, o.Payment.Network = "polygon", "polygon" },
 		"no chain":             func(o *payments.Order) { o.Requirement.Network, o.Payment.Network = "nowhere", "nowhere" },
@@ -103,7 +103,7 @@ func TestOnlyOurMoneyIsSettled(t *testing.T) {
 				t.Errorf("%s at %s: %d %s", name, path, status, body)
 			}
 		}
-		if _, err := b.hub.Claim(t.Context(), o); err == nil {
+		if _, err := b.service.Claim(t.Context(), o); err == nil {
 			t.Errorf("%s: an edge's claim is granted", name)
 		}
 	}
@@ -119,7 +119,7 @@ func TestOnlyOurMoneyIsSettled(t *testing.T) {
 // A seller that has its share of payments under way slows no other.
 func TestSellersShareWhatIsAsked(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, &remote{})
+	b := newTestbed(t, &remote{})
 	b.places = fairshare.New(fairshare.Config{Places: 4})
 	leave, _ := b.places.TryEnter("acct_1")
 	other := &identity.Caller{Account: "acct_2", Key: "key_2", Scopes: []string{"*"}}

@@ -6,7 +6,6 @@ import (
 
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/http/httpapi"
 	"sluice.dev/sluice/workers/schedules/definition"
 )
 
@@ -23,6 +22,9 @@ type previewRequest struct {
 	From     *time.Time         `json:"from"` // default: now
 	Count    *int               `json:"count"`
 }
+
+// BodyLimit makes a previewRequest httpapi.Limited.
+func (previewRequest) BodyLimit() int64 { return bodyLimit }
 
 // timing returns the timing asked for: the schedule object, or a cron
 // expression alone.
@@ -70,16 +72,14 @@ func (p previewRequest) runs(now time.Time) ([]time.Time, error) {
 	return runs, nil
 }
 
+// previewed is the answer to a preview.
+type previewed struct {
+	NextExecutions []time.Time `json:"nextExecutions"`
+	Timezone       string      `json:"timezone"`
+}
+
 // preview answers with the next runs of a timing that need not be stored.
-func (h handlers) preview(w http.ResponseWriter, r *http.Request) error {
-	var body previewRequest
-	if err := httpapi.Decode(w, r, bodyLimit, &body); err != nil {
-		return err
-	}
-	runs, err := body.runs(h.now())
-	if err != nil {
-		return err
-	}
-	httpapi.JSON(w, http.StatusOK, map[string]any{"timezone": body.timing().Timezone, "nextExecutions": runs})
-	return nil
+func (h handlers) preview(_ *http.Request, in previewRequest) (previewed, error) {
+	runs, err := in.runs(h.now())
+	return previewed{runs, in.timing().Timezone}, err
 }

@@ -33,13 +33,13 @@ const (
 	token = "0x036cbd53842c5426634e7929541ec2318f3dcf7e"
 )
 
-// bed is a hub with a payer and a clock of its own.
-type bed struct {
-	t     *testing.T
-	pool  *pgxpool.Pool
-	hub   *payments.Hub
-	payer evm.Key
-	now   time.Time
+// testbed is a Service with a payer and a clock of its own.
+type testbed struct {
+	t       *testing.T
+	pool    *pgxpool.Pool
+	service *payments.Service
+	payer   evm.Key
+	now     time.Time
 	// places are what sellers share; nil: no bound.
 	places *fairshare.Pool
 	mu     sync.Mutex
@@ -56,11 +56,11 @@ func newKey(t *testing.T) evm.Key {
 	return k
 }
 
-// newBed makes a hub with a settler; nil: the ledger, in which the payer has
+// newTestbed makes a service with a settler; nil: the ledger, in which the payer has
 // enough for ten payments.
-func newBed(t *testing.T, settler payment.Settler) *bed {
+func newTestbed(t *testing.T, settler payment.Settler) *testbed {
 	t.Helper()
-	b := &bed{t: t, pool: pgtest.Pool(t), payer: newKey(t), now: time.Now()}
+	b := &testbed{t: t, pool: pgtest.Pool(t), payer: newKey(t), now: time.Now()}
 	if settler == nil {
 		l := ledger.Ledger{DB: b.pool}
 		if err := l.Fund(t.Context(), b.account(), 100_000); err != nil {
@@ -75,28 +75,28 @@ func newBed(t *testing.T, settler payment.Settler) *bed {
 	terms := func(context.Context) (x402.Terms, error) {
 		return x402.Terms{Network: "base-sepolia", Asset: token, PayTo: shop, Name: "USDC", Version: "2"}, nil
 	}
-	b.hub = payments.New(payments.Config{DB: b.pool, Jobs: jobs, Settler: settler, Terms: terms, Now: b.clock, Log: slog.New(slog.DiscardHandler)})
+	b.service = payments.New(payments.Config{DB: b.pool, Jobs: jobs, Settler: settler, Terms: terms, Now: b.clock, Log: slog.New(slog.DiscardHandler)})
 	return b
 }
 
-func (b *bed) clock() time.Time {
+func (b *testbed) clock() time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.now
 }
 
-func (b *bed) wait(d time.Duration) {
+func (b *testbed) wait(d time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.now = b.now.Add(d)
 }
 
-func (b *bed) account() ledger.Account {
+func (b *testbed) account() ledger.Account {
 	return ledger.Account{Chain: 84532, Asset: token, Address: b.payer.Address().String()}
 }
 
 // order is a good order with a nonce of its own, changed and then signed.
-func (b *bed) order(changes ...func(*payments.Order)) payments.Order {
+func (b *testbed) order(changes ...func(*payments.Order)) payments.Order {
 	b.t.Helper()
 	var nonce [32]byte
 	rand.Read(nonce[:])
@@ -117,7 +117,7 @@ func (b *bed) order(changes ...func(*payments.Order)) payments.Order {
 	return b.signed(o)
 }
 
-func (b *bed) signed(o payments.Order) payments.Order {
+func (b *testbed) signed(o payments.Order) payments.Order {
 	b.t.Helper()
 	asset, err := evm.ParseAddress(o.Requirement.Asset)
 	if err != nil {
@@ -134,9 +134,9 @@ func (b *bed) signed(o payments.Order) payments.Order {
 }
 
 // claim makes a claim that must be granted.
-func (b *bed) claim(o payments.Order) string {
+func (b *testbed) claim(o payments.Order) string {
 	b.t.Helper()
-	id, err := b.hub.Claim(b.t.Context(), o)
+	id, err := b.service.Claim(b.t.Context(), o)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -144,25 +144,25 @@ func (b *bed) claim(o payments.Order) string {
 }
 
 // settle returns how the claim id ends.
-func (b *bed) settle(id string) payment.Payment {
+func (b *testbed) settle(id string) payment.Payment {
 	b.t.Helper()
-	p, err := b.hub.Settle(b.t.Context(), id)
+	p, err := b.service.Settle(b.t.Context(), id)
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	return p
 }
 
-func (b *bed) resolve(id string) time.Duration {
+func (b *testbed) resolve(id string) time.Duration {
 	b.t.Helper()
-	wait, err := b.hub.Resolve(b.t.Context(), id)
+	wait, err := b.service.Resolve(b.t.Context(), id)
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	return wait
 }
 
-func (b *bed) state(id string) (s payment.State) {
+func (b *testbed) state(id string) (s payment.State) {
 	b.t.Helper()
 	if err := b.pool.QueryRow(b.t.Context(), `SELECT state FROM x402_payments WHERE id = $1`, id).Scan(&s); err != nil {
 		b.t.Fatal(err)
@@ -171,7 +171,7 @@ func (b *bed) state(id string) (s payment.State) {
 }
 
 // wantBalance fails unless the payer has amount, and held of it is set aside.
-func (b *bed) wantBalance(amount, held int64) {
+func (b *testbed) wantBalance(amount, held int64) {
 	b.t.Helper()
 	got, err := ledger.Ledger{DB: b.pool}.Balance(b.t.Context(), b.account())
 	if err != nil || got.Amount != amount || got.Held != held {
@@ -191,7 +191,7 @@ func reason(t *testing.T, err error) x402.Reason {
 
 func TestPaymentIsSettledOnce(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, nil)
+	b := newTestbed(t, nil)
 	o := b.order()
 	id := b.claim(o)
 	b.wantBalance(100_000, 10_000)
@@ -200,10 +200,10 @@ func TestPaymentIsSettledOnce(t *testing.T) {
 		t.Fatalf("%+v\n%+v", first, again)
 	}
 	b.wantBalance(90_000, 0)
-	if err := b.hub.Release(t.Context(), id); err != nil || b.state(id) != payment.Settled {
+	if err := b.service.Release(t.Context(), id); err != nil || b.state(id) != payment.Settled {
 		t.Error("a settled payment was released", err)
 	}
-	if got := reason(t, b.hub.Verify(t.Context(), o)); got != x402.NonceUsed {
+	if got := reason(t, b.service.Verify(t.Context(), o)); got != x402.NonceUsed {
 		t.Error(got)
 	}
 	shopHas, err := ledger.Ledger{DB: b.pool}.Balance(t.Context(), ledger.Account{Chain: 84532, Asset: token, Address: shop})
@@ -212,16 +212,16 @@ func TestPaymentIsSettledOnce(t *testing.T) {
 	}
 }
 
-// Whatever the number of copies and hubs, one of them gets through.
+// Whatever the number of copies and services, one of them gets through.
 func TestCopiesOfOnePayment(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, nil)
+	b := newTestbed(t, nil)
 	o := b.order()
 	var granted sync.Map
 	var group sync.WaitGroup
 	for range 50 {
 		group.Go(func() {
-			if id, err := b.hub.Claim(context.WithoutCancel(t.Context()), o); err == nil {
+			if id, err := b.service.Claim(context.WithoutCancel(t.Context()), o); err == nil {
 				granted.Store(id, true)
 			} else if r, ok := errors.AsType[*payment.Refusal](err); !ok || r.Reason != x402.NonceUsed {
 				t.Errorf("%v", err)
@@ -239,7 +239,7 @@ func TestCopiesOfOnePayment(t *testing.T) {
 
 func TestReplays(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, nil)
+	b := newTestbed(t, nil)
 	o := b.order()
 	b.settle(b.claim(o))
 	for name, change := range map[string]func(*payments.Order){
@@ -253,7 +253,7 @@ func TestReplays(t *testing.T) {
 	} {
 		again := o
 		change(&again)
-		if _, err := b.hub.Claim(t.Context(), again); reason(t, err) != x402.NonceUsed {
+		if _, err := b.service.Claim(t.Context(), again); reason(t, err) != x402.NonceUsed {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -262,7 +262,7 @@ func TestReplays(t *testing.T) {
 
 func TestWhatIsRefused(t *testing.T) {
 	t.Parallel()
-	b, other := newBed(t, nil), newKey(t)
+	b, other := newTestbed(t, nil), newKey(t)
 	for name, c := range map[string]struct {
 		order payments.Order
 		want  x402.Reason
@@ -280,10 +280,10 @@ func TestWhatIsRefused(t *testing.T) {
 		"for nothing":                {b.order(func(o *payments.Order) { o.Requirement.Amount, o.Payment.Value = 0, "0" }), x402.BadRequirements},
 		"for more than can be noted": {b.order(func(o *payments.Order) { o.Requirement.Amount, o.Payment.Value = 1<<63, "9223372036854775808" }), x402.BadRequirements},
 	} {
-		if got := reason(t, b.hub.Verify(t.Context(), c.order)); got != c.want {
+		if got := reason(t, b.service.Verify(t.Context(), c.order)); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
-		if _, err := b.hub.Claim(t.Context(), c.order); reason(t, err) != c.want {
+		if _, err := b.service.Claim(t.Context(), c.order); reason(t, err) != c.want {
 			t.Errorf("%s: claimed: %v", name, err)
 		}
 	}
@@ -320,14 +320,14 @@ func highS(t *testing.T) func(*payments.Order) {
 // A payer with enough for ten payments gets ten.
 func TestFundsAreSetAside(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, nil)
+	b := newTestbed(t, nil)
 	var mu sync.Mutex
 	var ids []string
 	var group sync.WaitGroup
 	for range 20 {
 		o := b.order()
 		group.Go(func() {
-			if id, err := b.hub.Claim(context.WithoutCancel(t.Context()), o); err == nil {
+			if id, err := b.service.Claim(context.WithoutCancel(t.Context()), o); err == nil {
 				mu.Lock()
 				ids = append(ids, id)
 				mu.Unlock()
@@ -351,11 +351,11 @@ func TestFundsAreSetAside(t *testing.T) {
 
 func TestReleasedPaymentCostsNothingAndIsSpent(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, nil)
+	b := newTestbed(t, nil)
 	o := b.order()
 	id := b.claim(o)
 	for range 2 {
-		if err := b.hub.Release(t.Context(), id); err != nil {
+		if err := b.service.Release(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -363,14 +363,14 @@ func TestReleasedPaymentCostsNothingAndIsSpent(t *testing.T) {
 	if p := b.settle(id); p.State != payment.Released {
 		t.Errorf("%+v", p)
 	}
-	if _, err := b.hub.Claim(t.Context(), o); reason(t, err) != x402.NonceUsed {
+	if _, err := b.service.Claim(t.Context(), o); reason(t, err) != x402.NonceUsed {
 		t.Error(err)
 	}
 }
 
 func TestPaymentThatEndsInFlight(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, nil)
+	b := newTestbed(t, nil)
 	id := b.claim(b.order())
 	b.wait(time.Minute)
 	if p := b.settle(id); p.State != payment.Failed || p.Reason != x402.TooLate {
@@ -382,7 +382,7 @@ func TestPaymentThatEndsInFlight(t *testing.T) {
 // A claim of which nothing is heard is given up: nothing is charged.
 func TestForgottenClaim(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, nil)
+	b := newTestbed(t, nil)
 	short, long := b.claim(b.order()), b.claim(b.order(func(o *payments.Order) { o.Payment.ValidBefore = "99999999999" }))
 	if wait := b.resolve(short); wait < time.Minute || wait > 71*time.Second {
 		t.Error(wait)
@@ -406,11 +406,11 @@ func TestForgottenClaim(t *testing.T) {
 
 func TestUnknownPayment(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, nil)
-	if _, err := b.hub.Settle(t.Context(), "xpay_none"); apierror.Code(err) != decision.NotFound {
+	b := newTestbed(t, nil)
+	if _, err := b.service.Settle(t.Context(), "xpay_none"); apierror.Code(err) != decision.NotFound {
 		t.Error(err)
 	}
-	if err := b.hub.Release(t.Context(), "xpay_none"); err != nil {
+	if err := b.service.Release(t.Context(), "xpay_none"); err != nil {
 		t.Error(err)
 	}
 	if wait := b.resolve("xpay_none"); wait != 0 {
@@ -442,13 +442,13 @@ var errCut = errors.New("no answer")
 func TestSettlementElsewhere(t *testing.T) {
 	t.Parallel()
 	r := &remote{}
-	b := newBed(t, r)
+	b := newTestbed(t, r)
 	o := b.order()
 	id := b.claim(o)
 	if p := b.settle(id); p.State != payment.Settled || p.Transaction != "0xabc" || r.checks != 1 || r.settles != 1 {
 		t.Errorf("%+v %+v", p, r)
 	}
-	if _, err := b.hub.Claim(t.Context(), o); reason(t, err) != x402.NonceUsed || r.checks != 1 {
+	if _, err := b.service.Claim(t.Context(), o); reason(t, err) != x402.NonceUsed || r.checks != 1 {
 		t.Errorf("%v %+v", err, r)
 	}
 }
@@ -456,13 +456,13 @@ func TestSettlementElsewhere(t *testing.T) {
 func TestSettlementElsewhereIsRefused(t *testing.T) {
 	t.Parallel()
 	r := &remote{settle: []error{payment.Refuse(x402.NoFunds)}}
-	b := newBed(t, r)
+	b := newTestbed(t, r)
 	id := b.claim(b.order())
 	if p := b.settle(id); p.State != payment.Failed || p.Reason != x402.NoFunds {
 		t.Errorf("%+v", p)
 	}
 	r.check = payment.Refuse(x402.NoFunds)
-	if _, err := b.hub.Claim(t.Context(), b.order()); reason(t, err) != x402.NoFunds {
+	if _, err := b.service.Claim(t.Context(), b.order()); reason(t, err) != x402.NoFunds {
 		t.Error(err)
 	}
 }
@@ -472,7 +472,7 @@ func TestSettlementElsewhereIsRefused(t *testing.T) {
 func TestSettlementWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	r := &remote{settle: []error{errCut, errCut}}
-	b := newBed(t, r)
+	b := newTestbed(t, r)
 	id := b.claim(b.order())
 	if p := b.settle(id); p.State != payment.Settling {
 		t.Fatalf("%+v", p)
@@ -494,7 +494,7 @@ func TestSettlementThatIsNeverKnown(t *testing.T) {
 	for range 60 {
 		r.settle = append(r.settle, errCut)
 	}
-	b := newBed(t, r)
+	b := newTestbed(t, r)
 	id := b.claim(b.order())
 	b.settle(id)
 	for range 49 {
@@ -510,9 +510,9 @@ func TestSettlementThatIsNeverKnown(t *testing.T) {
 // Each claim leaves a job behind, in its own transaction.
 func TestEveryClaimHasAJob(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, nil)
+	b := newTestbed(t, nil)
 	id := b.claim(b.order())
-	if _, err := b.hub.Claim(t.Context(), changed(b.order(), highS(t))); err == nil {
+	if _, err := b.service.Claim(t.Context(), changed(b.order(), highS(t))); err == nil {
 		t.Fatal("granted")
 	}
 	rows, err := b.pool.Query(t.Context(), `SELECT args->>'payment' FROM river_job WHERE kind = 'x402_resolve'`)

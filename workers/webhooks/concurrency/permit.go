@@ -1,16 +1,16 @@
-package pace
+package concurrency
 
 import "time"
 
 // Permit is the right to make one request. Done must be called.
 type Permit struct {
-	pacer    *Pacer
+	limiter  *Limiter
 	endpoint string
 }
 
-// admit counts a request as under way. p.mu is held.
-func (p *Pacer) admit(id string, e *endpoint, now time.Time) *Permit {
-	permit := &Permit{p, id}
+// admit counts a request as under way. l.mu is held.
+func (l *Limiter) admit(id string, e *endpoint, now time.Time) *Permit {
+	permit := &Permit{l, id}
 	e.inFlight[permit] = now
 	return permit
 }
@@ -19,10 +19,10 @@ func (p *Pacer) admit(id string, e *endpoint, now time.Time) *Permit {
 // made; most is how many requests at a time the endpoint may get at all, 0 if
 // that is not known.
 func (t *Permit) Done(took time.Duration, most int) {
-	p := t.pacer
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	e := p.endpoints[t.endpoint]
+	l := t.limiter
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := l.endpoints[t.endpoint]
 	delete(e.inFlight, t)
 	e.learn(took)
 	switch {

@@ -20,10 +20,9 @@ import (
 
 // Facilitator serves other sellers, and describes what is for sale here.
 type Facilitator struct {
-	Hub      *Hub
+	Service  *Service
 	Document func(context.Context) (config.Document, error) // the configuration in force
 	Identity identity.Verifier
-	Respond  httpapi.Adapter
 	BaseURL  string // public address of the gateway, without a trailing slash
 	// Places are what sellers share of calls that ask a node or another
 	// facilitator; nil: there is no bound.
@@ -37,11 +36,11 @@ const facilitatorPath = "/x402"
 //
 //	POST /x402/verify, POST /x402/settle, GET /x402/supported   as other facilitators have them
 //	GET /.well-known/x402                                       what they are, and what costs what
-func (f Facilitator) Routes(r chi.Router) {
-	r.Post(facilitatorPath+"/verify", f.Respond.Handle(f.verify))
-	r.Post(facilitatorPath+"/settle", f.Respond.Handle(f.settle))
-	r.Get(facilitatorPath+"/supported", f.Respond.Handle(f.supported))
-	r.Get("/.well-known/x402", f.Respond.Handle(f.describe))
+func (f Facilitator) Routes(r chi.Router, a httpapi.Adapter) {
+	r.Post(facilitatorPath+"/verify", a.Handle(f.verify))
+	r.Post(facilitatorPath+"/settle", a.Handle(f.settle))
+	r.Get(facilitatorPath+"/supported", httpapi.Handle(a, http.StatusOK, f.supported))
+	r.Get("/.well-known/x402", httpapi.Handle(a, http.StatusOK, f.describe))
 }
 
 type verified struct {
@@ -53,30 +52,29 @@ type verified struct {
 // verify answers POST /x402/verify: 200 with a verdict, 400 for what is no
 // payment. It wants a caller where each call costs calls of others.
 func (f Facilitator) verify(w http.ResponseWriter, r *http.Request) error {
-	if !f.Hub.config.Settler.Open() {
+	if !f.Service.config.Settler.Open() {
 		c, err := f.Identity.Caller(r)
 		if err != nil {
 			return err
 		}
-		leave, err := f.place(c)
+		release, err := f.acquire(c)
 		if err != nil {
 			return err
 		}
-		defer leave()
+		defer release()
 	}
 	o, err := ReadOrder(w, r)
 	if err != nil {
 		return err
 	}
 	v := verified{IsValid: true, Payer: o.Payment.From}
-	err = f.Hub.Verify(r.Context(), o)
+	err = f.Service.Verify(r.Context(), o)
 	if refusal, ok := errors.AsType[*payment.Refusal](err); ok {
 		v.IsValid, v.InvalidReason = false, refusal.Reason
 	} else if err != nil {
 		return err
 	}
-	httpapi.JSON(w, http.StatusOK, v)
-	return nil
+	return httpapi.Result(w, http.StatusOK, v, nil)
 }
 
 // SettleScope is what a caller needs to have payments settled: they are paid
@@ -91,18 +89,18 @@ func (f Facilitator) settle(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	leave, err := f.place(seller)
+	release, err := f.acquire(seller)
 	if err != nil {
 		return err
 	}
-	defer leave()
+	defer release()
 	o, err := ReadOrder(w, r)
 	if err != nil {
 		return err
 	}
 	o.Account = seller.Account
 	o.Route, o.RequestID = "", httpapi.RequestID(r)
-	id, err := f.Hub.Claim(r.Context(), o)
+	id, err := f.Service.Claim(r.Context(), o)
 	if refusal, ok := errors.AsType[*payment.Refusal](err); ok {
 		if refusal.Reason == x402.NonceUsed {
 			refusal.Reason = x402.Duplicate
@@ -113,12 +111,8 @@ func (f Facilitator) settle(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	p, err := f.Hub.Settle(r.Context(), id)
-	if err != nil {
-		return err
-	}
-	httpapi.JSON(w, http.StatusOK, receiptOf(p))
-	return nil
+	p, err := f.Service.Settle(r.Context(), id)
+	return httpapi.Result(w, http.StatusOK, receiptOf(p), err)
 }
 
 // seller is who asks to have a payment settled. It fails with
@@ -137,17 +131,17 @@ func (f Facilitator) seller(r *http.Request) (identity.Caller, error) {
 	return c, nil
 }
 
-// place takes one of the places of c's account. It fails with
+// acquire takes one of the places of c's account. It fails with
 // rate_limit_exceeded when the account has its share under way.
-func (f Facilitator) place(c identity.Caller) (leave func(), err error) {
+func (f Facilitator) acquire(c identity.Caller) (release func(), err error) {
 	if f.Places == nil {
 		return func() {}, nil
 	}
-	leave, ok := f.Places.TryEnter(cmp.Or(c.Account, c.Key))
+	release, ok := f.Places.TryEnter(cmp.Or(c.Account, c.Key))
 	if !ok {
 		return nil, &apierror.Error{Code: decision.RateLimited, RetryAfter: 1, Message: "The account has as many payments under way as it may."}
 	}
-	return leave, nil
+	return release, nil
 }
 
 // kind is one way of paying.
@@ -166,17 +160,16 @@ func kinds(t x402.Terms) []kind {
 	return []kind{{1, x402.Scheme, t.Network}, {2, x402.Scheme, x402.CAIP(t.Network)}}
 }
 
-func (f Facilitator) supported(w http.ResponseWriter, r *http.Request) error {
+// supported is the answer of GET /x402/supported.
+type supported struct {
+	Kinds      []kind              `json:"kinds"`
+	Extensions []string            `json:"extensions"`
+	Signers    map[string][]string `json:"signers"`
+}
+
+func (f Facilitator) supported(r *http.Request, _ httpapi.None) (supported, error) {
 	d, err := f.Document(r.Context())
-	if err != nil {
-		return err
-	}
-	httpapi.JSON(w, http.StatusOK, struct {
-		Kinds      []kind              `json:"kinds"`
-		Extensions []string            `json:"extensions"`
-		Signers    map[string][]string `json:"signers"`
-	}{kinds(d.X402.Terms()), []string{}, map[string][]string{}})
-	return nil
+	return supported{kinds(d.X402.Terms()), []string{}, map[string][]string{}}, err
 }
 
 // manifest is the answer of GET /.well-known/x402. There is no standard for it;
@@ -207,10 +200,16 @@ type forSale struct {
 	Price             string   `json:"price"` // in whole units
 }
 
-func (f Facilitator) describe(w http.ResponseWriter, r *http.Request) error {
+// SetHeaders lets everybody keep it for a minute, and scripts of any page read it.
+func (manifest) SetHeaders(h http.Header) {
+	h.Set("Cache-Control", "public, max-age=60")
+	h.Set("Access-Control-Allow-Origin", "*")
+}
+
+func (f Facilitator) describe(r *http.Request, _ httpapi.None) (manifest, error) {
 	d, err := f.Document(r.Context())
 	if err != nil {
-		return err
+		return manifest{}, err
 	}
 	t, base := d.X402.Terms(), f.BaseURL+facilitatorPath
 	m := manifest{
@@ -222,8 +221,5 @@ func (f Facilitator) describe(w http.ResponseWriter, r *http.Request) error {
 			m.Resources = append(m.Resources, forSale{route.Name, f.BaseURL + route.Path, route.Methods, atomic(n), route.Price})
 		}
 	}
-	w.Header().Set("Cache-Control", "public, max-age=60")
-	w.Header().Set("Access-Control-Allow-Origin", "*")
-	httpapi.JSON(w, http.StatusOK, m)
-	return nil
+	return m, nil
 }

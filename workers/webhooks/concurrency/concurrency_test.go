@@ -1,4 +1,4 @@
-package pace
+package concurrency
 
 import (
 	"context"
@@ -10,14 +10,14 @@ import (
 const most = 32
 
 // got asks n times in the fast lane without waiting.
-func got(t *testing.T, p *Pacer, id string, lane Lane) Decision {
+func got(t *testing.T, p *Limiter, id string, lane Lane) Decision {
 	t.Helper()
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	return p.Ask(ended, id, lane)
 }
 
-func fill(t *testing.T, p *Pacer, id string) (permits []*Permit) {
+func fill(t *testing.T, p *Limiter, id string) (permits []*Permit) {
 	t.Helper()
 	for {
 		d := got(t, p, id, Fast)
