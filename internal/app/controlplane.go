@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/go-chi/chi/v5"
 	"golang.org/x/sync/errgroup"
 	"sluice.dev/sluice/controlplane/accounts/apikeys"
 	"sluice.dev/sluice/controlplane/accounts/oauth"
@@ -45,10 +46,10 @@ type controlPlane struct {
 	edges      *xds.Server
 	store      config.Store
 	current    *config.Current
-	documents  config.Admin
+	documents  *config.Publisher
 	sessions   *sessions.Service
 	apps       *oauth.Service
-	payments   *payments.Hub
+	payments   *payments.Service
 	verifier   identity.Verifier // of requests to products that this process serves
 }
 
@@ -63,7 +64,7 @@ func newControlPlane(p *process) (c *controlPlane, err error) {
 	if c.edges, err = c.newXDS(); err != nil {
 		return nil, err
 	}
-	c.documents = config.Admin{Store: c.store, Check: c.edges.Check, Checker: c.edges.Checker(), Respond: c.respond}
+	c.documents = config.NewPublisher(c.store, c.edges.Check, c.edges.Checker())
 	if c.services, err = p.services(c.repeatable); err != nil {
 		return nil, err
 	}
@@ -124,7 +125,7 @@ func (c *controlPlane) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	surfaces.Pages = []api.Routes{c.dashboard(ctx)}
+	surfaces.Pages = []func(chi.Router){c.dashboard(ctx)}
 	signers, err := c.issuers()
 	if err != nil {
 		return err

@@ -18,7 +18,7 @@ import (
 )
 
 // payments verifies and settles payments by the configuration in force.
-func (p *process) payments(s services, store config.Store) (*payments.Hub, error) {
+func (p *process) payments(s services, store config.Store) (*payments.Service, error) {
 	settler, err := p.settler(p.pool, s.outbound)
 	if err != nil {
 		return nil, err
@@ -31,7 +31,7 @@ func (p *process) payments(s services, store config.Store) (*payments.Hub, error
 
 // paymentsAdmin is payments as operators see them.
 func (c *controlPlane) paymentsAdmin() payments.Admin {
-	return payments.Admin{DB: idempotency.DB{Pool: c.pool}, Document: c.newestDocument, Respond: c.respond}
+	return payments.Admin{DB: idempotency.DB{Pool: c.pool}, Document: c.newestDocument}
 }
 
 // settler is how money moves.

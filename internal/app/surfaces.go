@@ -6,10 +6,10 @@ import (
 	"strings"
 
 	"github.com/go-chi/chi/v5"
-	"sluice.dev/sluice/controlplane/accounts/oauth"
 	"sluice.dev/sluice/controlplane/gateway/edgestatus"
 	"sluice.dev/sluice/controlplane/gateway/status"
 	"sluice.dev/sluice/docs"
+	"sluice.dev/sluice/platform/http/httpapi"
 	"sluice.dev/sluice/platform/limits/fairshare"
 	"sluice.dev/sluice/web/api"
 	"sluice.dev/sluice/web/dashboard"
@@ -18,7 +18,6 @@ import (
 	"sluice.dev/sluice/web/eventdocs"
 	"sluice.dev/sluice/web/mcp"
 	"sluice.dev/sluice/workers/payments"
-	"sluice.dev/sluice/workers/webhooks"
 )
 
 // surfaces is what the public and the admin API are made of.
@@ -27,11 +26,11 @@ func (c *controlPlane) surfaces() (api.Config, error) {
 	if err != nil {
 		return api.Config{}, err
 	}
-	describedAdmin, err := adminDescription(c.respond)
+	describedAdmin, err := adminDescription()
 	if err != nil {
 		return api.Config{}, err
 	}
-	documentation, err := docsite.Routes(docs.Files, c.respond)
+	documentation, err := docsite.New(docs.Files)
 	if err != nil {
 		return api.Config{}, err
 	}
@@ -40,10 +39,10 @@ func (c *controlPlane) surfaces() (api.Config, error) {
 		return api.Config{}, err
 	}
 	facilitator := payments.Facilitator{
-		Hub: c.payments, Document: c.newestDocument, Identity: c.verifier, Respond: c.respond, BaseURL: c.publicURL(), Places: fairshare.New(fairshare.Config{Places: 32}),
+		Service: c.payments, Document: c.newestDocument, Identity: c.verifier, BaseURL: c.publicURL(), Places: fairshare.New(fairshare.Config{Places: 32}),
 	}
 	found := &discovery.Service{
-		Latest: c.current.Get, About: mcp.About(Version), Respond: c.respond,
+		Latest: c.current.Get, About: mcp.About(Version),
 		At:     discovery.Addresses{Gateway: c.publicURL(), Runtime: c.runtimeURL()},
 		Prober: &discovery.Prober{Addresses: c.edges.Addresses},
 	}
@@ -61,28 +60,24 @@ func (c *controlPlane) surfaces() (api.Config, error) {
 		Version:      Version,
 		AnswerSecret: c.answerSecrets[0], FormerAnswerSecrets: c.answerSecrets[1:],
 		Open: []api.Routes{
-			oauth.Routes(c.apps, c.respond), eventdocs.Routes(c.respond), documentation, described.Routes, facilitator.Routes, found.OpenRoutes,
-			func(r chi.Router) {
+			c.apps.Routes, eventdocs.Routes, documentation.Routes, described.Routes, facilitator.Routes, found.OpenRoutes,
+			func(r chi.Router, _ httpapi.Adapter) {
 				r.Method(http.MethodGet, mcp.Path, tools)
 				r.Method(http.MethodPost, mcp.Path, tools)
 			},
 		},
 		Keyed: []api.Routes{
-			webhooks.Routes(c.webhooks, c.respond),
-			webhooks.InternalRoutes(c.webhooks, c.respond),
-			found.KeyedRoutes,
-			func(r chi.Router) { c.schedules.Routes(r, c.respond) },
+			c.webhooks.Routes, c.webhooks.InternalRoutes, found.KeyedRoutes, c.schedules.Routes,
 		},
 		Admin: []api.Routes{
-			c.documents.Routes, edgestatus.Store{DB: c.pool}.AdminRoutes(c.respond), status.Store{DB: c.pool}.Routes(c.respond),
-			oauth.AdminRoutes(c.apps, c.respond), describedAdmin, c.paymentsAdmin().Routes,
+			c.documents.Routes, edgestatus.Store{DB: c.pool}.Routes, status.Store{DB: c.pool}.Routes, c.apps.AdminRoutes, describedAdmin, c.paymentsAdmin().Routes,
 		},
 	}, nil
 }
 
 // dashboard is the pages for people. Their live parts end with ctx, so that a stop does
 // not wait for them.
-func (c *controlPlane) dashboard(ctx context.Context) api.Routes {
+func (c *controlPlane) dashboard(ctx context.Context) func(chi.Router) {
 	return dashboard.Routes(dashboard.Config{
 		DB:        c.pool,
 		Sessions:  c.sessions,
