@@ -83,7 +83,7 @@ func (s *Service) KeyedRoutes(r chi.Router, a httpapi.Adapter) {
 			return apierror.Errorf(decision.NotImplemented, "%s needs %s, which is not here: %s lists what is available.",
 				one.Title, one.Needs, s.At.Gateway+registryPath)
 		})
-		for _, path := range one.held() {
+		for _, path := range one.placeholderPaths() {
 			r.HandleFunc(path, h)
 			r.HandleFunc(path+"/*", h)
 		}
@@ -93,6 +93,6 @@ func (s *Service) KeyedRoutes(r chi.Router, a httpapi.Adapter) {
 // IsPlaceholder reports whether the placeholder answers at a path.
 func IsPlaceholder(path string) bool {
 	return slices.ContainsFunc(known(), func(s surface) bool {
-		return slices.ContainsFunc(s.held(), func(p string) bool { return below(p, path) })
+		return slices.ContainsFunc(s.placeholderPaths(), func(p string) bool { return below(p, path) })
 	})
 }

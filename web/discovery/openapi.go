@@ -15,7 +15,7 @@ var OpenAPI []byte
 func PlaceholderOpenAPI() []byte {
 	paths := map[string]any{}
 	for _, s := range known() {
-		for _, path := range s.held() {
+		for _, path := range s.placeholderPaths() {
 			paths[path] = map[string]any{"post": absent("call"+upper(s.Name), s.Title+" needs "+s.Needs)}
 			paths[path+"/{rest}"] = map[string]any{
 				"parameters": []any{map[string]any{"name": "rest", "in": "path", "required": true, "schema": map[string]any{"type": "string"}}},

@@ -64,9 +64,9 @@ func surfacesOf(d config.Document) []surface {
 	return list
 }
 
-// held returns the paths at which the placeholder answers for s: those that
+// placeholderPaths returns the paths at which the placeholder answers for s: those that
 // other surfaces have below them are theirs.
-func (s surface) held() []string {
+func (s surface) placeholderPaths() []string {
 	if s.Needs == "" {
 		return nil
 	}

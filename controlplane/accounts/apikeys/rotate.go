@@ -24,7 +24,7 @@ const (
 func (s Store) Rotate(ctx context.Context, account, id string, overlap time.Duration, creator []string) (Created, error) {
 	var c Created
 	err := postgres.InTx(ctx, s.DB, func(tx pgx.Tx) (err error) {
-		if err := hold(ctx, tx, account); err != nil {
+		if err := lockAccount(ctx, tx, account); err != nil {
 			return err
 		}
 		old, err := lock(ctx, tx, account, id, creator)

@@ -78,7 +78,7 @@ func (s Store) Create(ctx context.Context, spec Spec) (Created, error) {
 		if err := spec.check(known, s.now()); err != nil {
 			return err
 		}
-		if err := hold(ctx, tx, spec.Account); err != nil {
+		if err := lockAccount(ctx, tx, spec.Account); err != nil {
 			return err
 		}
 		if err := checkRoom(ctx, tx, spec); err != nil {
@@ -95,13 +95,13 @@ func (s Store) Create(ctx context.Context, spec Spec) (Created, error) {
 	return c, err
 }
 
-// hold keeps the account as it is until tx ends. Whoever changes a key takes it
+// lockAccount keeps the account as it is until tx ends. Whoever changes a key takes it
 // first: EmitAccountTx then sees the change, or comes before it, and never sends
 // the record of a key that was revoked in between.
-func hold(ctx context.Context, tx pgx.Tx, account string) error {
+func lockAccount(ctx context.Context, tx pgx.Tx, account string) error {
 	_, err := tx.Exec(ctx, `SELECT 1 FROM accounts WHERE id = $1 FOR SHARE`, account)
 	if err != nil {
-		return fmt.Errorf("hold account: %w", err)
+		return fmt.Errorf("lock account: %w", err)
 	}
 	return nil
 }
@@ -208,7 +208,7 @@ func (s Store) Change(ctx context.Context, account, id string, c Change, by []st
 	}
 	var k Key
 	err := postgres.InTx(ctx, s.DB, func(tx pgx.Tx) error {
-		if err := hold(ctx, tx, account); err != nil {
+		if err := lockAccount(ctx, tx, account); err != nil {
 			return err
 		}
 		before, err := lock(ctx, tx, account, id, by)
@@ -254,7 +254,7 @@ func record(ctx context.Context, tx pgx.Tx, action string, k Key, before, after 
 // already, and with AUTH_002 when it has more scopes.
 func (s Store) Revoke(ctx context.Context, account, id string, by []string) error {
 	return postgres.InTx(ctx, s.DB, func(tx pgx.Tx) error {
-		if err := hold(ctx, tx, account); err != nil {
+		if err := lockAccount(ctx, tx, account); err != nil {
 			return err
 		}
 		k, err := lock(ctx, tx, account, id, by)

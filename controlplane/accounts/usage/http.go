@@ -50,12 +50,12 @@ func NewReceiver(r Receiver, registry prometheus.Registerer) *Receiver {
 // ServeHTTP answers POST Path, whose body is a meter.Parcel: 204 once it is
 // counted, the second time as the first. 400 says that it never will be.
 func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	r.Respond.Handle(r.take)(w, req)
+	r.Respond.Handle(r.receive)(w, req)
 }
 
-// take counts the parcel in the body. Marks of used quotas follow after that: a
+// receive counts the parcel in the body. Marks of used quotas follow after that: a
 // failure there is made good by Reconcile.
-func (r *Receiver) take(w http.ResponseWriter, req *http.Request) error {
+func (r *Receiver) receive(w http.ResponseWriter, req *http.Request) error {
 	raw, err := io.ReadAll(http.MaxBytesReader(w, req.Body, meter.MaxParcel))
 	if _, large := errors.AsType[*http.MaxBytesError](err); large {
 		return apierror.Errorf(decision.TooLarge, "A parcel has at most %d bytes.", meter.MaxParcel)

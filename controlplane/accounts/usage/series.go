@@ -78,7 +78,7 @@ func (s Store) Series(ctx context.Context, q Query) (list []Usage, total int, er
 		q.Account = ""
 	}
 	rows, _ := s.DB.Query(ctx, `SELECT date_trunc($4, at, 'UTC'), `+dimensions+sums+`, count(*) OVER ()
-		FROM usage_counts, usage_progress WHERE `+of+` AND at >= $2 AND at < $3 AND (`+held(q.Grain)+`)
+		FROM usage_counts, usage_progress WHERE `+of+` AND at >= $2 AND at < $3 AND (`+grainCondition(q.Grain)+`)
 		GROUP BY `+group+` ORDER BY `+group+` LIMIT $5 OFFSET $6`,
 		q.Account, q.From, q.To, q.Grain.String(), q.Page.Limit, q.Page.Offset)
 	list, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (Usage, error) {
@@ -105,7 +105,7 @@ func (s Store) Series(ctx context.Context, q Query) (list []Usage, total int, er
 func (s Store) Sum(ctx context.Context, account string, from, to time.Time) (a Amounts, err error) {
 	var days int
 	rows, _ := s.DB.Query(ctx, `SELECT `+sums+`, 1 FROM usage_counts, usage_progress
-		WHERE account_id = $1 AND at >= $2 AND at < $3 AND (`+held(Day)+`) HAVING count(*) > 0`, account, from, to)
+		WHERE account_id = $1 AND at >= $2 AND at < $3 AND (`+grainCondition(Day)+`) HAVING count(*) > 0`, account, from, to)
 	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (a Amounts, err error) { return a, a.scan(row, nil, &days) })
 	if err != nil {
 		return a, fmt.Errorf("sum usage: %w", err)
@@ -124,9 +124,9 @@ func (a *Amounts) scan(row pgx.CollectableRow, first []any, last any) error {
 	return err
 }
 
-// held is a condition for the rows that hold each request once, in the longest
+// grainCondition is a condition for the rows that hold each request once, in the longest
 // grain up to g that has been summed up.
-func held(g Grain) string {
+func grainCondition(g Grain) string {
 	parts := []string{`grain = 0`}
 	switch g {
 	case Hour:

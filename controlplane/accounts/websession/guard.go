@@ -1,5 +1,5 @@
-// Package websession knows who is signed in to pages of ours, by cookies that no
-// script can read, and which forms really come from them.
+// Package websession keeps people signed in to our pages by cookies that no script
+// can read, and checks that forms come from those pages.
 package websession
 
 import (

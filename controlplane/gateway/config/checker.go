@@ -28,8 +28,8 @@ type verdict struct {
 
 // checked is a route that has no fault by itself.
 type checked struct {
-	route Route
-	spots []string // see spots
+	route     Route
+	matchKeys []string // see matchKeys
 }
 
 // Faults returns every fault of d, with the path of its field.
@@ -52,11 +52,11 @@ func (c *Checker) Faults(d Document) []decision.Detail {
 	return slices.Clone(now.details)
 }
 
-// itself checks what route i says by itself, and returns its spots.
-func (v *validator) itself(i int, r Route) []string {
+// checkRoute checks what route i says, apart from other routes, and returns its match keys.
+func (v *validator) checkRoute(i int, r Route) []string {
 	if known, ok := v.was[r.Name]; ok && known.route.Equal(r) {
 		v.now[r.Name] = known
-		return known.spots
+		return known.matchKeys
 	}
 	before, f := len(v.details), fmt.Sprintf("routes[%d]", i)
 	if slices.Contains(reserved, r.Name) {
@@ -64,25 +64,25 @@ func (v *validator) itself(i int, r Route) []string {
 	}
 	v.nameForm(f+".name", r.Name)
 	v.route(f, r)
-	at := v.spotsOf(r)
+	at := v.matchKeysOf(r)
 	if len(v.details) == before {
 		v.now[r.Name] = checked{r, at}
 	}
 	return at
 }
 
-// spotsOf returns the spots of r, unless there are too many of them.
-func (v *validator) spotsOf(r Route) []string {
+// matchKeysOf returns the match keys of r, unless there are too many of them.
+func (v *validator) matchKeysOf(r Route) []string {
 	if len(r.Hosts) > maxHosts || len(r.Methods) > maxMethods {
 		return nil
 	}
-	before := v.spots
-	v.spots += max(1, len(r.Hosts)) * max(1, len(r.Matches()))
-	if v.spots <= maxSpots {
-		return spots(r)
+	before := v.matchKeys
+	v.matchKeys += max(1, len(r.Hosts)) * max(1, len(r.Matches()))
+	if v.matchKeys <= maxMatchKeys {
+		return matchKeys(r)
 	}
-	if before <= maxSpots {
-		v.add("routes", "have too many hosts and methods", fmt.Sprintf("at most %d pairs in all", maxSpots))
+	if before <= maxMatchKeys {
+		v.add("routes", "have too many hosts and methods", fmt.Sprintf("at most %d pairs in all", maxMatchKeys))
 	}
 	return nil
 }
@@ -90,15 +90,15 @@ func (v *validator) spotsOf(r Route) []string {
 // overlaps finds routes of which one can never be reached, because another
 // matches the same requests. Others of the same path are tried in their order:
 // named hosts before *. before none, more headers before fewer.
-func (v *validator) overlaps(list []Route, spots [][]string) {
+func (v *validator) overlaps(list []Route, matchKeys [][]string) {
 	taken := make(map[string]int, 2*len(list))
 	for i := range list {
 		other := -1
-		for _, spot := range spots[i] {
-			if j, ok := taken[spot]; ok && j != i && other < 0 {
+		for _, key := range matchKeys[i] {
+			if j, ok := taken[key]; ok && j != i && other < 0 {
 				other = j
 			}
-			taken[spot] = i
+			taken[key] = i
 		}
 		if other >= 0 {
 			v.add(fmt.Sprintf("routes[%d].path", i), "matches the same requests as route "+list[other].Name, "another path, method, host or header")
@@ -106,11 +106,11 @@ func (v *validator) overlaps(list []Route, spots [][]string) {
 	}
 }
 
-// spots are texts of which two routes have one in common when some request
+// matchKeys are texts of which two routes have one in common when some request
 // matches both and nothing says which goes first: a pair of host and method with
 // the sum of the listener, the shape of the path and the headers. "" stands for hosts and methods that
-// no other route names. A path that is none has no spot.
-func spots(r Route) (all []string) {
+// no other route names. A path that is none has no key.
+func matchKeys(r Route) (all []string) {
 	p, err := ParsePath(r.Path)
 	if err != nil {
 		return nil

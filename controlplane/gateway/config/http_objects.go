@@ -54,7 +54,7 @@ func (o objects) get(w http.ResponseWriter, r *http.Request) error {
 	}
 	object := o.kind.at(v.Document, i)
 	setObjectHeaders(w, v.Number, object)
-	if matches(r.Header.Get("If-None-Match"), objectTag(object)) {
+	if httpapi.HasETag(r.Header.Get("If-None-Match"), objectTag(object)) {
 		w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
@@ -153,23 +153,13 @@ func (o objects) changeOne(r *http.Request, edit func(Document, int) Document) (
 // checkConditions checks the conditions of a request for an object with the given ETag;
 // empty: there is none.
 func checkConditions(r *http.Request, tag string) error {
-	if h := r.Header.Get("If-Match"); h != "" && (tag == "" || !matches(h, tag)) {
+	if h := r.Header.Get("If-Match"); h != "" && (tag == "" || !httpapi.HasETag(h, tag)) {
 		return &apierror.Error{Code: decision.Precondition}
 	}
-	if h := r.Header.Get("If-None-Match"); h != "" && tag != "" && matches(h, tag) {
+	if h := r.Header.Get("If-None-Match"); h != "" && tag != "" && httpapi.HasETag(h, tag) {
 		return apierror.Errorf(decision.Precondition, "It exists already.")
 	}
 	return nil
-}
-
-// matches reports whether a list of ETags, or *, has tag in it.
-func matches(header, tag string) bool {
-	for t := range strings.SplitSeq(header, ",") {
-		if t = strings.TrimSpace(t); t == "*" || strings.TrimPrefix(t, "W/") == tag {
-			return true
-		}
-	}
-	return false
 }
 
 // objectTag is the ETag of an object: it changes with the object alone.

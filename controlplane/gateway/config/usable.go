@@ -59,7 +59,7 @@ func (c *Checker) Usable(d Document) (usable Document, faults []decision.Detail,
 		if len(left) == 0 {
 			return usable, faults, true
 		}
-		usable = usable.lessen(left)
+		usable = usable.withoutFaulty(left)
 		left = slices.DeleteFunc(usable.Faults(), func(f decision.Detail) bool {
 			p := placeOf(f.Field)
 			return p.at >= 0 && (p.list == "products" || p.list == "plans")
@@ -68,8 +68,8 @@ func (c *Checker) Usable(d Document) (usable Document, faults []decision.Detail,
 	return usable, faults, false
 }
 
-// lessen returns d without what is at fault.
-func (d Document) lessen(faults []decision.Detail) Document {
+// withoutFaulty returns d without what is at fault.
+func (d Document) withoutFaulty(faults []decision.Detail) Document {
 	bad := map[string]map[int][]string{} // by list and place in it: the fields at fault
 	for _, f := range faults {
 		p := placeOf(f.Field)
@@ -93,9 +93,9 @@ func (d Document) lessen(faults []decision.Detail) Document {
 	d.Classes = keep(d.Classes, bad["classes"], nil)
 	d.Scopes = keep(d.Scopes, bad["scopes"], nil)
 	d.Issuers = keep(d.Issuers, bad["issuers"], nil)
-	d.Plans = keep(d.Plans, bad["plans"], Plan.bare)
-	d.Products = keep(d.Products, bad["products"], Product.bare)
-	d.Routes = keep(d.Routes, bad["routes"], Route.closed)
+	d.Plans = keep(d.Plans, bad["plans"], Plan.withoutFaultyLimits)
+	d.Products = keep(d.Products, bad["products"], Product.nameOnly)
+	d.Routes = keep(d.Routes, bad["routes"], Route.unavailable)
 	return d
 }
 
@@ -120,8 +120,8 @@ func keep[T any](list []T, bad map[int][]string, lesser func(T, []string) (T, bo
 	return out
 }
 
-// bare is a plan with those of its limits that can be read.
-func (p Plan) bare(fields []string) (Plan, bool) {
+// withoutFaultyLimits is a plan with those of its limits that can be read.
+func (p Plan) withoutFaultyLimits(fields []string) (Plan, bool) {
 	lesser := Plan{Name: p.Name, Products: p.Products, Features: p.Features, Limits: map[string]Limit{}}
 	for class, l := range p.Limits {
 		if !slices.ContainsFunc(fields, func(f string) bool { return f == "limits."+class || strings.HasPrefix(f, "limits."+class+".") }) {
@@ -131,16 +131,16 @@ func (p Plan) bare(fields []string) (Plan, bool) {
 	return lesser, !slices.Contains(fields, "name")
 }
 
-// bare is a product with nothing but its name.
-func (p Product) bare(fields []string) (Product, bool) {
+// nameOnly is a product with nothing but its name.
+func (p Product) nameOnly(fields []string) (Product, bool) {
 	return Product{Name: p.Name}, !slices.Contains(fields, "name")
 }
 
 // matchField begins the fields that say which requests a route is for.
 var matchField = regexp.MustCompile(`^(name|listener|path|methods|hosts|headers)\b`)
 
-// closed is a route that answers 503.
-func (r Route) closed(fields []string) (Route, bool) {
+// unavailable is a route that answers 503.
+func (r Route) unavailable(fields []string) (Route, bool) {
 	return Route{Name: r.Name, Listener: r.Listener, Hosts: r.Hosts, Methods: r.Methods, Path: r.Path, Headers: r.Headers,
 		Auth: []string{"none"}, Respond: &Respond{Status: 503}}, !slices.ContainsFunc(fields, matchField.MatchString)
 }

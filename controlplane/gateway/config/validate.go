@@ -16,14 +16,14 @@ import (
 
 // Limits of a document, so that one push stays bounded.
 const (
-	maxProducts = 1000
-	maxClasses  = 64
-	maxPlans    = 1000
-	maxScopes   = 128 // with their wildcards: a key's record has that many bits
-	maxPerMin   = 1 << 30
-	maxProxies  = 16
-	maxMethods  = 32     // of a route
-	maxSpots    = 200000 // pairs of host and method, of all routes
+	maxProducts  = 1000
+	maxClasses   = 64
+	maxPlans     = 1000
+	maxScopes    = 128 // with their wildcards: a key's record has that many bits
+	maxPerMin    = 1 << 30
+	maxProxies   = 16
+	maxMethods   = 32     // of a route
+	maxMatchKeys = 200000 // pairs of host and method, of all routes
 )
 
 var (
@@ -75,9 +75,9 @@ func (d Document) features() map[string]bool {
 
 // validator gathers faults.
 type validator struct {
-	details  []decision.Detail
-	spots    int                // how many there are by now
-	was, now map[string]checked // routes without a fault of their own, by name
+	details   []decision.Detail
+	matchKeys int                // how many there are by now
+	was, now  map[string]checked // routes without a fault of their own, by name
 }
 
 func (v *validator) add(field, issue, expected string) {
@@ -220,9 +220,9 @@ func (v *validator) scopes(list []string) map[string]bool {
 func (v *validator) routes(list []Route, classes, scopes, products, features map[string]bool) {
 	v.atMost("routes", len(list), policy.MaxRoutes-len(reserved))
 	seen := make(map[string]bool, len(list))
-	spots := make([][]string, len(list))
+	matchKeys := make([][]string, len(list))
 	for i, r := range list {
-		spots[i] = v.itself(i, r)
+		matchKeys[i] = v.checkRoute(i, r)
 		if seen[r.Name] && nameForm.MatchString(r.Name) {
 			v.add(fmt.Sprintf("routes[%d].name", i), "is given twice", "")
 		}
@@ -232,7 +232,7 @@ func (v *validator) routes(list []Route, classes, scopes, products, features map
 		v.known(i, "product", r.Product, products, "is not a known product", "a name from products")
 		v.known(i, "feature", r.Feature, features, "is in no plan", "a name from a plan's features")
 	}
-	v.overlaps(list, spots)
+	v.overlaps(list, matchKeys)
 }
 
 // known checks the name of another object in route i.

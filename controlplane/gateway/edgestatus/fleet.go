@@ -1,6 +1,6 @@
-// Package edgestatus knows every edge on every replica: what version it should hold
-// and holds, what it refuses, how far it has read the key feed, and when it was
-// last heard of.
+// Package edgestatus keeps the state of every edge, whichever replica it is connected
+// to: which version it should hold and holds, what it refuses, how far it has read
+// the key feed, and when it was last seen.
 //
 // A [Recorder] on each replica writes what that replica's xDS server sees; edges
 // report what only they know by [Reports]; [Store.View] joins both, so that any

@@ -1,6 +1,6 @@
-// Package issuers brings the public keys of those whose tokens are accepted to
-// the edges: it reads the key sets of this platform and of the issuers in the
-// configuration, keeps them in Postgres, and puts them into the key feed. So a
+// Package issuers fetches the public keys that tokens are verified with: it reads
+// the key sets of this platform and of the issuers in the configuration, keeps them
+// in Postgres, and puts them into the key feed for edges. So a
 // key that is new, or withdrawn, reaches edges without a new policy, and edges
 // keep the last good keys whatever becomes of an issuer.
 package issuers

@@ -1,7 +1,7 @@
-// Package status tells on one page how the platform is: what runs, what each
-// edge holds, what waits, what is late, what fails, and what to do about it.
+// Package status reports the state of the platform on one page: what runs, what
+// each edge holds, what waits, what is late, what fails, and what to do about it.
 //
-// [Store.Read] gathers facts, all by the database's clock; [Judge] finds what is
+// [Store.Read] gathers facts, all by the database's clock; [FindProblems] finds what is
 // wrong with them. A [Beat] of each process is how the others know that it runs.
 package status
 

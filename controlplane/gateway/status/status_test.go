@@ -55,7 +55,7 @@ func TestJudge(t *testing.T) {
 		r := well()
 		change(&r)
 		var got []string
-		for _, p := range Judge(r) {
+		for _, p := range FindProblems(r) {
 			got = append(got, p.Part+": "+p.What)
 			if p.Action == "" {
 				t.Errorf("%s: and what to do?", p.What)
@@ -73,7 +73,7 @@ func TestJudge(t *testing.T) {
 	} {
 		r := well()
 		change(&r)
-		if list := Judge(r); len(list) > 0 {
+		if list := FindProblems(r); len(list) > 0 {
 			t.Errorf("%s: %v", name, list)
 		}
 	}
@@ -141,10 +141,10 @@ func TestBeat(t *testing.T) {
 	}
 }
 
-func ExampleJudge() {
+func ExampleFindProblems() {
 	r := well()
 	r.Processes = nil
-	for _, p := range Judge(r) {
+	for _, p := range FindProblems(r) {
 		fmt.Println(p.What + ": " + p.Action)
 	}
 	// Output: no worker runs: Start `sluice worker`: schedules, webhooks and conversions wait for one.

@@ -28,14 +28,14 @@ func (s Store) Routes(r chi.Router, a httpapi.Adapter) {
 	}))
 }
 
-// Read returns the report with its judgement.
+// Read returns the report with what is wrong.
 func (s Store) Read(ctx context.Context) (r Report, err error) {
 	for _, read := range []func(context.Context, *Report) error{s.database, s.processes, s.edges, s.queues, s.schedules, s.webhooks, s.failed, s.usage} {
 		if err := read(ctx, &r); err != nil {
 			return r, fmt.Errorf("read the status: %w", err)
 		}
 	}
-	r.Problems, r.Status = Judge(r), OK
+	r.Problems, r.Status = FindProblems(r), OK
 	if len(r.Problems) > 0 {
 		r.Status = Problems
 	}

@@ -41,7 +41,7 @@ func (s *Server) Publish(ctx context.Context, version int64, d config.Document) 
 	}
 	next := made.set
 	s.report(version, made)
-	s.want(version)
+	s.setWanted(version)
 	start := s.config.Now()
 	for i, step := range s.steps(next) {
 		if err := step(); err != nil {
@@ -75,8 +75,8 @@ func (s *Server) report(version int64, c compiled) {
 	s.metrics.faults.Set(float64(faults))
 }
 
-// want notes that a version is about to be served.
-func (s *Server) want(version int64) {
+// setWanted notes that a version is about to be served.
+func (s *Server) setWanted(version int64) {
 	s.mu.Lock()
 	s.wanted = version
 	s.mu.Unlock()
@@ -89,20 +89,20 @@ func (s *Server) steps(next *resources.Set) []func() error {
 		both = overlap(s.current, next)
 	}
 	return []func() error{
-		func() error { return s.offer(both) },
+		func() error { return s.setDependencies(both) },
 		func() error {
 			if err := s.caches.setListeners(next); err != nil {
 				return err
 			}
 			return s.caches.set(resource.RouteType, asCollection(next.Routes))
 		},
-		func() error { return s.offer(next) },
+		func() error { return s.setDependencies(next) },
 	}
 }
 
-// offer serves what routes need: products, with their secrets and addresses, and
+// setDependencies serves what routes need: products, with their secrets and addresses, and
 // policies.
-func (s *Server) offer(set *resources.Set) error {
+func (s *Server) setDependencies(set *resources.Set) error {
 	if err := s.caches.set(resource.SecretType, asCollection(set.Secrets)); err != nil {
 		return err
 	}

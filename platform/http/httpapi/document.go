@@ -20,7 +20,7 @@ func Document(w http.ResponseWriter, r *http.Request, contentType string, text [
 	h.Set("Cache-Control", "public, max-age=60")
 	h.Set("Access-Control-Allow-Origin", "*")
 	h.Set("Access-Control-Expose-Headers", "ETag, X-Request-ID")
-	if holds(r.Header.Values("If-None-Match"), tag) {
+	if HasETag(strings.Join(r.Header.Values("If-None-Match"), ","), tag) {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
@@ -40,10 +40,10 @@ func JSONDocument(w http.ResponseWriter, r *http.Request, v any) error {
 	return nil
 }
 
-// holds reports whether a client's If-None-Match names tag (RFC 9110 section
-// 13.1.2: compared weakly).
-func holds(headers []string, tag string) bool {
-	for t := range strings.SplitSeq(strings.Join(headers, ","), ",") {
+// HasETag reports whether the value of an If-Match or If-None-Match header, which is
+// a list of ETags or *, names tag (RFC 9110 section 13.1: compared weakly).
+func HasETag(header, tag string) bool {
+	for t := range strings.SplitSeq(header, ",") {
 		if t = strings.TrimSpace(t); t == "*" || strings.TrimPrefix(t, "W/") == tag {
 			return true
 		}

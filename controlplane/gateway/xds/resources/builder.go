@@ -77,7 +77,7 @@ func (b *Builder) begin(d config.Document, p *policy.Policy) *Set {
 		products:  make(map[string]config.Product, len(d.Products)),
 		keys:      make(map[string]string, len(p.Routes)),
 		made:      make(map[string]*made, len(d.Routes)),
-		lists:     lists{was: b.last.lists.now, now: map[string]packed{}},
+		lists:     routeLists{was: b.last.lists.now, now: map[string]encodedList{}},
 		ends:      b.ends,
 		listeners: b.last.listeners,
 	}

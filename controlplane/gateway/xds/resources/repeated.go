@@ -22,7 +22,7 @@ func (s *Set) onlySingle(on *tree.Matcher_OnMatch) *tree.Matcher {
 	return &tree.Matcher{
 		MatcherType: &tree.Matcher_MatcherList_{MatcherList: &tree.Matcher_MatcherList{Matchers: []*tree.Matcher_MatcherList_FieldMatcher{{
 			Predicate: anyOf(several...),
-			OnMatch:   take(&route.RouteList{Routes: []*route.Route{s.opts.direct(config.Repeated, "/", 400)}}),
+			OnMatch:   encode(&route.RouteList{Routes: []*route.Route{s.opts.direct(config.Repeated, "/", 400)}}),
 		}}}},
 		OnNoMatch: on,
 	}

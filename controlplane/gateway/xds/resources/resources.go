@@ -53,7 +53,7 @@ type Set struct {
 	keys      map[string]string // of routes' policies, by name
 	made      map[string]*made  // of routes, by name
 	ends      map[string][]branched
-	lists     lists
+	lists     routeLists
 	listeners *listeners
 }
 

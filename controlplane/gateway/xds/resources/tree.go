@@ -67,7 +67,7 @@ func (r branched) asking(method string) branched {
 // readsFirst parts a table in two, for requests that read and for all others,
 // where most routes are for one of them. In the first no route asks for GET or
 // HEAD; otherwise each that is for GET would be there twice.
-func (l *lists) readsFirst(table string, routes []branched) *tree.Matcher_OnMatch {
+func (l *routeLists) readsFirst(table string, routes []branched) *tree.Matcher_OnMatch {
 	var reads, others []branched
 	for _, r := range routes {
 		switch r.method {
@@ -82,13 +82,13 @@ func (l *lists) readsFirst(table string, routes []branched) *tree.Matcher_OnMatc
 		}
 	}
 	if len(reads)+len(others) > len(routes)+len(routes)/2 {
-		return l.arrange(table, ofMethods(routes))
+		return l.buildMatcher(table, ofMethods(routes))
 	}
 	return &tree.Matcher_OnMatch{OnMatch: &tree.Matcher_OnMatch_Matcher{Matcher: &tree.Matcher{
 		MatcherType: &tree.Matcher_MatcherList_{MatcherList: &tree.Matcher_MatcherList{Matchers: []*tree.Matcher_MatcherList_FieldMatcher{
-			{Predicate: anyOf(equals(":method", "GET"), equals(":method", "HEAD")), OnMatch: l.arrange(table+" reads", reads)},
+			{Predicate: anyOf(equals(":method", "GET"), equals(":method", "HEAD")), OnMatch: l.buildMatcher(table+" reads", reads)},
 		}}},
-		OnNoMatch: l.arrange(table+" others", others),
+		OnNoMatch: l.buildMatcher(table+" others", others),
 	}}}
 }
 
@@ -111,13 +111,13 @@ func literal(p config.Pattern) string {
 	return b.String()
 }
 
-// arrange puts routes, in their order, into a tree that leads to short lists by
+// buildMatcher puts routes, in their order, into a tree that leads to short lists by
 // the start of the path, or into one list.
 //
 // The longest branch that the path begins with is taken, and none other. So
 // each branch has, besides its own routes, those with a shorter start: they
 // too could match a path under it. Which one does is decided in the list.
-func (l *lists) arrange(part string, routes []branched) *tree.Matcher_OnMatch {
+func (l *routeLists) buildMatcher(part string, routes []branched) *tree.Matcher_OnMatch {
 	branches := map[string]*route.RouteList{}
 	for _, r := range routes {
 		if b := branchOf(r.start); b != "/" {
@@ -134,7 +134,7 @@ func (l *lists) arrange(part string, routes []branched) *tree.Matcher_OnMatch {
 		}
 	}
 	if len(routes) < treeFrom || copies > treeCopies*len(routes) {
-		return l.take(part, all)
+		return l.encoded(part, all)
 	}
 	return &tree.Matcher_OnMatch{OnMatch: &tree.Matcher_OnMatch_Matcher{Matcher: l.byPath(part, branches, rest(routes))}}
 }
@@ -179,41 +179,41 @@ func branchOf(start string) string {
 	return start[:at]
 }
 
-func (l *lists) byPath(part string, branches map[string]*route.RouteList, rest *route.RouteList) *tree.Matcher {
+func (l *routeLists) byPath(part string, branches map[string]*route.RouteList, rest *route.RouteList) *tree.Matcher {
 	m := &tree.Matcher_MatcherTree_MatchMap{Map: map[string]*tree.Matcher_OnMatch{}}
 	for _, b := range slices.Sorted(maps.Keys(branches)) {
-		m.Map[b] = l.take(part+" "+b, branches[b])
+		m.Map[b] = l.encoded(part+" "+b, branches[b])
 	}
 	return &tree.Matcher{
 		MatcherType: &tree.Matcher_MatcherTree_{MatcherTree: &tree.Matcher_MatcherTree{
 			Input:    headerInput(":path"),
 			TreeType: &tree.Matcher_MatcherTree_PrefixMatchMap{PrefixMatchMap: m},
 		}},
-		OnNoMatch: l.take(part, rest),
+		OnNoMatch: l.encoded(part, rest),
 	}
 }
 
-// lists are the lists of routes of a set, by their places in it, encoded.
-type lists struct{ was, now map[string]packed }
+// routeLists are the lists of routes of a set, by their places in it, encoded.
+type routeLists struct{ was, now map[string]encodedList }
 
-// packed is a list of routes with what it was encoded as.
-type packed struct {
+// encodedList is a list of routes with what it was encoded as.
+type encodedList struct {
 	routes []*route.Route
 	on     *tree.Matcher_OnMatch
 }
 
-// take is take for a list at some place. One that has the same routes as before is
+// encoded is the list at some place, encoded. One that has the same routes as before is
 // not encoded again.
-func (l *lists) take(place string, list *route.RouteList) *tree.Matcher_OnMatch {
+func (l *routeLists) encoded(place string, list *route.RouteList) *tree.Matcher_OnMatch {
 	p, ok := l.was[place]
 	if !ok || !slices.Equal(p.routes, list.Routes) {
-		p = packed{list.Routes, take(list)}
+		p = encodedList{list.Routes, encode(list)}
 	}
 	l.now[place] = p
 	return p.on
 }
 
-func take(list *route.RouteList) *tree.Matcher_OnMatch {
+func encode(list *route.RouteList) *tree.Matcher_OnMatch {
 	return &tree.Matcher_OnMatch{OnMatch: &tree.Matcher_OnMatch_Action{Action: typed("routes", list)}}
 }
 

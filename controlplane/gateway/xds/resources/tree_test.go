@@ -116,7 +116,7 @@ func first(list []*route.Route, method, path string) string {
 // bare is a set of d of which the routes alone are compiled; they have no revisions.
 func bare(t *testing.T, d config.Document) *Set {
 	t.Helper()
-	s := &Set{doc: d, keys: map[string]string{}, made: map[string]*made{}, lists: lists{now: map[string]packed{}}, ends: Options{}.catchAll()}
+	s := &Set{doc: d, keys: map[string]string{}, made: map[string]*made{}, lists: routeLists{now: map[string]encodedList{}}, ends: Options{}.catchAll()}
 	for _, r := range d.Routes {
 		s.keys[r.Name] = r.Name
 	}

@@ -20,14 +20,14 @@ const (
 	connectionsOf = 0.9              // of those that the database allows
 )
 
-// Judge returns what is wrong, in the order of the report's parts.
-func Judge(r Report) []Problem {
+// FindProblems returns what is wrong, in the order of the report's parts.
+func FindProblems(r Report) []Problem {
 	list := []Problem{}
 	for _, part := range []struct {
-		name  string
-		judge func(Report, func(action, what string, args ...any))
+		name string
+		find func(Report, func(action, what string, args ...any))
 	}{{"database", database}, {"processes", processes}, {"edges", edges}, {"queues", queues}, {"schedules", schedules}, {"webhooks", hooks}, {"usage", usage}} {
-		part.judge(r, func(action, what string, args ...any) {
+		part.find(r, func(action, what string, args ...any) {
 			list = append(list, Problem{Part: part.name, What: fmt.Sprintf(what, args...), Action: action})
 		})
 	}
