@@ -4,12 +4,10 @@ import (
 	"net/http"
 
 	"github.com/go-chi/chi/v5"
-	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/media/api/form"
-	"sluice.dev/sluice/media/api/ident"
 	"sluice.dev/sluice/media/api/owner"
+	"sluice.dev/sluice/media/api/page"
 	"sluice.dev/sluice/media/files"
-	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/http/httpapi"
 	"sluice.dev/sluice/platform/limits/inflight"
 )
@@ -17,82 +15,83 @@ import (
 // bodyLimit bounds the JSON bodies of this package, in bytes.
 const bodyLimit = 64 << 10
 
+// BodyLimit bounds the body.
+func (Input) BodyLimit() int64 { return bodyLimit }
+
+// BodyLimit bounds the body.
+func (ClipInput) BodyLimit() int64 { return bodyLimit }
+
+// BodyLimit bounds the body.
+func (RenditionInput) BodyLimit() int64 { return bodyLimit }
+
+// BodyLimit bounds the body.
+func (ChapterInput) BodyLimit() int64 { return bodyLimit }
+
 // UploadPath takes the bytes of a video.
 const UploadPath = "/v1/vod/upload"
 
 // Routes adds the routes of vod, recordings and clips to r, which must verify
 // the caller's identity first.
 func (v Service) Routes(r chi.Router, a httpapi.Adapter) {
-	r.Post("/v1/vod", a.Handle(v.createVOD))
-	r.Post(UploadPath, a.Handle(v.upload))
-	r.Post("/v1/clips", a.Handle(v.createClip))
+	r.Post("/v1/vod", owner.Handle(a, http.StatusCreated, v.createVOD))
+	r.Post(UploadPath, owner.Handle(a, http.StatusCreated, v.upload))
+	r.Post("/v1/clips", owner.Handle(a, http.StatusCreated, v.createClip))
 	for path, kind := range map[string]Kind{"/v1/vod": VOD, "/v1/recordings": Recording, "/v1/clips": Clip} {
-		s := surface{v, kind}
-		r.Get(path, a.Handle(s.list))
-		r.Get(path+"/{id}", a.Handle(s.get))
-		r.Delete(path+"/{id}", a.Handle(s.delete))
-		r.Get(path+"/{id}/downloads", a.Handle(s.downloads))
-		s.chapterRoutes(r, a, path+"/{id}/chapters")
+		s, target, one := surface{v, kind}, owner.InPath(kind.Prefix()), path+"/{id}"
+		r.Get(path, owner.Handle(a, http.StatusOK, s.list))
+		r.Get(one, owner.HandleFor(a, http.StatusOK, s.asset, v.get))
+		r.Delete(one, owner.HandleFor(a, http.StatusNoContent, target, s.delete))
+		r.Get(one+"/downloads", owner.HandleFor(a, http.StatusOK, s.asset, v.downloads))
+		r.Post(one+"/chapters", owner.HandleFor(a, http.StatusCreated, target, s.addChapter))
+		r.Get(one+"/chapters", owner.HandleFor(a, http.StatusOK, s.asset, v.listChapters))
+		r.Delete(one+"/chapters/{chapter}", owner.HandleFor(a, http.StatusNoContent, target, v.deleteChapter))
 		if kind != Clip { // which shares the file of its source
-			r.Post(path+"/{id}/renditions", a.Handle(s.addRendition))
-			r.Get(path+"/{id}/renditions", a.Handle(s.listRenditions))
+			r.Post(one+"/renditions", owner.HandleFor(a, http.StatusAccepted, target, s.addRendition))
+			r.Get(one+"/renditions", owner.HandleFor(a, http.StatusOK, s.asset, v.listRenditions))
 		}
 	}
 }
 
 // createVOD answers POST /v1/vod.
-func (v Service) createVOD(w http.ResponseWriter, r *http.Request) error {
-	o, in, err := owner.Body[Input](w, r, bodyLimit)
-	if err != nil {
-		return err
-	}
+func (v Service) createVOD(o owner.Owner, r *http.Request, in Input) (View, error) {
 	a, err := v.CreateVOD(r.Context(), o, in)
-	return v.created(w, r, a, err)
+	return v.show(r, a, err)
 }
 
 // createClip answers POST /v1/clips.
-func (v Service) createClip(w http.ResponseWriter, r *http.Request) error {
-	o, in, err := owner.Body[ClipInput](w, r, bodyLimit)
-	if err != nil {
-		return err
-	}
+func (v Service) createClip(o owner.Owner, r *http.Request, in ClipInput) (View, error) {
 	a, err := v.CreateClip(r.Context(), o, in)
 	if err != nil || o.Account != "" {
-		return v.created(w, r, a, err)
+		return v.show(r, a, err)
 	}
-	return v.sold(w, r, a)
+	return v.withStatus(r, a, now(v.Now).Add(statusTTL))
 }
 
 // upload takes the bytes of a video as the body; the title comes in the query.
-func (v Service) upload(w http.ResponseWriter, r *http.Request) error {
-	o, err := owner.From(r.Context())
-	if err != nil {
-		return err
-	}
+func (v Service) upload(o owner.Owner, r *http.Request, _ httpapi.None) (View, error) {
 	var f form.Form
 	name := r.URL.Query().Get("title")
 	if name != "" {
 		f.Text("title", name, MaxTitle)
 	}
 	if err := f.Err(); err != nil {
-		return err
+		return View{}, err
 	}
 	inflight.Stream(r, 2*files.ChunkSize) // one chunk, and its way to the database
 	a, err := v.Upload(r.Context(), o, name, r.Body, r.ContentLength)
-	return v.created(w, r, a, err)
+	return v.show(r, a, err)
 }
 
-// created answers 201 with the new asset, or hands the error on.
-func (v Service) created(w http.ResponseWriter, r *http.Request, a Asset, err error) error {
+// show answers with an asset, or hands the error on.
+func (v Service) show(r *http.Request, a Asset, err error) (View, error) {
 	if err != nil {
-		return err
+		return View{}, err
 	}
 	key, err := v.Keys.Key(r.Context())
 	if err != nil {
-		return err
+		return View{}, err
 	}
-	httpapi.JSON(w, http.StatusCreated, v.view(a, key))
-	return nil
+	return v.view(a, key), nil
 }
 
 // surface is the part of the API that all kinds share.
@@ -101,102 +100,53 @@ type surface struct {
 	kind Kind
 }
 
-// target returns the caller and the id in the path. An id of another kind, or
-// of no form at all, is not_found without a query.
-func (s surface) target(r *http.Request) (owner.Owner, string, error) {
-	o, err := owner.From(r.Context())
-	id := chi.URLParam(r, "id")
-	if err == nil && !ident.Valid(s.kind.Prefix(), id) {
-		err = &apierror.Error{Code: decision.NotFound}
-	}
-	return o, id, err
-}
-
-// targetBody is target, and the request's body as a T.
-func targetBody[T any](s surface, w http.ResponseWriter, r *http.Request) (o owner.Owner, id string, in T, err error) {
-	if o, id, err = s.target(r); err == nil {
-		err = httpapi.Decode(w, r, bodyLimit, &in)
-	}
-	return o, id, in, err
-}
-
 // asset is the caller's asset in the path.
 func (s surface) asset(r *http.Request) (Asset, error) {
-	o, id, err := s.target(r)
+	t, err := owner.InPath(s.kind.Prefix())(r)
 	if err != nil {
 		return Asset{}, err
 	}
-	return s.Get(r.Context(), o, s.kind, id)
+	return s.Get(r.Context(), t.Owner, s.kind, t.ID)
 }
 
 // list answers GET on a collection.
-func (s surface) list(w http.ResponseWriter, r *http.Request) error {
-	o, err := owner.From(r.Context())
-	if err != nil {
-		return err
-	}
+func (s surface) list(o owner.Owner, r *http.Request, _ httpapi.None) (page.List[View], error) {
 	var f form.Form
 	filter := ParseFilter(&f, s.kind, r.URL.Query())
 	if err := f.Err(); err != nil {
-		return err
+		return page.List[View]{}, err
 	}
-	found, err := s.List(r.Context(), o, filter)
-	return httpapi.Result(w, http.StatusOK, found, err)
+	return s.List(r.Context(), o, filter)
 }
 
 // get answers GET on one asset. Its address is signed anew each time, so that
 // it holds for the full six hours.
-func (s surface) get(w http.ResponseWriter, r *http.Request) error {
-	a, err := s.asset(r)
-	if err != nil {
-		return err
-	}
-	key, err := s.Keys.Key(r.Context())
-	if err != nil {
-		return err
-	}
-	httpapi.JSON(w, http.StatusOK, s.view(a, key))
-	return nil
+func (v Service) get(a Asset, r *http.Request, _ httpapi.None) (View, error) {
+	return v.show(r, a, nil)
 }
 
-// delete answers DELETE with 204 and no body.
-func (s surface) delete(w http.ResponseWriter, r *http.Request) error {
-	o, id, err := s.target(r)
-	if err != nil {
-		return err
-	}
-	if err := s.Delete(r.Context(), o, s.kind, id); err != nil {
-		return err
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+// delete answers DELETE.
+func (s surface) delete(t owner.Target, r *http.Request, _ httpapi.None) (httpapi.None, error) {
+	return httpapi.None{}, s.Delete(r.Context(), t.Owner, s.kind, t.ID)
 }
 
 // downloads lists the files of an asset: none before it is ready.
-func (s surface) downloads(w http.ResponseWriter, r *http.Request) error {
-	a, err := s.asset(r)
+func (v Service) downloads(a Asset, r *http.Request, _ httpapi.None) (map[string]any, error) {
+	key, err := v.Keys.Key(r.Context())
 	if err != nil {
-		return err
-	}
-	key, err := s.Keys.Key(r.Context())
-	if err != nil {
-		return err
+		return nil, err
 	}
 	found := []DownloadView{}
 	if a.Status == Ready {
 		found = append(found, DownloadView{Profile: "source", Format: a.Format, Resolution: some(a.Resolution()), FileSize: a.FileSize,
-			URL: s.link(a, key, linkTTL), ExpiresAt: now(s.Now).Add(linkTTL)})
+			URL: v.link(a, key, linkTTL), ExpiresAt: now(v.Now).Add(linkTTL)})
 	}
-	made, err := renditions(r.Context(), s.DB, `asset_id = $1 AND status = 'ready' ORDER BY height DESC`, a.ID)
-	if err != nil {
-		return err
-	}
+	made, err := renditions(r.Context(), v.DB, `asset_id = $1 AND status = 'ready' ORDER BY height DESC`, a.ID)
 	for _, m := range made {
 		found = append(found, DownloadView{Profile: m.Profile, Format: "mp4", Resolution: some(m.Resolution()), FileSize: m.FileSize,
-			URL: s.address(m.ID, key, linkTTL), ExpiresAt: now(s.Now).Add(linkTTL)})
+			URL: v.address(m.ID, key, linkTTL), ExpiresAt: now(v.Now).Add(linkTTL)})
 	}
-	httpapi.JSON(w, http.StatusOK, map[string]any{"id": a.ID, "status": a.Status, "data": found})
-	return nil
+	return map[string]any{"id": a.ID, "status": a.Status, "data": found}, err
 }
 
 // RenditionInput is the body of POST …/renditions.
@@ -205,37 +155,21 @@ type RenditionInput struct {
 }
 
 // addRendition answers POST …/renditions: 202, because a job makes it.
-func (s surface) addRendition(w http.ResponseWriter, r *http.Request) error {
-	o, id, in, err := targetBody[RenditionInput](s, w, r)
-	if err != nil {
-		return err
-	}
-	made, err := s.Render(r.Context(), o, s.kind, id, in.Profile)
-	if err != nil {
-		return err
-	}
-	httpapi.JSON(w, http.StatusAccepted, s.viewRendition(made, nil))
-	return nil
+func (s surface) addRendition(t owner.Target, r *http.Request, in RenditionInput) (RenditionView, error) {
+	made, err := s.Render(r.Context(), t.Owner, s.kind, t.ID, in.Profile)
+	return s.viewRendition(made, nil), err
 }
 
 // listRenditions answers GET …/renditions.
-func (s surface) listRenditions(w http.ResponseWriter, r *http.Request) error {
-	a, err := s.asset(r)
+func (v Service) listRenditions(a Asset, r *http.Request, _ httpapi.None) (map[string][]RenditionView, error) {
+	found, err := renditions(r.Context(), v.DB, `asset_id = $1 ORDER BY created_at, id`, a.ID)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	found, err := renditions(r.Context(), s.DB, `asset_id = $1 ORDER BY created_at, id`, a.ID)
-	if err != nil {
-		return err
-	}
-	key, err := s.Keys.Key(r.Context())
-	if err != nil {
-		return err
-	}
+	key, err := v.Keys.Key(r.Context())
 	out := []RenditionView{}
 	for _, m := range found {
-		out = append(out, s.viewRendition(m, key))
+		out = append(out, v.viewRendition(m, key))
 	}
-	httpapi.JSON(w, http.StatusOK, map[string]any{"data": out})
-	return nil
+	return map[string][]RenditionView{"data": out}, err
 }

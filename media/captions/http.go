@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/media/api/owner"
 	"sluice.dev/sluice/media/live/streams"
 	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/http/httpapi"
@@ -14,13 +15,17 @@ import (
 // bodyLimit bounds a body: content, which JSON may write at twice its size.
 const bodyLimit = 2*MaxContent + 64<<10
 
+// BodyLimit bounds the body.
+func (Input) BodyLimit() int64 { return bodyLimit }
+
 // Routes adds the routes of a stream's owner to r, which must verify the caller's
 // identity first.
 func (v Service) Routes(r chi.Router, a httpapi.Adapter) {
-	r.Post("/v1/streams/{id}/captions", a.Handle(v.post))
-	r.Get("/v1/streams/{id}/captions", a.Handle(v.all))
-	r.Put("/v1/streams/{id}/captions/{lang}", a.Handle(v.put))
-	r.Delete("/v1/streams/{id}/captions/{lang}", a.Handle(v.delete))
+	const tracks, track = "/v1/streams/{id}/captions", "/v1/streams/{id}/captions/{lang}"
+	r.Post(tracks, owner.HandleFor(a, http.StatusCreated, v.Streams.FromPath, v.create))
+	r.Get(tracks, owner.HandleFor(a, http.StatusOK, v.Streams.FromPath, v.all))
+	r.Put(track, owner.HandleFor(a, http.StatusOK, v.Streams.FromPath, v.replace))
+	r.Delete(track, owner.HandleFor(a, http.StatusNoContent, v.Streams.FromPath, v.delete))
 }
 
 // PublicRoutes adds the route of viewers.
@@ -28,79 +33,39 @@ func (v Service) PublicRoutes(r chi.Router, a httpapi.Adapter) {
 	r.Get("/v1/playback/{playback}/captions/{file}", a.Handle(v.serve))
 }
 
-// stream is the caller's stream in the path.
-func (v Service) stream(r *http.Request) (streams.Stream, error) {
-	o, id, err := streams.Target(r)
-	if err != nil {
-		return streams.Stream{}, err
-	}
-	return v.Streams.Get(r.Context(), o, id)
+// create answers POST: a track that is not there yet.
+func (v Service) create(s streams.Stream, r *http.Request, in Input) (View, error) {
+	return v.write(r, s, in, true)
 }
 
-// post answers POST: a track that is not there yet.
-func (v Service) post(w http.ResponseWriter, r *http.Request) error {
-	return v.write(w, r, http.StatusCreated)
+// replace answers PUT: a track that is there, which the path names.
+func (v Service) replace(s streams.Stream, r *http.Request, in Input) (View, error) {
+	in.Language = chi.URLParam(r, "lang")
+	return v.write(r, s, in, false)
 }
 
-// put answers PUT: a track that is there.
-func (v Service) put(w http.ResponseWriter, r *http.Request) error {
-	return v.write(w, r, http.StatusOK)
-}
-
-// write creates a track, or replaces the one that the path names.
-func (v Service) write(w http.ResponseWriter, r *http.Request, status int) error {
-	s, err := v.stream(r)
-	if err != nil {
-		return err
-	}
-	var in Input
-	if err := httpapi.Decode(w, r, bodyLimit, &in); err != nil {
-		return err
-	}
-	create := status == http.StatusCreated
-	if !create {
-		in.Language = chi.URLParam(r, "lang")
-	}
+// write creates or replaces a track.
+func (v Service) write(r *http.Request, s streams.Stream, in Input, create bool) (View, error) {
 	t, err := in.track()
-	if err != nil {
-		return err
+	if err == nil {
+		t, err = v.Put(r.Context(), s, t, create)
 	}
-	if t, err = v.Put(r.Context(), s, t, create); err != nil {
-		return err
-	}
-	httpapi.JSON(w, status, v.view(s, t))
-	return nil
+	return v.view(s, t), err
 }
 
 // all answers GET with every track; there are too few for pages.
-func (v Service) all(w http.ResponseWriter, r *http.Request) error {
-	s, err := v.stream(r)
-	if err != nil {
-		return err
-	}
+func (v Service) all(s streams.Stream, r *http.Request, _ httpapi.None) (map[string][]View, error) {
 	tracks, err := v.list(r.Context(), s.ID)
-	if err != nil {
-		return err
-	}
 	out := []View{}
 	for _, t := range tracks {
 		out = append(out, v.view(s, t))
 	}
-	httpapi.JSON(w, http.StatusOK, map[string]any{"data": out})
-	return nil
+	return map[string][]View{"data": out}, err
 }
 
 // delete answers DELETE. Languages are compared in lower case.
-func (v Service) delete(w http.ResponseWriter, r *http.Request) error {
-	s, err := v.stream(r)
-	if err != nil {
-		return err
-	}
-	if err := v.remove(r.Context(), s.ID, strings.ToLower(chi.URLParam(r, "lang"))); err != nil {
-		return err
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+func (v Service) delete(s streams.Stream, r *http.Request, _ httpapi.None) (httpapi.None, error) {
+	return httpapi.None{}, v.remove(r.Context(), s.ID, strings.ToLower(chi.URLParam(r, "lang")))
 }
 
 // serve hands a track to whoever may watch its stream.

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"sluice.dev/sluice/media/api/form"
+	"sluice.dev/sluice/media/live/streams"
 	"sluice.dev/sluice/platform/http/httpapi"
 )
 
@@ -28,11 +29,7 @@ var frame = template.Must(template.New("frame").Parse(
 
 // embed answers GET /v1/streams/{id}/embed. The token of a signed stream is not
 // in the code: it would end sooner than the page it is pasted into.
-func (v Service) embed(w http.ResponseWriter, r *http.Request) error {
-	s, err := v.stream(r)
-	if err != nil {
-		return err
-	}
+func (v Service) embed(s streams.Stream, r *http.Request, _ httpapi.None) (EmbedView, error) {
 	var f form.Form
 	q := r.URL.Query()
 	out := EmbedView{StreamID: s.ID, TokenRequired: s.PlaybackPolicy == "signed",
@@ -44,20 +41,16 @@ func (v Service) embed(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	if err := f.Err(); err != nil {
-		return err
+		return out, err
 	}
 	out.URL = v.url(s, "player")
 	if len(options) > 0 {
 		out.URL += "?" + options.Encode()
 	}
 	var html bytes.Buffer
-	err = frame.Execute(&html, map[string]any{"Src": out.URL, "Title": s.Title, "Width": out.Width, "Height": out.Height})
-	if err != nil {
-		return err
-	}
+	err := frame.Execute(&html, map[string]any{"Src": out.URL, "Title": s.Title, "Width": out.Width, "Height": out.Height})
 	out.HTML = html.String()
-	httpapi.JSON(w, http.StatusOK, out)
-	return nil
+	return out, err
 }
 
 // pixels reads a length of the query.
