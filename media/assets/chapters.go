@@ -142,10 +142,7 @@ func (v Service) deleteChapter(t owner.Target, r *http.Request, _ httpapi.None) 
 
 // chapters reads those of an asset, in order.
 func chapters(ctx context.Context, db postgres.DB, asset string) ([]chapter, error) {
-	rows, err := db.Query(ctx, `SELECT id, asset_id, title, start_ms, created_at FROM media_chapters WHERE asset_id = $1 ORDER BY start_ms`, asset)
-	if err != nil {
-		return nil, fmt.Errorf("read chapters: %w", err)
-	}
+	rows, _ := db.Query(ctx, `SELECT id, asset_id, title, start_ms, created_at FROM media_chapters WHERE asset_id = $1 ORDER BY start_ms`, asset)
 	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[chapter])
 	if err != nil {
 		return nil, fmt.Errorf("read chapters: %w", err)

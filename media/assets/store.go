@@ -35,20 +35,14 @@ func save(ctx context.Context, tx pgx.Tx, a Asset) error {
 
 // one reads the asset that where, a condition on args, finds.
 func one(ctx context.Context, db postgres.DB, where string, args ...any) (Asset, error) {
-	rows, err := db.Query(ctx, `SELECT `+columns+` FROM media_assets WHERE `+where, args...)
-	if err != nil {
-		return Asset{}, postgres.NotFound(err, "read asset")
-	}
+	rows, _ := db.Query(ctx, `SELECT `+columns+` FROM media_assets WHERE `+where, args...)
 	a, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[Asset])
 	return a, postgres.NotFound(err, "read asset")
 }
 
 // many reads the assets that a condition finds, in the order that it ends with.
 func many(ctx context.Context, db postgres.DB, sql string, args ...any) ([]Asset, error) {
-	rows, err := db.Query(ctx, `SELECT `+columns+` FROM media_assets WHERE `+sql, args...)
-	if err != nil {
-		return nil, fmt.Errorf("read assets: %w", err)
-	}
+	rows, _ := db.Query(ctx, `SELECT `+columns+` FROM media_assets WHERE `+sql, args...)
 	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[Asset])
 	if err != nil {
 		return nil, fmt.Errorf("read assets: %w", err)

@@ -52,11 +52,8 @@ func save(ctx context.Context, db postgres.DB, c Connection) error {
 
 // get reads the connection of owner, or not_found.
 func get(ctx context.Context, db postgres.DB, owner string) (Connection, error) {
-	rows, err := db.Query(ctx, `SELECT owner, account, plan, base_url, token, import_state, import_error, connected_at, updated_at
+	rows, _ := db.Query(ctx, `SELECT owner, account, plan, base_url, token, import_state, import_error, connected_at, updated_at
 		FROM media_migrations WHERE owner = $1`, owner)
-	if err != nil {
-		return Connection{}, postgres.NotFound(err, "read connection")
-	}
 	c, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[Connection])
 	return c, postgres.NotFound(err, "read connection")
 }

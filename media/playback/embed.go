@@ -5,7 +5,6 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
-	"strconv"
 
 	"sluice.dev/sluice/media/api/form"
 	"sluice.dev/sluice/media/live/streams"
@@ -22,6 +21,9 @@ type EmbedView struct {
 	TokenRequired bool   `json:"token_required"` // add ?token=… to url: the stream is signed
 }
 
+// Bounds of the width and height of a player.
+const minPixels, maxPixels = 64, 7680
+
 // frame is the embed code. The template escapes what stands in it.
 var frame = template.Must(template.New("frame").Parse(
 	`<iframe src="{{.Src}}" title="{{.Title}}" width="{{.Width}}" height="{{.Height}}" style="border:0" ` +
@@ -33,7 +35,7 @@ func (v Service) embed(s streams.Stream, r *http.Request, _ httpapi.None) (Embed
 	var f form.Form
 	q := r.URL.Query()
 	out := EmbedView{StreamID: s.ID, TokenRequired: s.PlaybackPolicy == "signed",
-		Width: pixels(&f, q, "width", 640), Height: pixels(&f, q, "height", 360)}
+		Width: f.Number(q, "width", 640, minPixels, maxPixels), Height: f.Number(q, "height", 360, minPixels, maxPixels)}
 	options := url.Values{}
 	for _, name := range []string{"autoplay", "muted"} {
 		if flag(&f, q, name) {
@@ -51,20 +53,6 @@ func (v Service) embed(s streams.Stream, r *http.Request, _ httpapi.None) (Embed
 	err := frame.Execute(&html, map[string]any{"Src": out.URL, "Title": s.Title, "Width": out.Width, "Height": out.Height})
 	out.HTML = html.String()
 	return out, err
-}
-
-// pixels reads a length of the query.
-func pixels(f *form.Form, q url.Values, name string, def int) int {
-	text := q.Get(name)
-	if text == "" {
-		return def
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		n = 0
-	}
-	f.Range(name, n, 64, 7680)
-	return n
 }
 
 // flag reads a boolean of the query.

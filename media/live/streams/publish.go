@@ -99,11 +99,8 @@ func (v Service) Unpublished(ctx context.Context, s Stream) error {
 
 // Publishing returns the streams with an open session in which a publisher sends.
 func (v Service) Publishing(ctx context.Context) ([]Stream, error) {
-	rows, err := v.DB.Query(ctx, `SELECT `+columns+` FROM media_streams
+	rows, _ := v.DB.Query(ctx, `SELECT `+columns+` FROM media_streams
 		WHERE id IN (SELECT stream_id FROM media_sessions WHERE engine AND ended_at IS NULL)`)
-	if err != nil {
-		return nil, fmt.Errorf("read publishers: %w", err)
-	}
 	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[Stream])
 	if err != nil {
 		return nil, fmt.Errorf("read publishers: %w", err)
