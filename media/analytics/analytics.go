@@ -1,4 +1,4 @@
-// Package analytics answers what was watched and what is stored.
+// Package analytics reports how much was watched and how much is stored.
 package analytics
 
 import (

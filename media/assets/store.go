@@ -83,8 +83,8 @@ func countProcessing(ctx context.Context, tx pgx.Tx, owner string) (line, error)
 	return countLine(ctx, tx, owner, `SELECT count(*), count(*) FILTER (WHERE owner = $1) FROM media_assets WHERE status = 'processing' AND source_url <> ''`)
 }
 
-// followers returns the clips that wait for source, locked.
-func followers(ctx context.Context, tx pgx.Tx, source string) ([]Asset, error) {
+// waitingClips returns the clips that wait for source, locked.
+func waitingClips(ctx context.Context, tx pgx.Tx, source string) ([]Asset, error) {
 	return many(ctx, tx, `source_id = $1 AND status = 'processing' ORDER BY id FOR UPDATE`, source)
 }
 

@@ -1,4 +1,4 @@
-// Package capability holds the surfaces that take a binary body (contract 8.10).
+// Package capability serves the routes that take a binary body (contract 8.10).
 // Those that ffmpeg can serve answer with the converted file; the others say that
 // there is no engine for them, and a product that has one takes their routes over
 // in the gateway's configuration.

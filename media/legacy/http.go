@@ -72,7 +72,7 @@ func (v Service) videos(o owner.Owner, r *http.Request, _ httpapi.None) (map[str
 		return nil, err
 	}
 	here := map[string]*string{}
-	err = taken(r.Context(), v.DB, o.ID, page.ids(), func(t Taken) {
+	err = eachImported(r.Context(), v.DB, o.ID, page.ids(), func(t Imported) {
 		if t.VODID != "" {
 			here[t.LegacyID] = &t.VODID
 		}
@@ -154,7 +154,7 @@ func (v Service) validate(o owner.Owner, r *http.Request, _ httpapi.None) (Valid
 	out := Validation{Valid: true, Problems: []Problem{}}
 	_, _, err := v.open(r.Context(), o)
 	if err == nil {
-		err = taken(r.Context(), v.DB, o.ID, nil, out.add)
+		err = eachImported(r.Context(), v.DB, o.ID, nil, out.add)
 	}
 	return out, err
 }

@@ -1,4 +1,4 @@
-// Package playback is how streams are watched: embed codes, signed tokens, a
+// Package playback serves streams to viewers: embed codes, signed tokens, a
 // plain player page, and the engine's HLS behind a check of who may watch.
 package playback
 

@@ -1,5 +1,5 @@
-// Package server is the chat runtime as one http.Handler: its routes, and what
-// all of them have alike.
+// Package server mounts the routes of the chat runtime on one http.Handler, with the
+// middleware of all of them.
 package server
 
 import (

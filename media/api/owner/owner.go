@@ -1,5 +1,6 @@
-// Package owner tells whose rows a request may see. It is all that the media
-// product knows of the platform in front of it: the signed identity header.
+// Package owner reads whose rows a request may see, and hands it to handlers. It is all
+// that the media product knows of the platform in front of it: the signed identity
+// header.
 package owner
 
 import (

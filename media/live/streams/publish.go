@@ -54,7 +54,7 @@ func (v Service) Admit(ctx context.Context, a Attempt) error {
 	if err != nil || code == "" {
 		return err
 	}
-	if err := v.Trouble(ctx, s, code); err != nil {
+	if err := v.EmitError(ctx, s, code); err != nil {
 		return err
 	}
 	return &apierror.Error{Code: code}
@@ -108,8 +108,8 @@ func (v Service) Publishing(ctx context.Context) ([]Stream, error) {
 	return found, nil
 }
 
-// Trouble emits stream.error.
-func (v Service) Trouble(ctx context.Context, s Stream, code decision.Code) error {
+// EmitError emits stream.error.
+func (v Service) EmitError(ctx context.Context, s Stream, code decision.Code) error {
 	if s.Account == "" {
 		return nil
 	}
