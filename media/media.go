@@ -88,10 +88,7 @@ func New(c Config) http.Handler {
 	c.fill()
 	repeatable := c.joinAnswers()
 	p := newParts(c)
-	r := chi.NewRouter()
-	r.Use(c.Respond.Text)
-	r.NotFound(c.Respond.NotFound)
-	r.MethodNotAllowed(c.Respond.MethodNotAllowed)
+	r := c.Respond.Router(c.Respond.Recover, c.Respond.Text)
 	r.Get("/health", c.Respond.Handle(c.health))
 	for _, part := range p.public() {
 		part.PublicRoutes(r, c.Respond)

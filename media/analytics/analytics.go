@@ -1,4 +1,4 @@
-// Package analytics answers what was watched and what is stored.
+// Package analytics reports how much was watched and how much is stored.
 package analytics
 
 import (
@@ -29,8 +29,8 @@ type Service struct {
 
 // Routes adds the routes to r, which must verify the caller's identity first.
 func (v Service) Routes(r chi.Router, a httpapi.Adapter) {
-	r.Get("/v1/analytics/views", a.Handle(v.views))
-	r.Get("/v1/analytics/storage", a.Handle(v.storage))
+	r.Get("/v1/analytics/views", owner.Handle(a, http.StatusOK, v.views))
+	r.Get("/v1/analytics/storage", owner.Handle(a, http.StatusOK, v.storage))
 }
 
 // Bucket is what happened in one interval.
@@ -120,23 +120,16 @@ func instant(f *form.Form, q url.Values, name string, def time.Time) time.Time {
 }
 
 // views answers GET /v1/analytics/views.
-func (v Service) views(w http.ResponseWriter, r *http.Request) error {
-	o, err := owner.From(r.Context())
-	if err != nil {
-		return err
-	}
+func (v Service) views(o owner.Owner, r *http.Request, _ httpapi.None) (ViewsView, error) {
 	var f form.Form
 	// The default range ends with the present second, and includes it.
 	asked := ParseRange(&f, r.URL.Query(), v.Now().UTC().Truncate(time.Second).Add(time.Second))
-	if err := f.Err(); err != nil {
-		return err
-	}
 	out := ViewsView{From: asked.From, To: asked.To, Interval: asked.Interval}
-	if err := v.count(r.Context(), o.ID, asked, &out); err != nil {
-		return err
+	err := f.Err()
+	if err == nil {
+		err = v.count(r.Context(), o.ID, asked, &out)
 	}
-	httpapi.JSON(w, http.StatusOK, out)
-	return nil
+	return out, err
 }
 
 const seen = ` FROM media_views WHERE owner = $1 AND first_at >= $2 AND first_at < $3 AND ($4 = '' OR subject = $4)`
@@ -187,24 +180,18 @@ type Kind struct {
 
 // storage answers GET /v1/analytics/storage. used_bytes is what the quota is
 // held against; the rows by kind say where it went.
-func (v Service) storage(w http.ResponseWriter, r *http.Request) error {
-	o, err := owner.From(r.Context())
-	if err != nil {
-		return err
-	}
+func (v Service) storage(o owner.Owner, r *http.Request, _ httpapi.None) (out StorageView, err error) {
 	rows, _ := v.DB.Query(r.Context(), `SELECT kind, count(*)::int AS assets, coalesce(sum(file_size), 0)::bigint AS bytes
 		FROM media_assets WHERE owner = $1 AND status = 'ready' GROUP BY kind ORDER BY kind`, o.ID)
-	out := StorageView{}
 	if out.Data, err = pgx.CollectRows(rows, pgx.RowToStructByName[Kind]); err != nil {
-		return fmt.Errorf("sum assets: %w", err)
+		return out, fmt.Errorf("sum assets: %w", err)
 	}
 	if out.UsedBytes, err = files.Used(r.Context(), v.DB, o.ID); err != nil {
-		return err
+		return out, err
 	}
 	if limit := v.Plans.Of(o.Plan).StorageBytes; limit > 0 {
 		out.LimitBytes = &limit
 		out.Percentage = float64(out.UsedBytes*1000/limit) / 10
 	}
-	httpapi.JSON(w, http.StatusOK, out)
-	return nil
+	return out, nil
 }

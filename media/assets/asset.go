@@ -103,9 +103,9 @@ func (a *Asset) Complete(s Stored) {
 	a.cut(length)
 }
 
-// Follow takes a clip to where its source is: ready or failed with it, else
+// UpdateFrom gives a clip the state of its source: ready or failed with it, else
 // processing until it is.
-func (a *Asset) Follow(source Asset) {
+func (a *Asset) UpdateFrom(source Asset) {
 	switch source.Status {
 	case Ready:
 		a.Status, a.FileID, a.Format = Ready, source.FileID, source.Format

@@ -51,7 +51,7 @@ func TestAClipFollowsItsSource(t *testing.T) {
 		"of one not there yet":     {clip(0, 1000), Asset{Status: InRecording}, Processing, 0, ""},
 	}
 	for name, c := range cases {
-		c.clip.Follow(c.source)
+		c.clip.UpdateFrom(c.source)
 		if c.clip.Status != c.want || c.clip.DurationMS != c.duration || c.clip.ErrorCode != c.code {
 			t.Errorf("%s: %+v", name, c.clip)
 		}

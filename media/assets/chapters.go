@@ -46,13 +46,6 @@ type chapter struct {
 	Created time.Time `db:"created_at"`
 }
 
-// chapterRoutes adds the routes below path.
-func (s surface) chapterRoutes(r chi.Router, a httpapi.Adapter, path string) {
-	r.Post(path, a.Handle(s.addChapter))
-	r.Get(path, a.Handle(s.listChapters))
-	r.Delete(path+"/{chapter}", a.Handle(s.deleteChapter))
-}
-
 // check reads the input against a film of this length; 0: not known.
 func (in ChapterInput) check(lengthMS int64) (chapter, error) {
 	var f form.Form
@@ -87,13 +80,8 @@ func timeline(rows []chapter, lengthMS int64) []Chapter {
 }
 
 // addChapter answers POST …/chapters with the new chapter.
-func (s surface) addChapter(w http.ResponseWriter, r *http.Request) error {
-	o, id, in, err := targetBody[ChapterInput](s, w, r)
-	if err != nil {
-		return err
-	}
-	made, err := s.insertChapter(r.Context(), o, id, in)
-	return httpapi.Result(w, http.StatusCreated, made, err)
+func (s surface) addChapter(t owner.Target, r *http.Request, in ChapterInput) (Chapter, error) {
+	return s.insertChapter(r.Context(), t.Owner, t.ID, in)
 }
 
 // insertChapter stores a chapter. It fails with conflict when another one begins
@@ -133,44 +121,28 @@ func (s surface) insertChapter(ctx context.Context, o owner.Owner, id string, in
 }
 
 // listChapters answers GET …/chapters, in order.
-func (s surface) listChapters(w http.ResponseWriter, r *http.Request) error {
-	a, err := s.asset(r)
-	if err != nil {
-		return err
-	}
-	all, err := chapters(r.Context(), s.DB, a.ID)
-	if err != nil {
-		return err
-	}
-	httpapi.JSON(w, http.StatusOK, map[string]any{"data": timeline(all, a.DurationMS)})
-	return nil
+func (v Service) listChapters(a Asset, r *http.Request, _ httpapi.None) (map[string][]Chapter, error) {
+	all, err := chapters(r.Context(), v.DB, a.ID)
+	return map[string][]Chapter{"data": timeline(all, a.DurationMS)}, err
 }
 
 // deleteChapter answers DELETE …/chapters/{chapter}; the one before it then lasts
 // until the next.
-func (s surface) deleteChapter(w http.ResponseWriter, r *http.Request) error {
-	o, id, err := s.target(r)
+func (v Service) deleteChapter(t owner.Target, r *http.Request, _ httpapi.None) (none httpapi.None, err error) {
+	tag, err := v.DB.Exec(r.Context(), `DELETE FROM media_chapters WHERE id = $1 AND asset_id = $2
+		AND EXISTS (SELECT FROM media_assets WHERE id = $2 AND owner = $3)`, chi.URLParam(r, "chapter"), t.ID, t.Owner.ID)
 	if err != nil {
-		return err
-	}
-	tag, err := s.DB.Exec(r.Context(), `DELETE FROM media_chapters WHERE id = $1 AND asset_id = $2
-		AND EXISTS (SELECT FROM media_assets WHERE id = $2 AND owner = $3)`, chi.URLParam(r, "chapter"), id, o.ID)
-	if err != nil {
-		return fmt.Errorf("delete chapter: %w", err)
+		return none, fmt.Errorf("delete chapter: %w", err)
 	}
 	if tag.RowsAffected() == 0 {
-		return &apierror.Error{Code: decision.NotFound}
+		return none, &apierror.Error{Code: decision.NotFound}
 	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	return none, nil
 }
 
 // chapters reads those of an asset, in order.
 func chapters(ctx context.Context, db postgres.DB, asset string) ([]chapter, error) {
-	rows, err := db.Query(ctx, `SELECT id, asset_id, title, start_ms, created_at FROM media_chapters WHERE asset_id = $1 ORDER BY start_ms`, asset)
-	if err != nil {
-		return nil, fmt.Errorf("read chapters: %w", err)
-	}
+	rows, _ := db.Query(ctx, `SELECT id, asset_id, title, start_ms, created_at FROM media_chapters WHERE asset_id = $1 ORDER BY start_ms`, asset)
 	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[chapter])
 	if err != nil {
 		return nil, fmt.Errorf("read chapters: %w", err)

@@ -96,7 +96,7 @@ func (v Service) end(ctx context.Context, a Asset, limits plans.Limits, stored S
 		} else {
 			a.Complete(stored)
 		}
-		return v.settle(ctx, tx, a, limits)
+		return v.finish(ctx, tx, a, limits)
 	})
 }
 

@@ -15,7 +15,7 @@ import (
 // processing, and returns its id. It suits streams.Service.Record.
 func (v Service) OpenRecording(ctx context.Context, tx pgx.Tx, o owner.Owner, s streams.Stream, session streams.Session) (string, error) {
 	a := Asset{Kind: Recording, Title: s.Title, Status: Processing, StreamID: s.ID, SessionID: session.ID, Metadata: map[string]string{}}
-	v.adopt(&a, o)
+	v.initialize(&a, o)
 	return a.ID, save(ctx, tx, a)
 }
 

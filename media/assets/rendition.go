@@ -80,10 +80,7 @@ func saveRendition(ctx context.Context, tx pgx.Tx, r Rendition) error {
 
 // renditions reads those that a condition finds, in the order that it ends with.
 func renditions(ctx context.Context, db postgres.DB, where string, args ...any) ([]Rendition, error) {
-	rows, err := db.Query(ctx, `SELECT `+renditionColumns+` FROM media_renditions WHERE `+where, args...)
-	if err != nil {
-		return nil, fmt.Errorf("read renditions: %w", err)
-	}
+	rows, _ := db.Query(ctx, `SELECT `+renditionColumns+` FROM media_renditions WHERE `+where, args...)
 	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[Rendition])
 	if err != nil {
 		return nil, fmt.Errorf("read renditions: %w", err)

@@ -97,14 +97,14 @@ func (v Service) CreateClip(ctx context.Context, o owner.Owner, in ClipInput) (A
 		}
 		return a, v.enqueue(ctx, o, a)
 	}
-	v.adopt(&a, o)
+	v.initialize(&a, o)
 	err = postgres.InTx(ctx, v.DB, func(tx pgx.Tx) error {
 		source, err := in.source(ctx, tx, o)
 		if err != nil {
 			return err
 		}
 		a.SourceID = source.ID
-		a.Follow(source)
+		a.UpdateFrom(source)
 		if a.Status == Failed {
 			return refused(source, a)
 		}
@@ -159,10 +159,10 @@ func (v Service) admit(ctx context.Context, o owner.Owner, a *Asset) error {
 	if err := v.Client.CheckURL(ctx, a.SourceURL); err != nil {
 		return apierror.Invalid([]decision.Detail{outbound.Detail("source_url", err)})
 	}
-	if err := v.room(ctx, o); err != nil {
+	if err := v.checkStorage(ctx, o); err != nil {
 		return err
 	}
-	v.adopt(a, o)
+	v.initialize(a, o)
 	return nil
 }
 
@@ -209,7 +209,7 @@ func (v Service) Upload(ctx context.Context, o owner.Owner, name string, body io
 		return Asset{}, err
 	}
 	a := Asset{Kind: VOD, Status: Processing, Title: title(name, ""), Metadata: map[string]string{}}
-	v.adopt(&a, o)
+	v.initialize(&a, o)
 	limits := v.Plans.Of(o.Plan)
 	spec := bounds(o.ID, limits, size)
 	spec.Open = maxOpen
@@ -223,14 +223,14 @@ func (v Service) Upload(ctx context.Context, o owner.Owner, name string, body io
 	}
 	err = postgres.InTx(ctx, v.DB, func(tx pgx.Tx) error {
 		a.Complete(stored)
-		return v.settle(ctx, tx, a, limits)
+		return v.finish(ctx, tx, a, limits)
 	})
 	return a, err
 }
 
-// room is BILLING_002 when the storage of o has no room at all. How much a file
+// checkStorage fails with BILLING_002 when the storage of o is full. How much a file
 // needs is seen when it is stored.
-func (v Service) room(ctx context.Context, o owner.Owner) error {
+func (v Service) checkStorage(ctx context.Context, o owner.Owner) error {
 	l := v.Plans.Of(o.Plan)
 	if l.StorageBytes == 0 {
 		return nil
@@ -242,8 +242,8 @@ func (v Service) room(ctx context.Context, o owner.Owner) error {
 	return err
 }
 
-// adopt gives a new asset its id, its owner and its time.
-func (v Service) adopt(a *Asset, o owner.Owner) {
+// initialize gives a new asset its id, its owner and its time.
+func (v Service) initialize(a *Asset, o owner.Owner) {
 	a.ID, a.Owner, a.Account = ident.New(a.Kind.Prefix()), o.ID, o.Account
 	a.CreatedAt = now(v.Now)
 	a.UpdatedAt = a.CreatedAt
@@ -280,7 +280,7 @@ func (v Service) Delete(ctx context.Context, o owner.Owner, kind Kind, id string
 		}
 		if a.Status == Processing {
 			a.Fail(decision.NotFound, "It was deleted.")
-			if err := v.lead(ctx, tx, a); err != nil {
+			if err := v.updateClips(ctx, tx, a); err != nil {
 				return err
 			}
 		}

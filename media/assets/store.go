@@ -35,20 +35,14 @@ func save(ctx context.Context, tx pgx.Tx, a Asset) error {
 
 // one reads the asset that where, a condition on args, finds.
 func one(ctx context.Context, db postgres.DB, where string, args ...any) (Asset, error) {
-	rows, err := db.Query(ctx, `SELECT `+columns+` FROM media_assets WHERE `+where, args...)
-	if err != nil {
-		return Asset{}, postgres.NotFound(err, "read asset")
-	}
+	rows, _ := db.Query(ctx, `SELECT `+columns+` FROM media_assets WHERE `+where, args...)
 	a, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[Asset])
 	return a, postgres.NotFound(err, "read asset")
 }
 
 // many reads the assets that a condition finds, in the order that it ends with.
 func many(ctx context.Context, db postgres.DB, sql string, args ...any) ([]Asset, error) {
-	rows, err := db.Query(ctx, `SELECT `+columns+` FROM media_assets WHERE `+sql, args...)
-	if err != nil {
-		return nil, fmt.Errorf("read assets: %w", err)
-	}
+	rows, _ := db.Query(ctx, `SELECT `+columns+` FROM media_assets WHERE `+sql, args...)
 	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[Asset])
 	if err != nil {
 		return nil, fmt.Errorf("read assets: %w", err)
@@ -89,8 +83,8 @@ func countProcessing(ctx context.Context, tx pgx.Tx, owner string) (line, error)
 	return countLine(ctx, tx, owner, `SELECT count(*), count(*) FILTER (WHERE owner = $1) FROM media_assets WHERE status = 'processing' AND source_url <> ''`)
 }
 
-// followers returns the clips that wait for source, locked.
-func followers(ctx context.Context, tx pgx.Tx, source string) ([]Asset, error) {
+// waitingClips returns the clips that wait for source, locked.
+func waitingClips(ctx context.Context, tx pgx.Tx, source string) ([]Asset, error) {
 	return many(ctx, tx, `source_id = $1 AND status = 'processing' ORDER BY id FOR UPDATE`, source)
 }
 

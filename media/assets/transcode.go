@@ -50,7 +50,7 @@ func (v Service) Render(ctx context.Context, o owner.Owner, kind Kind, id, profi
 	if !v.FFmpeg.Available() {
 		return Rendition{}, noTranscoder()
 	}
-	if err := v.room(ctx, o); err != nil {
+	if err := v.checkStorage(ctx, o); err != nil {
 		return Rendition{}, err
 	}
 	r := v.newRendition(o, id, profile)
@@ -104,8 +104,8 @@ func (v Service) enqueueRendition(ctx context.Context, tx pgx.Tx, r Rendition) e
 	return nil
 }
 
-// leadRenditions starts the renditions that wait for a, or fails them with it.
-func (v Service) leadRenditions(ctx context.Context, tx pgx.Tx, a Asset) error {
+// startRenditions starts the renditions that wait for a, or fails them with it.
+func (v Service) startRenditions(ctx context.Context, tx pgx.Tx, a Asset) error {
 	waiting, err := renditions(ctx, tx, `asset_id = $1 AND status = 'processing' ORDER BY id FOR UPDATE`, a.ID)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-// Package capability holds the surfaces that take a binary body (contract 8.10).
+// Package capability serves the routes that take a binary body (contract 8.10).
 // Those that ffmpeg can serve answer with the converted file; the others say that
 // there is no engine for them, and a product that has one takes their routes over
 // in the gateway's configuration.
@@ -110,7 +110,7 @@ func mux(q url.Values) (order, error) {
 // render reads ?time= in seconds, ?width= and ?format=.
 func render(q url.Values) (order, error) {
 	var f form.Form
-	at, width, format := 0.0, 0, q.Get("format")
+	at, format := 0.0, q.Get("format")
 	var err error
 	if text := q.Get("time"); text != "" {
 		if at, err = strconv.ParseFloat(text, 64); err != nil || !(at >= 0 && at < maxLength.Seconds()) {
@@ -118,10 +118,7 @@ func render(q url.Values) (order, error) {
 			at = 0
 		}
 	}
-	if text := q.Get("width"); text != "" {
-		width, _ = strconv.Atoi(text) // 0 is out of range
-		f.Range("width", width, 16, maxWidth)
-	}
+	width := f.Number(q, "width", 0, 16, maxWidth)
 	if format == "" {
 		format = "jpg"
 	}

@@ -44,7 +44,7 @@ func Write(ctx context.Context, db postgres.DB, s Spec, src io.Reader, now time.
 	defer alive.Wait()
 	defer lost(nil)
 	if size, err = writeChunks(writing, db, file, src, most); err == nil {
-		err = settle(writing, db, file, size)
+		err = complete(writing, db, file, size)
 	}
 	if cause := context.Cause(writing); err != nil && errors.Is(cause, errLost) {
 		err = cause

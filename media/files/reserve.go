@@ -21,7 +21,7 @@ type Spec struct {
 }
 
 // A reservation is alive while its writer has said so within lease. Others count it
-// a little longer: a writer whose word is under way must not lose its room.
+// a little longer: a writer whose word is under way must not lose its reservation.
 const (
 	beat  = 15 * time.Second
 	lease = 60 * time.Second
@@ -32,7 +32,7 @@ const (
 // seconds.
 const openRetry = 5
 
-// reserve creates a file and sets room aside for it, in one transaction that no
+// reserve creates a file and reserves storage for it, in one transaction that no
 // other of the owner passes: whole files and living reservations together never
 // exceed the quota. It returns how many bytes may be written; negative: any number.
 func reserve(ctx context.Context, db postgres.DB, id string, s Spec, now time.Time) (most int64, err error) {
@@ -51,7 +51,7 @@ func reserve(ctx context.Context, db postgres.DB, id string, s Spec, now time.Ti
 			return &apierror.Error{Code: decision.RateLimited, RetryAfter: openRetry,
 				Message: fmt.Sprintf("%d files are being stored already, which is the most at a time. Wait for one of them.", u.open)}
 		}
-		if most, err = s.room(u); err != nil {
+		if most, err = s.allowance(u); err != nil {
 			return err
 		}
 		return create(ctx, tx, id, s.Owner, max(most, 0), now)
@@ -59,9 +59,9 @@ func reserve(ctx context.Context, db postgres.DB, id string, s Spec, now time.Ti
 	return most, err
 }
 
-// room is how many bytes s may take beside what the owner has; negative: any
+// allowance is how many bytes s may take beside what the owner has; negative: any
 // number. It is BILLING_002 when that is too little.
-func (s Spec) room(u use) (int64, error) {
+func (s Spec) allowance(u use) (int64, error) {
 	want := s.Size
 	if want < 0 && s.Limit > 0 {
 		want = s.Limit
@@ -116,7 +116,7 @@ func Taken(ctx context.Context, db postgres.DB, owner string) (int64, error) {
 }
 
 // keepAlive says every few seconds that the writer of a file lives, until ctx ends.
-// When nobody heard it in time its room may be another's: it then calls lost.
+// When nobody heard it in time its reservation may be another's: it then calls lost.
 func keepAlive(ctx context.Context, db postgres.DB, id string, lost func()) {
 	ticker := time.NewTicker(beat)
 	defer ticker.Stop()
@@ -135,9 +135,9 @@ func keepAlive(ctx context.Context, db postgres.DB, id string, lost func()) {
 	}
 }
 
-// settle makes a file whole: its bytes take the place of its reservation. A file
+// complete makes a file whole: its bytes take the place of its reservation. A file
 // that has lost it stays as it is.
-func settle(ctx context.Context, db postgres.DB, id string, size int64) error {
+func complete(ctx context.Context, db postgres.DB, id string, size int64) error {
 	tag, err := db.Exec(ctx, `WITH mine AS (
 			DELETE FROM media_reservations WHERE file_id = $1 AND alive_at > clock_timestamp() - $3::interval RETURNING file_id
 		) UPDATE media_files SET size = $2, complete = true FROM mine WHERE id = mine.file_id`, id, size, lease)
@@ -150,7 +150,7 @@ func settle(ctx context.Context, db postgres.DB, id string, size int64) error {
 	return nil
 }
 
-// errLost says that a writer was silent for so long that its room is gone.
+// errLost says that a writer was silent for so long that its reservation is gone.
 var errLost error = &apierror.Error{Code: decision.Unavailable, RetryAfter: openRetry, Message: "Storing the file took a pause that was too long."}
 
 // tooLarge is STORAGE_001.

@@ -15,8 +15,8 @@ const tolerance = 1.0
 // maxListed bounds the lists in answers.
 const maxListed = 100
 
-// Taken is a video that an import has taken over, and what became of it.
-type Taken struct {
+// Imported is a video that was imported, and what became of it.
+type Imported struct {
 	LegacyID   string `db:"legacy_id"`
 	VODID      string `db:"vod_id"` // empty: refused
 	DurationMS int64  `db:"duration_ms"`
@@ -67,8 +67,8 @@ func NewComparing() *Comparing {
 	return &Comparing{out: Comparison{Missing: []string{}}, ready: map[string]bool{}}
 }
 
-// Here counts a video that was taken over.
-func (c *Comparing) Here(t Taken) {
+// Here counts a video that was imported.
+func (c *Comparing) Here(t Imported) {
 	if t.Status == assets.Ready {
 		c.ready[t.LegacyID] = true
 		c.out.Imported.add(t.HereDurationMS, t.HereFileSize)
@@ -108,8 +108,8 @@ type Validation struct {
 	Problems []Problem `json:"problems"` // at most 100
 }
 
-// add checks a video that was taken over against what the provider said of it.
-func (v *Validation) add(t Taken) {
+// add checks a video that was imported against what the provider said of it.
+func (v *Validation) add(t Imported) {
 	v.Checked++
 	issue := t.issue()
 	if issue == "" {
@@ -121,9 +121,9 @@ func (v *Validation) add(t Taken) {
 	}
 }
 
-// issue is what is wrong with a video that was taken over, or "". What the
+// issue is what is wrong with a video that was imported, or "". What the
 // provider did not tell is not held against it.
-func (t Taken) issue() string {
+func (t Imported) issue() string {
 	off := math.Abs(float64(t.HereDurationMS-t.DurationMS)) / 1000
 	switch {
 	case t.VODID == "":
@@ -144,7 +144,7 @@ func (t Taken) issue() string {
 
 // Progress is how far an import is.
 type Progress struct {
-	Total      int     `json:"total"` // taken over so far
+	Total      int     `json:"total"` // imported so far
 	Processing int     `json:"processing"`
 	Ready      int     `json:"ready"`
 	Failed     int     `json:"failed"`

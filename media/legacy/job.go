@@ -37,7 +37,7 @@ type ImportWorker struct {
 // Timeout bounds one attempt: a walk through all pages of a slow provider.
 func (w *ImportWorker) Timeout(*river.Job[ImportArgs]) time.Duration { return 15 * time.Minute }
 
-// Work takes over what is not taken over yet; so it can be repeated, and goes on
+// Work imports what is not imported yet; so it can be repeated, and goes on
 // where it stopped. While the processing queue is full it waits its turn.
 func (w *ImportWorker) Work(ctx context.Context, job *river.Job[ImportArgs]) error {
 	v := w.Service
@@ -77,11 +77,11 @@ func message(err error) string {
 }
 
 // takeAll takes over the videos of one page: those that are wanted, and not
-// there yet, up to maxTaken. What was taken over is read anew for each page, so that a page
+// there yet, up to maxImported. What was imported is read anew for each page, so that a page
 // that repeats a video does no harm.
 func (v Service) takeAll(ctx context.Context, c Connection, ids []string, found []Video) error {
 	done := map[string]bool{}
-	if err := taken(ctx, v.DB, c.Owner, Page{Videos: found}.ids(), func(t Taken) { done[t.LegacyID] = t.VODID != "" }); err != nil {
+	if err := eachImported(ctx, v.DB, c.Owner, Page{Videos: found}.ids(), func(t Imported) { done[t.LegacyID] = t.VODID != "" }); err != nil {
 		return err
 	}
 	have, err := count(ctx, v.DB, c.Owner)
@@ -93,20 +93,20 @@ func (v Service) takeAll(ctx context.Context, c Connection, ids []string, found 
 			continue
 		}
 		if _, again := done[video.ID]; !again {
-			if have.Total++; have.Total > maxTaken {
-				return apierror.Errorf(decision.QuotaUsed, "%d videos have been taken over, which is the most for one account.", maxTaken)
+			if have.Total++; have.Total > maxImported {
+				return apierror.Errorf(decision.QuotaUsed, "%d videos have been taken over, which is the most for one account.", maxImported)
 			}
 		}
-		if err := v.takeOne(ctx, c, video); err != nil {
+		if err := v.importOne(ctx, c, video); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// takeOne stores the video and that it is taken over, both or neither. A video
+// importOne stores the video and that it is imported, both or neither. A video
 // that is refused is noted with the reason, and does not stop the others.
-func (v Service) takeOne(ctx context.Context, c Connection, video Video) error {
+func (v Service) importOne(ctx context.Context, c Connection, video Video) error {
 	title := []rune(video.Title)
 	a, err := v.Assets.Admit(ctx, c.By(), assets.Input{SourceURL: video.DownloadURL, Title: string(title[:min(len(title), assets.MaxTitle)]),
 		Metadata: map[string]string{"legacy_id": video.ID}})
@@ -118,7 +118,7 @@ func (v Service) takeOne(ctx context.Context, c Connection, video Video) error {
 		return err
 	}
 	return postgres.InTx(ctx, v.DB, func(tx pgx.Tx) error {
-		fresh, err := take(ctx, tx, c.Owner, video, a.ID, problem)
+		fresh, err := saveImported(ctx, tx, c.Owner, video, a.ID, problem)
 		if err != nil || !fresh || problem != "" {
 			return err
 		}

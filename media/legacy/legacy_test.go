@@ -11,12 +11,12 @@ import (
 	"sluice.dev/sluice/platform/limits/growth"
 )
 
-func good(id string) Taken {
-	return Taken{LegacyID: id, VODID: "vod_" + id, DurationMS: 1500, FileSize: 10, Status: assets.Ready, HereDurationMS: 1500, HereFileSize: 10}
+func good(id string) Imported {
+	return Imported{LegacyID: id, VODID: "vod_" + id, DurationMS: 1500, FileSize: 10, Status: assets.Ready, HereDurationMS: 1500, HereFileSize: 10}
 }
 
 // compare is what comes of a whole walk.
-func compare(there []Video, here []Taken, partial bool) Comparison {
+func compare(there []Video, here []Imported, partial bool) Comparison {
 	c := NewComparing()
 	for _, t := range here {
 		c.Here(t)
@@ -25,7 +25,7 @@ func compare(there []Video, here []Taken, partial bool) Comparison {
 	return c.Done(partial)
 }
 
-func validate(here ...Taken) Validation {
+func validate(here ...Imported) Validation {
 	v := Validation{Valid: true}
 	for _, t := range here {
 		v.add(t)
@@ -39,28 +39,28 @@ func TestBothSidesAreSummed(t *testing.T) {
 	failed.Status = assets.Failed
 	there := []Video{{ID: "1", Duration: 1.5, Size: 10}, {ID: "2", Duration: 0.25, Size: 5}}
 	want := Comparison{Legacy: Side{2, 1.75, 15}, Imported: Side{1, 1.5, 10}, Missing: []string{"2"}}
-	if diff := cmp.Diff(want, compare(there, []Taken{good("1"), failed}, false)); diff != "" {
+	if diff := cmp.Diff(want, compare(there, []Imported{good("1"), failed}, false)); diff != "" {
 		t.Error(diff)
 	}
-	if c := compare(there[:1], []Taken{good("1")}, false); !c.Complete {
+	if c := compare(there[:1], []Imported{good("1")}, false); !c.Complete {
 		t.Errorf("%+v", c)
 	}
-	if c := compare(there[:1], []Taken{good("1")}, true); c.Complete {
+	if c := compare(there[:1], []Imported{good("1")}, true); c.Complete {
 		t.Error("complete, though nobody looked at all of it")
 	}
 }
 
 func TestWhatDidNotArriveAsItWas(t *testing.T) {
 	t.Parallel()
-	change := func(f func(*Taken)) Taken { t := good("1"); f(&t); return t }
-	cases := map[string]Taken{
+	change := func(f func(*Imported)) Imported { t := good("1"); f(&t); return t }
+	cases := map[string]Imported{
 		"":              good("1"),
-		"refused":       change(func(t *Taken) { t.VODID, t.Error = "", "bad" }),
-		"deleted":       change(func(t *Taken) { t.Status = "" }),
-		"failed":        change(func(t *Taken) { t.Status, t.HereError = assets.Failed, "gone" }),
-		"is processing": change(func(t *Taken) { t.Status = assets.Processing }),
-		"bytes":         change(func(t *Taken) { t.HereFileSize = 9 }),
-		"lasts":         change(func(t *Taken) { t.HereDurationMS = 2501 }),
+		"refused":       change(func(t *Imported) { t.VODID, t.Error = "", "bad" }),
+		"deleted":       change(func(t *Imported) { t.Status = "" }),
+		"failed":        change(func(t *Imported) { t.Status, t.HereError = assets.Failed, "gone" }),
+		"is processing": change(func(t *Imported) { t.Status = assets.Processing }),
+		"bytes":         change(func(t *Imported) { t.HereFileSize = 9 }),
+		"lasts":         change(func(t *Imported) { t.HereDurationMS = 2501 }),
 	}
 	for want, taken := range cases {
 		v := validate(taken)
@@ -68,7 +68,7 @@ func TestWhatDidNotArriveAsItWas(t *testing.T) {
 			t.Errorf("%q: %+v", want, v)
 		}
 	}
-	for _, fine := range []Taken{change(func(t *Taken) { t.HereDurationMS = 2500 }), change(func(t *Taken) { t.FileSize, t.DurationMS = 0, 0 })} {
+	for _, fine := range []Imported{change(func(t *Imported) { t.HereDurationMS = 2500 }), change(func(t *Imported) { t.FileSize, t.DurationMS = 0, 0 })} {
 		if v := validate(fine); !v.Valid {
 			t.Errorf("%+v", v)
 		}

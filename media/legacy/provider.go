@@ -1,4 +1,4 @@
-// Package legacy moves an account in from another provider: any HTTPS endpoint
+// Package legacy imports an account's videos from another provider: any HTTPS endpoint
 // that answers as documented in docs/media.md, "Migration".
 package legacy
 

@@ -34,8 +34,8 @@ const (
 	callRetry = 5
 )
 
-// maxTaken bounds the videos that are taken over for one owner.
-const maxTaken = 10_000
+// maxImported bounds the videos that are imported for one owner.
+const maxImported = 10_000
 
 // maxIDs bounds the videos that one request may name.
 const maxIDs = 1000
@@ -212,7 +212,7 @@ func (v Service) Compare(ctx context.Context, o owner.Owner) (Comparison, error)
 	ctx, cancel := context.WithTimeout(ctx, walkTimeout)
 	defer cancel()
 	c := NewComparing()
-	if err := taken(ctx, v.DB, o.ID, nil, c.Here); err != nil {
+	if err := eachImported(ctx, v.DB, o.ID, nil, c.Here); err != nil {
 		return Comparison{}, err
 	}
 	partial, err := walk(ctx, p, func(found []Video) error { c.There(found); return nil })

@@ -52,11 +52,8 @@ func save(ctx context.Context, db postgres.DB, c Connection) error {
 
 // get reads the connection of owner, or not_found.
 func get(ctx context.Context, db postgres.DB, owner string) (Connection, error) {
-	rows, err := db.Query(ctx, `SELECT owner, account, plan, base_url, token, import_state, import_error, connected_at, updated_at
+	rows, _ := db.Query(ctx, `SELECT owner, account, plan, base_url, token, import_state, import_error, connected_at, updated_at
 		FROM media_migrations WHERE owner = $1`, owner)
-	if err != nil {
-		return Connection{}, postgres.NotFound(err, "read connection")
-	}
 	c, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[Connection])
 	return c, postgres.NotFound(err, "read connection")
 }
@@ -91,9 +88,9 @@ func remove(ctx context.Context, db postgres.DB, owner string) error {
 	return nil
 }
 
-// take notes that a video is taken over; false: it was before. A video that was
+// saveImported stores that a video is imported; false: it was before. A video that was
 // refused is tried again.
-func take(ctx context.Context, tx pgx.Tx, owner string, v Video, vod, problem string) (bool, error) {
+func saveImported(ctx context.Context, tx pgx.Tx, owner string, v Video, vod, problem string) (bool, error) {
 	tag, err := tx.Exec(ctx, `INSERT INTO media_migration_videos (owner, legacy_id, vod_id, duration_ms, file_size, error)
 		VALUES ($1, $2, $3, $4, $5, $6)
 		ON CONFLICT (owner, legacy_id) DO UPDATE SET vod_id = excluded.vod_id, error = excluded.error WHERE media_migration_videos.vod_id = ''`,
@@ -104,9 +101,9 @@ func take(ctx context.Context, tx pgx.Tx, owner string, v Video, vod, problem st
 	return tag.RowsAffected() == 1, nil
 }
 
-// taken hands what was taken over to f, in the order of its ids and with what became
-// of it; of the videos called ids, or for nil of all. One row at a time is in memory.
-func taken(ctx context.Context, db postgres.DB, owner string, ids []string, f func(Taken)) error {
+// eachImported calls f with each imported video, in the order of ids and with what
+// became of it; of the videos called ids, or for nil of all. One row at a time is in memory.
+func eachImported(ctx context.Context, db postgres.DB, owner string, ids []string, f func(Imported)) error {
 	rows, err := db.Query(ctx, `SELECT m.legacy_id, m.vod_id, m.duration_ms, m.file_size, m.error,
 			coalesce(a.status, '') AS status, coalesce(a.duration_ms, 0) AS here_duration_ms,
 			coalesce(a.file_size, 0) AS here_file_size, coalesce(a.error_message, '') AS here_error
@@ -117,7 +114,7 @@ func taken(ctx context.Context, db postgres.DB, owner string, ids []string, f fu
 	}
 	defer rows.Close()
 	for rows.Next() {
-		t, err := pgx.RowToStructByName[Taken](rows)
+		t, err := pgx.RowToStructByName[Imported](rows)
 		if err != nil {
 			return fmt.Errorf("read import: %w", err)
 		}

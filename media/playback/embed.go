@@ -5,9 +5,9 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
-	"strconv"
 
 	"sluice.dev/sluice/media/api/form"
+	"sluice.dev/sluice/media/live/streams"
 	"sluice.dev/sluice/platform/http/httpapi"
 )
 
@@ -21,6 +21,9 @@ type EmbedView struct {
 	TokenRequired bool   `json:"token_required"` // add ?token=… to url: the stream is signed
 }
 
+// Bounds of the width and height of a player.
+const minPixels, maxPixels = 64, 7680
+
 // frame is the embed code. The template escapes what stands in it.
 var frame = template.Must(template.New("frame").Parse(
 	`<iframe src="{{.Src}}" title="{{.Title}}" width="{{.Width}}" height="{{.Height}}" style="border:0" ` +
@@ -28,15 +31,11 @@ var frame = template.Must(template.New("frame").Parse(
 
 // embed answers GET /v1/streams/{id}/embed. The token of a signed stream is not
 // in the code: it would end sooner than the page it is pasted into.
-func (v Service) embed(w http.ResponseWriter, r *http.Request) error {
-	s, err := v.stream(r)
-	if err != nil {
-		return err
-	}
+func (v Service) embed(s streams.Stream, r *http.Request, _ httpapi.None) (EmbedView, error) {
 	var f form.Form
 	q := r.URL.Query()
 	out := EmbedView{StreamID: s.ID, TokenRequired: s.PlaybackPolicy == "signed",
-		Width: pixels(&f, q, "width", 640), Height: pixels(&f, q, "height", 360)}
+		Width: f.Number(q, "width", 640, minPixels, maxPixels), Height: f.Number(q, "height", 360, minPixels, maxPixels)}
 	options := url.Values{}
 	for _, name := range []string{"autoplay", "muted"} {
 		if flag(&f, q, name) {
@@ -44,34 +43,16 @@ func (v Service) embed(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	if err := f.Err(); err != nil {
-		return err
+		return out, err
 	}
 	out.URL = v.url(s, "player")
 	if len(options) > 0 {
 		out.URL += "?" + options.Encode()
 	}
 	var html bytes.Buffer
-	err = frame.Execute(&html, map[string]any{"Src": out.URL, "Title": s.Title, "Width": out.Width, "Height": out.Height})
-	if err != nil {
-		return err
-	}
+	err := frame.Execute(&html, map[string]any{"Src": out.URL, "Title": s.Title, "Width": out.Width, "Height": out.Height})
 	out.HTML = html.String()
-	httpapi.JSON(w, http.StatusOK, out)
-	return nil
-}
-
-// pixels reads a length of the query.
-func pixels(f *form.Form, q url.Values, name string, def int) int {
-	text := q.Get(name)
-	if text == "" {
-		return def
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		n = 0
-	}
-	f.Range(name, n, 64, 7680)
-	return n
+	return out, err
 }
 
 // flag reads a boolean of the query.

@@ -7,6 +7,7 @@ import (
 	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/media/api/ident"
+	"sluice.dev/sluice/media/api/owner"
 	"sluice.dev/sluice/media/live/signalling"
 	"sluice.dev/sluice/media/live/streams"
 	"sluice.dev/sluice/media/playback/signing"
@@ -39,7 +40,7 @@ type Service struct {
 // Routes adds the routes of a stream's owner to r, which must verify the caller's
 // identity first.
 func (v Service) Routes(r chi.Router, a httpapi.Adapter) {
-	r.Get("/v1/streams/{id}/embed", a.Handle(v.embed))
+	r.Get("/v1/streams/{id}/embed", owner.HandleFor(a, http.StatusOK, v.Streams.FromPath, v.embed))
 	r.Post("/v1/streams/{id}/tokens", a.Handle(v.token))
 }
 
@@ -50,15 +51,6 @@ func (v Service) PublicRoutes(r chi.Router, a httpapi.Adapter) {
 	r.Patch("/v1/playback/{playback}/whep/{session}", a.Handle(v.whep))
 	r.Delete("/v1/playback/{playback}/whep/{session}", a.Handle(v.whep))
 	r.Get("/v1/playback/{playback}/{file}", a.Handle(v.hls))
-}
-
-// stream is the caller's stream in the path.
-func (v Service) stream(r *http.Request) (streams.Stream, error) {
-	o, id, err := streams.Target(r)
-	if err != nil {
-		return streams.Stream{}, err
-	}
-	return v.Streams.Get(r.Context(), o, id)
 }
 
 // watched is the stream of the playback id in the path, for anyone.

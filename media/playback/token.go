@@ -1,4 +1,4 @@
-// Package playback is how streams are watched: embed codes, signed tokens, a
+// Package playback serves streams to viewers: embed codes, signed tokens, a
 // plain player page, and the engine's HLS behind a check of who may watch.
 package playback
 
@@ -43,7 +43,7 @@ type TokenView struct {
 // token answers POST /v1/streams/{id}/tokens. A public stream gets one too: a
 // player then need not know which streams are signed.
 func (v Service) token(w http.ResponseWriter, r *http.Request) error {
-	s, err := v.stream(r)
+	s, err := v.Streams.FromPath(r)
 	if err != nil {
 		return err
 	}

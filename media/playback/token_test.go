@@ -43,13 +43,13 @@ func TestHowLargeAnEmbedIs(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]int{"": 640, "64": 64, "7680": 7680} {
 		var f form.Form
-		if got := pixels(&f, url.Values{"width": {text}}, "width", 640); got != want || f.Err() != nil {
+		if got := f.Number(url.Values{"width": {text}}, "width", 640, minPixels, maxPixels); got != want || f.Err() != nil {
 			t.Errorf("%q: %d, %v", text, got, f.Err())
 		}
 	}
 	for _, text := range []string{"63", "7681", "-1", "wide", "64px", "1e3"} {
 		var f form.Form
-		if pixels(&f, url.Values{"width": {text}}, "width", 640); f.Err() == nil {
+		if f.Number(url.Values{"width": {text}}, "width", 640, minPixels, maxPixels); f.Err() == nil {
 			t.Errorf("%q is taken", text)
 		}
 	}

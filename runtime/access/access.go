@@ -1,6 +1,6 @@
-// Package access says who calls the runtime: the account that an edge has
+// Package access authenticates callers of the runtime: the account that an edge has
 // signed for. A runtime that stands alone, without an edge, also takes whoever
-// holds a bearer token: it goes on to the provider or gateway, which judges it.
+// holds a bearer token: it goes on to the provider or gateway, which checks it.
 package access
 
 import (
@@ -23,7 +23,7 @@ type Guard struct {
 	Verifier identity.Verifier
 	Adapter  httpapi.Adapter
 	// Standalone also lets requests through that have a bearer token and came
-	// through no edge: nobody has judged them.
+	// through no edge: nobody has checked them.
 	Standalone bool
 }
 

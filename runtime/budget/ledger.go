@@ -4,7 +4,7 @@
 //
 // Rules, for any number of runtimes:
 //  1. A request is admitted only if the tokens it can take at most fit into what
-//     is used plus what is set aside, both judged under a lock on the account.
+//     is used plus what is set aside, both checked under a lock on the account.
 //  2. A settlement counts once, however often it is sent.
 //  3. A request that is never settled gives its tokens back after Hold.
 //  4. Days and months are those of UTC.
@@ -184,7 +184,7 @@ func (l *Ledger) hold(ctx context.Context, tx pgx.Tx, s settlement, limit limits
 	if err != nil {
 		return fmt.Errorf("sum what is set aside: %w", err)
 	}
-	if err := judge(limit, daily+held, monthly+held, tokens); err != nil {
+	if err := checkLimits(limit, daily+held, monthly+held, tokens); err != nil {
 		return err
 	}
 	_, err = tx.Exec(ctx, `INSERT INTO token_holds (id, account_id, tokens, expires_at) VALUES ($1, $2, $3, $4)`,
@@ -195,8 +195,8 @@ func (l *Ledger) hold(ctx context.Context, tx pgx.Tx, s settlement, limit limits
 	return nil
 }
 
-// judge says whether tokens fit, and lists every budget into which they do not.
-func judge(limit limits, day, month, tokens int64) error {
+// checkLimits says whether tokens fit, and lists every budget into which they do not.
+func checkLimits(limit limits, day, month, tokens int64) error {
 	var details []decision.Detail
 	check := func(field string, budget, taken int64) {
 		if budget > 0 && taken+tokens > budget {

@@ -29,7 +29,7 @@ type Request struct {
 type Caller struct {
 	// Bearer is the caller's token; empty: the request came without one.
 	Bearer string
-	// Signed says that an edge has judged the caller by Bearer, which is then a
+	// Signed says that an edge has authenticated the caller by Bearer, which is then a
 	// credential of the platform's. Otherwise nobody has.
 	Signed bool
 }

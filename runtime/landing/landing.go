@@ -1,4 +1,4 @@
-// Package landing is the page at the runtime's root: what it is, a command that
+// Package landing serves the page at the runtime's root: what it is, a command that
 // works, and a box to try it in.
 package landing
 

@@ -1,4 +1,4 @@
-// Package mcp is the runtime's MCP endpoint: models and completions as tools,
+// Package mcp serves the runtime's MCP endpoint: models and completions as tools,
 // over Streamable HTTP without sessions, in every protocol version that the
 // official SDK speaks.
 package mcp

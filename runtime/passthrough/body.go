@@ -12,7 +12,7 @@ import (
 // be complete before the body is, and the server takes the connection back when
 // the handler returns. It then fails ("invalid concurrent Body.Read") if the
 // transport still reads, and also if it finds the end of the body by itself. So
-// the handler does not return before settle has seen to both.
+// the handler does not return before finish has seen to both.
 type body struct {
 	io.ReadCloser
 	reading chan struct{} // holds one token while somebody reads
@@ -23,7 +23,7 @@ func newBody(b io.ReadCloser) *body {
 	return &body{ReadCloser: b, reading: make(chan struct{}, 1)}
 }
 
-// Read reads unless the body is settled.
+// Read reads unless the body is finished.
 func (b *body) Read(p []byte) (int, error) {
 	b.reading <- struct{}{}
 	defer func() { <-b.reading }()
@@ -39,10 +39,10 @@ const (
 	rest  = 256 << 10              // bytes, as the server itself does
 )
 
-// settle lets no read begin, waits for the one under way, and takes the rest of
+// finish lets no read begin, waits for the one under way, and takes the rest of
 // the body off the connection. If that is too slow or too much, the connection
 // takes no further request.
-func (b *body) settle(c *http.ResponseController) {
+func (b *body) finish(c *http.ResponseController) {
 	b.over.Store(true)
 	if c.SetReadDeadline(time.Now().Add(grace)) != nil {
 		return // not a connection of ours: it does not share its reads

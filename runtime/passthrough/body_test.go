@@ -56,7 +56,7 @@ func TestAnswerBeforeTheBodyIsRead(t *testing.T) {
 func TestSettledBodyIsNotRead(t *testing.T) {
 	t.Parallel()
 	b := newBody(io.NopCloser(strings.NewReader("more")))
-	b.settle(http.NewResponseController(httptest.NewRecorder()))
+	b.finish(http.NewResponseController(httptest.NewRecorder()))
 	if n, err := b.Read(make([]byte, 4)); n != 0 || !errors.Is(err, http.ErrBodyReadAfterClose) {
 		t.Fatal(n, err)
 	}

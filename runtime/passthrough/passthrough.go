@@ -103,7 +103,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	inflight.Stream(r, buffered)
 	c, sent := http.NewResponseController(w), newBody(r.Body)
 	_ = c.EnableFullDuplex() // HTTP/2 always is, and says that it cannot
-	defer sent.settle(c)
+	defer sent.finish(c)
 	if r.Header.Get("Content-Type") == "" {
 		r.Header.Set("Content-Type", "application/octet-stream")
 	}

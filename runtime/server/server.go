@@ -1,5 +1,5 @@
-// Package server is the chat runtime as one http.Handler: its routes, and what
-// all of them have alike.
+// Package server mounts the routes of the chat runtime on one http.Handler, with the
+// middleware of all of them.
 package server
 
 import (
@@ -13,9 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-chi/chi/v5"
 	"github.com/prometheus/client_golang/prometheus"
-	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/http/httpapi"
 	"sluice.dev/sluice/platform/http/identity"
 	"sluice.dev/sluice/platform/limits/fairshare"
@@ -81,18 +80,6 @@ const (
 	uploads = 256 // binary bodies on their way
 )
 
-// route is one line of the runtime's table.
-type route struct {
-	method, path string
-	handler      http.Handler
-}
-
-// server looks routes up.
-type server struct {
-	adapter httpapi.Adapter
-	routes  []route
-}
-
 // New returns the runtime. It fails when an address in c does not parse.
 func New(c Config) (http.Handler, error) {
 	if c.Log == nil {
@@ -104,12 +91,12 @@ func New(c Config) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &server{adapter, routes(c, adapter, guard, binary)}, nil
+	return router(c, adapter, guard, binary), nil
 }
 
-// routes is the table. The built-in model stands last and under its own names
+// router mounts the routes. The built-in model stands last and under its own names
 // only, so that a provider for all other models never hides it.
-func routes(c Config, adapter httpapi.Adapter, guard access.Guard, binary http.Handler) []route {
+func router(c Config, adapter httpapi.Adapter, guard access.Guard, binary http.Handler) http.Handler {
 	targets := slices.Clone(c.Targets)
 	if !c.NoEcho {
 		targets = append(targets, chat.Target{Name: "sluice", Provider: echo.Provider{}, Models: echo.Models()})
@@ -124,18 +111,17 @@ func routes(c Config, adapter httpapi.Adapter, guard access.Guard, binary http.H
 	models := guard.Require(access.Share(fairshare.New(fairshare.Config{Places: lists}), adapter, catalog.Catalog{Targets: targets, Adapter: adapter, Log: c.Log}))
 	bodies := guard.Require(access.Share(fairshare.New(fairshare.Config{Places: uploads}), adapter, binary))
 	tools := mcp.New(mcp.Config{Chat: completions, Models: models, Guard: guard, Adapter: adapter, PublicURL: c.PublicURL, Hosts: c.Hosts, Version: Version})
-	list := []route{
-		{"POST", "/v1/chat/completions", completions},
-		{"GET", "/v1/models", models},
-		{"GET", "/", landing.Handler(landing.Config{PublicURL: c.PublicURL, Docs: c.DocsBase + "/docs/", Model: example(targets)})},
-		{"GET", "/openapi.json", http.HandlerFunc(describe)},
-		{"GET", "/mcp", tools},
-		{"POST", "/mcp", tools},
-	}
+	r := adapter.Router(identify, matchPath, adapter.Recover)
+	r.Method(http.MethodPost, "/v1/chat/completions", completions)
+	r.Method(http.MethodGet, "/v1/models", models)
+	r.Method(http.MethodGet, "/", landing.Handler(landing.Config{PublicURL: c.PublicURL, Docs: c.DocsBase + "/docs/", Model: example(targets)}))
+	r.Get("/openapi.json", describe)
+	r.Method(http.MethodGet, "/mcp", tools)
+	r.Method(http.MethodPost, "/mcp", tools)
 	for _, path := range passthrough.Paths() {
-		list = append(list, route{"POST", path, bodies})
+		r.Method(http.MethodPost, path, bodies)
 	}
-	return list
+	return r
 }
 
 // example is a model for commands to copy.
@@ -150,47 +136,36 @@ func example(targets []chat.Target) string {
 	return "MODEL"
 }
 
-// describe answers with the description; it is checked against the table in
+// describe answers with the description; it is checked against the routes in
 // tests.
 func describe(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write(description) // the client is gone otherwise
 }
 
-// ServeHTTP finds the route. HEAD is GET without the body, as net/http sees to.
-func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	identify(w, r)
-	method := r.Method
-	if method == http.MethodHead {
-		method = http.MethodGet
-	}
-	var allowed []string
-	for _, rt := range s.routes {
-		if rt.path != r.URL.Path {
-			continue
+// matchPath is a middleware that routes by the decoded path, and HEAD as GET:
+// net/http leaves the body out.
+func matchPath(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		rctx := chi.RouteContext(r.Context())
+		rctx.RoutePath = r.URL.Path
+		if r.Method == http.MethodHead {
+			rctx.RouteMethod = http.MethodGet
 		}
-		if rt.method == method {
-			r.Pattern = rt.path // for metrics
-			rt.handler.ServeHTTP(w, r)
-			return
-		}
-		allowed = append(allowed, rt.method)
-	}
-	if len(allowed) == 0 {
-		s.adapter.NotFound(w, r)
-		return
-	}
-	w.Header().Set("Allow", strings.Join(allowed, ", "))
-	s.adapter.Error(w, r, &apierror.Error{Code: decision.MethodRefused})
+		next.ServeHTTP(w, r)
+	})
 }
 
-// identify gives a request that came without an edge an id of its own, and
-// every response its request's.
-func identify(w http.ResponseWriter, r *http.Request) {
-	id := httpapi.RequestID(r)
-	if id == "" || strings.ContainsFunc(id, func(c rune) bool { return c <= ' ' || c > '~' }) {
-		id = "req_" + rand.Text()
-		r.Header.Set(httpapi.RequestIDHeader, id)
-	}
-	w.Header().Set(httpapi.RequestIDHeader, id)
+// identify is a middleware that gives a request that came without an edge an id of
+// its own, and every response its request's.
+func identify(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		id := httpapi.RequestID(r)
+		if id == "" || strings.ContainsFunc(id, func(c rune) bool { return c <= ' ' || c > '~' }) {
+			id = "req_" + rand.Text()
+			r.Header.Set(httpapi.RequestIDHeader, id)
+		}
+		w.Header().Set(httpapi.RequestIDHeader, id)
+		next.ServeHTTP(w, r)
+	})
 }

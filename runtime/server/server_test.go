@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/runtime/chat"
 	"sluice.dev/sluice/runtime/chat/upstream"
 )
@@ -88,6 +89,8 @@ func TestRoutes(t *testing.T) {
 		{"GET", "/v1/models", "", "", 401, "authentication_required"},
 		{"GET", "/", "", "", 200, "<!doctype html>"},
 		{"HEAD", "/", "", "", 200, ""},
+		{"HEAD", "/v1/mux", "", bearer, 405, ""},
+		{"GET", "/v1/%6dodels", "", bearer, 200, `"id":"echo-1"`},
 		{"GET", "/openapi.json", "", "", 200, `"openapi": "3.1.0"`},
 		{"GET", "/mcp", "", "", 200, `"serverInfo"`},
 		{"DELETE", "/mcp", "", "", 405, "method_not_allowed"},
@@ -102,6 +105,18 @@ func TestRoutes(t *testing.T) {
 		}
 		if header.Get("X-Request-ID") == "" || status == 405 && header.Get("Allow") == "" || status == 401 && header.Get("WWW-Authenticate") == "" {
 			t.Errorf("%s %s: headers %v", c.method, c.path, header)
+		}
+	}
+}
+
+// A method that is refused is told which ones are not.
+func TestAllowNamesTheMethods(t *testing.T) {
+	t.Parallel()
+	s := start(t, Config{})
+	for request, want := range map[string]string{"DELETE /mcp": "GET, POST", "PUT /v1/m%75x": "POST", "HEAD /v1/mux": "POST", "FOO /": "GET"} {
+		method, path, _ := strings.Cut(request, " ")
+		if _, header, _ := do(t, method, s.URL+path, ""); strings.Join(header.Values("Allow"), ", ") != want {
+			t.Errorf("%s: %v", request, header.Values("Allow"))
 		}
 	}
 }
@@ -200,7 +215,7 @@ func TestBadGateway(t *testing.T) {
 	}
 }
 
-// The description is checked against the table of routes, both ways, and
+// The description is checked against the routes, both ways, and
 // against what handlers answer.
 func TestDescription(t *testing.T) {
 	t.Parallel()
@@ -219,8 +234,12 @@ func TestDescription(t *testing.T) {
 		t.Fatal(err)
 	}
 	var have, described []string
-	for _, r := range h.(*server).routes {
-		have = append(have, r.method+" "+r.path)
+	err = chi.Walk(h.(chi.Routes), func(method, path string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
+		have = append(have, method+" "+path)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	for path, item := range doc.Paths.Map() {
 		for method := range item.Operations() {

@@ -5,7 +5,6 @@ package api
 
 import (
 	"context"
-	"log/slog"
 	"net/http"
 	"net/netip"
 	"time"
@@ -145,54 +144,7 @@ func (c Config) mount(r chi.Router, list []Routes) {
 // router answers what no route matches with the envelope, survives a handler that
 // panics, and refuses addresses that are no text. first come before all else.
 func (c Config) router(first ...func(http.Handler) http.Handler) *chi.Mux {
-	r := chi.NewRouter()
-	r.Use(first...)
-	r.Use(c.recoverer, c.Respond.Text, audit.Middleware(identity.ClientAddress))
-	r.NotFound(c.Respond.NotFound)
-	r.MethodNotAllowed(func(w http.ResponseWriter, q *http.Request) {
-		for _, m := range []string{"DELETE", "GET", "PATCH", "POST", "PUT"} {
-			if r.Match(chi.NewRouteContext(), m, q.URL.Path) {
-				w.Header().Add("Allow", m)
-			}
-		}
-		c.Respond.MethodNotAllowed(w, q)
-	})
-	return r
-}
-
-// recoverer turns a panic of a handler into a 500 with the envelope. What was
-// written before it stays written: the answer is then cut short.
-func (c Config) recoverer(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		defer func() {
-			p := recover()
-			if p == nil {
-				return
-			}
-			if p == http.ErrAbortHandler { //nolint:errorlint // net/http compares it by identity
-				panic(p)
-			}
-			c.log().ErrorContext(r.Context(), "handler panicked", "path", r.URL.Path, "panic", p)
-			c.Respond.Error(w, r, errPanic)
-		}()
-		next.ServeHTTP(w, r)
-	})
-}
-
-// panicError is what the caller's envelope is made from: nothing of the panic.
-type panicError struct{}
-
-// Error gives the text for the log.
-func (panicError) Error() string { return "a handler panicked" }
-
-var errPanic = panicError{}
-
-// log is where the failures of handlers go too.
-func (c Config) log() *slog.Logger {
-	if c.Respond.Log != nil {
-		return c.Respond.Log
-	}
-	return slog.Default()
+	return c.Respond.Router(append(first, c.Respond.Recover, c.Respond.Text, audit.Middleware(identity.ClientAddress))...)
 }
 
 // healthTimeout bounds the database's answer.

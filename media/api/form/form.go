@@ -79,6 +79,21 @@ func (f *Form) Range(field string, n, lo, hi int) {
 	}
 }
 
+// Number reads an integer of the query, def if it is not given; what is no integer is
+// out of range.
+func (f *Form) Number(q url.Values, name string, def, lo, hi int) int {
+	text := q.Get(name)
+	if text == "" {
+		return def
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		n = lo - 1
+	}
+	f.Range(name, n, lo, hi)
+	return n
+}
+
 // URL checks an absolute http or https URL without credentials in it. Whether
 // its host may be called is for the client that calls it.
 func (f *Form) URL(field, s string) {

@@ -1,5 +1,5 @@
-// Package page is how every list of the media product is cut: newest first,
-// by offset or by cursor.
+// Package page reads which part of a list of the media product is asked for, by offset
+// or by cursor, and writes the page: newest first.
 package page
 
 import (
@@ -10,16 +10,12 @@ import (
 	"time"
 
 	"sluice.dev/sluice/media/api/form"
+	"sluice.dev/sluice/platform/http/paging"
 )
 
-// Bounds of a page (contract 4.6).
-const (
-	DefaultLimit = 50
-	MaxLimit     = 100
-	// MaxOffset bounds how many rows the database may have to skip; further
-	// down a list, cursors go on.
-	MaxOffset = 100_000
-)
+// MaxOffset bounds how many rows the database may have to skip; further down a list,
+// cursors go on.
+const MaxOffset = 100_000
 
 // Request is which part of a list is wanted.
 type Request struct {
@@ -36,7 +32,7 @@ type Cursor struct {
 
 // Parse reads limit, offset and cursor from q and records what is wrong in f.
 func Parse(f *form.Form, q url.Values) Request {
-	r := Request{Limit: number(f, q, "limit", DefaultLimit, 1, MaxLimit), Offset: number(f, q, "offset", 0, 0, MaxOffset)}
+	r := Request{Limit: f.Number(q, "limit", paging.DefaultLimit, 1, paging.MaxLimit), Offset: f.Number(q, "offset", 0, 0, MaxOffset)}
 	text := q.Get("cursor")
 	if text == "" {
 		return r
@@ -49,20 +45,6 @@ func Parse(f *form.Form, q url.Values) Request {
 		f.Fail("offset", "cannot be combined with cursor", "one of offset, cursor")
 	}
 	return r
-}
-
-// number reads an integer of the query; what is none counts as out of range.
-func number(f *form.Form, q url.Values, name string, def, lo, hi int) int {
-	text := q.Get(name)
-	if text == "" {
-		return def
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		n = lo - 1
-	}
-	f.Range(name, n, lo, hi)
-	return n
 }
 
 // String gives the cursor as a caller sees it; "" for the zero cursor.
@@ -104,17 +86,14 @@ type List[T any] struct {
 
 // Pagination says where a page stands in its list.
 type Pagination struct {
-	Total      int     `json:"total"` // rows that match the filters, on all pages
-	Limit      int     `json:"limit"`
-	Offset     int     `json:"offset"`
-	HasMore    bool    `json:"has_more"`
+	paging.Info
 	NextCursor *string `json:"next_cursor"` // null on the last page
 }
 
 // Cut makes the page out of rows, of which the query has fetched one more than
 // the limit if there is one; place gives a row's cursor, view what is answered.
 func Cut[R, T any](r Request, rows []R, total int, place func(R) Cursor, view func(R) T) List[T] {
-	l := List[T]{Data: []T{}, Pagination: Pagination{Total: total, Limit: r.Limit, Offset: r.Offset, HasMore: len(rows) > r.Limit}}
+	l := List[T]{Data: []T{}, Pagination: Pagination{Info: paging.Info{Total: total, Limit: r.Limit, Offset: r.Offset, HasMore: len(rows) > r.Limit}}}
 	if l.Pagination.HasMore {
 		rows = rows[:r.Limit]
 		next := place(rows[r.Limit-1]).String()

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sluice.dev/sluice/media/api/form"
 	"sluice.dev/sluice/media/api/page"
+	"sluice.dev/sluice/platform/http/paging"
 )
 
 func parse(query string) (page.Request, error) {
@@ -67,7 +68,7 @@ func TestAPageIsCutAndSaysWhereItEnds(t *testing.T) {
 	same := func(n int) int { return n }
 	full := page.Cut(page.Request{Limit: 2, Offset: 4}, []int{9, 8, 7}, 11, place, same)
 	next := place(8).String()
-	want := page.List[int]{Data: []int{9, 8}, Pagination: page.Pagination{Total: 11, Limit: 2, Offset: 4, HasMore: true, NextCursor: &next}}
+	want := page.List[int]{Data: []int{9, 8}, Pagination: page.Pagination{Info: paging.Info{Total: 11, Limit: 2, Offset: 4, HasMore: true}, NextCursor: &next}}
 	if diff := cmp.Diff(want, full); diff != "" {
 		t.Error(diff)
 	}
@@ -97,7 +98,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if r.Limit < 1 || r.Limit > page.MaxLimit || r.Offset < 0 || r.Offset > page.MaxOffset {
+		if r.Limit < 1 || r.Limit > paging.MaxLimit || r.Offset < 0 || r.Offset > page.MaxOffset {
 			t.Fatalf("%+v", r)
 		}
 		if r.After.ID != "" {

@@ -1,5 +1,5 @@
-// Package probe looks into strangers' films in a process that has nothing: no
-// network, no files, no credentials, and little memory and time. It asks for the
+// Package probe reads what films of strangers are, in a sandboxed process without
+// network, files or credentials, with little memory and time. It asks for the
 // bytes that it wants to see; a file that harms it harms nobody else.
 package probe
 

@@ -1,6 +1,6 @@
-// Package engine binds MediaMTX, a media server in a process of its own, to the
-// product: it asks us who may publish, we watch who does, and take over what it
-// has recorded. Without it the product's API works all the same.
+// Package engine runs MediaMTX, a media server in a process of its own, for the
+// product: it asks us who may publish, we watch who does, and store what it has
+// recorded. Without it the product's API works all the same.
 package engine
 
 import (

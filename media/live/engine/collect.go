@@ -31,8 +31,8 @@ func startOf(name string) (time.Time, bool) {
 	return t, err == nil
 }
 
-// settled is how long a file must not have changed before it counts as complete.
-const settled = 2 * time.Second
+// unchangedFor is how long a file must not have changed before it counts as complete.
+const unchangedFor = 2 * time.Second
 
 // collect takes over what was recorded of publishers who have gone, and removes
 // what no recording waits for: the stream does not record, or is gone.
@@ -108,7 +108,7 @@ func (w *Watcher) files() (map[string][]string, error) {
 func (w *Watcher) quiet(files []string) bool {
 	for _, name := range files {
 		info, err := os.Stat(name)
-		if err == nil && w.Now().Sub(info.ModTime()) < settled {
+		if err == nil && w.Now().Sub(info.ModTime()) < unchangedFor {
 			return false
 		}
 	}

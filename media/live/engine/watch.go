@@ -71,7 +71,7 @@ func (w *Watcher) visit(ctx context.Context, id string, p Path, k publisher) (pu
 	if k.live && !s.Status.OnAir() {
 		return k, w.API.Kick(ctx, p) // stopped by an action
 	}
-	if code := judge(p, k, limitOf(s.BitrateKbps, w.Plans.Of(s.Plan).BitrateKbps), w.Now()); code != "" {
+	if code := violation(p, k, limitOf(s.BitrateKbps, w.Plans.Of(s.Plan).BitrateKbps), w.Now()); code != "" {
 		return w.refuse(ctx, s, p, k, code)
 	}
 	if k.live {
@@ -91,7 +91,7 @@ func (w *Watcher) refuse(ctx context.Context, s streams.Stream, p Path, k publis
 	w.Log.InfoContext(ctx, "publisher closed", "stream", s.ID, "code", code)
 	var err error
 	if !k.told {
-		err = w.Streams.Trouble(ctx, s, code)
+		err = w.Streams.EmitError(ctx, s, code)
 		k.told = err == nil
 	}
 	return k, errors.Join(err, w.API.Kick(ctx, p))

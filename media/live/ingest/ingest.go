@@ -10,15 +10,12 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/media/api/ident"
 	"sluice.dev/sluice/media/api/owner"
 	"sluice.dev/sluice/media/live/signalling"
 	"sluice.dev/sluice/media/live/streams"
 	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/http/httpapi"
 )
-
-const bodyLimit = 64 << 10
 
 // Input is the body of POST /v1/ingest: that of POST /v1/streams, or the id of a
 // stream that is there already.
@@ -55,29 +52,19 @@ type Service struct {
 
 // Routes adds the routes to r, which must verify the caller's identity first.
 func (v Service) Routes(r chi.Router, a httpapi.Adapter) {
-	r.Post("/v1/ingest", a.Handle(v.create))
-	r.Get("/v1/ingest/{id}", a.Handle(v.get))
-	r.Get("/v1/ingest/{id}/outputs", a.Handle(v.outputs))
+	r.Post("/v1/ingest", owner.Handle(a, http.StatusCreated, v.create))
+	r.Get("/v1/ingest/{id}", owner.HandleFor(a, http.StatusOK, v.stream, v.get))
+	r.Get("/v1/ingest/{id}/outputs", owner.HandleFor(a, http.StatusOK, v.stream, v.outputs))
 }
 
 // create answers POST /v1/ingest.
-func (v Service) create(w http.ResponseWriter, r *http.Request) error {
-	o, in, err := owner.Body[Input](w, r, bodyLimit)
-	if err != nil {
-		return err
+func (v Service) create(o owner.Owner, r *http.Request, in Input) (View, error) {
+	if in.StreamID != "" {
+		s, err := v.existing(r, o, in)
+		return v.view(s, ""), err
 	}
-	var s streams.Stream
-	var key string
-	if in.StreamID == "" {
-		s, key, err = v.Streams.Create(r.Context(), o, in.Input)
-	} else {
-		s, err = v.existing(r, o, in)
-	}
-	if err != nil {
-		return err
-	}
-	httpapi.JSON(w, http.StatusCreated, v.view(s, key))
-	return nil
+	s, key, err := v.Streams.Create(r.Context(), o, in.Input)
+	return v.view(s, key), err
 }
 
 // existing finds the stream that the body names; nothing else may be in it.
@@ -93,37 +80,26 @@ func (v Service) existing(r *http.Request, o owner.Owner, in Input) (streams.Str
 	return s, err
 }
 
+// target reads which ingest the path names.
+var target = owner.InPath("ing")
+
 // stream is the caller's stream behind the ingest in the path.
 func (v Service) stream(r *http.Request) (streams.Stream, error) {
-	o, err := owner.From(r.Context())
+	t, err := target(r)
 	if err != nil {
 		return streams.Stream{}, err
 	}
-	id := chi.URLParam(r, "id")
-	if !ident.Valid("ing", id) {
-		return streams.Stream{}, &apierror.Error{Code: decision.NotFound}
-	}
-	return v.Streams.Get(r.Context(), o, "strm"+strings.TrimPrefix(id, "ing"))
+	return v.Streams.Get(r.Context(), t.Owner, "strm"+strings.TrimPrefix(t.ID, "ing"))
 }
 
 // get answers GET /v1/ingest/{id}.
-func (v Service) get(w http.ResponseWriter, r *http.Request) error {
-	s, err := v.stream(r)
-	if err != nil {
-		return err
-	}
-	httpapi.JSON(w, http.StatusOK, v.view(s, ""))
-	return nil
+func (v Service) get(s streams.Stream, _ *http.Request, _ httpapi.None) (View, error) {
+	return v.view(s, ""), nil
 }
 
 // outputs answers GET /v1/ingest/{id}/outputs.
-func (v Service) outputs(w http.ResponseWriter, r *http.Request) error {
-	s, err := v.stream(r)
-	if err != nil {
-		return err
-	}
-	httpapi.JSON(w, http.StatusOK, map[string]any{"data": v.view(s, "").Outputs})
-	return nil
+func (v Service) outputs(s streams.Stream, _ *http.Request, _ httpapi.None) (map[string][]Output, error) {
+	return map[string][]Output{"data": v.view(s, "").Outputs}, nil
 }
 
 // view shows a stream as an ingest. key is the text of its stream key where it

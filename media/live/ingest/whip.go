@@ -46,7 +46,7 @@ func (v Service) whip(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if q.Session == "" && !signalling.Understood(body) {
-		if err := v.Streams.Trouble(r.Context(), s, decision.Stream005); err != nil {
+		if err := v.Streams.EmitError(r.Context(), s, decision.Stream005); err != nil {
 			return err
 		}
 		return &apierror.Error{Code: decision.Stream005}

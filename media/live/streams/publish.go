@@ -54,7 +54,7 @@ func (v Service) Admit(ctx context.Context, a Attempt) error {
 	if err != nil || code == "" {
 		return err
 	}
-	if err := v.Trouble(ctx, s, code); err != nil {
+	if err := v.EmitError(ctx, s, code); err != nil {
 		return err
 	}
 	return &apierror.Error{Code: code}
@@ -99,11 +99,8 @@ func (v Service) Unpublished(ctx context.Context, s Stream) error {
 
 // Publishing returns the streams with an open session in which a publisher sends.
 func (v Service) Publishing(ctx context.Context) ([]Stream, error) {
-	rows, err := v.DB.Query(ctx, `SELECT `+columns+` FROM media_streams
+	rows, _ := v.DB.Query(ctx, `SELECT `+columns+` FROM media_streams
 		WHERE id IN (SELECT stream_id FROM media_sessions WHERE engine AND ended_at IS NULL)`)
-	if err != nil {
-		return nil, fmt.Errorf("read publishers: %w", err)
-	}
 	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[Stream])
 	if err != nil {
 		return nil, fmt.Errorf("read publishers: %w", err)
@@ -111,8 +108,8 @@ func (v Service) Publishing(ctx context.Context) ([]Stream, error) {
 	return found, nil
 }
 
-// Trouble emits stream.error.
-func (v Service) Trouble(ctx context.Context, s Stream, code decision.Code) error {
+// EmitError emits stream.error.
+func (v Service) EmitError(ctx context.Context, s Stream, code decision.Code) error {
 	if s.Account == "" {
 		return nil
 	}

@@ -27,27 +27,24 @@ func insert(ctx context.Context, tx pgx.Tx, s Stream) error {
 
 // get reads one stream of owner. suffix is "" or "FOR UPDATE".
 func get(ctx context.Context, db postgres.DB, owner, id, suffix string) (Stream, error) {
-	rows, err := db.Query(ctx, `SELECT `+columns+` FROM media_streams WHERE owner = $1 AND id = $2 `+suffix, owner, id)
-	return one(rows, err)
+	rows, _ := db.Query(ctx, `SELECT `+columns+` FROM media_streams WHERE owner = $1 AND id = $2 `+suffix, owner, id)
+	return one(rows)
 }
 
 // ByPlayback reads the stream of a playback id, of any owner, or not_found.
 func ByPlayback(ctx context.Context, db postgres.DB, playbackID string) (Stream, error) {
-	rows, err := db.Query(ctx, `SELECT `+columns+` FROM media_streams WHERE playback_id = $1`, playbackID)
-	return one(rows, err)
+	rows, _ := db.Query(ctx, `SELECT `+columns+` FROM media_streams WHERE playback_id = $1`, playbackID)
+	return one(rows)
 }
 
 // ByID reads a stream of any owner, or not_found.
 func ByID(ctx context.Context, db postgres.DB, id string) (Stream, error) {
-	rows, err := db.Query(ctx, `SELECT `+columns+` FROM media_streams WHERE id = $1`, id)
-	return one(rows, err)
+	rows, _ := db.Query(ctx, `SELECT `+columns+` FROM media_streams WHERE id = $1`, id)
+	return one(rows)
 }
 
 // one takes the only row of a query, or not_found.
-func one(rows pgx.Rows, err error) (Stream, error) {
-	if err != nil {
-		return Stream{}, postgres.NotFound(err, "read stream")
-	}
+func one(rows pgx.Rows) (Stream, error) {
 	s, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[Stream])
 	return s, postgres.NotFound(err, "read stream")
 }
@@ -80,14 +77,11 @@ func remove(ctx context.Context, tx pgx.Tx, id string) error {
 // there is another, and the number of all rows that match.
 func list(ctx context.Context, db postgres.DB, owner string, f Filter) ([]Stream, int, error) {
 	at, id := f.Page.After.Bound()
-	rows, err := db.Query(ctx, `SELECT `+columns+` FROM media_streams
+	rows, _ := db.Query(ctx, `SELECT `+columns+` FROM media_streams
 		WHERE owner = $1 AND ($2::text[] IS NULL OR status = ANY ($2))
 		  AND ($3::timestamptz IS NULL OR (created_at, id) < ($3, $4))
 		ORDER BY created_at DESC, id DESC LIMIT $5 OFFSET $6`,
 		owner, f.Statuses, at, id, f.Page.Limit+1, f.Page.Offset)
-	if err != nil {
-		return nil, 0, fmt.Errorf("list streams: %w", err)
-	}
 	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[Stream])
 	if err != nil {
 		return nil, 0, fmt.Errorf("list streams: %w", err)
@@ -131,13 +125,10 @@ func openSession(ctx context.Context, tx pgx.Tx, s Session) error {
 // closeSession ends the open session of a stream, and counts who has watched it. A
 // clock that has gone back gives a session of no length, not a negative one.
 func closeSession(ctx context.Context, tx pgx.Tx, streamID string, now time.Time) (Session, error) {
-	rows, err := tx.Query(ctx, `UPDATE media_sessions SET ended_at = greatest($2::timestamptz, started_at),
+	rows, _ := tx.Query(ctx, `UPDATE media_sessions SET ended_at = greatest($2::timestamptz, started_at),
 			total_viewers = (SELECT count(DISTINCT viewer) FROM media_views WHERE subject = $1 AND last_at >= started_at)
 		WHERE stream_id = $1 AND ended_at IS NULL
 		RETURNING id, owner, stream_id, started_at, ended_at, total_viewers, peak_viewers, engine`, streamID, now)
-	if err != nil {
-		return Session{}, fmt.Errorf("close session: %w", err)
-	}
 	s, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[Session])
 	if err != nil {
 		return Session{}, fmt.Errorf("close session: %w", err)

@@ -1,4 +1,4 @@
-// Package views counts who watches. A player's own requests are the heartbeat:
+// Package views counts the viewers of streams and files. A player's own requests are the heartbeat:
 // playlists of live streams are asked for every few seconds, files once.
 package views
 

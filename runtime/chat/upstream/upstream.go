@@ -1,5 +1,4 @@
-// Package upstream is the provider that any server with the common chat
-// completions API is.
+// Package upstream calls providers that have the common chat completions API.
 package upstream
 
 import (
@@ -134,7 +133,7 @@ func (p *Provider) Stream(ctx context.Context, r chat.Request) (chat.Stream, err
 // keyPrefix begins the platform's API keys, and no provider's.
 const keyPrefix = "slk_"
 
-// Credential is the caller's token where it is the provider's to judge. A
+// Credential is the caller's token where it is the provider's to check. A
 // credential of the platform's opens more than models, so it stays here unless
 // ForwardCredentials is set; the operator's key is for callers whom an edge has
 // judged.

@@ -31,7 +31,7 @@ func TestWhichPublishersAreClosed(t *testing.T) {
 		if name == "a counter that went back" {
 			since.bytes = 1 << 40
 		}
-		if got := judge(Path{Tracks: c.tracks, Received: c.bytes}, since, c.limit, start.Add(c.after)); got != c.want {
+		if got := violation(Path{Tracks: c.tracks, Received: c.bytes}, since, c.limit, start.Add(c.after)); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}

@@ -2,7 +2,6 @@ package legacy
 
 import (
 	"net/http"
-	"strings"
 
 	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/media/api/form"
@@ -13,36 +12,30 @@ import (
 // bodyLimit bounds a body: a thousand ids of the greatest length, and room.
 const bodyLimit = 512 << 10
 
+// BodyLimit bounds the body.
+func (ConnectInput) BodyLimit() int64 { return bodyLimit }
+
+// BodyLimit bounds the body.
+func (ImportInput) BodyLimit() int64 { return bodyLimit }
+
 // Routes adds the routes of /v1/migration/legacy to r, which must verify the
 // caller's identity first.
 func (v Service) Routes(r chi.Router, a httpapi.Adapter) {
-	routes := map[string]func(http.ResponseWriter, *http.Request, owner.Owner) error{
-		"POST /connect": v.connect, "GET /videos": v.videos, "POST /import": v.importVideos, "GET /status": v.status,
-		"POST /webhooks/sync": v.webhooks, "GET /comparison": v.comparison, "POST /validate": v.validate, "DELETE /cleanup": v.cleanup}
-	for pattern, h := range routes {
-		method, path, _ := strings.Cut(pattern, " ")
-		r.Method(method, "/v1/migration/legacy"+path, a.Handle(func(w http.ResponseWriter, r *http.Request) error {
-			o, err := owner.From(r.Context())
-			if err != nil {
-				return err
-			}
-			return h(w, r, o)
-		}))
-	}
+	const base = "/v1/migration/legacy"
+	r.Post(base+"/connect", owner.Handle(a, http.StatusCreated, v.connect))
+	r.Get(base+"/videos", owner.Handle(a, http.StatusOK, v.videos))
+	r.Post(base+"/import", owner.Handle(a, http.StatusAccepted, v.importVideos))
+	r.Get(base+"/status", owner.Handle(a, http.StatusOK, v.status))
+	r.Post(base+"/webhooks/sync", owner.Handle(a, http.StatusOK, v.webhooks))
+	r.Get(base+"/comparison", owner.Handle(a, http.StatusOK, v.comparison))
+	r.Post(base+"/validate", owner.Handle(a, http.StatusOK, v.validate))
+	r.Delete(base+"/cleanup", owner.Handle(a, http.StatusNoContent, v.cleanup))
 }
 
 // connect answers POST /connect. The token is in no answer, not even this one.
-func (v Service) connect(w http.ResponseWriter, r *http.Request, o owner.Owner) error {
-	var in ConnectInput
-	if err := httpapi.Decode(w, r, bodyLimit, &in); err != nil {
-		return err
-	}
+func (v Service) connect(o owner.Owner, r *http.Request, in ConnectInput) (map[string]any, error) {
 	c, err := v.Connect(r.Context(), o, in)
-	if err != nil {
-		return err
-	}
-	httpapi.JSON(w, http.StatusCreated, map[string]any{"status": "connected", "base_url": c.BaseURL, "connected_at": c.ConnectedAt})
-	return nil
+	return map[string]any{"status": "connected", "base_url": c.BaseURL, "connected_at": c.ConnectedAt}, err
 }
 
 // VideoView is one video of the provider, and what became of it here.
@@ -56,35 +49,35 @@ type VideoView struct {
 
 // videos answers GET /videos with one page of the provider, as it is at this
 // moment.
-func (v Service) videos(w http.ResponseWriter, r *http.Request, o owner.Owner) error {
+func (v Service) videos(o owner.Owner, r *http.Request, _ httpapi.None) (map[string]any, error) {
 	var f form.Form
 	cursor := r.URL.Query().Get("cursor")
 	if len(cursor) > maxCursor {
 		f.Fail("cursor", "is too long", "next_cursor of the page before")
 	}
 	if err := f.Err(); err != nil {
-		return err
+		return nil, err
 	}
 	_, p, err := v.open(r.Context(), o)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	leave, err := v.call(o)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer leave()
 	page, err := p.Videos(r.Context(), cursor, pageSize)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	here := map[string]*string{}
-	err = taken(r.Context(), v.DB, o.ID, page.ids(), func(t Taken) {
+	err = eachImported(r.Context(), v.DB, o.ID, page.ids(), func(t Imported) {
 		if t.VODID != "" {
 			here[t.LegacyID] = &t.VODID
 		}
 	})
-	return httpapi.Result(w, http.StatusOK, listing(page, here), err)
+	return listing(page, here), err
 }
 
 // listing sets each video of a page beside the id that it has here.
@@ -100,27 +93,17 @@ func listing(page Page, here map[string]*string) map[string]any {
 	return map[string]any{"data": data, "pagination": map[string]any{"has_more": next != nil, "next_cursor": next}}
 }
 
-// importVideos answers POST /import with 202: the work is a job's.
-func (v Service) importVideos(w http.ResponseWriter, r *http.Request, o owner.Owner) error {
-	var in ImportInput
-	if err := httpapi.Decode(w, r, bodyLimit, &in); err != nil {
-		return err
-	}
+// importVideos answers POST /import: the work is a job's.
+func (v Service) importVideos(o owner.Owner, r *http.Request, in ImportInput) (StatusView, error) {
 	if err := v.Import(r.Context(), o, in); err != nil {
-		return err
+		return StatusView{}, err
 	}
-	return v.answerStatus(w, r, o, http.StatusAccepted)
+	return v.Status(r.Context(), o)
 }
 
 // status answers GET /status.
-func (v Service) status(w http.ResponseWriter, r *http.Request, o owner.Owner) error {
-	return v.answerStatus(w, r, o, http.StatusOK)
-}
-
-// answerStatus answers with where the import stands.
-func (v Service) answerStatus(w http.ResponseWriter, r *http.Request, o owner.Owner, code int) error {
-	s, err := v.Status(r.Context(), o)
-	return httpapi.Result(w, code, s, err)
+func (v Service) status(o owner.Owner, r *http.Request, _ httpapi.None) (StatusView, error) {
+	return v.Status(r.Context(), o)
 }
 
 // SubscriptionView is a webhook of the provider as a body of POST /v1/webhooks,
@@ -133,57 +116,51 @@ type SubscriptionView struct {
 
 // webhooks answers POST /webhooks/sync. Subscriptions are not made here: each
 // needs a secret that its receiver knows, and only the caller has that.
-func (v Service) webhooks(w http.ResponseWriter, r *http.Request, o owner.Owner) error {
+func (v Service) webhooks(o owner.Owner, r *http.Request, _ httpapi.None) (map[string][]SubscriptionView, error) {
 	_, p, err := v.open(r.Context(), o)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	leave, err := v.call(o)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer leave()
 	hooks, err := p.Webhooks(r.Context())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	out := []SubscriptionView{}
 	for _, h := range hooks {
 		ours, unknown := Translate(h.Events)
 		out = append(out, SubscriptionView{h.URL, ours, unknown})
 	}
-	httpapi.JSON(w, http.StatusOK, map[string]any{"data": out})
-	return nil
+	return map[string][]SubscriptionView{"data": out}, nil
 }
 
 // comparison answers GET /comparison.
-func (v Service) comparison(w http.ResponseWriter, r *http.Request, o owner.Owner) error {
+func (v Service) comparison(o owner.Owner, r *http.Request, _ httpapi.None) (Comparison, error) {
 	leave, err := v.call(o)
 	if err != nil {
-		return err
+		return Comparison{}, err
 	}
 	defer leave()
-	c, err := v.Compare(r.Context(), o)
-	return httpapi.Result(w, http.StatusOK, c, err)
+	return v.Compare(r.Context(), o)
 }
 
 // validate answers POST /validate. It reads what is stored here, and does not
 // ask the provider again.
-func (v Service) validate(w http.ResponseWriter, r *http.Request, o owner.Owner) error {
-	if _, _, err := v.open(r.Context(), o); err != nil {
-		return err
-	}
+func (v Service) validate(o owner.Owner, r *http.Request, _ httpapi.None) (Validation, error) {
 	out := Validation{Valid: true, Problems: []Problem{}}
-	err := taken(r.Context(), v.DB, o.ID, nil, out.add)
-	return httpapi.Result(w, http.StatusOK, out, err)
+	_, _, err := v.open(r.Context(), o)
+	if err == nil {
+		err = eachImported(r.Context(), v.DB, o.ID, nil, out.add)
+	}
+	return out, err
 }
 
 // cleanup forgets the connection, its token and which video came from where. The
 // videos stay. A second call finds nothing, and succeeds too.
-func (v Service) cleanup(w http.ResponseWriter, r *http.Request, o owner.Owner) error {
-	if err := remove(r.Context(), v.DB, o.ID); err != nil {
-		return err
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+func (v Service) cleanup(o owner.Owner, r *http.Request, _ httpapi.None) (httpapi.None, error) {
+	return httpapi.None{}, remove(r.Context(), v.DB, o.ID)
 }

@@ -63,9 +63,9 @@ func notAccepted(err error) error {
 	return err
 }
 
-// settle writes an asset that is ready or failed, takes the clips that wait for
-// it along, and tells the account.
-func (v Service) settle(ctx context.Context, tx pgx.Tx, a Asset, l plans.Limits) error {
+// finish writes an asset that is ready or failed, updates the clips and renditions
+// that wait for it, and emits its events.
+func (v Service) finish(ctx context.Context, tx pgx.Tx, a Asset, l plans.Limits) error {
 	a.UpdatedAt = now(v.Now)
 	if err := save(ctx, tx, a); err != nil {
 		return err
@@ -73,23 +73,23 @@ func (v Service) settle(ctx context.Context, tx pgx.Tx, a Asset, l plans.Limits)
 	if err := v.announce(ctx, tx, a); err != nil {
 		return err
 	}
-	if err := v.lead(ctx, tx, a); err != nil {
+	if err := v.updateClips(ctx, tx, a); err != nil {
 		return err
 	}
-	if err := v.leadRenditions(ctx, tx, a); err != nil {
+	if err := v.startRenditions(ctx, tx, a); err != nil {
 		return err
 	}
 	return v.warn(ctx, tx, a, l)
 }
 
-// lead takes the clips that wait for source to where it is.
-func (v Service) lead(ctx context.Context, tx pgx.Tx, source Asset) error {
-	clips, err := followers(ctx, tx, source.ID)
+// updateClips updates the clips that wait for source from it.
+func (v Service) updateClips(ctx context.Context, tx pgx.Tx, source Asset) error {
+	clips, err := waitingClips(ctx, tx, source.ID)
 	if err != nil {
 		return err
 	}
 	for _, c := range clips {
-		c.Follow(source)
+		c.UpdateFrom(source)
 		c.UpdatedAt = now(v.Now)
 		if err := save(ctx, tx, c); err != nil {
 			return err
@@ -129,9 +129,9 @@ func (v Service) announce(ctx context.Context, tx pgx.Tx, a Asset) error {
 	}
 }
 
-// warn tells the account when a's bytes took its storage over a line. Files that
-// arrive at the same moment may be counted in either order; the line is passed
-// once all the same, because each is counted with itself.
+// warn emits billing.usage_warning when a's bytes fill more of the storage than a
+// threshold. Files that arrive at the same moment may be counted in either order; the
+// threshold is passed once all the same, because each is counted with itself.
 func (v Service) warn(ctx context.Context, tx pgx.Tx, a Asset, l plans.Limits) error {
 	if l.StorageBytes == 0 || a.Status != Ready {
 		return nil

@@ -12,15 +12,10 @@ import (
 	"sluice.dev/sluice/platform/http/httpapi"
 )
 
-// statusTTL is how long a paying agent may ask for what it bought.
+// statusTTL is how long a paying agent may ask for what it bought. Payments are
+// spent one at a time, so it has nothing to show when it comes back to see whether
+// its clip is ready: the answer names an address where it can, without paying again.
 const statusTTL = 24 * time.Hour
-
-// sold answers 201 to a paying agent. Payments are spent one at a time, so it has
-// nothing to show when it comes back to see whether its clip is ready: the answer
-// names an address where it can, without paying again.
-func (v Service) sold(w http.ResponseWriter, r *http.Request, a Asset) error {
-	return v.withStatus(w, r, a, http.StatusCreated, now(v.Now).Add(statusTTL))
-}
 
 // status shows a clip to the bearer of its token. Asking does not make the
 // address hold any longer.
@@ -42,21 +37,18 @@ func (v Service) status(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	w.Header().Set("Cache-Control", "no-store")
-	return v.withStatus(w, r, a, http.StatusOK, g.Expires)
+	out, err := v.withStatus(r, a, g.Expires)
+	return httpapi.Result(w, http.StatusOK, out, err)
 }
 
 // withStatus answers with a clip and the address of its state until a time.
-func (v Service) withStatus(w http.ResponseWriter, r *http.Request, a Asset, code int, until time.Time) error {
+func (v Service) withStatus(r *http.Request, a Asset, until time.Time) (View, error) {
 	key, err := v.Keys.Key(r.Context())
 	if err != nil {
-		return err
+		return View{}, err
 	}
 	token, err := signing.Sign(key, signing.Grant{Use: signing.Status, Subject: a.ID, Expires: until})
-	if err != nil {
-		return err
-	}
 	out := v.view(a, key)
 	out.StatusURL = some(v.Playback + "/clips/" + a.ID + "?token=" + token)
-	httpapi.JSON(w, code, out)
-	return nil
+	return out, err
 }

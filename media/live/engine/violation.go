@@ -10,7 +10,7 @@ import (
 // codecs are the tracks that players understand, by MediaMTX's names.
 var codecs = []string{"H264", "H265", "AV1", "VP9", "VP8", "MPEG-4 Audio", "Opus", "Generic"}
 
-// measure is the least time over which a bitrate is judged: encoders send the
+// measure is the least time over which a bitrate is measured: encoders send the
 // start of a stream in a burst.
 const measure = 10 * time.Second
 
@@ -25,20 +25,20 @@ type publisher struct {
 	told  bool      // the account knows why it is closed
 }
 
-// judge says which rule a publisher breaks: "" none, STREAM_005 a codec that
+// violation says which rule a publisher breaks: "" none, STREAM_005 a codec that
 // players do not understand, STREAM_002 more bits than the limit, in kbit/s (0: no
 // limit), over at least measure.
-func judge(p Path, since publisher, limit int, now time.Time) decision.Code {
+func violation(p Path, since publisher, limit int, now time.Time) decision.Code {
 	for _, t := range p.Tracks {
 		if !slices.Contains(codecs, t) {
 			return decision.Stream005
 		}
 	}
-	took := now.Sub(since.seen)
-	if limit == 0 || took < measure || p.Received < since.bytes {
+	elapsed := now.Sub(since.seen)
+	if limit == 0 || elapsed < measure || p.Received < since.bytes {
 		return ""
 	}
-	kbps := float64(p.Received-since.bytes) * 8 / 1000 / took.Seconds()
+	kbps := float64(p.Received-since.bytes) * 8 / 1000 / elapsed.Seconds()
 	if kbps > float64(limit)*slack {
 		return decision.Stream002
 	}
