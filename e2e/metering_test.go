@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
-	"sluice.dev/sluice/filters/edgeapi"
 )
 
 // amounts is what usage says of some requests.
@@ -227,7 +226,7 @@ func TestAParcelSentTwiceCountsOnce(t *testing.T) {
 		return append(p, b...)
 	}
 	for _, sequence := range []byte{1, 1, 2, 1, 2} {
-		req, err := http.NewRequest(http.MethodPost, "http://"+s.env["SLUICE_XDS_ADDR"]+edgeapi.UsagePath, bytes.NewReader(parcel(sequence)))
+		req, err := http.NewRequest(http.MethodPost, "http://"+s.env["SLUICE_XDS_ADDR"]+"/feed/v1/usage", bytes.NewReader(parcel(sequence)))
 		if err != nil {
 			t.Fatal(err)
 		}

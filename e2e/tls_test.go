@@ -19,7 +19,6 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/quic-go/quic-go/http3"
-	"sluice.dev/sluice/filters/edgeapi"
 )
 
 // makeCerts runs `sluice certs`.
@@ -323,12 +322,12 @@ func strangers(t *testing.T, s *stack, dir string) {
 			}
 			config.Certificates = []tls.Certificate{pair}
 		}
-		req, err := http.NewRequest(http.MethodGet, base+edgeapi.RecordsPath+"?wait=0", nil)
+		req, err := http.NewRequest(http.MethodGet, base+"/feed/v1/records?wait=0", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		edge, token := strings.CutSuffix(c.header, " token")
-		req.Header.Set(edgeapi.EdgeHeader, edge)
+		req.Header.Set("x-sluice-edge", edge)
 		if token {
 			req.Header.Set("Authorization", "Bearer "+readEnv(t, filepath.Join(s.dir, "secrets.env"))["SLUICE_FEED_TOKEN"])
 		}
