@@ -12,7 +12,7 @@ import (
 
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
-	"sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/filters/identityheader"
 	"sluice.dev/sluice/media"
 	"sluice.dev/sluice/media/assets"
 	"sluice.dev/sluice/media/files/mp4/mp4test"
@@ -73,7 +73,7 @@ func (b *bundle) fetch(url string, headers ...string) answer {
 		b.t.Fatalf("not an address of ours: %s", url)
 	}
 	path, _, _ = strings.Cut(path, "#")
-	return b.do("GET", "/v1/"+path, nil, append(headers, identity.Header, "none")...)
+	return b.do("GET", "/v1/"+path, nil, append(headers, identityheader.Header, "none")...)
 }
 
 func TestAVideoIsFetchedAndServed(t *testing.T) {
@@ -205,7 +205,7 @@ func TestUploadsAreBoundedAndMustBeVideos(t *testing.T) {
 	post(large).wantError(413, "STORAGE_001")
 	r := httptest.NewRequest("POST", "/v1/vod/upload", struct{ *strings.Reader }{strings.NewReader(large)})
 	r.ContentLength = -1 // chunked: the size is not known beforehand
-	r.Header.Set(identity.Header, identity.Sign(secret, identity.Caller{Account: "acct_1"}, b.now.Unix()))
+	r.Header.Set(identityheader.Header, identityheader.Sign(secret, identityheader.Caller{Account: "acct_1"}, b.now.Unix()))
 	w := httptest.NewRecorder()
 	if b.handler.ServeHTTP(w, r); w.Code != http.StatusRequestEntityTooLarge {
 		t.Errorf("chunked: %d %s", w.Code, w.Body)
@@ -247,7 +247,7 @@ func TestAssetsOfOthersAreNotThere(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	id := b.upload()
-	other := identity.Caller{Account: "acct_2"}
+	other := identityheader.Caller{Account: "acct_2"}
 	b.as(other, "GET", "/v1/vod/"+id, nil).wantError(404, "not_found")
 	b.as(other, "DELETE", "/v1/vod/"+id, nil).wantError(404, "not_found")
 	b.as(other, "GET", "/v1/vod/"+id+"/downloads", nil).wantError(404, "not_found")
@@ -310,7 +310,7 @@ func TestAPayingAgentCutsAClipOfAnAddress(t *testing.T) {
 	t.Parallel()
 	source, allow := filmOrigin(t)
 	b := setup(t, allow)
-	agent := identity.Caller{Key: "pay_1"}
+	agent := identityheader.Caller{Key: "pay_1"}
 	id := b.as(agent, "POST", "/v1/clips", object{"source_url": source, "start": 1, "duration": 2}).want(201).text("id")
 	b.as(agent, "POST", "/v1/clips", object{"duration": 0, "title": strings.Repeat("x", 201)}).wantError(400, "invalid_request", "source", "duration", "title")
 	b.as(agent, "POST", "/v1/clips", object{"stream_id": "strm_x", "duration": 1}).wantError(409, "conflict")

@@ -4,10 +4,10 @@ import (
 	"strings"
 	"testing"
 
-	"sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/filters/identityheader"
 )
 
-var otherAccount = identity.Caller{Account: "acct_2", Key: "key_2"}
+var otherAccount = identityheader.Caller{Account: "acct_2", Key: "key_2"}
 
 const cues = "WEBVTT\n\n00:01.000 --> 00:02.000\nHello\n"
 

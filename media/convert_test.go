@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/filters/identityheader"
 	"sluice.dev/sluice/media"
 	"sluice.dev/sluice/media/files/ffmpeg/ffmpegtest"
 	"sluice.dev/sluice/media/files/mp4"
@@ -37,7 +37,7 @@ func TestSurfacesWithoutAnEngineSaySo(t *testing.T) {
 	b := setup(t)
 	for _, path := range []string{"/v1/transcribe", "/v1/captions", "/v1/voice", "/v1/vision", "/v1/render", "/v1/transcode", "/v1/mux"} {
 		b.send(path, []byte("bytes")).wantError(501, "not_implemented")
-		b.do("POST", path, "bytes", identity.Header, "none").wantError(401, "authentication_required")
+		b.do("POST", path, "bytes", identityheader.Header, "none").wantError(401, "authentication_required")
 	}
 }
 

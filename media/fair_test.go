@@ -11,7 +11,7 @@ import (
 
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
-	"sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/filters/identityheader"
 	"sluice.dev/sluice/media"
 	"sluice.dev/sluice/media/files/ffmpeg/ffmpegtest"
 )
@@ -111,13 +111,13 @@ func TestRenditionsAreMadeInTurn(t *testing.T) {
 	t.Parallel()
 	b := setup(t, withFFmpeg(t))
 	real := string(ffmpegtest.Film(t, "mp4"))
-	order := func(who identity.Caller) string {
+	order := func(who identityheader.Caller) string {
 		id := b.as(who, "POST", "/v1/vod/upload", real, "Content-Type", "video/mp4").want(201).text("id")
 		return b.as(who, "POST", "/v1/vod/"+id+"/renditions", object{"profile": "240p"}).want(202).text("id")
 	}
 	greedy := map[string]bool{}
 	for range 3 {
-		greedy[order(identity.Caller{Account: "acct_1"})] = true
+		greedy[order(identityheader.Caller{Account: "acct_1"})] = true
 	}
 	modest := order(otherAccount)
 	done := b.start()

@@ -21,7 +21,7 @@ import (
 	"github.com/getkin/kin-openapi/routers/legacy"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-	edge "sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/filters/identityheader"
 	"sluice.dev/sluice/media"
 	"sluice.dev/sluice/media/plans"
 	"sluice.dev/sluice/platform/events"
@@ -122,10 +122,10 @@ type answer struct {
 // as sends a request as caller and holds the answer against the OpenAPI. A
 // string body is sent as it is, nil none, anything else as JSON. Extra headers
 // are name, value, name, value.
-func (b *bundle) as(caller edge.Caller, method, path string, body any, headers ...string) answer {
+func (b *bundle) as(caller identityheader.Caller, method, path string, body any, headers ...string) answer {
 	b.t.Helper()
 	r := httptest.NewRequest(method, path, bodyOf(b.t, body))
-	r.Header.Set(edge.Header, edge.Sign(secret, caller, b.now.Unix()))
+	r.Header.Set(identityheader.Header, identityheader.Sign(secret, caller, b.now.Unix()))
 	r.Header.Set(httpapi.RequestIDHeader, "req-test")
 	if body != nil {
 		r.Header.Set("Content-Type", "application/json")
@@ -144,14 +144,14 @@ func (b *bundle) as(caller edge.Caller, method, path string, body any, headers .
 // where its answer goes.
 func (b *bundle) request(method, path string, body io.Reader) (*http.Request, *httptest.ResponseRecorder) {
 	r := httptest.NewRequest(method, path, body)
-	r.Header.Set(edge.Header, edge.Sign(secret, edge.Caller{Account: "acct_1", Key: "key_1"}, b.now.Unix()))
+	r.Header.Set(identityheader.Header, identityheader.Sign(secret, identityheader.Caller{Account: "acct_1", Key: "key_1"}, b.now.Unix()))
 	return r, httptest.NewRecorder()
 }
 
 // do is as the usual account.
 func (b *bundle) do(method, path string, body any, headers ...string) answer {
 	b.t.Helper()
-	return b.as(edge.Caller{Account: "acct_1", Key: "key_1"}, method, path, body, headers...)
+	return b.as(identityheader.Caller{Account: "acct_1", Key: "key_1"}, method, path, body, headers...)
 }
 
 func bodyOf(t *testing.T, body any) io.Reader {

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/filters/identityheader"
 )
 
 func TestAnIngestIsAStreamFromThePublishersSide(t *testing.T) {
@@ -51,15 +51,15 @@ func TestAPublisherComesByWebRTC(t *testing.T) {
 	path = "/v1/" + path
 	key := made.text("ingest.webrtc.stream_key")
 	post := func(path, key, offer string) answer {
-		return b.do("POST", path, offer, "Content-Type", "application/sdp", "Authorization", "Bearer "+key, identity.Header, "none")
+		return b.do("POST", path, offer, "Content-Type", "application/sdp", "Authorization", "Bearer "+key, identityheader.Header, "none")
 	}
 	answer := post(path, key, "offer").want(201)
 	_, session, _ := strings.Cut(answer.header.Get("Location"), "/v1/")
 	if string(answer.raw) != "answer" || session != strings.TrimPrefix(path, "/v1/")+"/5e55-1" {
 		t.Errorf("%s, at %s", answer.raw, session)
 	}
-	b.do("PATCH", "/v1/"+session, "candidate", identity.Header, "none").want(204)
-	b.do("DELETE", "/v1/"+session, nil, identity.Header, "none").want(200)
+	b.do("PATCH", "/v1/"+session, "candidate", identityheader.Header, "none").want(204)
+	b.do("DELETE", "/v1/"+session, nil, identityheader.Header, "none").want(200)
 	b.do("DELETE", path+"/..%2f..", nil).wantError(404, "not_found")
 
 	post(path, "sk_wrong", "offer").wantError(401, "STREAM_004")

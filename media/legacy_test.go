@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/filters/identityheader"
 	"sluice.dev/sluice/media"
 	"sluice.dev/sluice/platform/storage/secretbox"
 )
@@ -182,17 +182,17 @@ func TestCallsOfAHangingProviderAreAShare(t *testing.T) {
 	})
 	_, config := provider(t)
 	b := setup(t, config, allow)
-	for _, who := range []identity.Caller{{Account: "acct_1"}, otherAccount} {
+	for _, who := range []identityheader.Caller{{Account: "acct_1"}, otherAccount} {
 		b.as(who, "POST", legacyPath+"/connect", object{"base_url": hanging, "api_token": "t"}).want(201)
 	}
 	const share = 4
 	ended := make(chan int)
-	ask := func(who identity.Caller) {
+	ask := func(who identityheader.Caller) {
 		go func() { ended <- b.as(who, "GET", legacyPath+"/comparison", nil).status }()
 		<-arrived
 	}
 	for range share {
-		ask(identity.Caller{Account: "acct_1"})
+		ask(identityheader.Caller{Account: "acct_1"})
 	}
 	late := b.do("GET", legacyPath+"/videos", nil)
 	late.wantError(429, "rate_limit_exceeded")

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/filters/identityheader"
 	"sluice.dev/sluice/media"
 )
 
@@ -190,7 +190,7 @@ func TestAViewerComesByWebRTC(t *testing.T) {
 	_, path, _ := strings.Cut(made.text("playback.webrtc_url"), "/v1/")
 	path = "/v1/" + path
 	post := func(query, offer string) answer {
-		return b.do("POST", path+query, offer, "Content-Type", "application/sdp", identity.Header, "none")
+		return b.do("POST", path+query, offer, "Content-Type", "application/sdp", identityheader.Header, "none")
 	}
 	post("", "offer").wantError(401, "invalid_token")
 	post("?token="+token, "nonsense").wantError(400, "invalid_request")
@@ -199,8 +199,8 @@ func TestAViewerComesByWebRTC(t *testing.T) {
 	if string(answer.raw) != "answer" || !strings.HasSuffix(session, "/whep/5e55-1?token="+token) {
 		t.Errorf("%s, at %s", answer.raw, session)
 	}
-	b.do("PATCH", "/v1/"+session, "candidate", identity.Header, "none").want(204)
-	b.do("DELETE", "/v1/"+session, nil, identity.Header, "none").want(200)
+	b.do("PATCH", "/v1/"+session, "candidate", identityheader.Header, "none").want(204)
+	b.do("DELETE", "/v1/"+session, nil, identityheader.Header, "none").want(200)
 	b.do("DELETE", path+"/other?token="+token, nil).wantError(404, "not_found")
 	b.do("DELETE", path+"/..%2f..?token="+token, nil).wantError(404, "not_found")
 	if v := b.do("GET", "/v1/analytics/views?stream_id="+made.text("id"), nil).want(200); v.get("totals.views") != 1.0 {

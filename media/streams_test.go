@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/filters/identityheader"
 )
 
 type object = map[string]any
@@ -74,7 +74,7 @@ func TestNobodySeesTheStreamsOfOthers(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	id := b.stream("Mine")
-	other := identity.Caller{Account: "acct_2", Key: "key_2"}
+	other := identityheader.Caller{Account: "acct_2", Key: "key_2"}
 	for _, r := range [][2]string{{"GET", ""}, {"PATCH", ""}, {"DELETE", ""}, {"POST", "/key"}, {"POST", "/actions"}} {
 		b.as(other, r[0], "/v1/streams/"+id+r[1], object{}).wantError(404, "not_found")
 	}
@@ -84,14 +84,14 @@ func TestNobodySeesTheStreamsOfOthers(t *testing.T) {
 	if b.do("GET", "/v1/streams/"+id, nil).want(200).text("title") != "Mine" {
 		t.Error("changed by another account")
 	}
-	b.as(identity.Caller{}, "GET", "/v1/streams", nil).wantError(401, "authentication_required")
-	b.do("GET", "/v1/streams", nil, identity.Header, "acct_1").wantError(401, "authentication_required")
+	b.as(identityheader.Caller{}, "GET", "/v1/streams", nil).wantError(401, "authentication_required")
+	b.do("GET", "/v1/streams", nil, identityheader.Header, "acct_1").wantError(401, "authentication_required")
 }
 
 func TestAPayingAgentOwnsWhatItMakes(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	agent := identity.Caller{Key: "pay_1"}
+	agent := identityheader.Caller{Key: "pay_1"}
 	id := b.as(agent, "POST", "/v1/streams", object{"title": "Paid"}).want(201).text("id")
 	b.as(agent, "DELETE", "/v1/streams/"+id, nil).want(204)
 	if b.eventTypes() != "" {
@@ -238,7 +238,7 @@ func TestThePlanBoundsStreamsOnAirAlsoWhenManyStartAtOnce(t *testing.T) {
 func TestHealthNeedsNoIdentity(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.do("GET", "/health", nil, identity.Header, "none").want(200)
+	b.do("GET", "/health", nil, identityheader.Header, "none").want(200)
 	b.pool.Close()
 	b.do("GET", "/health", nil).wantError(503, "service_unavailable")
 }

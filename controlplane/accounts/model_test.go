@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"sluice.dev/sluice/controlplane/accounts/apikeys"
-	registry "sluice.dev/sluice/controlplane/accounts/scopes"
+	"sluice.dev/sluice/controlplane/accounts/scoperegistry"
 	"sluice.dev/sluice/filters/credentials/apikey"
 	"sluice.dev/sluice/filters/credentials/keytable"
 	"sluice.dev/sluice/filters/decision"
@@ -127,7 +127,7 @@ func (b bundle) compare(t *testing.T, store apikeys.Store, text string) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known, err := registry.Load(t.Context(), b.db)
+	known, err := scoperegistry.Load(t.Context(), b.db)
 	if err != nil {
 		t.Fatal(err)
 	}

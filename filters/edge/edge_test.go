@@ -15,7 +15,7 @@ import (
 	"sluice.dev/sluice/filters/edgeapi"
 	"sluice.dev/sluice/filters/host/wasmhost"
 	"sluice.dev/sluice/filters/host/wasmtest"
-	"sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/filters/identityheader"
 	"sluice.dev/sluice/filters/policy"
 	"sluice.dev/sluice/filters/x402"
 )
@@ -69,8 +69,8 @@ func secretRecord() keytable.Record {
 }
 
 // told is what a product makes of a value.
-func told(product, value string, now int64) (identity.Caller, error) {
-	return identity.VerifyFor([][]byte{identity.ProductSecret(secret[:], product)}, product, value, now)
+func told(product, value string, now int64) (identityheader.Caller, error) {
+	return identityheader.VerifyFor([][]byte{identityheader.ProductSecret(secret[:], product)}, product, value, now)
 }
 
 func both(t *testing.T, body func(*testing.T, proxytest.HostEmulator)) {
@@ -132,12 +132,12 @@ func bearer(k string) [2]string { return [2]string{"authorization", "Bearer " + 
 func TestGoodKeyReachesTheProductWithItsIdentity(t *testing.T) {
 	both(t, func(t *testing.T, h proxytest.HostEmulator) {
 		load(keyRecord(), secretRecord())
-		r := send(t, h, "streams.list", bearer(key), [2]string{identity.Header, "forged"})
+		r := send(t, h, "streams.list", bearer(key), [2]string{identityheader.Header, "forged"})
 		if r.status != 0 {
 			t.Fatal(r.status, r.body)
 		}
-		c, err := told("media", r.request[identity.Header], signedAt(t, r.request[identity.Header]))
-		want := identity.Caller{Account: keytable.FormatID("acct_", 9), Key: keytable.FormatID("key_", 7), Plan: "small", Scopes: []string{"streams:read"}}
+		c, err := told("media", r.request[identityheader.Header], signedAt(t, r.request[identityheader.Header]))
+		want := identityheader.Caller{Account: keytable.FormatID("acct_", 9), Key: keytable.FormatID("key_", 7), Plan: "small", Scopes: []string{"streams:read"}}
 		if err != nil || fmt.Sprint(c) != fmt.Sprint(want) {
 			t.Fatalf("%+v %v, want %+v", c, err, want)
 		}
@@ -157,7 +157,7 @@ func signedAt(t *testing.T, header string) int64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return n - identity.Lifetime
+	return n - identityheader.Lifetime
 }
 
 func TestRefusals(t *testing.T) {
@@ -198,8 +198,8 @@ func TestRefusals(t *testing.T) {
 
 func TestPublicRouteGetsNoIdentity(t *testing.T) {
 	both(t, func(t *testing.T, h proxytest.HostEmulator) {
-		r := send(t, h, "health", [2]string{identity.Header, "forged"})
-		if v, there := r.request[identity.Header]; r.status != 0 || there {
+		r := send(t, h, "health", [2]string{identityheader.Header, "forged"})
+		if v, there := r.request[identityheader.Header]; r.status != 0 || there {
 			t.Fatalf("%d, identity %q", r.status, v)
 		}
 	})
@@ -252,12 +252,12 @@ func TestRevokedKeyStops(t *testing.T) {
 func TestChangedKeyGetsANewIdentity(t *testing.T) {
 	both(t, func(t *testing.T, h proxytest.HostEmulator) {
 		load(keyRecord(), secretRecord())
-		before := send(t, h, "streams.list", bearer(key)).request[identity.Header]
-		again := send(t, h, "streams.list", bearer(key)).request[identity.Header]
+		before := send(t, h, "streams.list", bearer(key)).request[identityheader.Header]
+		again := send(t, h, "streams.list", bearer(key)).request[identityheader.Header]
 		admin := keyRecord()
 		admin.Scopes = admin.Scopes.With(0)
 		load(admin)
-		after := send(t, h, "streams.list", bearer(key)).request[identity.Header]
+		after := send(t, h, "streams.list", bearer(key)).request[identityheader.Header]
 		if before == "" || before != again || !strings.Contains(after, "s=*,streams:read;") {
 			t.Fatalf("%s\n%s\n%s", before, again, after)
 		}

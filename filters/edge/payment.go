@@ -8,7 +8,7 @@ import (
 	"sluice.dev/sluice/filters/authorize"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/filters/host/wasmhost"
-	"sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/filters/identityheader"
 	"sluice.dev/sluice/filters/x402"
 )
 
@@ -160,7 +160,7 @@ func (r *request) onClaimAnswer(int, int, int) {
 // forwardPaid lets the paid request go on, under the payer's name.
 func (r *request) forwardPaid() {
 	p := r.paid
-	c := identity.Caller{Key: identity.PayerPrefix + p.payer}
+	c := identityheader.Caller{Key: identityheader.PayerPrefix + p.payer}
 	if p.scope != "" {
 		c.Scopes = []string{p.scope}
 	}
@@ -168,7 +168,7 @@ func (r *request) forwardPaid() {
 	_ = proxywasm.RemoveHttpRequestHeader("x-payment")
 	_ = proxywasm.RemoveHttpRequestHeader("payment-signature")
 	value := r.plugin.callers.payerHeader(p.product, c, wasmhost.Now())
-	if value == "" || proxywasm.ReplaceHttpRequestHeader(identity.Header, value) != nil || proxywasm.ResumeHttpRequest() != nil {
+	if value == "" || proxywasm.ReplaceHttpRequestHeader(identityheader.Header, value) != nil || proxywasm.ResumeHttpRequest() != nil {
 		r.releasePayment()
 		r.deny(unavailable)
 	}

@@ -10,7 +10,7 @@ import (
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/filters/host/panicguard"
 	"sluice.dev/sluice/filters/host/wasmhost"
-	"sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/filters/identityheader"
 	"sluice.dev/sluice/filters/limits/ratelimit"
 )
 
@@ -60,9 +60,9 @@ func (r *request) OnHttpRequestHeaders(_ int, end bool) types.Action {
 func (r *request) identify(v authorize.Verdict, now int64) decision.Decision {
 	var err error
 	if !v.Known {
-		err = proxywasm.RemoveHttpRequestHeader(identity.Header)
+		err = proxywasm.RemoveHttpRequestHeader(identityheader.Header)
 	} else if value := r.plugin.callers.callerHeader(r.plugin.policy, v.Route.Product, v.Caller, v.Token, now); value != "" {
-		err = proxywasm.ReplaceHttpRequestHeader(identity.Header, value)
+		err = proxywasm.ReplaceHttpRequestHeader(identityheader.Header, value)
 		if err == nil {
 			err = r.plugin.env.setClientAddress(&v.Caller, v.Token)
 		}

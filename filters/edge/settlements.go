@@ -4,7 +4,7 @@ import (
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
 	"sluice.dev/sluice/filters/edgeapi"
 	"sluice.dev/sluice/filters/host/wasmhost"
-	"sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/filters/identityheader"
 	"sluice.dev/sluice/filters/x402"
 )
 
@@ -62,13 +62,13 @@ const (
 // callPayments calls the control plane about a payment, as an edge; it reports
 // whether the call is under way.
 func (p *plugin) callPayments(path string, body []byte, millis uint32, then func(int, int, int)) bool {
-	me := p.callers.edgeHeader(identity.Caller{Key: identity.EdgeKey}, wasmhost.Now())
+	me := p.callers.edgeHeader(identityheader.Caller{Key: identityheader.EdgeKey}, wasmhost.Now())
 	if me == "" {
 		return false
 	}
 	headers := [][2]string{
 		{":method", "POST"}, {":scheme", "http"}, {":authority", edgeapi.FeedCluster}, {":path", path},
-		{"content-type", "application/json"}, {identity.Header, me},
+		{"content-type", "application/json"}, {identityheader.Header, me},
 	}
 	_, err := proxywasm.DispatchHttpCall(edgeapi.FeedCluster, headers, body, nil, millis, then)
 	return err == nil

@@ -9,7 +9,7 @@ import (
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/proxytest"
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
 	"sluice.dev/sluice/filters/edgeapi"
-	"sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/filters/identityheader"
 	"sluice.dev/sluice/filters/x402"
 )
 
@@ -52,8 +52,8 @@ func (p paying) answerCall(id uint32, path, status string, headers ...[2]string)
 	}
 	last := calls[len(calls)-1]
 	got := toMap(last.Headers)
-	caller, err := identity.Verify([][]byte{secret[:]}, got[identity.Header], signedAt(p.t, got[identity.Header]))
-	if got[":path"] != path || err != nil || caller.Key != identity.EdgeKey || last.Upstream != edgeapi.FeedCluster {
+	caller, err := identityheader.Verify([][]byte{secret[:]}, got[identityheader.Header], signedAt(p.t, got[identityheader.Header]))
+	if got[":path"] != path || err != nil || caller.Key != identityheader.EdgeKey || last.Upstream != edgeapi.FeedCluster {
 		p.t.Fatalf("%+v %v, want %s", got, err, path)
 	}
 	var all [][2]string
@@ -82,10 +82,10 @@ func (p paying) answerPending(path, status string) {
 
 func TestPaidRequestIsSettled(t *testing.T) {
 	both(t, func(t *testing.T, h proxytest.HostEmulator) {
-		p := pay(t, h, [2]string{identity.Header, "forged"})
+		p := pay(t, h, [2]string{identityheader.Header, "forged"})
 		p.granted()
 		request := toMap(h.GetCurrentRequestHeaders(p.id))
-		c, err := told("media", request[identity.Header], signedAt(t, request[identity.Header]))
+		c, err := told("media", request[identityheader.Header], signedAt(t, request[identityheader.Header]))
 		if err != nil || c.Key != "pay_"+payerAddress || c.Account != "" || request["x-payment"] != "" || h.GetCurrentHttpStreamAction(p.id) != types.ActionContinue {
 			t.Fatalf("%+v %v %v", c, err, request)
 		}

@@ -6,7 +6,7 @@ import (
 	"sluice.dev/sluice/filters/credentials/keytable"
 	"sluice.dev/sluice/filters/edgeapi"
 	"sluice.dev/sluice/filters/host/wasmhost"
-	"sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/filters/identityheader"
 	"sluice.dev/sluice/filters/policy"
 )
 
@@ -55,7 +55,7 @@ func (s *signer) callerHeader(p *policy.Policy, product string, caller keytable.
 	if !ok || !fresh {
 		return ""
 	}
-	c := identity.Caller{
+	c := identityheader.Caller{
 		Account: keytable.FormatID(keytable.AccountPrefix, caller.Account),
 		Key:     credentialID(&caller, token),
 		Plan:    plan.Name,
@@ -63,7 +63,7 @@ func (s *signer) callerHeader(p *policy.Policy, product string, caller keytable.
 	}
 	a = s.audience(product)
 	value := s.signFor(a, c, now)
-	*s.slot(a, caller.ID) = signed{a, caller, token, now + identity.Lifetime/2, value}
+	*s.slot(a, caller.ID) = signed{a, caller, token, now + identityheader.Lifetime/2, value}
 	return value
 }
 
@@ -81,7 +81,7 @@ func (s *signer) audience(product string) *audience {
 	if a == nil {
 		a = &audience{product: product, number: uint64(len(s.audiences))}
 		if !containsName(s.former, product) {
-			a.secret = identity.ProductSecret(s.secret.Secret[:], product)
+			a.secret = identityheader.ProductSecret(s.secret.Secret[:], product)
 		}
 		s.audiences[product] = a
 	}
@@ -98,16 +98,16 @@ func containsName(names, name string) bool {
 	return false
 }
 
-func (s *signer) signFor(a *audience, c identity.Caller, now int64) string {
+func (s *signer) signFor(a *audience, c identityheader.Caller, now int64) string {
 	if a.secret == nil {
-		return identity.Sign(s.secret.Secret[:], c, now)
+		return identityheader.Sign(s.secret.Secret[:], c, now)
 	}
-	return identity.SignFor(a.secret, a.product, c, now)
+	return identityheader.SignFor(a.secret, a.product, c, now)
 }
 
 // payerHeader returns the value that tells a product of a caller without a record, ""
 // when the edge has no secret.
-func (s *signer) payerHeader(product string, c identity.Caller, now int64) string {
+func (s *signer) payerHeader(product string, c identityheader.Caller, now int64) string {
 	if !s.refresh(now) {
 		return ""
 	}
@@ -116,11 +116,11 @@ func (s *signer) payerHeader(product string, c identity.Caller, now int64) strin
 
 // edgeHeader returns the value by which the edge itself calls the control plane, "" when
 // the edge has no secret. The control plane holds the platform's secret.
-func (s *signer) edgeHeader(c identity.Caller, now int64) string {
+func (s *signer) edgeHeader(c identityheader.Caller, now int64) string {
 	if !s.refresh(now) {
 		return ""
 	}
-	return identity.Sign(s.secret.Secret[:], c, now)
+	return identityheader.Sign(s.secret.Secret[:], c, now)
 }
 
 // refresh reads the secret and the products of the first form, unless it did so
@@ -135,7 +135,7 @@ func (s *signer) refresh(now int64) bool {
 		return false
 	}
 	former := s.former
-	if list, found, whole := keytable.Join(keytable.TagOfSecret(identity.Former), shared.Record); whole || !found {
+	if list, found, whole := keytable.Join(keytable.TagOfSecret(identityheader.Former), shared.Record); whole || !found {
 		former = string(list)
 	}
 	if s.audiences == nil || s.secret != r || s.former != former {

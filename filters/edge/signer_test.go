@@ -5,7 +5,7 @@ import (
 
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/proxytest"
 	"sluice.dev/sluice/filters/credentials/keytable"
-	"sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/filters/identityheader"
 )
 
 // What one product is told of a caller is worth nothing at another, and products
@@ -18,7 +18,7 @@ func TestEachProductIsToldForItself(t *testing.T) {
 		values := map[string]string{}
 		for range 2 {
 			for product, route := range map[string]string{"media": "streams.list", "other": "streams.get"} {
-				value := send(t, h, route, bearer(key)).request[identity.Header]
+				value := send(t, h, route, bearer(key)).request[identityheader.Header]
 				if before := values[product]; before != "" && before != value {
 					t.Errorf("%s was signed anew", product)
 				}
@@ -32,7 +32,7 @@ func TestEachProductIsToldForItself(t *testing.T) {
 					t.Errorf("the value for %s at %s: %v", product, at, err)
 				}
 			}
-			if _, err := identity.Verify([][]byte{secret[:]}, value, signedAt(t, value)); err == nil {
+			if _, err := identityheader.Verify([][]byte{secret[:]}, value, signedAt(t, value)); err == nil {
 				t.Errorf("the value for %s names nobody", product)
 			}
 		}
@@ -44,12 +44,12 @@ func TestFormerProducts(t *testing.T) {
 	both(t, func(t *testing.T, h proxytest.HostEmulator) {
 		r := keyRecord()
 		r.Plan = 2
-		load(append(keytable.Split(keytable.TagOfSecret(identity.Former), []byte("shop,media")), r, secretRecord())...)
-		value := send(t, h, "streams.list", bearer(key)).request[identity.Header]
-		if _, err := identity.Verify([][]byte{secret[:]}, value, signedAt(t, value)); err != nil {
+		load(append(keytable.Split(keytable.TagOfSecret(identityheader.Former), []byte("shop,media")), r, secretRecord())...)
+		value := send(t, h, "streams.list", bearer(key)).request[identityheader.Header]
+		if _, err := identityheader.Verify([][]byte{secret[:]}, value, signedAt(t, value)); err != nil {
 			t.Errorf("%s: %v", value, err)
 		}
-		value = send(t, h, "streams.get", bearer(key)).request[identity.Header]
+		value = send(t, h, "streams.get", bearer(key)).request[identityheader.Header]
 		if _, err := told("other", value, signedAt(t, value)); err != nil {
 			t.Errorf("%s: %v", value, err)
 		}

@@ -22,7 +22,7 @@ import (
 	"sluice.dev/sluice/filters/credentials/jwt"
 	"sluice.dev/sluice/filters/credentials/keytable"
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/filters/identityheader"
 )
 
 // signers sign tokens of the issuer that the test policy trusts.
@@ -141,9 +141,9 @@ func TestTokensOfEveryAlgorithm(t *testing.T) {
 				if r.status != 0 {
 					t.Fatalf("%v: %d %s", alg, r.status, r.body)
 				}
-				value := r.request[identity.Header]
+				value := r.request[identityheader.Header]
 				c, err := told("other", value, signedAt(t, value))
-				want := identity.Caller{Account: keytable.FormatID("acct_", 9), Key: "sess_" + alg.String(), Plan: "roomy", Scopes: []string{"streams:read"}}
+				want := identityheader.Caller{Account: keytable.FormatID("acct_", 9), Key: "sess_" + alg.String(), Plan: "roomy", Scopes: []string{"streams:read"}}
 				if err != nil || fmt.Sprint(c) != fmt.Sprint(want) {
 					t.Fatalf("%v: %+v %v", alg, c, err)
 				}

@@ -6,7 +6,7 @@ import (
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
 	"sluice.dev/sluice/filters/credentials/keytable"
 	"sluice.dev/sluice/filters/host/wasmhost"
-	"sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/filters/identityheader"
 )
 
 // CallerAddress is the address, with a port, of a caller with a good key or
@@ -21,7 +21,7 @@ func (e *env) CallerAddress(c *keytable.Record, token string) string {
 // vouchedAddress is the address that a service of ours vouches for; ok is false on all
 // requests that no such service makes.
 func (e *env) vouchedAddress(c *keytable.Record, token string) (addr netip.Addr, ok bool) {
-	value := wasmhost.Header(identity.VoucherHeader)
+	value := wasmhost.Header(identityheader.VoucherHeader)
 	if value == "" {
 		return netip.Addr{}, false
 	}
@@ -29,7 +29,7 @@ func (e *env) vouchedAddress(c *keytable.Record, token string) (addr netip.Addr,
 	if !e.callers.refresh(now) {
 		return netip.Addr{}, false
 	}
-	return identity.VerifyVoucher(e.callers.secret.Secret[:], value, credentialID(c, token), now)
+	return identityheader.VerifyVoucher(e.callers.secret.Secret[:], value, credentialID(c, token), now)
 }
 
 // credentialID is what the identity header names: the key, or the session or grant
@@ -45,7 +45,7 @@ func credentialID(c *keytable.Record, token string) string {
 // the connection's, after the filters, where there is none.
 func (e *env) setClientAddress(c *keytable.Record, token string) error {
 	if addr, ok := e.vouchedAddress(c, token); ok {
-		return proxywasm.ReplaceHttpRequestHeader(identity.AddressHeader, addr.String())
+		return proxywasm.ReplaceHttpRequestHeader(identityheader.AddressHeader, addr.String())
 	}
 	return nil
 }

@@ -5,7 +5,7 @@ import (
 
 	"sluice.dev/sluice/filters/edgeapi"
 	"sluice.dev/sluice/filters/host/wasmhost"
-	windows "sluice.dev/sluice/filters/limits/counter"
+	"sluice.dev/sluice/filters/limits/counter"
 	"sluice.dev/sluice/filters/limits/ratelimit"
 	"sluice.dev/sluice/filters/limits/sharedlimit"
 )
@@ -23,7 +23,7 @@ func reports(t *testing.T, h *host, n int) (id uint32, last sharedlimit.Report) 
 
 func TestCountsAreExchanged(t *testing.T) {
 	both(t, func(t *testing.T, h *host) {
-		shared, worker, id := wasmhost.Shared{}, new(windows.Counter), ratelimit.AccountID(7, 1)
+		shared, worker, id := wasmhost.Shared{}, new(counter.Counter), ratelimit.AccountID(7, 1)
 		h.Tick()
 		call, r := reports(t, h, 1)
 		if len(r.Entries) != 0 || r.Told == 0 {
@@ -87,7 +87,7 @@ func TestReportsUnderWay(t *testing.T) {
 			h.Tick()
 		}
 		_, r := reports(t, h, 1)
-		wasmhost.Take(new(windows.Counter), ratelimit.Accounts, ratelimit.AccountID(1, 0), ratelimit.Limit{PerMinute: 1}, ratelimit.Fleet{Edges: 2}, int64(r.Told/1000))
+		wasmhost.Take(new(counter.Counter), ratelimit.Accounts, ratelimit.AccountID(1, 0), ratelimit.Limit{PerMinute: 1}, ratelimit.Fleet{Edges: 2}, int64(r.Told/1000))
 		for range 3 {
 			h.Tick()
 		}

@@ -39,7 +39,7 @@ func sent(t *testing.T, h *host, n int) (call uint32, p meter.Parcel, requests u
 	return c.id, p, requests
 }
 
-func counter(t *testing.T, h *host, name string) uint64 {
+func metric(t *testing.T, h *host, name string) uint64 {
 	t.Helper()
 	n, err := h.GetCounterMetric(name)
 	if err != nil {
@@ -62,7 +62,7 @@ func TestUsageIsSentOneParcelAtATime(t *testing.T) {
 		h.Tick()
 		sent(t, h, 1) // the first is under way
 		h.CallOnHttpCallResponse(call, [][2]string{{":status", "204"}}, nil, nil)
-		if n := counter(t, h, meter.SettledMetric); n != 2 {
+		if n := metric(t, h, meter.SettledMetric); n != 2 {
 			t.Errorf("%d batches are settled, want 2", n)
 		}
 		h.Tick()
@@ -92,7 +92,7 @@ func TestAParcelIsSentUntilItIsTaken(t *testing.T) {
 				t.Fatalf("%+v of %d requests", again, requests)
 			}
 		}
-		if n := counter(t, h, "sluice_meter_requests_lost_total"); n != 0 {
+		if n := metric(t, h, "sluice_meter_requests_lost_total"); n != 0 {
 			t.Errorf("%d requests are lost", n)
 		}
 	})
@@ -111,7 +111,7 @@ func TestARefusedParcelIsGivenUp(t *testing.T) {
 		if _, p, requests := sent(t, h, 2); p.Sequence != 2 || requests != 1 {
 			t.Errorf("%+v of %d requests", p, requests)
 		}
-		if lost, settled := counter(t, h, "sluice_meter_requests_lost_total"), counter(t, h, meter.SettledMetric); lost != 4 || settled != 1 {
+		if lost, settled := metric(t, h, "sluice_meter_requests_lost_total"), metric(t, h, meter.SettledMetric); lost != 4 || settled != 1 {
 			t.Errorf("%d requests lost, %d batches settled", lost, settled)
 		}
 	})

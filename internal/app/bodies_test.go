@@ -11,7 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
-	edge "sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/filters/identityheader"
 	"sluice.dev/sluice/platform/http/httpapi"
 	"sluice.dev/sluice/platform/http/identity"
 	"sluice.dev/sluice/platform/process/memlimit"
@@ -53,10 +53,10 @@ func TestWhoseBodiesTheyAre(t *testing.T) {
 		t.Fatal(err)
 	}
 	signed := httptest.NewRequest(http.MethodPost, "/", nil)
-	signed.Header.Set(edge.Header, edge.Sign(secret, edge.Caller{Account: "acct_1", Key: "key_1"}, time.Now().Unix()))
+	signed.Header.Set(identityheader.Header, identityheader.Sign(secret, identityheader.Caller{Account: "acct_1", Key: "key_1"}, time.Now().Unix()))
 	open := httptest.NewRequest(http.MethodPost, "/", nil)
 	open.Header.Set(identity.AddressHeader, "203.0.113.7")
-	open.Header.Set(edge.Header, "forged")
+	open.Header.Set(identityheader.Header, "forged")
 	for want, r := range map[string]*http.Request{"account acct_1": signed, "address 203.0.113.7": open} {
 		if got := held.caller(r); got != want {
 			t.Errorf("%s, want %s", got, want)

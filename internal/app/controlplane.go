@@ -21,7 +21,7 @@ import (
 	"sluice.dev/sluice/controlplane/gateway/xds"
 	"sluice.dev/sluice/controlplane/gateway/xds/resources"
 	"sluice.dev/sluice/filters/edgeapi"
-	edgeidentity "sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/filters/identityheader"
 	"sluice.dev/sluice/filters/x402"
 	"sluice.dev/sluice/platform/certs"
 	"sluice.dev/sluice/platform/http/idempotency"
@@ -109,7 +109,7 @@ func (p *process) publishIdentitySecrets(ctx context.Context) error {
 	if err := keyfeed.PutSecret(ctx, p.pool, edgeapi.IdentitySecret, secret); err != nil {
 		return err
 	}
-	if err := keyfeed.PutValue(ctx, p.pool, edgeidentity.Former, []byte(strings.Join(p.List("SLUICE_IDENTITY_V1"), ","))); err != nil {
+	if err := keyfeed.PutValue(ctx, p.pool, identityheader.Former, []byte(strings.Join(p.List("SLUICE_IDENTITY_V1"), ","))); err != nil {
 		return fmt.Errorf("SLUICE_IDENTITY_V1: %w", err)
 	}
 	return nil

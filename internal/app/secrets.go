@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"sluice.dev/sluice/controlplane/gateway/config"
-	edge "sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/filters/identityheader"
 	"sluice.dev/sluice/platform/http/identity"
 	"sluice.dev/sluice/platform/storage/secretbox"
 )
@@ -19,7 +19,7 @@ import (
 // under which the configuration leads to them.
 const (
 	mediaProduct   = "media"
-	runtimeProduct = edge.Vouching
+	runtimeProduct = identityheader.Vouching
 )
 
 // identities are the secrets of SLUICE_IDENTITY_SECRETS: the platform's, and the
@@ -158,7 +158,7 @@ func (e Environment) ProductSettings(product string) (map[string]string, error) 
 	}
 	var list []string
 	for _, secret := range s.platform {
-		list = append(list, product+":"+hex.EncodeToString(edge.ProductSecret(secret, product)))
+		list = append(list, product+":"+hex.EncodeToString(identityheader.ProductSecret(secret, product)))
 	}
 	if len(list) == 0 {
 		return nil, errors.New("SLUICE_IDENTITY_SECRETS has no secret of the platform: those of products are derived from it")

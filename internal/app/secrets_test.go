@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/filters/identityheader"
 	"sluice.dev/sluice/migrations"
 )
 
@@ -78,7 +78,7 @@ func TestSecretsOfAProduct(t *testing.T) {
 		t.Fatalf("%+v %v", s, err)
 	}
 	all, _ := platform.identities()
-	if !bytes.Equal(s.own[1].Key, identity.ProductSecret(all.platform[1], "media")) {
+	if !bytes.Equal(s.own[1].Key, identityheader.ProductSecret(all.platform[1], "media")) {
 		t.Error("the second is not that of the second")
 	}
 	if set, err := platform.ProductSettings("runtime"); err != nil || set["SLUICE_SECRETS_KEY"] != "" {

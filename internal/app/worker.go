@@ -19,7 +19,7 @@ import (
 	"sluice.dev/sluice/platform/process/telemetry"
 	"sluice.dev/sluice/workers/jobs"
 	"sluice.dev/sluice/workers/schedules"
-	schedproduct "sluice.dev/sluice/workers/schedules/product"
+	"sluice.dev/sluice/workers/schedules/product"
 	"sluice.dev/sluice/workers/schedules/run"
 )
 
@@ -110,7 +110,7 @@ func (p *process) jobs(s services, product media.Config) (r *river.Client[pgx.Tx
 // streams is how schedules act on the product. With the platform's secret it speaks
 // as edges of before did, which products of before understand; with the product's
 // own, as edges do.
-func (e Environment) streams() (c schedproduct.Client, err error) {
+func (e Environment) streams() (c product.Client, err error) {
 	products, err := e.upstream("SLUICE_MEDIA")
 	if err != nil {
 		return c, err
@@ -119,7 +119,7 @@ func (e Environment) streams() (c schedproduct.Client, err error) {
 	if err != nil {
 		return c, err
 	}
-	c = schedproduct.Client{BaseURL: "http://" + products[0], HTTP: schedproduct.FirstOf(products), Now: e.now}
+	c = product.Client{BaseURL: "http://" + products[0], HTTP: product.FirstOf(products), Now: e.now}
 	for _, own := range s.own {
 		if own.Product == mediaProduct {
 			c.Product, c.Secret = own.Product, own.Key

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"sluice.dev/sluice/filters/decision"
-	edge "sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/filters/identityheader"
 	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/http/httpapi"
 	"sluice.dev/sluice/platform/http/identity"
@@ -47,7 +47,7 @@ func (g Guard) Admit(w http.ResponseWriter, r *http.Request) (*http.Request, err
 	token := Token(r)
 	// A header that is there and not signed is a forgery, never ignored: the
 	// request might pass for a direct one otherwise.
-	if _, signed := r.Header[http.CanonicalHeaderKey(edge.Header)]; signed {
+	if _, signed := r.Header[http.CanonicalHeaderKey(identityheader.Header)]; signed {
 		c, err := g.Verifier.Caller(r)
 		if err != nil {
 			return nil, challenge(w, err)

@@ -8,14 +8,14 @@ import (
 	"testing"
 	"time"
 
-	edge "sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/filters/identityheader"
 	"sluice.dev/sluice/platform/http/identity"
 )
 
 func TestRequire(t *testing.T) {
 	t.Parallel()
 	secret, now := []byte("secret"), time.Now().Unix()
-	good := edge.Sign(secret, identity.Caller{Account: "acct_1", Key: "key_1"}, now)
+	good := identityheader.Sign(secret, identity.Caller{Account: "acct_1", Key: "key_1"}, now)
 	v := identity.Verifier{Secrets: func() [][]byte { return [][]byte{secret} }}
 	g, strict := Guard{Verifier: v, Standalone: true}, Guard{Verifier: v}
 	for name, c := range map[string]struct {

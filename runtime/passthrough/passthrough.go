@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/filters/decision"
-	edge "sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/filters/identityheader"
 	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/http/httpapi"
 	"sluice.dev/sluice/platform/http/identity"
@@ -77,7 +77,7 @@ func New(c Config) (*Proxy, error) {
 	p.proxy = &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(target)
-			r.Out.Header.Del(edge.Header) // the gateway asks the key, not us
+			r.Out.Header.Del(identityheader.Header) // the gateway asks the key, not us
 			c.Verifier.Vouch(r.Out.Header, r.In.Header)
 			traces.Inject(r.Out.Context(), r.Out.Header)
 		},

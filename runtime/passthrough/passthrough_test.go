@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	edge "sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/filters/identityheader"
 	"sluice.dev/sluice/platform/http/httpapi"
 	"sluice.dev/sluice/platform/http/identity"
 )
@@ -69,7 +69,7 @@ func TestTheCallersAddressGoesAlong(t *testing.T) {
 	secret := []byte("a secret of the edges")
 	c := Config{Verifier: identity.Verifier{Secrets: func() [][]byte { return [][]byte{secret} }}}
 	s := serve(t, c, func(w http.ResponseWriter, r *http.Request) {
-		addr, ok := edge.VerifyVoucher(secret, r.Header.Get(edge.VoucherHeader), "key_1", time.Now().Unix())
+		addr, ok := identityheader.VerifyVoucher(secret, r.Header.Get(identityheader.VoucherHeader), "key_1", time.Now().Unix())
 		if !ok || addr.String() != "192.0.2.7" {
 			w.WriteHeader(http.StatusForbidden)
 		}
@@ -79,9 +79,9 @@ func TestTheCallersAddressGoesAlong(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		req.Header.Set(edge.AddressHeader, "192.0.2.7")
-		req.Header.Set(edge.Header, edge.Sign([]byte(signer), edge.Caller{Account: "acct_1", Key: "key_1"}, time.Now().Unix()))
-		req.Header.Set(edge.VoucherHeader, edge.SignVoucher(secret, edge.Voucher{Address: "192.0.2.7", Key: "key_1"}, time.Now().Unix())) // the caller's own goes no further
+		req.Header.Set(identityheader.AddressHeader, "192.0.2.7")
+		req.Header.Set(identityheader.Header, identityheader.Sign([]byte(signer), identityheader.Caller{Account: "acct_1", Key: "key_1"}, time.Now().Unix()))
+		req.Header.Set(identityheader.VoucherHeader, identityheader.SignVoucher(secret, identityheader.Voucher{Address: "192.0.2.7", Key: "key_1"}, time.Now().Unix())) // the caller's own goes no further
 		resp, err := http.DefaultClient.Do(req)
 		if err != nil {
 			t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 	"sluice.dev/sluice/controlplane/accounts/apikeys"
 	"sluice.dev/sluice/controlplane/accounts/seed"
 	"sluice.dev/sluice/controlplane/accounts/sessions"
-	edge "sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/filters/identityheader"
 	"sluice.dev/sluice/platform/http/httpapi"
 	"sluice.dev/sluice/platform/http/identity"
 	"sluice.dev/sluice/platform/storage/postgres/pgtest"
@@ -83,8 +83,8 @@ func TestASessionMakesAKeyThatValidates(t *testing.T) {
 		t.Fatal(w.Code, made)
 	}
 	id := made["id"].(string)
-	signed := edge.Sign(secret, edge.Caller{Account: b.seeded.Account, Key: id}, time.Now().Unix())
-	w, got := call(b.public, "GET", "/v1/auth/validate", "", header{edge.Header: signed})
+	signed := identityheader.Sign(secret, identityheader.Caller{Account: b.seeded.Account, Key: id}, time.Now().Unix())
+	w, got := call(b.public, "GET", "/v1/auth/validate", "", header{identityheader.Header: signed})
 	if w.Code != 200 || got["valid"] != true || got["key_id"] != id || got["expires_at"] != made["expires_at"] {
 		t.Fatal(w.Code, got)
 	}
@@ -106,7 +106,7 @@ func TestWhoMayCallWhat(t *testing.T) {
 		{b.public, "GET", "/v1/auth/keys", admin, 401, "invalid_token"},
 		{b.public, "GET", "/v1/auth/keys", nil, 401, "authentication_required"},
 		{b.public, "GET", "/v1/auth/validate", api, 401, "authentication_required"},
-		{b.public, "GET", "/v1/auth/validate", header{edge.Header: "v1;a=x"}, 401, "authentication_required"},
+		{b.public, "GET", "/v1/auth/validate", header{identityheader.Header: "v1;a=x"}, 401, "authentication_required"},
 		{b.public, "GET", "/v1/health", nil, 200, nil},
 		{b.public, "GET", "/origin-health", nil, 200, nil},
 		{b.public, "GET", "/.well-known/jwks.json", nil, 200, nil},
@@ -200,8 +200,8 @@ func TestTheTeamBySessionAndByKey(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	by := func(scopes ...string) header {
-		c := edge.Caller{Account: b.seeded.Account, Key: "key_1", Scopes: scopes}
-		return header{edge.Header: edge.Sign(secret, c, time.Now().Unix())}
+		c := identityheader.Caller{Account: b.seeded.Account, Key: "key_1", Scopes: scopes}
+		return header{identityheader.Header: identityheader.Sign(secret, c, time.Now().Unix())}
 	}
 	body := `{"email":"ann@example.com","role":"member"}`
 	for _, c := range []struct {

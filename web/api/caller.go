@@ -5,7 +5,7 @@ import (
 
 	"sluice.dev/sluice/controlplane/accounts/sessions"
 	"sluice.dev/sluice/filters/decision"
-	edge "sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/filters/identityheader"
 	"sluice.dev/sluice/filters/scopes"
 	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/http/identity"
@@ -17,7 +17,7 @@ func (c Config) anyCaller(s sessions.API) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		byEdge, bySession := c.Identity.Require(c.Respond)(next), s.Require(next)
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.Header.Get(edge.Header) != "" {
+			if r.Header.Get(identityheader.Header) != "" {
 				byEdge.ServeHTTP(w, r)
 				return
 			}

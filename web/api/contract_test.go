@@ -14,15 +14,15 @@ import (
 	"sluice.dev/sluice/controlplane/accounts"
 	"sluice.dev/sluice/controlplane/accounts/apikeys"
 	"sluice.dev/sluice/controlplane/accounts/sessions"
-	edge "sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/filters/identityheader"
 	"sluice.dev/sluice/platform/http/httpapi"
 	"sluice.dev/sluice/platform/http/identity"
 )
 
 // byKey is what an edge says of a program with scopes.
 func byKey(account string, scopes ...string) header {
-	c := edge.Caller{Account: account, Key: "key_0000000000001", Scopes: scopes}
-	return header{edge.Header: edge.Sign(secret, c, time.Now().Unix())}
+	c := identityheader.Caller{Account: account, Key: "key_0000000000001", Scopes: scopes}
+	return header{identityheader.Header: identityheader.Sign(secret, c, time.Now().Unix())}
 }
 
 // route is one that reads a JSON body.
@@ -221,8 +221,8 @@ func TestValidateKnowsWhatTheEdgeDoesNotYet(t *testing.T) {
 	if err := (apikeys.Store{DB: b.db}).Revoke(t.Context(), b.seeded.Account, k.ID, []string{"*"}); err != nil {
 		t.Fatal(err)
 	}
-	signed := edge.Sign(secret, edge.Caller{Account: b.seeded.Account, Key: k.ID}, time.Now().Unix())
-	if w, got := call(b.public, "GET", "/v1/auth/validate", "", header{edge.Header: signed}); w.Code != 401 || code(got) != "invalid_api_key" {
+	signed := identityheader.Sign(secret, identityheader.Caller{Account: b.seeded.Account, Key: k.ID}, time.Now().Unix())
+	if w, got := call(b.public, "GET", "/v1/auth/validate", "", header{identityheader.Header: signed}); w.Code != 401 || code(got) != "invalid_api_key" {
 		t.Fatal(w.Code, got)
 	}
 }

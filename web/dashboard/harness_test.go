@@ -18,7 +18,7 @@ import (
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"sluice.dev/sluice/controlplane/accounts"
-	"sluice.dev/sluice/controlplane/accounts/scopes"
+	"sluice.dev/sluice/controlplane/accounts/scoperegistry"
 	"sluice.dev/sluice/controlplane/accounts/seed"
 	"sluice.dev/sluice/controlplane/accounts/sessions"
 	"sluice.dev/sluice/controlplane/gateway/config"
@@ -186,7 +186,7 @@ func (v *visitor) send(t *testing.T, page, action string, fields ...string) answ
 // known are the names of all scopes.
 func (b *bundle) known(ctx context.Context, t *testing.T) []string {
 	t.Helper()
-	r, err := scopes.Load(ctx, b.db)
+	r, err := scoperegistry.Load(ctx, b.db)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/controlplane/accounts"
 	"sluice.dev/sluice/controlplane/accounts/apikeys"
-	"sluice.dev/sluice/controlplane/accounts/scopes"
+	"sluice.dev/sluice/controlplane/accounts/scoperegistry"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
 )
@@ -49,7 +49,7 @@ func (s *site) keysWith(w http.ResponseWriter, r *http.Request, v viewer, a acco
 		return err
 	}
 	p.Keys, p.Pager = list, pagerOf(r, "/keys", page, len(list), total)
-	known, err := scopes.Load(r.Context(), s.DB)
+	known, err := scoperegistry.Load(r.Context(), s.DB)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-	edge "sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/filters/identityheader"
 	"sluice.dev/sluice/platform/http/httpapi"
 	"sluice.dev/sluice/platform/http/identity"
 	"sluice.dev/sluice/web/mcp"
@@ -132,8 +132,8 @@ func (i identified) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	if i.credential != "" {
 		r.Header.Set("Authorization", "Bearer "+i.credential)
-		r.Header.Set(edge.AddressHeader, "192.0.2.7")
-		r.Header.Set(edge.Header, edge.Sign(secret, edge.Caller{Account: "acct_1", Key: "key_1"}, time.Now().Unix()))
+		r.Header.Set(identityheader.AddressHeader, "192.0.2.7")
+		r.Header.Set(identityheader.Header, identityheader.Sign(secret, identityheader.Caller{Account: "acct_1", Key: "key_1"}, time.Now().Unix()))
 	}
 	return http.DefaultTransport.RoundTrip(r)
 }
@@ -203,10 +203,10 @@ func TestACallIsARequestInTheCallersName(t *testing.T) {
 	}
 	r, _ := b.gateway.last(t)
 	if r.Method != "GET" || r.URL.EscapedPath() != "/v1/things/a%20b" || r.Header.Get("Authorization") != "Bearer slk_secret" ||
-		r.Header.Get("Via") != "1.1 sluice-mcp" || r.Header.Get(edge.Header) != "" || r.Header.Get("Mcp-Name") != "" {
+		r.Header.Get("Via") != "1.1 sluice-mcp" || r.Header.Get(identityheader.Header) != "" || r.Header.Get("Mcp-Name") != "" {
 		t.Errorf("%s %s %v", r.Method, r.URL, r.Header)
 	}
-	if addr, ok := edge.VerifyVoucher(secret, r.Header.Get(edge.VoucherHeader), "key_1", time.Now().Unix()); !ok || addr.String() != "192.0.2.7" {
+	if addr, ok := identityheader.VerifyVoucher(secret, r.Header.Get(identityheader.VoucherHeader), "key_1", time.Now().Unix()); !ok || addr.String() != "192.0.2.7" {
 		t.Errorf("it vouches for %v: %v", addr, r.Header)
 	}
 	b.gateway.answer(201, `{"id":"y"}`)
@@ -298,7 +298,7 @@ func TestCallsNeedACredential(t *testing.T) {
 	for name, headers := range map[string][]string{
 		"none":                  nil,
 		"no identity":           {"Authorization", "Bearer slk_x"},
-		"an identity of nobody": {edge.Header, "v1;a=x;k=y;p=;s=;e=9999999999;m=00"},
+		"an identity of nobody": {identityheader.Header, "v1;a=x;k=y;p=;s=;e=9999999999;m=00"},
 	} {
 		resp, body := post(t, b, call, headers...)
 		if resp.StatusCode != 401 || resp.Header.Get("WWW-Authenticate") != want || !strings.Contains(body, "authentication_required") {
@@ -338,8 +338,8 @@ func TestWhoMayCome(t *testing.T) {
 func TestNoLoops(t *testing.T) {
 	t.Parallel()
 	b := start(t, nil)
-	signed := edge.Sign(secret, edge.Caller{Account: "acct_1", Key: "key_1"}, time.Now().Unix())
-	resp, body := post(t, b, call, edge.Header, signed, "Via", "1.1 a, 1.1 sluice-mcp")
+	signed := identityheader.Sign(secret, identityheader.Caller{Account: "acct_1", Key: "key_1"}, time.Now().Unix())
+	resp, body := post(t, b, call, identityheader.Header, signed, "Via", "1.1 a, 1.1 sluice-mcp")
 	if resp.StatusCode != 400 || !strings.Contains(body, "cannot call") || len(b.gateway.asked) != 0 {
 		t.Errorf("%d %s", resp.StatusCode, body)
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/filters/decision"
-	edge "sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/filters/identityheader"
 	"sluice.dev/sluice/filters/x402"
 	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/http/httpapi"
@@ -39,7 +39,7 @@ func (s *Service) EdgeHandler(v identity.Verifier, a httpapi.Adapter) http.Handl
 func edgesOnly(a httpapi.Adapter) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return a.Handle(func(w http.ResponseWriter, r *http.Request) error {
-			if c, _ := identity.From(r.Context()); c.Key != edge.EdgeKey || c.Account != "" {
+			if c, _ := identity.From(r.Context()); c.Key != identityheader.EdgeKey || c.Account != "" {
 				return &apierror.Error{Code: decision.AuthRequired}
 			}
 			next.ServeHTTP(w, r)

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/go-chi/chi/v5"
-	edge "sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/filters/identityheader"
 	"sluice.dev/sluice/platform/http/httpapi"
 	"sluice.dev/sluice/platform/http/identity"
 	"sluice.dev/sluice/platform/limits/fairshare"
@@ -46,7 +46,7 @@ func (b *testbed) ask(path string, o payments.Order, c *identity.Caller) (int, s
 	req := httptest.NewRequestWithContext(b.t.Context(), http.MethodPost, path, strings.NewReader(string(text)))
 	req.Header.Set("Content-Type", "application/json")
 	if c != nil {
-		req.Header.Set(edge.Header, edge.Sign(secret, *c, b.clock().Unix()))
+		req.Header.Set(identityheader.Header, identityheader.Sign(secret, *c, b.clock().Unix()))
 	}
 	rec := httptest.NewRecorder()
 	r.ServeHTTP(rec, req)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/filters/identityheader"
 )
 
 // forbidden is a request that must be refused, and by which words.
@@ -83,7 +83,7 @@ func (w *World) catalogue(s stranger, revoked, expired, narrow string, ended tim
 
 // claims say that a request comes from where the stranger's key is good.
 func (w *World) claims(s stranger) (list []forbidden) {
-	voucher := identity.SignVoucher([]byte(strings.Repeat("x", 32)), identity.Voucher{Address: fromFar, Key: s.key}, time.Now().Add(time.Hour).Unix())
+	voucher := identityheader.SignVoucher([]byte(strings.Repeat("x", 32)), identityheader.Voucher{Address: fromFar, Key: s.key}, time.Now().Add(time.Hour).Unix())
 	for name, value := range map[string]string{"X-Forwarded-For": fromFar, "X-Real-Ip": fromFar, "Forwarded": "for=" + fromFar, "True-Client-Ip": fromFar,
 		"X-Envoy-External-Address": fromFar, "X-Sluice-Client-Address": fromFar, "Sluice-Voucher": voucher} {
 		list = append(list, forbidden{what: "address claimed by " + name, method: http.MethodGet, path: "/v1/streams", key: s.key, headers: []string{name, value}, status: 403, code: "AUTH_003"})
@@ -100,7 +100,7 @@ func (w *World) forgeries(s stranger, narrow string) []forbidden {
 		panic(err) // the fleet has made it
 	}
 	sign := func(account string) string {
-		return identity.Sign(secret, identity.Caller{Account: account, Key: "key_forged", Plan: "local", Scopes: []string{"*"}}, time.Now().Add(24*time.Hour).Unix())
+		return identityheader.Sign(secret, identityheader.Caller{Account: account, Key: "key_forged", Plan: "local", Scopes: []string{"*"}}, time.Now().Add(24*time.Hour).Unix())
 	}
 	ours, theirs := sign(w.account), sign(s.account)
 	return []forbidden{

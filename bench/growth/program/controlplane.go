@@ -122,7 +122,7 @@ func documents() []parser {
 }
 
 // objects are documents with many small objects in each list.
-var objects = []form{
+var objects = []shape{
 	around("many routes", `{"routes":[{}`, `,{}`, "]}"), around("many plans", `{"plans":[{}`, `,{}`, "]}"), around("many products", `{"products":[{}`, `,{}`, "]}"),
 	around("many routes that are alike", `{"routes":[{"name":"a","path":"/a"}`, `,{"name":"a","path":"/a"}`, "]}"),
 	{"many hosts and methods", func(n int) []byte {

@@ -20,12 +20,12 @@ func numbered(n int, unit string) string {
 }
 
 // around is a form of head, many units and tail.
-func around(name, head, unit, tail string) form {
-	return form{name, func(n int) []byte { return []byte(head + times(n, unit) + tail) }}
+func around(name, head, unit, tail string) shape {
+	return shape{name, func(n int) []byte { return []byte(head + times(n, unit) + tail) }}
 }
 
 // values are JSON values, and what claims to be one.
-var values = []form{
+var values = []shape{
 	around("blanks before", "", " ", "1"),
 	around("blanks behind", "1", " ", ""),
 	around("blanks behind an object", "{}", "\n", ""),
@@ -75,12 +75,12 @@ var values = []form{
 }
 
 // in puts every value where %s stands in each of frames, and leaves them alone.
-func in(frames ...string) (list []form) {
+func in(frames ...string) (list []shape) {
 	list = append(list, values...)
 	for _, frame := range frames {
 		head, tail, _ := strings.Cut(frame, "%s")
 		for _, v := range values {
-			list = append(list, form{v.name + " in " + frame, func(n int) []byte { return []byte(head + string(v.make(n)) + tail) }})
+			list = append(list, shape{v.name + " in " + frame, func(n int) []byte { return []byte(head + string(v.make(n)) + tail) }})
 		}
 	}
 	return list
@@ -91,28 +91,28 @@ var signs = []string{" ", "\t", "\n", "\r", "\r\n", ",", ";", "=", "&", "%", "%4
 	"é", `"`, "'", `\`, "<", "[", "]", "{", "}", "#", "@", "|", "~", "a=b&", "a=1;", "a, ", "a b ", "- ", "? ", "x:\n", "bytes=0-1,", "1.2.3.4, "}
 
 // texts are inputs of one sign repeated, between each pair of head and tail.
-func texts(frames ...string) (list []form) {
+func texts(frames ...string) (list []shape) {
 	for _, frame := range append([]string{"%s"}, frames...) {
 		head, tail, _ := strings.Cut(frame, "%s")
 		for _, s := range signs {
 			list = append(list, around(fmt.Sprintf("%q in %q", s, frame), head, s, tail))
 		}
-		list = append(list, form{fmt.Sprintf("different names in %q", frame), func(n int) []byte { return []byte(head + numbered(n, "n%d=1&") + tail) }})
+		list = append(list, shape{fmt.Sprintf("different names in %q", frame), func(n int) []byte { return []byte(head + numbered(n, "n%d=1&") + tail) }})
 	}
 	return list
 }
 
 // encoded puts forms in base64, where %s stands in frame.
-func encoded(frame string, e *base64.Encoding, forms []form) (list []form) {
+func encoded(frame string, e *base64.Encoding, forms []shape) (list []shape) {
 	head, tail, _ := strings.Cut(frame, "%s")
 	for _, f := range forms {
-		list = append(list, form{f.name + " as " + frame, func(n int) []byte { return []byte(head + e.EncodeToString(f.make(n)) + tail) }})
+		list = append(list, shape{f.name + " as " + frame, func(n int) []byte { return []byte(head + e.EncodeToString(f.make(n)) + tail) }})
 	}
 	return list
 }
 
 // lines are inputs of lines: streams, captions, playlists, settings.
-func lines(head string, units ...string) (list []form) {
+func lines(head string, units ...string) (list []shape) {
 	for _, u := range units {
 		list = append(list, around(fmt.Sprintf("%q", u), head, u, ""), around(fmt.Sprintf("%q, ended", u), head, u, "\n\n"))
 	}
@@ -129,7 +129,7 @@ func box(kind string, content []byte) []byte {
 }
 
 // films are MP4 files, and what claims to be one.
-var films = []form{
+var films = []shape{
 	{"many tracks", boxed("moov", "trak")}, {"many empty boxes", boxed("moov", "free")}, {"many movies", boxed("", "moov")},
 	{"many boxes at the top", boxed("", "free")}, {"many files", boxed("", "ftyp")}, {"many fragments", boxed("", "moof")},
 	{"tracks with headers", func(n int) []byte {

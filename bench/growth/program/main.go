@@ -33,7 +33,7 @@ type parser struct {
 	// read reads the input. An error of ours is what a caller would be answered.
 	read func(in []byte) error
 	// forms are the inputs, of about n bytes.
-	forms []form
+	forms []shape
 	// multiple and constant bound what may be allocated: multiple for each byte
 	// of input, and constant. 0: 64, and 256 KiB.
 	multiple, constant int
@@ -41,8 +41,8 @@ type parser struct {
 	n int
 }
 
-// form makes an input of about n bytes.
-type form struct {
+// shape makes an input of about n bytes.
+type shape struct {
 	name string
 	make func(n int) []byte
 }
@@ -94,7 +94,7 @@ func main() {
 // measure runs p on an input: once for the steps, and for what it allocates once
 // more, so that what is made once, such as the shape of a type or a pooled buffer,
 // is not counted.
-func measure(p parser, f form, n int) (Cost, error) {
+func measure(p parser, f shape, n int) (Cost, error) {
 	in := f.make(n)
 	c := Cost{Parser: p.name, Form: f.name, Input: len(in), Multiple: 64, Constant: 256 << 10}
 	if p.multiple > 0 {

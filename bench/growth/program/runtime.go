@@ -7,7 +7,7 @@ import (
 	"net/url"
 
 	"sluice.dev/sluice/media/analytics"
-	fields "sluice.dev/sluice/media/api/form"
+	"sluice.dev/sluice/media/api/form"
 	"sluice.dev/sluice/media/api/page"
 	"sluice.dev/sluice/media/assets"
 	"sluice.dev/sluice/media/captions"
@@ -51,16 +51,16 @@ func runtime() []parser {
 }
 
 // chat2 are requests for few tokens.
-var chat2 = append([]form{{"many tools and a long text", func(n int) []byte {
+var chat2 = append([]shape{{"many tools and a long text", func(n int) []byte {
 	return []byte(`{"model":"m","max_tokens":4,"tools":[{"type":"function","function":{"name":"f"}}` + times(n/2, `,{"type":"function","function":{"name":"f"}}`) +
 		`],"messages":[{"role":"user","content":"` + times(n/2, "word ") + `"}]}`)
 }}}, in(`{"model":"m","max_tokens":4,"messages":[{"role":"user","content":"hi"}],"tools":%s}`, `{"model":"m","max_tokens":4,"messages":[{"role":"user","content":%s}]}`, `{"model":"m","max_tokens":4,"messages":%s}`)...)
 
 // framed puts forms where %s stands in frame.
-func framed(frame string, forms []form) (list []form) {
+func framed(frame string, forms []shape) (list []shape) {
 	head, tail, _ := bytes.Cut([]byte(frame), []byte("%s"))
 	for _, f := range forms {
-		list = append(list, form{f.name + " in an event", func(n int) []byte { return bytes.Join([][]byte{head, f.make(n), tail}, nil) }})
+		list = append(list, shape{f.name + " in an event", func(n int) []byte { return bytes.Join([][]byte{head, f.make(n), tail}, nil) }})
 	}
 	return list
 }
@@ -85,22 +85,22 @@ func completed(p chat.Provider) func([]byte) error {
 // media are the rows of the reference product.
 func media() []parser {
 	pages := texts("limit=%s", "cursor=%s", "status=%s", "from=%s", "stream_id=%s")
-	formed := func(read func(f *fields.Form, q url.Values)) func([]byte) error {
+	formed := func(read func(f *form.Form, q url.Values)) func([]byte) error {
 		return query(func(q url.Values) error {
-			var f fields.Form
+			var f form.Form
 			read(&f, q)
 			return f.Err()
 		})
 	}
 	return []parser{
 		{name: "media/legacy: ParsePage", read: quietly(func(in []byte) { _, _ = legacy.ParsePage(in) }), forms: in(`{"data":%s}`, `{"data":[{"id":"a","title":%s}]}`)},
-		{name: "media/api/page: Parse", read: formed(func(f *fields.Form, q url.Values) { page.Parse(f, q) }), forms: pages},
-		{name: "media/analytics: ParseRange", read: formed(func(f *fields.Form, q url.Values) { analytics.ParseRange(f, q, now) }), forms: pages},
-		{name: "media/live/streams: ParseFilter", read: formed(func(f *fields.Form, q url.Values) { streams.ParseFilter(f, q) }), forms: pages},
-		{name: "media/assets: ParseFilter", read: formed(func(f *fields.Form, q url.Values) { assets.ParseFilter(f, assets.VOD, q) }), forms: pages},
+		{name: "media/api/page: Parse", read: formed(func(f *form.Form, q url.Values) { page.Parse(f, q) }), forms: pages},
+		{name: "media/analytics: ParseRange", read: formed(func(f *form.Form, q url.Values) { analytics.ParseRange(f, q, now) }), forms: pages},
+		{name: "media/live/streams: ParseFilter", read: formed(func(f *form.Form, q url.Values) { streams.ParseFilter(f, q) }), forms: pages},
+		{name: "media/assets: ParseFilter", read: formed(func(f *form.Form, q url.Values) { assets.ParseFilter(f, assets.VOD, q) }), forms: pages},
 		{name: "media/live/streams: Apply, ParseBitrate", read: func(in []byte) error {
 			s, text := streams.Defaults(), string(in)
-			var f fields.Form
+			var f form.Form
 			streams.Input{Title: &text, Protocol: &text, Settings: &streams.Settings{Quality: &text, Bitrate: &text}, Metadata: &map[string]string{text: text}}.Apply(&f, &s, plans.Limits{})
 			return f.Err()
 		}, forms: texts("4%s")},
@@ -119,9 +119,9 @@ func media() []parser {
 }
 
 // valid leaves out what is no JSON: parsers behind the caps see none.
-func valid(forms []form) (list []form) {
+func valid(forms []shape) (list []shape) {
 	for _, f := range forms {
-		list = append(list, form{f.name, func(n int) []byte {
+		list = append(list, shape{f.name, func(n int) []byte {
 			b := f.make(n)
 			if !json.Valid(b) {
 				return []byte("{}")

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	registry "sluice.dev/sluice/controlplane/accounts/scopes"
+	"sluice.dev/sluice/controlplane/accounts/scoperegistry"
 	"sluice.dev/sluice/controlplane/edgesync/keyfeed"
 	"sluice.dev/sluice/filters/credentials/keytable"
 )
@@ -20,7 +20,7 @@ const emitBatch = 5000
 // allowlist).
 // The caller must hold the account's row FOR UPDATE, or have updated it.
 func EmitAccountTx(ctx context.Context, tx pgx.Tx, account string) error {
-	known, err := registry.Load(ctx, tx)
+	known, err := scoperegistry.Load(ctx, tx)
 	if err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func EmitAccountTx(ctx context.Context, tx pgx.Tx, account string) error {
 }
 
 // emitTx sends the record of one key.
-func emitTx(ctx context.Context, tx pgx.Tx, known registry.Registry, id string) error {
+func emitTx(ctx context.Context, tx pgx.Tx, known scoperegistry.Registry, id string) error {
 	rows, err := selectForEdge(ctx, tx, `k.id = $1`, id)
 	if err != nil {
 		return err
@@ -78,7 +78,7 @@ func selectForEdge(ctx context.Context, tx pgx.Tx, where string, args ...any) ([
 }
 
 // records makes the records of rows.
-func records(rows []edgeRow, known registry.Registry) []keytable.Record {
+func records(rows []edgeRow, known scoperegistry.Registry) []keytable.Record {
 	list := make([]keytable.Record, len(rows))
 	for i, row := range rows {
 		list[i] = row.record(known)
@@ -87,7 +87,7 @@ func records(rows []edgeRow, known registry.Registry) []keytable.Record {
 }
 
 // record leaves out scopes that the registry no longer knows: they grant nothing.
-func (row edgeRow) record(known registry.Registry) keytable.Record {
+func (row edgeRow) record(known scoperegistry.Registry) keytable.Record {
 	r := keytable.Record{Tag: keytable.TagOfKey([32]byte(row.Hash)), Kind: keytable.KindKey, Plan: uint16(row.Plan)}
 	r.ID, _ = keytable.ParseID(keytable.KeyPrefix, row.ID)
 	r.Account, _ = keytable.ParseID(keytable.AccountPrefix, row.Account)

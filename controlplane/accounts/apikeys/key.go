@@ -10,7 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	registry "sluice.dev/sluice/controlplane/accounts/scopes"
+	"sluice.dev/sluice/controlplane/accounts/scoperegistry"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
 )
@@ -67,13 +67,13 @@ type Spec struct {
 
 // check returns every fault of s at once. A scope that nobody knows is
 // invalid_request; one that the creator lacks is AUTH_002.
-func (s Spec) check(known registry.Registry, now time.Time) error {
+func (s Spec) check(known scoperegistry.Registry, now time.Time) error {
 	details := append(s.faults, checkName(s.Name)...)
 	if len(s.Scopes) == 0 {
 		details = append(details, decision.Detail{Field: "scopes", Issue: "is required", Expected: "array with at least one scope"})
 	}
-	if len(s.Scopes) > registry.Most {
-		details = append(details, decision.Detail{Field: "scopes", Issue: "has too many items", Expected: fmt.Sprintf("at most %d", registry.Most)})
+	if len(s.Scopes) > scoperegistry.Most {
+		details = append(details, decision.Detail{Field: "scopes", Issue: "has too many items", Expected: fmt.Sprintf("at most %d", scoperegistry.Most)})
 		return apierror.Invalid(details)
 	}
 	for i, name := range s.Scopes {

@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/errgroup"
-	registry "sluice.dev/sluice/controlplane/accounts/scopes"
+	"sluice.dev/sluice/controlplane/accounts/scoperegistry"
 	"sluice.dev/sluice/filters/credentials/apikey"
 	"sluice.dev/sluice/filters/credentials/keytable"
 	"sluice.dev/sluice/filters/decision"
@@ -65,7 +65,7 @@ func TestANewKeyIsAtTheEdge(t *testing.T) {
 	if !apikey.WellFormed(c.Text) || c.Key.ID != c.ID || c.CreatedAt != now || len(c.Scopes) != 2 {
 		t.Fatalf("%+v", c)
 	}
-	known, err := registry.Load(t.Context(), db)
+	known, err := scoperegistry.Load(t.Context(), db)
 	if err != nil {
 		t.Fatal(err)
 	}

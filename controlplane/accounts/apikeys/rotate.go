@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	registry "sluice.dev/sluice/controlplane/accounts/scopes"
+	"sluice.dev/sluice/controlplane/accounts/scoperegistry"
 	"sluice.dev/sluice/filters/scopes"
 	"sluice.dev/sluice/platform/storage/postgres"
 )
@@ -54,7 +54,7 @@ func (s Store) successor(old Key) Spec {
 
 // hand moves the use of key old to key next.
 func (s Store) hand(ctx context.Context, tx pgx.Tx, old Key, next string, overlap time.Duration) error {
-	known, err := registry.Load(ctx, tx)
+	known, err := scoperegistry.Load(ctx, tx)
 	if err != nil {
 		return err
 	}

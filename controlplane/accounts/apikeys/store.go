@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	registry "sluice.dev/sluice/controlplane/accounts/scopes"
+	"sluice.dev/sluice/controlplane/accounts/scoperegistry"
 	"sluice.dev/sluice/controlplane/edgesync/keyfeed"
 	"sluice.dev/sluice/filters/credentials/apikey"
 	"sluice.dev/sluice/filters/credentials/keytable"
@@ -71,7 +71,7 @@ func one(ctx context.Context, db postgres.DB, doing, sql string, args ...any) (K
 func (s Store) Create(ctx context.Context, spec Spec) (Created, error) {
 	var c Created
 	err := postgres.InTx(ctx, s.DB, func(tx pgx.Tx) (err error) {
-		known, err := registry.Load(ctx, tx)
+		known, err := scoperegistry.Load(ctx, tx)
 		if err != nil {
 			return err
 		}
@@ -224,7 +224,7 @@ func (s Store) Change(ctx context.Context, account, id string, c Change, by []st
 		if err := record(ctx, tx, "key.change", before, before, k); err != nil || !c.Limited {
 			return err
 		}
-		known, err := registry.Load(ctx, tx)
+		known, err := scoperegistry.Load(ctx, tx)
 		if err != nil {
 			return err
 		}

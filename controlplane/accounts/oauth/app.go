@@ -11,7 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/controlplane/accounts/oauth/rules"
-	registry "sluice.dev/sluice/controlplane/accounts/scopes"
+	"sluice.dev/sluice/controlplane/accounts/scoperegistry"
 	"sluice.dev/sluice/filters/credentials/keytable"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/filters/scopes"
@@ -65,7 +65,7 @@ func scanApp(row pgx.CollectableRow) (a App, err error) {
 }
 
 // faults lists what is wrong with p.
-func (p AppSpec) faults(known registry.Registry) (list []decision.Detail) {
+func (p AppSpec) faults(known scoperegistry.Registry) (list []decision.Detail) {
 	fault := func(field, issue, expected string) {
 		list = append(list, decision.Detail{Field: field, Issue: issue, Expected: expected})
 	}
@@ -99,7 +99,7 @@ func (p AppSpec) faults(known registry.Registry) (list []decision.Detail) {
 // that is wrong, also when the account does not exist.
 func (s *Service) CreateApp(ctx context.Context, p AppSpec) (made CreatedApp, err error) {
 	// A scope must be known now, but may get its routes later.
-	known, err := registry.Load(ctx, s.config.DB)
+	known, err := scoperegistry.Load(ctx, s.config.DB)
 	if err != nil {
 		return made, err
 	}

@@ -20,7 +20,7 @@ import (
 	"golang.org/x/oauth2"
 	"sluice.dev/sluice/controlplane/accounts"
 	"sluice.dev/sluice/controlplane/accounts/oauth/rules"
-	registry "sluice.dev/sluice/controlplane/accounts/scopes"
+	"sluice.dev/sluice/controlplane/accounts/scoperegistry"
 	"sluice.dev/sluice/controlplane/accounts/sessions"
 	"sluice.dev/sluice/filters/credentials/keytable"
 	"sluice.dev/sluice/platform/http/httpapi"
@@ -79,7 +79,7 @@ func setup(t testing.TB) *bundle {
 	r.Route("/admin/v1", func(r chi.Router) { b.service.AdminRoutes(r, httpapi.Adapter{}) })
 
 	var err error
-	if _, err = registry.Ensure(t.Context(), b.db, "streams:read", "streams:write", "users:write"); err != nil {
+	if _, err = scoperegistry.Ensure(t.Context(), b.db, "streams:read", "streams:write", "users:write"); err != nil {
 		t.Fatal(err)
 	}
 	if b.account, err = (accounts.Store{DB: b.db}).Create(t.Context(), "Ann & Co", "local"); err != nil {

@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"strings"
 
-	registry "sluice.dev/sluice/controlplane/accounts/scopes"
+	"sluice.dev/sluice/controlplane/accounts/scoperegistry"
 	"sluice.dev/sluice/platform/http/httpapi"
 )
 
@@ -55,7 +55,7 @@ const jwksPath = "/.well-known/jwks.json"
 // server is GET /.well-known/oauth-authorization-server. Wildcard scopes are not
 // advertised: who needs one knows its name.
 func (h handlers) server(r *http.Request, _ httpapi.None) (serverMetadata, error) {
-	known, err := registry.Load(r.Context(), h.service.config.DB)
+	known, err := scoperegistry.Load(r.Context(), h.service.config.DB)
 	if err != nil {
 		return serverMetadata{}, err
 	}
@@ -82,7 +82,7 @@ const mcpPath = "/mcp"
 
 // resource is GET /.well-known/oauth-protected-resource, and with /mcp at its end.
 func (h handlers) resource(r *http.Request, _ httpapi.None) (resourceMetadata, error) {
-	known, err := registry.Load(r.Context(), h.service.config.DB)
+	known, err := scoperegistry.Load(r.Context(), h.service.config.DB)
 	if err != nil {
 		return resourceMetadata{}, err
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/controlplane/accounts/oauth/rules"
-	registry "sluice.dev/sluice/controlplane/accounts/scopes"
+	"sluice.dev/sluice/controlplane/accounts/scoperegistry"
 	"sluice.dev/sluice/platform/storage/postgres"
 )
 
@@ -22,7 +22,7 @@ const (
 // any other port there works too.
 func SeedApp(ctx context.Context, db postgres.DB, account string, have map[string]string) (id, secret, redirect string, err error) {
 	s := &Service{Config{DB: db, Now: time.Now}}
-	known, err := registry.Load(ctx, db)
+	known, err := scoperegistry.Load(ctx, db)
 	if err != nil {
 		return "", "", "", err
 	}

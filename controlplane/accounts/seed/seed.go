@@ -12,10 +12,10 @@ import (
 
 	"sluice.dev/sluice/controlplane/accounts"
 	"sluice.dev/sluice/controlplane/accounts/apikeys"
-	"sluice.dev/sluice/controlplane/accounts/scopes"
+	"sluice.dev/sluice/controlplane/accounts/scoperegistry"
 	"sluice.dev/sluice/controlplane/accounts/sessions"
 	"sluice.dev/sluice/filters/decision"
-	edgescopes "sluice.dev/sluice/filters/scopes"
+	"sluice.dev/sluice/filters/scopes"
 	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/storage/postgres"
 )
@@ -87,14 +87,14 @@ func (s seeder) all(ctx context.Context) (r Result, err error) {
 		return r, err
 	}
 	r.Password = password
-	known, err := scopes.Load(ctx, s.db)
+	known, err := scoperegistry.Load(ctx, s.db)
 	if err != nil {
 		return r, err
 	}
 	if r.APIKey, err = s.key(ctx, r.Account, "SLUICE_API_KEY", known.Plain()); err != nil {
 		return r, err
 	}
-	if r.AdminKey, err = s.key(ctx, r.Account, "SLUICE_ADMIN_KEY", []string{edgescopes.Admin}); err != nil {
+	if r.AdminKey, err = s.key(ctx, r.Account, "SLUICE_ADMIN_KEY", []string{scopes.Admin}); err != nil {
 		return r, err
 	}
 	r.SessionToken, err = s.session(ctx, user)
@@ -151,14 +151,14 @@ func (s seeder) key(ctx context.Context, account, variable string, want []string
 		return "", err
 	}
 	end := s.Now().Add(keyLife)
-	c, err := s.keys.Create(ctx, apikeys.Spec{Account: account, Name: variable, Scopes: want, ExpiresAt: &end, Creator: []string{edgescopes.Admin}})
+	c, err := s.keys.Create(ctx, apikeys.Spec{Account: account, Name: variable, Scopes: want, ExpiresAt: &end, Creator: []string{scopes.Admin}})
 	return c.Text, err
 }
 
 // covers reports whether held covers every scope of want.
 func covers(held, want []string) bool {
 	for _, w := range want {
-		if !edgescopes.Covers(held, w) {
+		if !scopes.Covers(held, w) {
 			return false
 		}
 	}

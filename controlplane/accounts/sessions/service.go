@@ -12,7 +12,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/controlplane/accounts"
-	registry "sluice.dev/sluice/controlplane/accounts/scopes"
+	"sluice.dev/sluice/controlplane/accounts/scoperegistry"
 	"sluice.dev/sluice/controlplane/edgesync/keyfeed"
 	"sluice.dev/sluice/filters/credentials/keytable"
 	"sluice.dev/sluice/filters/decision"
@@ -183,7 +183,7 @@ func (s *Service) scopesOf(ctx context.Context, role string) ([]string, error) {
 	if role != accounts.Member {
 		return []string{scopes.Admin}, nil
 	}
-	known, err := registry.Load(ctx, s.config.DB)
+	known, err := scoperegistry.Load(ctx, s.config.DB)
 	if err != nil {
 		return nil, err
 	}

@@ -5,17 +5,17 @@ import (
 	"slices"
 
 	"sluice.dev/sluice/controlplane/accounts"
-	"sluice.dev/sluice/controlplane/accounts/scopes"
-	names "sluice.dev/sluice/filters/scopes"
+	"sluice.dev/sluice/controlplane/accounts/scoperegistry"
+	"sluice.dev/sluice/filters/scopes"
 	"sluice.dev/sluice/platform/storage/postgres"
 )
 
 // EnsureNumbers returns the numbers of d's scopes and plans, after it has given
 // numbers to those that have none. Names that cannot be one get none.
 func EnsureNumbers(ctx context.Context, db postgres.DB, d Document) (Numbers, error) {
-	d.Scopes = slices.DeleteFunc(slices.Clone(d.Scopes), func(s string) bool { return !names.Valid(s) })
+	d.Scopes = slices.DeleteFunc(slices.Clone(d.Scopes), func(s string) bool { return !scopes.Valid(s) })
 	d.Plans = wellNamed(d.Plans)
-	bits, err := scopes.Ensure(ctx, db, d.ScopeNames()...)
+	bits, err := scoperegistry.Ensure(ctx, db, d.ScopeNames()...)
 	if err != nil {
 		return Numbers{}, err
 	}

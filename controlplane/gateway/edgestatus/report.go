@@ -10,7 +10,6 @@ import (
 	"sluice.dev/sluice/platform/apierror"
 )
 
-
 // maxFiles bounds the files that an edge names.
 const maxFiles = 32
 

@@ -7,13 +7,13 @@ import (
 	"slices"
 	"strings"
 
-	edge "sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/filters/identityheader"
 )
 
 // AddressHeader carries the client's address to products, without a port. The
 // edge sets it whatever came under its name: behind trusted proxies it is what
 // the outermost of them saw, else the peer of the connection.
-const AddressHeader = edge.AddressHeader
+const AddressHeader = identityheader.AddressHeader
 
 // ClientAddress is the address that the edge found to be the client's. For a
 // header that is no one address, it is the connection's. A listener that others

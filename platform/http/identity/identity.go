@@ -9,18 +9,18 @@ import (
 	"time"
 
 	"sluice.dev/sluice/filters/decision"
-	edge "sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/filters/identityheader"
 	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/http/httpapi"
 )
 
-// Caller is who calls; see filters/identity.
-type Caller = edge.Caller
+// Caller is who calls; see filters/identityheader.
+type Caller = identityheader.Caller
 
 // Secret is a product's own, by which it knows what edges sign for it.
 type Secret struct {
 	Product string
-	Key     []byte // see filters/identity.ProductSecret
+	Key     []byte // see filters/identityheader.ProductSecret
 }
 
 // Verifier checks identity headers. Without any secret every request is refused.
@@ -60,12 +60,12 @@ func (v Verifier) Require(a httpapi.Adapter) func(http.Handler) http.Handler {
 // service_unavailable when an edge did sign it, too long ago: the clocks of that
 // edge and of this service differ.
 func (v Verifier) Caller(r *http.Request) (Caller, error) {
-	values := r.Header.Values(edge.Header)
+	values := r.Header.Values(identityheader.Header)
 	if len(values) != 1 {
 		return Caller{}, &apierror.Error{Code: decision.AuthRequired}
 	}
 	c, err := v.verify(r.Context(), values[0])
-	if errors.Is(err, edge.ErrExpired) { // the caller is not at fault: an edge whose clock is right would have signed anew
+	if errors.Is(err, identityheader.ErrExpired) { // the caller is not at fault: an edge whose clock is right would have signed anew
 		return Caller{}, &apierror.Error{Code: decision.Unavailable, Cause: err, RetryAfter: 1}
 	}
 	if err != nil {
@@ -77,16 +77,16 @@ func (v Verifier) Caller(r *http.Request) (Caller, error) {
 // verify costs a MAC over the value for each secret of the platform and of the
 // product that the value names; for the platform's, one more over that name.
 func (v Verifier) verify(ctx context.Context, value string) (Caller, error) {
-	product := edge.Product(value)
+	product := identityheader.Product(value)
 	if product == "" {
-		return edge.Verify(v.platform(), value, v.now())
+		return identityheader.Verify(v.platform(), value, v.now())
 	}
-	if c, err := edge.VerifyFor(v.own(product), product, value, v.now()); err == nil || !errors.Is(err, edge.ErrSignature) || v.Leads == nil {
+	if c, err := identityheader.VerifyFor(v.own(product), product, value, v.now()); err == nil || !errors.Is(err, identityheader.ErrSignature) || v.Leads == nil {
 		return c, err
 	}
-	c, err := edge.VerifyFor(v.derived(product), product, value, v.now())
+	c, err := identityheader.VerifyFor(v.derived(product), product, value, v.now())
 	if err == nil && !v.Leads(ctx, product) {
-		return Caller{}, edge.ErrSignature
+		return Caller{}, identityheader.ErrSignature
 	}
 	return c, err
 }
@@ -111,7 +111,7 @@ func (v Verifier) own(product string) (list [][]byte) {
 // derived are those that follow from the platform's.
 func (v Verifier) derived(product string) (list [][]byte) {
 	for _, s := range v.platform() {
-		list = append(list, edge.ProductSecret(s, product))
+		list = append(list, identityheader.ProductSecret(s, product))
 	}
 	return list
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	edge "sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/filters/identityheader"
 	"sluice.dev/sluice/platform/http/httpapi"
 )
 
@@ -16,7 +16,7 @@ func TestOnlySignedIdentityReachesTheHandler(t *testing.T) {
 	secret := []byte("0123456789abcdef")
 	at := time.Unix(1000, 0)
 	v := Verifier{Secrets: func() [][]byte { return [][]byte{secret} }, Now: func() time.Time { return at }}
-	good := edge.Sign(secret, Caller{Account: "acct_1", Key: "key_1"}, 1000)
+	good := identityheader.Sign(secret, Caller{Account: "acct_1", Key: "key_1"}, 1000)
 	cases := map[string]struct {
 		headers []string
 		want    int
@@ -24,8 +24,8 @@ func TestOnlySignedIdentityReachesTheHandler(t *testing.T) {
 		"signed":    {[]string{good}, 200},
 		"none":      {nil, 401},
 		"two":       {[]string{good, good}, 401},
-		"forged":    {[]string{edge.Sign([]byte("other"), Caller{Account: "acct_1"}, 1000)}, 401},
-		"stale":     {[]string{edge.Sign(secret, Caller{Account: "acct_1"}, 1000-edge.Lifetime-edge.Leeway)}, 503},
+		"forged":    {[]string{identityheader.Sign([]byte("other"), Caller{Account: "acct_1"}, 1000)}, 401},
+		"stale":     {[]string{identityheader.Sign(secret, Caller{Account: "acct_1"}, 1000-identityheader.Lifetime-identityheader.Leeway)}, 503},
 		"plain one": {[]string{"acct_1"}, 401},
 	}
 	h := v.Require(httpapi.Adapter{})(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -35,7 +35,7 @@ func TestOnlySignedIdentityReachesTheHandler(t *testing.T) {
 	}))
 	for name, c := range cases {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
-		r.Header[http.CanonicalHeaderKey(edge.Header)] = c.headers
+		r.Header[http.CanonicalHeaderKey(identityheader.Header)] = c.headers
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r)
 		if w.Code != c.want {
@@ -49,10 +49,10 @@ func TestOnlySignedIdentityReachesTheHandler(t *testing.T) {
 func TestWhatIsSaidToWhom(t *testing.T) {
 	t.Parallel()
 	platform := []byte("0123456789abcdef")
-	media, shop := edge.ProductSecret(platform, "media"), edge.ProductSecret(platform, "shop")
-	old := edge.ProductSecret([]byte("of before"), "media")
+	media, shop := identityheader.ProductSecret(platform, "media"), identityheader.ProductSecret(platform, "shop")
+	old := identityheader.ProductSecret([]byte("of before"), "media")
 	by := Caller{Account: "acct_1", Key: "key_1"}
-	first, toMedia, toShop := edge.Sign(platform, by, 1000), edge.SignFor(media, "media", by, 1000), edge.SignFor(shop, "shop", by, 1000)
+	first, toMedia, toShop := identityheader.Sign(platform, by, 1000), identityheader.SignFor(media, "media", by, 1000), identityheader.SignFor(shop, "shop", by, 1000)
 	asked := 0
 	holder := Verifier{Secrets: func() [][]byte { return [][]byte{platform} }, Leads: func(_ context.Context, name string) bool { asked++; return name == "media" }}
 	product := Verifier{Own: []Secret{{"media", old}, {"media", media}}}
@@ -63,9 +63,9 @@ func TestWhatIsSaidToWhom(t *testing.T) {
 		"for it":                       {toMedia, true, true},
 		"for another":                  {toShop, false, false},
 		"for nobody":                   {first, true, false},
-		"for it, by a thief elsewhere": {edge.SignFor(shop, "media", by, 1000), false, false},
-		"with the secret of before":    {edge.SignFor(old, "media", by, 1000), false, true},
-		"too late":                     {edge.SignFor(media, "media", by, 0), false, false},
+		"for it, by a thief elsewhere": {identityheader.SignFor(shop, "media", by, 1000), false, false},
+		"with the secret of before":    {identityheader.SignFor(old, "media", by, 1000), false, true},
+		"too late":                     {identityheader.SignFor(media, "media", by, 0), false, false},
 	} {
 		for _, v := range []struct {
 			Verifier
@@ -73,7 +73,7 @@ func TestWhatIsSaidToWhom(t *testing.T) {
 		}{{holder, c.holder}, {product, c.product}, {Verifier{}, false}} {
 			v.Now = func() time.Time { return time.Unix(1000, 0) }
 			r := httptest.NewRequest(http.MethodGet, "/", nil)
-			r.Header.Set(edge.Header, c.value)
+			r.Header.Set(identityheader.Header, c.value)
 			if got, err := v.Caller(r); (err == nil) != v.want || v.want && got.Account != "acct_1" {
 				t.Errorf("%s: %+v %v, want %v", name, got, err, v.want)
 			}

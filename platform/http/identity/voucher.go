@@ -3,7 +3,7 @@ package identity
 import (
 	"net/http"
 
-	edge "sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/filters/identityheader"
 )
 
 // Vouch puts a voucher into out, the headers of a request that a service makes
@@ -14,22 +14,22 @@ import (
 // request that no edge has signed is not vouched for, nor is one without an
 // address: the service's own is judged then.
 func (v Verifier) Vouch(out, in http.Header) {
-	out.Del(edge.VoucherHeader)
-	values, addresses := in.Values(edge.Header), in.Values(AddressHeader)
+	out.Del(identityheader.VoucherHeader)
+	values, addresses := in.Values(identityheader.Header), in.Values(AddressHeader)
 	if len(values) != 1 || len(addresses) != 1 {
 		return
 	}
 	value, now := values[0], v.now()
-	product := edge.Product(value)
+	product := identityheader.Product(value)
 	for _, secret := range v.platform() {
 		if c, err := verifyOne(secret, product, value, now); err == nil {
-			out.Set(edge.VoucherHeader, edge.SignVoucher(secret, edge.Voucher{Address: addresses[0], Key: c.Key}, now))
+			out.Set(identityheader.VoucherHeader, identityheader.SignVoucher(secret, identityheader.Voucher{Address: addresses[0], Key: c.Key}, now))
 			return
 		}
 	}
-	for _, secret := range v.own(edge.Vouching) {
-		if c, err := edge.VerifyFor([][]byte{secret}, edge.Vouching, value, now); err == nil {
-			out.Set(edge.VoucherHeader, edge.SignOwnVoucher(secret, edge.Voucher{Address: addresses[0], Key: c.Key}, now))
+	for _, secret := range v.own(identityheader.Vouching) {
+		if c, err := identityheader.VerifyFor([][]byte{secret}, identityheader.Vouching, value, now); err == nil {
+			out.Set(identityheader.VoucherHeader, identityheader.SignOwnVoucher(secret, identityheader.Voucher{Address: addresses[0], Key: c.Key}, now))
 			return
 		}
 	}
@@ -38,7 +38,7 @@ func (v Verifier) Vouch(out, in http.Header) {
 // verifyOne verifies a value with one secret of the platform.
 func verifyOne(secret []byte, product, value string, now int64) (Caller, error) {
 	if product == "" {
-		return edge.Verify([][]byte{secret}, value, now)
+		return identityheader.Verify([][]byte{secret}, value, now)
 	}
-	return edge.VerifyFor([][]byte{edge.ProductSecret(secret, product)}, product, value, now)
+	return identityheader.VerifyFor([][]byte{identityheader.ProductSecret(secret, product)}, product, value, now)
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	edge "sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/filters/identityheader"
 )
 
 func TestWhomAServiceVouchesFor(t *testing.T) {
@@ -13,7 +13,7 @@ func TestWhomAServiceVouchesFor(t *testing.T) {
 	before, present := []byte("the one before"), []byte("the present one")
 	v := Verifier{Secrets: func() [][]byte { return [][]byte{present, before} }, Now: func() time.Time { return time.Unix(1000, 0) }}
 	signed := func(secret []byte) []string {
-		return []string{edge.Sign(secret, Caller{Account: "acct_1", Key: "key_1"}, 1000)}
+		return []string{identityheader.Sign(secret, Caller{Account: "acct_1", Key: "key_1"}, 1000)}
 	}
 	for name, c := range map[string]struct {
 		identity, address []string
@@ -29,16 +29,16 @@ func TestWhomAServiceVouchesFor(t *testing.T) {
 	} {
 		in := http.Header{"X-Sluice-Identity": c.identity, "X-Sluice-Client-Address": c.address}
 		out := http.Header{}
-		out.Set(edge.VoucherHeader, "of the client's own")
+		out.Set(identityheader.VoucherHeader, "of the client's own")
 		v.Vouch(out, in)
-		value := out.Get(edge.VoucherHeader)
+		value := out.Get(identityheader.VoucherHeader)
 		if c.by == nil {
 			if value != "" {
 				t.Errorf("%s: %q", name, value)
 			}
 			continue
 		}
-		if addr, ok := edge.VerifyVoucher(c.by, value, "key_1", 1000); !ok || addr.String() != "192.0.2.7" {
+		if addr, ok := identityheader.VerifyVoucher(c.by, value, "key_1", 1000); !ok || addr.String() != "192.0.2.7" {
 			t.Errorf("%s: %v %v", name, addr, ok)
 		}
 	}
@@ -55,16 +55,16 @@ func TestVouchingWithoutThePlatformsSecret(t *testing.T) {
 		product string
 		all     bool // it holds the platform's secret
 		want    bool
-	}{{edge.Vouching, false, true}, {"media", false, false}, {"api", true, true}} {
-		own := edge.ProductSecret(platform, c.product)
+	}{{identityheader.Vouching, false, true}, {"media", false, false}, {"api", true, true}} {
+		own := identityheader.ProductSecret(platform, c.product)
 		v := Verifier{Own: []Secret{{c.product, own}}, Now: now}
 		if c.all {
 			v = Verifier{Secrets: func() [][]byte { return [][]byte{[]byte("next"), platform} }, Now: now}
 		}
-		in := http.Header{"X-Sluice-Identity": {edge.SignFor(own, c.product, Caller{Account: "acct_1", Key: "key_1"}, 1000)}, "X-Sluice-Client-Address": {"192.0.2.7"}}
+		in := http.Header{"X-Sluice-Identity": {identityheader.SignFor(own, c.product, Caller{Account: "acct_1", Key: "key_1"}, 1000)}, "X-Sluice-Client-Address": {"192.0.2.7"}}
 		out := http.Header{}
 		v.Vouch(out, in)
-		addr, ok := edge.VerifyVoucher(platform, out.Get(edge.VoucherHeader), "key_1", 1000)
+		addr, ok := identityheader.VerifyVoucher(platform, out.Get(identityheader.VoucherHeader), "key_1", 1000)
 		if ok != c.want || ok && addr.String() != "192.0.2.7" {
 			t.Errorf("%s: %v %v, want %v", c.product, addr, ok, c.want)
 		}

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/filters/identityheader"
 	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/process/telemetry/traces"
 	"sluice.dev/sluice/workers/schedules/definition"
@@ -72,7 +72,7 @@ func (c Client) Act(ctx context.Context, by Caller, a definition.Action) (Outcom
 		return Outcome{}, fmt.Errorf("address of the product: %w", err)
 	}
 	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set(identity.Header, c.sign(identity.Caller{Account: by.Account, Key: by.Schedule, Plan: by.Plan, Scopes: []string{"streams:write"}}))
+	req.Header.Set(identityheader.Header, c.sign(identityheader.Caller{Account: by.Account, Key: by.Schedule, Plan: by.Plan, Scopes: []string{"streams:write"}}))
 	traces.Inject(ctx, req.Header)
 	resp, err := c.client().Do(req)
 	if err != nil {
@@ -86,11 +86,11 @@ func (c Client) Act(ctx context.Context, by Caller, a definition.Action) (Outcom
 	return read(resp.StatusCode, answer)
 }
 
-func (c Client) sign(by identity.Caller) string {
+func (c Client) sign(by identityheader.Caller) string {
 	if c.Product == "" {
-		return identity.Sign(c.Secret, by, c.now().Unix())
+		return identityheader.Sign(c.Secret, by, c.now().Unix())
 	}
-	return identity.SignFor(c.Secret, c.Product, by, c.now().Unix())
+	return identityheader.SignFor(c.Secret, c.Product, by, c.now().Unix())
 }
 
 func (c Client) client() *http.Client {

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/filters/identityheader"
 	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/workers/schedules/definition"
 )
@@ -31,9 +31,9 @@ func client(t *testing.T, h http.HandlerFunc) Client {
 
 func TestActionsAreSignedInTheAccountsName(t *testing.T) {
 	t.Parallel()
-	var verify func(string) (identity.Caller, error)
+	var verify func(string) (identityheader.Caller, error)
 	c := client(t, func(w http.ResponseWriter, r *http.Request) {
-		by, err := verify(r.Header.Get(identity.Header))
+		by, err := verify(r.Header.Get(identityheader.Header))
 		if err != nil || by.Account != "acct_1" || by.Plan != "pro" || by.Key != "schedule_1" || len(by.Scopes) != 1 || by.Scopes[0] != "streams:write" {
 			t.Errorf("caller %+v, %v", by, err)
 		}
@@ -43,9 +43,11 @@ func TestActionsAreSignedInTheAccountsName(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, `{"stream_id":"strm_1","action":"started","status":"live","changed":true,"message":"Stream started"}`)
 	})
-	for product, f := range map[string]func(string) (identity.Caller, error){
-		"":      func(v string) (identity.Caller, error) { return identity.Verify([][]byte{secret}, v, 1001) },
-		"media": func(v string) (identity.Caller, error) { return identity.VerifyFor([][]byte{secret}, "media", v, 1001) },
+	for product, f := range map[string]func(string) (identityheader.Caller, error){
+		"": func(v string) (identityheader.Caller, error) { return identityheader.Verify([][]byte{secret}, v, 1001) },
+		"media": func(v string) (identityheader.Caller, error) {
+			return identityheader.VerifyFor([][]byte{secret}, "media", v, 1001)
+		},
 	} {
 		c.Product, verify = product, f
 		got, err := c.Act(t.Context(), Caller{Account: "acct_1", Plan: "pro", Schedule: "schedule_1"}, start)

@@ -10,7 +10,7 @@ import (
 	core "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	hcm "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	"sluice.dev/sluice/controlplane/gateway/config"
-	"sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/filters/identityheader"
 )
 
 func managers(t *testing.T, s *Set) map[string]*hcm.HttpConnectionManager {
@@ -75,8 +75,8 @@ func within(d, most time.Duration) bool { return d > 0 && d <= most }
 
 func TestIdentityIsAmongOurHeaders(t *testing.T) {
 	t.Parallel()
-	if !strings.HasPrefix(identity.Header, ownHeaders) {
-		t.Errorf("clients could forge %s", identity.Header)
+	if !strings.HasPrefix(identityheader.Header, ownHeaders) {
+		t.Errorf("clients could forge %s", identityheader.Header)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 	"sluice.dev/sluice/controlplane/gateway/config"
-	"sluice.dev/sluice/filters/identity"
+	"sluice.dev/sluice/filters/identityheader"
 	"sluice.dev/sluice/filters/limits/ratelimit"
 )
 
@@ -43,8 +43,8 @@ func (s *Set) routeTable(listener string) *route.RouteConfiguration {
 		MaxDirectResponseBodySizeBytes: u32(maxDirectBodyBytes),
 		// Products learn from where a client calls. What clients send under this name has been dropped
 		// (dropForged): it is there only if the edge filter has put the address in that a service vouches for.
-		RequestHeadersToAdd:    []*core.HeaderValueOption{defaultHeader(identity.AddressHeader, "%DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT%")},
-		RequestHeadersToRemove: []string{identity.VoucherHeader},
+		RequestHeadersToAdd:    []*core.HeaderValueOption{defaultHeader(identityheader.AddressHeader, "%DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT%")},
+		RequestHeadersToRemove: []string{identityheader.VoucherHeader},
 		ResponseHeadersToAdd:   []*core.HeaderValueOption{replaceHeader(ratelimit.WindowHeader, ratelimit.WindowValue)},
 		// Edges learn of a cluster before the routes to it; should one be
 		// missing all the same, the others must not suffer.

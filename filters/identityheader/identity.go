@@ -1,4 +1,4 @@
-// Package identity signs and verifies the header by which an edge tells a product
+// Package identityheader signs and verifies the header by which an edge tells a product
 // who calls.
 //
 // The edge puts one header, Header, on every request that it lets pass with a
@@ -19,7 +19,7 @@
 //
 // names nobody and is signed with the platform's own secret. Whoever holds that
 // secret still signs and takes it.
-package identity
+package identityheader
 
 import (
 	"crypto/hmac"

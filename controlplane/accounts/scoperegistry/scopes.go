@@ -1,7 +1,7 @@
-// Package scopes is the registry of scopes: which names there are, and which
+// Package scoperegistry is the registry of scopes: which names there are, and which
 // bit each has in the records that edges read. What a scope covers is decided
 // by filters/scopes.
-package scopes
+package scoperegistry
 
 import (
 	"context"

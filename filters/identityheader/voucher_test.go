@@ -1,4 +1,4 @@
-package identity
+package identityheader
 
 import (
 	"strings"
