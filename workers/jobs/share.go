@@ -27,6 +27,7 @@ type share struct {
 type line struct {
 	next    time.Time     // when the last of them comes back
 	typical time.Duration // how long a job takes
+	ended   time.Time     // when the last of them ended, or the line began
 }
 
 const (
@@ -75,13 +76,17 @@ func (s *share) turn(account string, now time.Time) time.Duration {
 		l = &line{typical: firstGuess}
 		s.lines[account] = l
 	}
+	if l.next.Before(now) {
+		l.ended = now
+	}
 	if first := now.Add(minTurn); l.next.Before(first) {
 		l.next = first
 	}
 	if l.next.Sub(now) > maxTurn {
 		return maxTurn/2 + rand.N(maxTurn/2)
 	}
-	l.next = l.next.Add(max(l.typical/time.Duration(s.each), minGap))
+	takes := max(l.typical, now.Sub(l.ended)) // when none ends, those under way take at least as long as that
+	l.next = l.next.Add(max(takes/time.Duration(s.each), minGap))
 	return l.next.Sub(now)
 }
 
@@ -125,6 +130,7 @@ func (s *share) learn(account string, took time.Duration) {
 	defer s.mu.Unlock()
 	if l := s.lines[account]; l != nil {
 		l.typical += (took - l.typical) / 8
+		l.ended = time.Now()
 	}
 }
 

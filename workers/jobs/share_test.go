@@ -67,6 +67,14 @@ func TestTheLineGoesByTheAccountsSpeed(t *testing.T) {
 	if first, second := s.turn("a", now), s.turn("a", now); first < minTurn || second-first != firstGuess/250 {
 		t.Errorf("%v, then %v", first, second)
 	}
+	if first, second := s.turn("a", now.Add(100*time.Millisecond)), s.turn("a", now.Add(100*time.Millisecond)); second-first != firstGuess/250 {
+		t.Errorf("%v, then %v", first, second)
+	}
+	late := now.Add(minTurn / 2)
+	s.lines["a"].ended = late.Add(-10 * time.Second) // those under way hang
+	if first, second := s.turn("a", late), s.turn("a", late); second-first != 10*time.Second/250 {
+		t.Errorf("while none ends: %v, then %v", first, second)
+	}
 	for range 100 {
 		s.learn("a", 5*time.Second)
 	}
