@@ -33,7 +33,7 @@ type line struct {
 const (
 	parkFor    = time.Second            // how long a job waits here
 	minTurn    = 200 * time.Millisecond // least time before a job comes back
-	maxTurn    = 5 * time.Minute        // most
+	maxTurn    = time.Minute            // most: so much later than it could does an account recover
 	minGap     = 50 * time.Microsecond  // least time between two that come back
 	firstGuess = 100 * time.Millisecond
 )
