@@ -33,7 +33,7 @@ type line struct {
 const (
 	parkFor    = time.Second            // how long a job waits here
 	minTurn    = 200 * time.Millisecond // least time before a job comes back
-	maxTurn    = time.Minute            // most: so much later than it could does an account recover
+	maxTurn    = time.Minute            // most, also for an account whose receivers have recovered
 	minGap     = 50 * time.Microsecond  // least time between two that come back
 	firstGuess = 100 * time.Millisecond
 )

@@ -43,7 +43,7 @@ const (
 	slowAnswer  = time.Second      // an answer that takes longer is slow
 	maxWait     = time.Second      // how long a job may wait in the fast lane
 	recoveries  = 3                // quick answers that bring an endpoint back
-	maxLater    = 60 * time.Second  // bound of Decision.Wait
+	maxLater    = 60 * time.Second // bound of Decision.Wait
 	minGap      = time.Millisecond // least time between two jobs that come back
 	forgetAfter = 10 * time.Minute // an idle endpoint is new again
 )
