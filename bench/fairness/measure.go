@@ -136,8 +136,12 @@ func report(ctx context.Context, b *bed, o options, quiet, beside map[string]mea
 	fmt.Println("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
 	for _, kind := range kinds {
 		q, h := quiet[kind], beside[kind]
-		fmt.Printf("| %s | %.1f ms | %.1f ms | %.1f ms | %.1f ms | %.1f ms | %.1f ms | %.2f | %d of %d |\n", kind, ms(load.Quantile(q.late, .5)), ms(load.Quantile(q.late, .99)), ms(load.Quantile(q.late, 1)),
-			ms(load.Quantile(h.late, .5)), ms(load.Quantile(h.late, .99)), ms(load.Quantile(h.late, 1)), float64(load.Quantile(h.late, .99))/float64(cmp.Or(load.Quantile(q.late, .99), 1)), q.failed+h.failed, len(q.late)+len(h.late))
+		fmt.Printf("| %s |", kind)
+		for _, m := range []measured{q, h} {
+			fmt.Printf(" %.1f ms | %.1f ms | %.1f ms |", ms(load.Quantile(m.late, .5)), ms(load.Quantile(m.late, .99)), ms(load.Quantile(m.late, 1)))
+		}
+		ratio := float64(load.Quantile(h.late, .99)) / float64(cmp.Or(load.Quantile(q.late, .99), 1))
+		fmt.Printf(" %.2f | %d of %d |\n", ratio, q.failed+h.failed, len(q.late)+len(h.late))
 	}
 	fmt.Println("\n| of the other tenant | served | refused | failed | unanswered |\n| --- | --- | --- | --- | --- |")
 	for _, name := range slices.Sorted(maps.Keys(attacked)) {

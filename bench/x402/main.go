@@ -10,7 +10,6 @@
 package main
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"os"
@@ -38,13 +37,13 @@ func main() {
 	flag.IntVar(&o.connections, "connections", 16, "connections of the closed loop")
 	flag.IntVar(&o.alone, "alone", 300, "requests of a round, one after the other, for the latency")
 	flag.Parse()
-	if err := run(context.Background(), o); err != nil {
+	if err := run(o); err != nil {
 		fmt.Fprintln(os.Stderr, "bench/x402:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, o options) error {
+func run(o options) error {
 	b, err := start()
 	if err != nil {
 		return err

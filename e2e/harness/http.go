@@ -39,10 +39,12 @@ func Ask(ctx context.Context, c *http.Client, method, url, credential string, bo
 	if body != nil && req.Header.Get("Content-Type") == "" {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	if a.Response, err = c.Do(req); err != nil {
+	res, err := c.Do(req)
+	if err != nil {
 		return a, err
 	}
-	defer a.Body.Close()
+	defer res.Body.Close()
+	a.Response = res
 	a.Text, err = io.ReadAll(a.Body)
 	return a, err
 }

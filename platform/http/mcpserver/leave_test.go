@@ -42,5 +42,7 @@ func TestACallerWhoLeavesEndsTheTool(t *testing.T) {
 	}()
 	<-begun
 	leave()
-	<-ended
+	if err := <-ended; err == nil {
+		t.Error("the tool ended by itself")
+	}
 }
