@@ -41,7 +41,7 @@ type Provider interface {
 	// is not for the caller.
 	Credential(c Caller) (string, error)
 	// Stream starts a completion. It ends when ctx does. An error is a
-	// *controlplane.Error where the caller may know why, in a *Refusal where
+	// *apierror.Error where the caller may know why, in a *Refusal where
 	// no other provider would do better.
 	Stream(ctx context.Context, r Request) (Stream, error)
 }

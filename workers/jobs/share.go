@@ -70,6 +70,11 @@ func (s *share) enter(ctx context.Context, account string) (release func(), wait
 func (s *share) turn(account string, now time.Time) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.takeTurn(account, now)
+}
+
+// takeTurn is turn. s.mu is held.
+func (s *share) takeTurn(account string, now time.Time) time.Duration {
 	s.sweep(now)
 	l := s.lines[account]
 	if l == nil {
@@ -111,13 +116,11 @@ func (s *share) Behind() (accounts []string) {
 func (s *share) Turn(account string) time.Duration {
 	now := time.Now()
 	s.mu.Lock()
-	l := s.lines[account]
-	short := l == nil || l.next.Sub(now) < worthScheduling
-	s.mu.Unlock()
-	if short {
+	defer s.mu.Unlock()
+	if l := s.lines[account]; l == nil || l.next.Sub(now) < worthScheduling {
 		return 0
 	}
-	return s.turn(account, now)
+	return s.takeTurn(account, now)
 }
 
 // learn keeps how long jobs of an account with a line take: an average in which

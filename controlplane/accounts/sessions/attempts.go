@@ -69,11 +69,11 @@ func networkOf(address string) string {
 	return p.String()
 }
 
-// reserveSignIn counts a sign-in as failed before it is judged, so that those at
+// countSignIn counts a sign-in as failed before it is judged, so that those at
 // the same moment cannot pass a bound together, and returns what it counts against.
 // It fails with rate_limit_exceeded once a bound is passed. The network's comes
 // first: no more than perAddress times does one make rows for others.
-func reserveSignIn(ctx context.Context, db postgres.DB, email, address string, now time.Time) (counted []subject, err error) {
+func countSignIn(ctx context.Context, db postgres.DB, email, address string, now time.Time) (counted []subject, err error) {
 	network, pair := ofAddress(address), ofPair(email, address)
 	if _, err := reserve(ctx, db, network, now); err != nil {
 		return []subject{network}, err
@@ -95,7 +95,7 @@ func reserveSignIn(ctx context.Context, db postgres.DB, email, address string, n
 // beyond a bound would change the same row once more.
 const refusedFor = time.Second
 
-// reserveSignIn is the function of that name, unless the network or the pair was
+// reserveSignIn is countSignIn, unless the network or the pair was
 // refused a moment ago.
 func (s *Service) reserveSignIn(ctx context.Context, email, address string) ([]subject, error) {
 	now := s.config.Now()
@@ -104,7 +104,7 @@ func (s *Service) reserveSignIn(ctx context.Context, email, address string) ([]s
 			return nil, err
 		}
 	}
-	counted, err := reserveSignIn(ctx, s.config.DB, email, address, now)
+	counted, err := countSignIn(ctx, s.config.DB, email, address, now)
 	if apierror.Code(err) == decision.RateLimited && len(counted) == 1 {
 		s.refused.Keep(string(counted[0].hash[:]), err, now, now.Add(refusedFor))
 	}

@@ -162,7 +162,7 @@ func (b *bundle) fail(t *testing.T, networks, each int) {
 	t.Helper()
 	for n := range networks {
 		for range each {
-			_, err := reserveSignIn(t.Context(), b.db, "ann@example.com", fmt.Sprintf("198.51.100.%d", n), b.clock.now())
+			_, err := countSignIn(t.Context(), b.db, "ann@example.com", fmt.Sprintf("198.51.100.%d", n), b.clock.now())
 			if err != nil && apierror.Code(err) != decision.RateLimited {
 				t.Fatal(err)
 			}
@@ -216,13 +216,13 @@ func TestRowsOfAttemptsAreBounded(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for n := range 3 * perAddress {
-		_, err := reserveSignIn(t.Context(), b.db, fmt.Sprintf("%d@example.com", n), "192.0.2.1", at)
+		_, err := countSignIn(t.Context(), b.db, fmt.Sprintf("%d@example.com", n), "192.0.2.1", at)
 		if limited := apierror.Code(err) == decision.RateLimited; limited != (n >= perAddress) {
 			t.Fatalf("attempt %d: %v", n, err)
 		}
 	}
 	for range 3 * perAddress {
-		_, err := reserveSignIn(t.Context(), b.db, "ann@example.com", "192.0.2.2", at)
+		_, err := countSignIn(t.Context(), b.db, "ann@example.com", "192.0.2.2", at)
 		if err != nil && apierror.Code(err) != decision.RateLimited {
 			t.Fatal(err)
 		}
@@ -231,7 +231,7 @@ func TestRowsOfAttemptsAreBounded(t *testing.T) {
 	if err := b.db.QueryRow(t.Context(), `SELECT count(*) FROM sign_in_attempts`).Scan(&rows); err != nil || rows > 1+2*perAddress+3 {
 		t.Errorf("%d rows, %v", rows, err)
 	}
-	if _, err := reserveSignIn(t.Context(), b.db, "bob@example.com", "192.0.2.2", at); err != nil {
+	if _, err := countSignIn(t.Context(), b.db, "bob@example.com", "192.0.2.2", at); err != nil {
 		t.Errorf("a neighbour of who guesses at one: %v", err)
 	}
 }

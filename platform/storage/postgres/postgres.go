@@ -1,5 +1,6 @@
-// Package postgres opens the database and turns its errors into codes. The
-// stores themselves live beside their domain, each with its own SQL.
+// Package postgres opens the database and shares its connections among accounts. The
+// stores themselves live beside their domain, each with its own SQL; apierror gives
+// errors of the database their codes.
 package postgres
 
 import (

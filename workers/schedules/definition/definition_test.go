@@ -54,7 +54,7 @@ func badFields(t *testing.T, err error) []string {
 	t.Helper()
 	e, ok := errors.AsType[*apierror.Error](err)
 	if !ok {
-		t.Fatalf("%v is not a controlplane.Error", err)
+		t.Fatalf("%v is not an apierror.Error", err)
 	}
 	fields := map[string]bool{}
 	for _, d := range e.Details {

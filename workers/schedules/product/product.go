@@ -56,7 +56,7 @@ type request struct {
 }
 
 // Act carries out an action. A failure that the product explains is a
-// *controlplane.Error with the product's code and message; bad_gateway stands
+// *apierror.Error with the product's code and message; bad_gateway stands
 // for no answer, and for one that cannot be read.
 //
 // It reads at most 64 KiB of an answer, in linear time, with memory of at most 64
