@@ -227,13 +227,13 @@ func TestSettingsNameServices(t *testing.T) {
 // What pods are given exists: variables that the product reads, and ConfigMaps that
 // are rendered.
 func TestSettingsAreKnown(t *testing.T) {
-	readme, err := os.ReadFile("../../README.md")
+	settings, err := os.ReadFile("../../docs/settings.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	folders(t, func(t *testing.T, c *cluster) {
 		known := func(name string) {
-			if !strings.Contains(string(readme), "| `"+name+"` |") {
+			if !strings.Contains(string(settings), "| `"+name+"` |") {
 				t.Errorf("%s is no variable of the product", name)
 			}
 		}

@@ -8,29 +8,29 @@ import (
 	"time"
 )
 
-// The README's table of variables is the program's.
-func TestReadmeListsEveryVariable(t *testing.T) {
+// The page of settings lists the program's variables, once each.
+func TestSettingsPageListsEveryVariable(t *testing.T) {
 	t.Parallel()
-	b, err := os.ReadFile("../../README.md")
+	b, err := os.ReadFile("../../docs/settings.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	listed := 0
-	for line := range strings.Lines(string(b)) {
-		if strings.HasPrefix(line, "| `SLUICE_") {
-			listed++
-		}
-	}
-	if listed != len(variables) {
-		t.Errorf("the README lists %d variables, the program reads %d", listed, len(variables))
+	if listed := strings.Count(string(b), "\n| `SLUICE_"); listed != len(variables) {
+		t.Errorf("docs/settings.md lists %d variables, the program reads %d", listed, len(variables))
 	}
 	for _, v := range variables {
-		fallback := v.fallback
+		fallback, readers := v.fallback, strings.ReplaceAll(v.readers, " ", ", ")
 		if fallback != "" {
 			fallback = "`" + fallback + "`"
 		}
-		if row := fmt.Sprintf("| `%s` | %s | %s |\n", v.name, fallback, v.help); !strings.Contains(string(b), row) {
-			t.Errorf("the README lacks: %s", row)
+		switch {
+		case readers == "":
+			readers = "commands"
+		case len(strings.Fields(v.readers)) == 6:
+			readers = "all"
+		}
+		if row := fmt.Sprintf("\n| `%s` | %s | %s | %s |\n", v.name, fallback, readers, v.help); !strings.Contains(string(b), row) {
+			t.Errorf("docs/settings.md lacks: %s", row)
 		}
 	}
 }

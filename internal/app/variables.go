@@ -15,7 +15,7 @@ const runtimeProcess = "runtime"
 // and no others; one that reads another's fails.
 type variable struct{ name, fallback, readers, help string }
 
-// variables lists them all; the README's table is checked against it.
+// variables lists them all; docs/settings.md is checked against it.
 var variables = []variable{
 	{"SLUICE_GATEWAY_ADDR", "127.0.0.1:8080", "controlplane worker runtime media engine edge", "where the gateway listens"},
 	{"SLUICE_RUNTIME_ADDR", "127.0.0.1:8090", "controlplane runtime edge", "where the edge listens for the chat runtime"},
