@@ -26,8 +26,8 @@ func main() {
 	os.Exit(execute(os.Args[1:]))
 }
 
-// execute runs one command and returns the exit status: 0, 1 for a failure, 2
-// for a wrong call.
+// execute runs one command and returns the exit status: 0, 1 for a failure, or what
+// the command says of its result.
 func execute(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -109,6 +109,7 @@ func uses(env app.Environment) []*cobra.Command {
 		limitCommand(env),
 		allowlistCommand(env),
 		initCommand(),
+		validateCommand(env),
 		applyCommand(env),
 		configCommand(env),
 		edgesCommand(env),

@@ -129,42 +129,57 @@ type Source struct{ file *ast.File }
 // time of the YAML library grows with the square of a line in some forms, such as
 // thousands of %, which hurts only who wrote them.
 func ParseYAML(b []byte) (d Document, src Source, err error) {
+	js, src, err := readYAML(b)
+	if err != nil {
+		return d, src, err
+	}
+	d, err = ParseJSON(js)
+	return d, src, err
+}
+
+// readYAML turns the text of a document into JSON.
+func readYAML(b []byte) (js []byte, src Source, err error) {
 	if len(b) > maxYAMLBytes {
-		return d, src, apierror.Errorf(decision.TooLarge, "The document is larger than %d bytes.", maxYAMLBytes)
+		return nil, src, apierror.Errorf(decision.TooLarge, "The document is larger than %d bytes.", maxYAMLBytes)
 	}
 	if deep(b) {
-		return d, src, apierror.Errorf(decision.InvalidRequest, "The document is nested too deeply.")
+		return nil, src, apierror.Errorf(decision.InvalidRequest, "The document is nested too deeply.")
 	}
 	file, err := parser.ParseBytes(b, 0)
 	if err != nil {
-		return d, src, apierror.Errorf(decision.InvalidRequest, "The document is not valid YAML: %s", decision.Cut(yaml.FormatError(err, false, true), maxExcerpt))
+		return nil, src, apierror.Errorf(decision.InvalidRequest, "The document is not valid YAML: %s", decision.Cut(yaml.FormatError(err, false, true), maxExcerpt))
 	}
 	if len(file.Docs) != 1 || file.Docs[0].Body == nil {
-		return d, src, apierror.Errorf(decision.InvalidRequest, "The file must hold one YAML document.")
+		return nil, src, apierror.Errorf(decision.InvalidRequest, "The file must hold one YAML document.")
 	}
 	if v := (aliasFinder{}); v.in(file) {
-		return d, src, apierror.Errorf(decision.InvalidRequest, "Anchors and aliases are not allowed.")
+		return nil, src, apierror.Errorf(decision.InvalidRequest, "Anchors and aliases are not allowed.")
 	}
-	js, err := yaml.YAMLToJSON(b)
+	js, err = yaml.YAMLToJSON(b)
 	if err != nil {
-		return d, src, apierror.Errorf(decision.InvalidRequest, "The document is not valid YAML: %s", decision.Cut(yaml.FormatError(err, false, true), maxExcerpt))
+		return nil, src, apierror.Errorf(decision.InvalidRequest, "The document is not valid YAML: %s", decision.Cut(yaml.FormatError(err, false, true), maxExcerpt))
 	}
-	d, err = ParseJSON(js)
-	return d, Source{file}, err
+	return js, Source{file}, nil
 }
 
 // Line returns the line on which a field such as routes[2].path stands; when it
 // does not stand there, the line of the nearest part that does. 0: not known.
 func (s Source) Line(field string) int {
-	for s.file != nil && field != "" {
+	line, _ := s.find(field)
+	return line
+}
+
+// find is Line; exact is false for the line of a part.
+func (s Source) find(field string) (line int, exact bool) {
+	for exact = true; s.file != nil && field != ""; exact = false {
 		if path, err := yaml.PathString("$." + field); err == nil {
 			if node, err := path.FilterFile(s.file); err == nil && node != nil {
-				return node.GetToken().Position.Line
+				return node.GetToken().Position.Line, exact
 			}
 		}
 		field = parent(field)
 	}
-	return 0
+	return 0, false
 }
 
 // parent cuts the last step off a field's path.
