@@ -34,7 +34,7 @@ func applyCommand(env app.Environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, faults := checked(env, d, src)
+			_, faults := checked(env.WithLocalProfile(), d, src)
 			if d.text != nil {
 				return faults
 			}

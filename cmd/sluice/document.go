@@ -35,6 +35,7 @@ func validateCommand(env app.Environment) *cobra.Command {
 		Use: "validate", Short: "check a configuration without a platform; exit status 1 if it has faults", Args: cobra.NoArgs,
 		Example: "  sluice validate -f sluice.yaml\n  sluice validate -f sluice.yaml -f production.yaml --profile gateway",
 		RunE: func(c *cobra.Command, _ []string) error {
+			env := env.WithLocalProfile()
 			if profile != "" {
 				env = env.With(map[string]string{"SLUICE_PROFILE": profile})
 			}

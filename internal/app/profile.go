@@ -10,20 +10,28 @@ import (
 	"sluice.dev/sluice/controlplane/gateway/xds/resources"
 )
 
+const profileVariable = "SLUICE_PROFILE"
+
 // Profile is which of its own products a deployment has: one of config.Profiles.
-// Commands that say nothing else mean that of the local stack.
 func (e Environment) Profile() (string, error) {
-	const name = "SLUICE_PROFILE"
-	profile := e.Get(name)
-	if said, ok := e.Lookup(name); e.process == "" && (!ok || said == "") {
-		if local, err := ReadEnvFile(filepath.Join(e.Get("SLUICE_STATE_DIR"), "dev.env")); err == nil && local[name] != "" {
-			profile = local[name]
-		}
-	}
+	profile := e.Get(profileVariable)
 	if !slices.Contains(config.Profiles, profile) {
-		return "", fmt.Errorf("%s is %q: expected %s", name, profile, strings.Join(config.Profiles, " or "))
+		return "", fmt.Errorf("%s is %q: expected %s", profileVariable, profile, strings.Join(config.Profiles, " or "))
 	}
 	return profile, nil
+}
+
+// WithLocalProfile returns e, for a command, with the profile of the local stack when
+// the environment has none.
+func (e Environment) WithLocalProfile() Environment {
+	if said, ok := e.Lookup(profileVariable); ok && said != "" {
+		return e
+	}
+	local, err := ReadEnvFile(filepath.Join(e.Get("SLUICE_STATE_DIR"), "dev.env"))
+	if err != nil || local[profileVariable] == "" {
+		return e
+	}
+	return e.With(map[string]string{profileVariable: local[profileVariable]})
 }
 
 // hasAll reports whether a deployment has all products: media, chat, schedules and
@@ -32,6 +40,22 @@ func (e Environment) hasAll() (bool, error) {
 	profile, err := e.Profile()
 	return profile == config.ProfilePlatform, err
 }
+
+// runtimeAddr is where edges listen for the chat runtime; "": nowhere.
+func (e Environment) runtimeAddr() (string, error) {
+	all, err := e.hasAll()
+	if err != nil || !all {
+		return "", err
+	}
+	return e.Get("SLUICE_RUNTIME_ADDR"), nil
+}
+
+// What a control plane with the profile gateway has of events, and does not have of
+// the documentation.
+var (
+	ownEvents    = []string{"webhook", "test"}
+	productPages = []string{"media", "runtime", "schedules", "x402"}
+)
 
 // CheckDocument finds what is wrong with d, which Faults finds nothing wrong with,
 // when it is compiled for edges: without a control plane, as this one would.
