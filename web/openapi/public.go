@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -49,6 +50,11 @@ func (d *Document) Public(c config.Document, info Info) map[string]any {
 	}
 	components := pruned(paths, d.Components)
 	components["securitySchemes"] = schemes
+	if !slices.ContainsFunc(c.Routes, func(r config.Route) bool { return r.Price != "" }) {
+		unpaid := maps.Clone(schemes)
+		delete(unpaid, "payment")
+		components["securitySchemes"] = unpaid
+	}
 	return object{
 		"openapi": "3.1.0",
 		"info":    object{"title": info.Title, "version": info.Version, "description": info.Description},
