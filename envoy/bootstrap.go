@@ -33,7 +33,8 @@ type Config struct {
 	// Boot tells two starts of one edge apart.
 	Boot string
 	// GatewayAddr and RuntimeAddr are where the two listeners will be. The
-	// control plane learns them from the node's metadata.
+	// control plane learns them from the node's metadata. RuntimeAddr may be empty:
+	// there is one listener then.
 	GatewayAddr, RuntimeAddr string
 	// AdminAddr is the admin interface's. It can stop Envoy and shows its
 	// configuration, so that no address but a loopback one is accepted.
@@ -99,7 +100,10 @@ func (c Config) validate() error {
 	if len(c.ControlPlane) == 0 {
 		errs = append(errs, errors.New("ControlPlane names no address"))
 	}
-	named := map[string]string{"GatewayAddr": c.GatewayAddr, "RuntimeAddr": c.RuntimeAddr, "AdminAddr": c.AdminAddr}
+	named := map[string]string{"GatewayAddr": c.GatewayAddr, "AdminAddr": c.AdminAddr}
+	if c.RuntimeAddr != "" {
+		named["RuntimeAddr"] = c.RuntimeAddr
+	}
 	for i, addr := range c.ControlPlane {
 		named[fmt.Sprintf("ControlPlane[%d]", i)] = addr
 	}

@@ -125,6 +125,9 @@ func NewEdge(cfg EdgeConfig) (*Edge, error) {
 		{cfg.Bootstrap.RuntimeAddr, "SLUICE_RUNTIME_ADDR"},
 		{cfg.Bootstrap.AdminAddr, ""},
 	} {
+		if check.addr == "" {
+			continue
+		}
 		if err := bindcheck.Free(check.addr, check.variable); err != nil {
 			return nil, err
 		}
@@ -210,6 +213,9 @@ func (e *Edge) AdminURL() string { return e.admin.base }
 func (e *Edge) Close() error { return e.closeStandby() }
 
 func (e *Edge) addrs() []string {
+	if e.cfg.Bootstrap.RuntimeAddr == "" {
+		return []string{e.cfg.Bootstrap.GatewayAddr}
+	}
 	return []string{e.cfg.Bootstrap.GatewayAddr, e.cfg.Bootstrap.RuntimeAddr}
 }
 

@@ -1,14 +1,17 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,32 +20,38 @@ import (
 	"sluice.dev/sluice/platform/apierror"
 )
 
-// maxDocument bounds what is read of a file, in bytes.
-const maxDocument = config.MaxBytes + 1
-
 func applyCommand(env app.Environment) *cobra.Command {
-	var file, note string
-	var dry, wait bool
+	var files []string
+	var note string
+	var dry, wait, bare bool
 	var timeout time.Duration
 	var out printer
 	c := &cobra.Command{
 		Use: "apply", Short: "apply a configuration, or show what it would change", Args: cobra.NoArgs,
-		Example: "  sluice apply -f sluice.yaml --dry-run\n  sluice apply -f sluice.yaml --wait --timeout 10s",
+		Example: "  sluice apply -f sluice.yaml --dry-run\n  sluice apply -f sluice.yaml --wait --timeout 10s\n  sluice apply -f sluice.yaml -f production.yaml",
 		RunE: func(c *cobra.Command, _ []string) error {
-			d, src, err := readDocument(c.InOrStdin(), file)
+			d, src, err := readDocument(c.InOrStdin(), files)
 			if err != nil {
 				return err
 			}
-			faults := located(d.Validate(), src, file)
+			_, faults := checked(env.WithLocalProfile(), d, src)
+			if d.text != nil {
+				return faults
+			}
 			api, err := newClient(env)
 			if err != nil {
 				return err
+			}
+			if !dry && !bare {
+				if err := keepsBuiltin(c.Context(), api, d.Document); err != nil {
+					return cmp.Or(faults, err)
+				}
 			}
 			query := url.Values{"note": {note}}
 			if dry {
 				query.Set("dry_run", "true")
 			}
-			answer, err := api.do(c.Context(), http.MethodPut, "/admin/v1/config?"+query.Encode(), d)
+			answer, err := api.do(c.Context(), http.MethodPut, "/admin/v1/config?"+query.Encode(), d.Document)
 			if err != nil { // faults that were there before are not held against it: only the server knows
 				return cmp.Or(faults, err)
 			}
@@ -51,46 +60,58 @@ func applyCommand(env app.Environment) *cobra.Command {
 			} else {
 				err = showChanges(c.OutOrStdout(), answer)
 			}
-			if err != nil || dry || !wait {
+			if err != nil {
 				return err
 			}
 			var r config.PutResult
 			if err := json.Unmarshal(answer, &r); err != nil {
 				return err
 			}
+			if dry && len(r.Changes) > 0 {
+				return exitStatus(2)
+			}
+			if dry || !wait {
+				return nil
+			}
 			return waitForEdges(c.Context(), api, r.Version, timeout, c.ErrOrStderr())
 		},
 	}
 	out.flag(c)
-	c.Flags().StringVarP(&file, "file", "f", "", "configuration file, YAML or JSON; - reads standard input")
-	c.Flags().BoolVar(&dry, "dry-run", false, "only show what would change")
+	filesFlag(c, &files)
+	c.Flags().BoolVar(&dry, "dry-run", false, "only show what would change; exit status 2 if anything would, 0 if nothing")
+	c.Flags().BoolVar(&bare, "without-builtin", false, "apply the document though it removes the platform's own routes")
 	c.Flags().BoolVar(&wait, "wait", false, "wait until every live edge has the version; otherwise list those that do not and exit with status 3")
 	c.Flags().DurationVar(&timeout, "timeout", 30*time.Second, "how long --wait waits")
 	c.Flags().StringVar(&note, "note", "", "reason for the change, stored with the version")
-	cobra.CheckErr(c.MarkFlagRequired("file"))
 	return c
 }
 
-// readDocument reads a document, and where what stands in it.
-func readDocument(stdin io.Reader, file string) (config.Document, config.Source, error) {
-	b, err := readFile(stdin, file)
-	if err != nil {
-		return config.Document{}, config.Source{}, err
-	}
-	d, src, err := config.ParseYAML(b)
-	return d, src, located(err, src, file)
-}
+// ownAPI is the address of the platform's own API in a document.
+const ownAPI = "${api}"
 
-func readFile(stdin io.Reader, file string) ([]byte, error) {
-	if file == "-" {
-		return io.ReadAll(io.LimitReader(stdin, maxDocument))
+// keepsBuiltin refuses a document that would take the platform's own routes away
+// because nobody thought of them: the current one has them, and this one neither has
+// nor includes them.
+func keepsBuiltin(ctx context.Context, api client, d config.Document) error {
+	if len(d.Include) > 0 || slices.ContainsFunc(d.Products, func(p config.Product) bool {
+		return slices.ContainsFunc(p.Upstreams, func(u config.Upstream) bool { return u.Address == ownAPI })
+	}) {
+		return nil
 	}
-	f, err := os.Open(file)
+	answer, err := api.do(ctx, http.MethodPut, "/admin/v1/config?dry_run=true", d)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxDocument))
+	var r config.PutResult
+	if err := json.Unmarshal(answer, &r); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(r.Changes, func(c config.Change) bool {
+		return c.Kind == "removed" && strings.HasPrefix(c.Path, "products.") && bytes.Contains(c.From, []byte(`"`+ownAPI+`"`))
+	}) {
+		return errors.New("this removes the platform's own routes (keys, sessions, health, docs): add `include: [builtin]` to keep them, or give --without-builtin")
+	}
+	return nil
 }
 
 // located puts the file and line before each fault in err.

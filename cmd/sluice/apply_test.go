@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -70,7 +71,7 @@ func TestApplySendsTheDocumentAndShowsTheChanges(t *testing.T) {
 		{"kind":"removed","path":"routes.x","from":{"path":"/x"}},
 		{"kind":"changed","path":"routes.y.timeout","from":"1s","to":"2s"}]}`}
 	out, err := executeApply(t, applyCommand(a.env(t)), "-f", writeDocument(t, deploy.Document), "--dry-run", "--note", "try it")
-	if err != nil {
+	if status, ok := errors.AsType[exitStatus](err); !ok || status != 2 {
 		t.Fatal(err)
 	}
 	want := "+ scopes.a:read\n- routes.x: {\"path\":\"/x\"}\n~ routes.y.timeout: \"1s\" -> \"2s\"\n3 changes to version 7; nothing was changed\n"
@@ -151,5 +152,37 @@ func TestRoutesAndEdgesAreListed(t *testing.T) {
 	out, err = executeApply(t, objectCommands(a.env(t))[0], "get", "keys/../x", "-o", "json")
 	if err != nil || a.url != "/admin/v1/routes/keys%2F..%2Fx" || !strings.Contains(out, `"path": "/v1/auth/keys"`) {
 		t.Errorf("%v %s\n%s", err, a.url, out)
+	}
+}
+
+// Whoever applies a document without the platform's own routes is told, and not left
+// without sessions, keys and health.
+func TestApplyKeepsWhatIsBuiltIn(t *testing.T) {
+	t.Parallel()
+	file := writeDocument(t, []byte("products: [{name: a, upstream: 'http://10.0.0.1:1'}]\nroutes: [{name: a, path: /*, product: a}]\n"))
+	a := &configAPI{answer: `{"version":7,"changes":[{"kind":"removed","path":"products.sluice","from":{"upstreams":[{"address":"${api}"}]}}]}`}
+	if _, err := executeApply(t, applyCommand(a.env(t)), "-f", file); err == nil || !strings.Contains(err.Error(), "include: [builtin]") || !strings.Contains(a.url, "dry_run=true") {
+		t.Error(err, a.url)
+	}
+	if out, err := executeApply(t, applyCommand(a.env(t)), "-f", file, "--without-builtin"); err != nil || strings.Contains(a.url, "dry_run") {
+		t.Error(err, out)
+	}
+	with := writeDocument(t, []byte("include: [builtin]\n"))
+	if out, err := executeApply(t, applyCommand(a.env(t)), "-f", with); err != nil || strings.Contains(a.url, "dry_run") || !bytes.Contains(a.body, []byte(`"include":["builtin"]`)) {
+		t.Error(err, out, string(a.body))
+	}
+}
+
+// --dry-run says by its exit status whether something would change.
+func TestDryRunExitStatus(t *testing.T) {
+	t.Parallel()
+	file := writeDocument(t, []byte("include: [builtin]\n"))
+	a := &configAPI{answer: `{"version":7,"dry_run":true,"changes":[]}`}
+	if _, err := executeApply(t, applyCommand(a.env(t)), "-f", file, "--dry-run"); err != nil {
+		t.Error(err)
+	}
+	a.answer = `{"version":7,"dry_run":true,"changes":[{"kind":"added","path":"scopes.a:b"}]}`
+	if _, err := executeApply(t, applyCommand(a.env(t)), "-f", file, "--dry-run"); !errors.Is(err, exitStatus(2)) {
+		t.Error(err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strconv"
 
+	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 	"sluice.dev/sluice/controlplane/gateway/config"
 	"sluice.dev/sluice/internal/app"
@@ -18,9 +19,14 @@ func configCommand(env app.Environment) *cobra.Command {
 }
 
 func configShow(env app.Environment) *cobra.Command {
-	return &cobra.Command{
-		Use: "show [VERSION]", Short: "print the current configuration, or a version of it, as JSON for apply", Args: cobra.MaximumNArgs(1),
+	var format string
+	c := &cobra.Command{
+		Use: "show [VERSION]", Short: "print the current configuration, or a version of it, for apply", Args: cobra.MaximumNArgs(1),
+		Example: "  sluice config show -o yaml > sluice.yaml",
 		RunE: func(c *cobra.Command, args []string) error {
+			if format != "json" && format != "yaml" {
+				return fmt.Errorf("--output is %q: expected json or yaml", format)
+			}
 			path := "/admin/v1/config"
 			if len(args) > 0 {
 				path += "/versions/" + url.PathEscape(args[0])
@@ -30,14 +36,35 @@ func configShow(env app.Environment) *cobra.Command {
 				return err
 			}
 			var v struct {
+				Version  int64           `json:"version"`
 				Document json.RawMessage `json:"document"`
 			}
 			if err := json.Unmarshal(answer, &v); err != nil {
 				return fmt.Errorf("the answer is not what was expected: %w", err)
 			}
-			return indent(c.OutOrStdout(), v.Document)
+			if format == "json" {
+				return indent(c.OutOrStdout(), v.Document)
+			}
+			return showYAML(c.OutOrStdout(), v.Version, v.Document)
 		},
 	}
+	c.Flags().StringVarP(&format, "output", "o", "json", "json or yaml")
+	return c
+}
+
+// showYAML writes a document in the order of its fields. A version keeps no comments:
+// it is what the files said together, with what is built in.
+func showYAML(w io.Writer, version int64, document []byte) error {
+	var d yaml.MapSlice
+	if err := yaml.UnmarshalWithOptions(document, &d, yaml.UseOrderedMap()); err != nil {
+		return fmt.Errorf("the answer is not what was expected: %w", err)
+	}
+	text, err := yaml.MarshalWithOptions(d, yaml.IndentSequence(true))
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "# yaml-language-server: $schema=%s\n# Version %d, all of it.\n%s", schemaFile, version, text)
+	return err
 }
 
 func configHistory(env app.Environment) *cobra.Command {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -90,5 +91,30 @@ func TestCompletionIsWrittenForEveryShell(t *testing.T) {
 		if out, err := executeApply(t, commands(app.Environment{}), "completion", shell); err != nil || !strings.Contains(out, "sluice") {
 			t.Errorf("%s: %v, %d bytes", shell, err, len(out))
 		}
+	}
+}
+
+// What is shown as YAML is the document, in its order, and can be applied.
+func TestConfigShowAsYAML(t *testing.T) {
+	t.Parallel()
+	d, err := config.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := json.Marshal(config.Version{Number: 7, Document: d})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &configAPI{answer: string(answer)}
+	out, err := executeApply(t, configCommand(a.env(t)), "show", "-o", "yaml")
+	if err != nil || !strings.Contains(out, "# Version 7") || strings.Index(out, "\nclasses:") > strings.Index(out, "\nroutes:") {
+		t.Errorf("%v\n%.500s", err, out)
+	}
+	again, _, err := config.ParseYAML([]byte(out))
+	if err != nil || !again.Equal(d) && len(config.Diff(again, d)) > 0 {
+		t.Errorf("%v: another document: %v", err, config.Diff(again, d))
+	}
+	if _, err := executeApply(t, configCommand(a.env(t)), "show", "-o", "toml"); err == nil {
+		t.Error("toml")
 	}
 }

@@ -26,8 +26,8 @@ func main() {
 	os.Exit(execute(os.Args[1:]))
 }
 
-// execute runs one command and returns the exit status: 0, 1 for a failure, 2
-// for a wrong call.
+// execute runs one command and returns the exit status: 0, 1 for a failure, or what
+// the command says of its result.
 func execute(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -68,15 +68,11 @@ func commands(env app.Environment) *cobra.Command {
 
 // processes are the commands that run until they are told to stop.
 func processes(env app.Environment) []*cobra.Command {
-	up := &cobra.Command{
-		Use: "up", Short: "run the whole platform on this machine", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return app.RunUp(c.Context(), env, c.OutOrStdout()) },
-	}
 	seed := process(env, "seed", "initialise an empty database: schema, default configuration, first account", app.Seed)
 	seed.Long = "Brings the database to this version's schema. In an empty one it also puts the default configuration, and makes a first account with an API key,\n" +
 		"an admin key and somebody who can sign in, and writes them to dev.env in the state folder. Called again it changes nothing that is there."
 	return []*cobra.Command{
-		up,
+		upCommand(env),
 		process(env, "controlplane", "serve edges, the public API and the admin API", app.RunControlPlane),
 		process(env, "worker", "deliver webhooks and run schedules", app.RunWorker),
 		process(env, "runtime", "serve the chat runtime", app.RunRuntime),
@@ -108,6 +104,8 @@ func uses(env app.Environment) []*cobra.Command {
 		sessionCommand(env),
 		limitCommand(env),
 		allowlistCommand(env),
+		initCommand(),
+		validateCommand(env),
 		applyCommand(env),
 		configCommand(env),
 		edgesCommand(env),

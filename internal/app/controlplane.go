@@ -47,6 +47,8 @@ type controlPlane struct {
 	store      config.Store
 	current    *config.Current
 	documents  *config.Publisher
+	all        bool // false: the profile gateway
+	profile    string
 	sessions   *sessions.Service
 	apps       *oauth.Service
 	payments   *payments.Service
@@ -57,6 +59,10 @@ type controlPlane struct {
 func newControlPlane(p *process) (c *controlPlane, err error) {
 	c = &controlPlane{process: p, shared: postgres.Share(p.pool, identity.Account), store: config.Store{DB: p.pool, Memory: &config.Memory{}}}
 	c.repeatable = idempotency.DB{Pool: c.shared}
+	if c.profile, err = c.Profile(); err != nil {
+		return nil, err
+	}
+	c.all = c.profile == config.ProfilePlatform
 	c.current = &config.Current{Store: c.store}
 	if c.certs, err = c.peerCerts(certs.ControlPlane); err != nil {
 		return nil, err
@@ -65,15 +71,21 @@ func newControlPlane(p *process) (c *controlPlane, err error) {
 		return nil, err
 	}
 	c.documents = config.NewPublisher(c.store, c.edges.Check, c.edges.Checker())
+	c.documents.Profile = c.profile
 	if c.services, err = p.services(c.repeatable); err != nil {
 		return nil, err
+	}
+	if !c.all {
+		c.webhooks.Groups = ownEvents
 	}
 	if c.sessions, err = c.Environment.sessions(p.pool); err != nil {
 		return nil, err
 	}
 	c.apps = c.oauth(c.repeatable, c.sessions)
-	if c.payments, err = p.payments(c.services, c.store); err != nil {
-		return nil, err
+	if c.all {
+		if c.payments, err = p.payments(c.services, c.store); err != nil {
+			return nil, err
+		}
 	}
 	c.verifier, err = c.newVerifier(productsAt(c.current, apiAddress))
 	return c, err
@@ -117,7 +129,7 @@ func (p *process) publishIdentitySecrets(ctx context.Context) error {
 
 func (c *controlPlane) run(ctx context.Context) error {
 	c.metrics.MustRegister(edgestatus.Metrics(c.edges))
-	loader := xds.Loader{Pool: c.pool, Memory: c.store.Memory, Server: c.edges}
+	loader := xds.Loader{Pool: c.pool, Memory: c.store.Memory, Server: c.edges, Profile: c.profile}
 	if err := loader.Load(ctx); err != nil {
 		slog.Warn("no configuration yet", "cause", err)
 	}
@@ -171,14 +183,16 @@ func (c *controlPlane) edgeEndpoint(keys *keyfeed.Feed, rates http.Handler) (end
 		return endpoint{}, err
 	}
 	received := usage.NewReceiver(usage.Receiver{Store: usage.Store{DB: c.pool}, Respond: c.respond}, c.metrics)
-	settle := c.payments.EdgeHandler(verifier, c.respond)
 	mux := http.NewServeMux()
 	mux.Handle("POST "+edgeapi.CountsPath, keys.Guard(rates))
 	mux.Handle("GET "+edgeapi.RecordsPath, keys)
 	mux.Handle("POST "+edgeapi.ReportPath, keys.Guard(edgestatus.Store{DB: c.pool}.Reports(c.respond)))
 	mux.Handle("POST "+edgeapi.UsagePath, keys.Guard(received))
-	mux.Handle("POST "+x402.ClaimsPath, settle)
-	mux.Handle("POST "+x402.ClaimsPath+"/", settle)
+	if c.all {
+		settle := c.payments.EdgeHandler(verifier, c.respond)
+		mux.Handle("POST "+x402.ClaimsPath, settle)
+		mux.Handle("POST "+x402.ClaimsPath+"/", settle)
+	}
 	mux.Handle("/envoy.service.discovery.v3.AggregatedDiscoveryService/", c.edges.Handler())
 	e := endpoint{name: "edges", addr: c.Get("SLUICE_XDS_ADDR"), handler: mux, h2c: true, streams: true}
 	if c.certs != nil {

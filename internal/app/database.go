@@ -33,6 +33,9 @@ func Seed(ctx context.Context, env Environment) error {
 		return err
 	}
 	l := &localStack{env: env, state: state, set: map[string]string{}}
+	if l.all, err = env.hasAll(); err != nil {
+		return err
+	}
 	if err := l.placeEdges(); err != nil {
 		return err
 	}

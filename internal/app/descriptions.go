@@ -2,7 +2,10 @@ package app
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/controlplane/gateway/config"
@@ -29,11 +32,19 @@ var fragments = []openapi.Fragment{
 	{Name: "placeholder", Product: discovery.Placeholder, YAML: discovery.PlaceholderOpenAPI()},
 }
 
+// ownFragments are those of them that a deployment with the profile gateway serves.
+var ownFragments = []string{"api", "webhooks", "discovery"}
+
 // adminDescription serves the OpenAPI document of the admin API.
-func adminDescription() (api.Routes, error) {
+func adminDescription(all bool) (api.Routes, error) {
 	joined, err := openapi.Join(openapi.Fragment{Name: "admin", YAML: api.AdminOpenAPI})
 	if err != nil {
 		return nil, err
+	}
+	if !all {
+		maps.DeleteFunc(joined.Paths, func(path string, _ any) bool {
+			return strings.HasPrefix(path, "/admin/v1/payments") || strings.HasPrefix(path, "/admin/v1/x402")
+		})
 	}
 	schemas, err := config.Schemas()
 	if err != nil {
@@ -54,7 +65,11 @@ func adminDescription() (api.Routes, error) {
 
 // publicDescription serves the OpenAPI document of the public API.
 func (c *controlPlane) publicDescription() (*openapi.Service, error) {
-	joined, err := openapi.Join(fragments...)
+	list, of := fragments, "a live media platform"
+	if !c.all {
+		list, of = slices.DeleteFunc(slices.Clone(fragments), func(f openapi.Fragment) bool { return !slices.Contains(ownFragments, f.Name) }), "the gateway itself"
+	}
+	joined, err := openapi.Join(list...)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +77,7 @@ func (c *controlPlane) publicDescription() (*openapi.Service, error) {
 		Latest: c.current.Get, Joined: joined,
 		Info: openapi.Info{
 			Title: "Sluice", Version: Version, URL: c.publicURL(),
-			Description: "The public API of a live media platform. Every error has one form; its codes are at /docs/errors.",
+			Description: "The public API of " + of + ". Every error has one form; its codes are at /docs/errors.",
 		},
 	}, nil
 }

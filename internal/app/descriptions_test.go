@@ -66,7 +66,7 @@ func surfaces(t *testing.T) api.Config {
 // other way round.
 func TestAdminAPIIsDescribed(t *testing.T) {
 	t.Parallel()
-	admin, err := adminDescription()
+	admin, err := adminDescription(true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,6 +42,10 @@ func RunEdge(ctx context.Context, env Environment) error {
 	if err != nil {
 		return err
 	}
+	runtime, err := env.runtimeAddr()
+	if err != nil {
+		return err
+	}
 	name := env.Get("SLUICE_EDGE_NAME")
 	state := filepath.Join(env.Get("SLUICE_STATE_DIR"), "edges", name)
 	peer, err := env.peerCerts(name)
@@ -72,7 +76,7 @@ func RunEdge(ctx context.Context, env Environment) error {
 		Bootstrap: envoy.Config{
 			NodeID:       name,
 			GatewayAddr:  env.Get("SLUICE_GATEWAY_ADDR"),
-			RuntimeAddr:  env.Get("SLUICE_RUNTIME_ADDR"),
+			RuntimeAddr:  runtime,
 			AdminAddr:    env.Get("SLUICE_ENVOY_ADMIN_ADDR"),
 			MaxHeapBytes: envoyHeap(memlimit.Container(os.DirFS("/"))),
 		},

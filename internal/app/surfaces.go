@@ -26,11 +26,15 @@ func (c *controlPlane) surfaces() (api.Config, error) {
 	if err != nil {
 		return api.Config{}, err
 	}
-	describedAdmin, err := adminDescription()
+	describedAdmin, err := adminDescription(c.all)
 	if err != nil {
 		return api.Config{}, err
 	}
-	documentation, err := docsite.New(docs.Files)
+	var without []string
+	if !c.all {
+		without = productPages
+	}
+	documentation, err := docsite.New(docs.Files, without...)
 	if err != nil {
 		return api.Config{}, err
 	}
@@ -38,19 +42,17 @@ func (c *controlPlane) surfaces() (api.Config, error) {
 	if err != nil {
 		return api.Config{}, err
 	}
-	facilitator := payments.Facilitator{
-		Service: c.payments, Document: c.newestDocument, Identity: c.verifier, BaseURL: c.publicURL(), Places: fairshare.New(fairshare.Config{Places: 32}),
-	}
 	found := &discovery.Service{
 		Latest: c.current.Get, About: mcp.About(Version),
 		At:     discovery.Addresses{Gateway: c.publicURL(), Runtime: c.runtimeURL()},
+		Alone:  !c.all,
 		Prober: &discovery.Prober{Addresses: c.edges.Addresses},
 	}
 	tools := mcp.New(mcp.Config{
 		Document: described.Text, Identity: c.verifier, Respond: c.respond, Hosts: c.mcpHosts(), Version: Version,
 		Gateway: c.gatewayURL(), TLS: c.gatewayTLS(), PublicURL: c.publicURL(),
 	})
-	return api.Config{
+	surfaces := api.Config{
 		DB:           c.shared,
 		Respond:      c.respond,
 		Identity:     c.verifier,
@@ -60,19 +62,26 @@ func (c *controlPlane) surfaces() (api.Config, error) {
 		Version:      Version,
 		AnswerSecret: c.answerSecrets[0], FormerAnswerSecrets: c.answerSecrets[1:],
 		Open: []api.Routes{
-			c.apps.Routes, eventdocs.Routes, documentation.Routes, described.Routes, facilitator.Routes, found.OpenRoutes,
+			c.apps.Routes, eventdocs.Pages{Types: c.webhooks.Types()}.Routes, documentation.Routes, described.Routes, found.OpenRoutes,
 			func(r chi.Router, _ httpapi.Adapter) {
 				r.Method(http.MethodGet, mcp.Path, tools)
 				r.Method(http.MethodPost, mcp.Path, tools)
 			},
 		},
-		Keyed: []api.Routes{
-			c.webhooks.Routes, c.webhooks.InternalRoutes, found.KeyedRoutes, c.schedules.Routes,
-		},
+		Keyed: []api.Routes{c.webhooks.Routes, c.webhooks.InternalRoutes},
 		Admin: []api.Routes{
-			c.documents.Routes, edgestatus.Store{DB: c.pool}.Routes, status.Store{DB: c.pool}.Routes, c.apps.AdminRoutes, describedAdmin, c.paymentsAdmin().Routes,
+			c.documents.Routes, edgestatus.Store{DB: c.pool}.Routes, status.Store{DB: c.pool}.Routes, c.apps.AdminRoutes, describedAdmin,
 		},
-	}, nil
+	}
+	if c.all {
+		facilitator := payments.Facilitator{
+			Service: c.payments, Document: c.newestDocument, Identity: c.verifier, BaseURL: c.publicURL(), Places: fairshare.New(fairshare.Config{Places: 32}),
+		}
+		surfaces.Open = append(surfaces.Open, facilitator.Routes)
+		surfaces.Keyed = append(surfaces.Keyed, found.KeyedRoutes, c.schedules.Routes)
+		surfaces.Admin = append(surfaces.Admin, c.paymentsAdmin().Routes)
+	}
+	return surfaces, nil
 }
 
 // dashboard is the pages for people. Their live parts end with ctx, so that a stop does
@@ -85,6 +94,7 @@ func (c *controlPlane) dashboard(ctx context.Context) func(chi.Router) {
 		Webhooks:  c.webhooks,
 		Schedules: c.schedules,
 		Payments:  c.paymentsAdmin(),
+		Alone:     !c.all,
 		Version:   Version,
 		Secure:    strings.HasPrefix(c.Get("SLUICE_ADMIN_URL"), "https://"),
 		Done:      ctx.Done(),

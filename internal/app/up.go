@@ -9,10 +9,12 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"sluice.dev/sluice/controlplane/gateway/config"
 	"sluice.dev/sluice/dev/pgserver"
 	"sluice.dev/sluice/dev/programs"
 	"sluice.dev/sluice/dev/supervise"
@@ -30,6 +32,9 @@ type localStack struct {
 	set   map[string]string            // what the processes are given beyond the environment
 	own   map[string]map[string]string // what one process is given in its place
 	edges []map[string]string          // what each edge is given beyond those
+	all   bool                         // false: the profile gateway, which has no product but the API
+	// document is applied before anything serves; nil: none.
+	document *config.Document
 	// apiKey of the seeded account, for the probe of the edges.
 	apiKey string
 	probe  *http.Client // of the edges
@@ -38,27 +43,46 @@ type localStack struct {
 // edgeAddrs are where an edge of the stack listens.
 var edgeAddrs = []string{"SLUICE_GATEWAY_ADDR", "SLUICE_RUNTIME_ADDR", "SLUICE_ENVOY_ADMIN_ADDR", "SLUICE_EDGE_METRICS_ADDR"}
 
+// ofProducts are the addresses that a stack with the profile gateway does not have.
+var ofProducts = []string{"SLUICE_RUNTIME_ADDR", "SLUICE_RUNTIME_LISTEN", "SLUICE_MEDIA_LISTEN"}
+
+// listens reports whether the stack has the address of a variable.
+func (l *localStack) listens(variable string) bool {
+	return l.all || !slices.Contains(ofProducts, variable)
+}
+
 // RunUp brings the stack up and keeps it up until ctx ends. Whatever is wrong is
-// found before anything is started, where that is possible.
-func RunUp(ctx context.Context, env Environment, out io.Writer) error {
+// found before anything is started, where that is possible. document, which was
+// expanded and has no fault, is put in force before anything serves; nil: what is in
+// force stays.
+func RunUp(ctx context.Context, env Environment, document *config.Document, out io.Writer) error {
 	l, err := prepare(ctx, env)
 	if err != nil {
 		return err
 	}
+	l.document = document
 	began := time.Now()
 	return supervise.Run(ctx, supervise.Config{
 		LogDir: l.file("logs"),
 		Output: out,
 		Color:  isTerminal(out),
 		OnReady: func(context.Context) error {
-			_, err := fmt.Fprintf(out, "ready in %.1fs: gateway %s://%s, runtime %s://%s, admin http://%s; keys in %s\n", time.Since(began).Seconds(),
-				env.scheme(), l.edges[0]["SLUICE_GATEWAY_ADDR"], env.scheme(), l.edges[0]["SLUICE_RUNTIME_ADDR"], env.Get("SLUICE_ADMIN_ADDR"), l.file("dev.env"))
-			if l.set["SLUICE_MEDIA_ENGINE"] == programs.Off {
+			_, err := fmt.Fprintf(out, "ready in %.1fs: %s; keys in %s\n", time.Since(began).Seconds(), l.where(), l.file("dev.env"))
+			if l.all && l.set["SLUICE_MEDIA_ENGINE"] == programs.Off {
 				fmt.Fprintln(out, "without a media engine: streams exist, but nobody can publish to them (`make tools` builds one)")
 			}
 			return err
 		},
 	}, l.parts())
+}
+
+// where are the addresses that people use.
+func (l *localStack) where() string {
+	scheme, edge, admin := l.env.scheme(), l.edges[0], l.env.Get("SLUICE_ADMIN_ADDR")
+	if l.all {
+		return fmt.Sprintf("gateway %s://%s, runtime %s://%s, admin http://%s", scheme, edge["SLUICE_GATEWAY_ADDR"], scheme, edge["SLUICE_RUNTIME_ADDR"], admin)
+	}
+	return fmt.Sprintf("gateway %s://%s, dashboard and admin http://%s", scheme, edge["SLUICE_GATEWAY_ADDR"], admin)
 }
 
 func isTerminal(w io.Writer) bool {
@@ -73,13 +97,16 @@ func isTerminal(w io.Writer) bool {
 func prepare(ctx context.Context, env Environment) (*localStack, error) {
 	l := &localStack{env: env, set: map[string]string{}, own: map[string]map[string]string{}}
 	var err error
+	if l.all, err = env.hasAll(); err != nil {
+		return nil, err
+	}
 	if l.state, err = filepath.Abs(env.Get("SLUICE_STATE_DIR")); err != nil {
 		return nil, err
 	}
 	if l.self, err = os.Executable(); err != nil {
 		return nil, err
 	}
-	l.set["SLUICE_STATE_DIR"] = l.state
+	l.set["SLUICE_STATE_DIR"], l.set[profileVariable] = l.state, env.Get(profileVariable)
 	if _, chosen := env.Lookup("SLUICE_ANNOUNCE"); !chosen {
 		l.set["SLUICE_ANNOUNCE"] = "0s" // all of it stops together
 	}
@@ -101,13 +128,10 @@ func prepare(ctx context.Context, env Environment) (*localStack, error) {
 	if _, err := l.env.wasmParent(); err != nil {
 		return nil, err
 	}
-	for _, p := range []programs.Program{programs.Engine, programs.FFmpeg} {
-		if l.set[p.Variable], err = l.env.Program(ctx, p); err != nil {
+	if l.all {
+		if err := l.placePrograms(ctx); err != nil {
 			return nil, err
 		}
-	}
-	if err := l.placeEngine(); err != nil {
-		return nil, err
 	}
 	if err := os.MkdirAll(l.state, 0o755); err != nil {
 		return nil, err
@@ -116,6 +140,16 @@ func prepare(ctx context.Context, env Environment) (*localStack, error) {
 		return nil, err
 	}
 	return l, l.env.checkExposure([]string{l.env.Get("SLUICE_XDS_ADDR")})
+}
+
+// placePrograms finds what the media product runs, and where.
+func (l *localStack) placePrograms(ctx context.Context) (err error) {
+	for _, p := range []programs.Program{programs.Engine, programs.FFmpeg} {
+		if l.set[p.Variable], err = l.env.Program(ctx, p); err != nil {
+			return err
+		}
+	}
+	return l.placeEngine()
 }
 
 func (l *localStack) file(name string) string { return filepath.Join(l.state, name) }
@@ -154,12 +188,18 @@ func shift(variable, addr string, by int) (string, error) {
 // checkAddresses makes sure that everything can listen before anything starts.
 func (l *localStack) checkAddresses() error {
 	for _, v := range []string{"SLUICE_ADMIN_ADDR", "SLUICE_XDS_ADDR", "SLUICE_API_LISTEN", "SLUICE_RUNTIME_LISTEN", "SLUICE_MEDIA_LISTEN", "SLUICE_WORKER_LISTEN"} {
+		if !l.listens(v) {
+			continue
+		}
 		if err := bindcheck.Free(l.env.Get(v), v); err != nil {
 			return err
 		}
 	}
 	for _, e := range l.edges {
 		for _, v := range edgeAddrs {
+			if !l.listens(v) {
+				continue
+			}
 			if err := bindcheck.Free(e[v], v); err != nil {
 				return err
 			}
@@ -177,10 +217,11 @@ func (l *localStack) parts() []supervise.Part {
 		supervise.Step("users", l.assignSecrets),
 		l.process("controlplane", "SLUICE_ADMIN_ADDR", "/health"),
 		l.process("worker", "SLUICE_WORKER_LISTEN", "/health"),
-		l.process("runtime", "SLUICE_RUNTIME_LISTEN", "/openapi.json"),
-		l.process("media", "SLUICE_MEDIA_LISTEN", "/health"),
 	}
-	if l.set["SLUICE_MEDIA_ENGINE"] != programs.Off {
+	if l.all {
+		parts = append(parts, l.process("runtime", "SLUICE_RUNTIME_LISTEN", "/openapi.json"), l.process("media", "SLUICE_MEDIA_LISTEN", "/health"))
+	}
+	if l.all && l.set["SLUICE_MEDIA_ENGINE"] != programs.Off {
 		parts = append(parts, l.process("engine", "SLUICE_ENGINE_API_LISTEN", "/v3/paths/list"))
 	}
 	for _, e := range l.edges {

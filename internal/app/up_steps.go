@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -83,7 +84,11 @@ func (l *localStack) migrate(ctx context.Context) error {
 // assignSecrets gives each process what it needs of the secrets, and a user of its
 // own for the database.
 func (l *localStack) assignSecrets(ctx context.Context) error {
-	for process, product := range map[string]string{"worker": mediaProduct, runtimeProcess: runtimeProduct, "media": mediaProduct, "engine": mediaProduct} {
+	products := map[string]string{"worker": mediaProduct, runtimeProcess: runtimeProduct, "media": mediaProduct, "engine": mediaProduct}
+	if !l.all {
+		products = nil // each of the processes that are left needs the secrets whole, or none
+	}
+	for process, product := range products {
 		set, err := l.env.ProductSettings(product)
 		if err != nil {
 			return err
@@ -105,6 +110,11 @@ func (l *localStack) logins(ctx context.Context, owner string) error {
 	}
 	roles := map[string]migrations.Role{
 		"controlplane": migrations.ControlPlane, "worker": migrations.Worker, runtimeProcess: migrations.Runtime, "media": migrations.Media, "engine": migrations.Media,
+	}
+	if !l.all {
+		maps.DeleteFunc(roles, func(_ string, role migrations.Role) bool {
+			return role == migrations.Runtime || role == migrations.Media
+		})
 	}
 	var logins []migrations.Login
 	for process, role := range roles {
@@ -143,12 +153,23 @@ func loginName(process, database string) string {
 // local account.
 func (l *localStack) seed(ctx context.Context) error {
 	return l.withPool(ctx, func(pool *pgxpool.Pool) error {
-		d, err := config.Default()
+		profile, err := l.env.Profile()
 		if err != nil {
 			return err
 		}
-		if err := (config.Store{DB: pool}).Init(ctx, d); err != nil {
+		d, err := config.DefaultOf(profile)
+		if err != nil {
 			return err
+		}
+		store := config.Store{DB: pool}
+		if err := store.Init(ctx, d); err != nil {
+			return err
+		}
+		if l.document != nil {
+			d = *l.document
+			if _, err := store.Put(ctx, d, "sluice up", "sluice up --file", config.Any); err != nil {
+				return err
+			}
 		}
 		if _, err := config.EnsureNumbers(ctx, pool, d); err != nil {
 			return err
@@ -181,12 +202,16 @@ func (l *localStack) account(ctx context.Context, pool *pgxpool.Pool) error {
 	}
 	a := seed.Addresses{
 		Gateway:  l.env.publicURL(),
-		Runtime:  l.env.scheme() + "://" + l.edges[0]["SLUICE_RUNTIME_ADDR"],
 		Admin:    "http://" + l.env.Get("SLUICE_ADMIN_ADDR"),
 		Database: l.env.Get("SLUICE_DATABASE_URL"),
 		Extra: []seed.Variable{
 			{Name: "SLUICE_OAUTH_CLIENT_ID", Value: app}, {Name: "SLUICE_OAUTH_CLIENT_SECRET", Value: secret}, {Name: "SLUICE_OAUTH_REDIRECT_URI", Value: redirect},
 		},
+	}
+	if l.all {
+		a.Runtime = l.env.scheme() + "://" + l.edges[0]["SLUICE_RUNTIME_ADDR"]
+	} else {
+		a.Extra = append(a.Extra, seed.Variable{Name: profileVariable, Value: config.ProfileGateway})
 	}
 	for _, e := range l.edges {
 		a.EnvoyAdmin = append(a.EnvoyAdmin, "http://"+e["SLUICE_ENVOY_ADMIN_ADDR"])
@@ -214,27 +239,41 @@ func (l *localStack) serves(ctx context.Context, e map[string]string) error {
 	if err := Healthy(ctx, "http://"+e["SLUICE_EDGE_METRICS_ADDR"]+"/health", "", http.StatusOK, http.DefaultClient); err != nil {
 		return err
 	}
-	return Healthy(ctx, l.env.scheme()+"://"+e["SLUICE_GATEWAY_ADDR"]+"/v1/streams?limit=1", l.apiKey, http.StatusOK, l.probe)
+	gateway := l.env.scheme() + "://" + e["SLUICE_GATEWAY_ADDR"]
+	if l.all {
+		return Healthy(ctx, gateway+"/v1/streams?limit=1", l.apiKey, http.StatusOK, l.probe)
+	}
+	status, err := answer(ctx, gateway+"/v1/auth/validate", l.apiKey, l.probe)
+	if err == nil && (status == http.StatusUnauthorized || status >= http.StatusInternalServerError) { // others come of a document without that route
+		return fmt.Errorf("the gateway answers %d", status)
+	}
+	return err
 }
 
 // Healthy returns nil when a GET of url gives the status.
 func Healthy(ctx context.Context, url, key string, status int, client *http.Client) error {
+	got, err := answer(ctx, url, key, client)
+	if err == nil && got != status {
+		return fmt.Errorf("%s answers %d", url, got)
+	}
+	return err
+}
+
+// answer is the status that a GET of url gives.
+func answer(ctx context.Context, url, key string, client *http.Client) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if key != "" {
 		req.Header.Set("Authorization", "Bearer "+key)
 	}
 	res, err := client.Do(req)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer res.Body.Close()
-	if res.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %d", url, res.StatusCode)
-	}
-	return nil
+	return res.StatusCode, nil
 }

@@ -18,7 +18,6 @@ import (
 	"sluice.dev/sluice/platform/http/httpapi"
 	"sluice.dev/sluice/platform/process/telemetry"
 	"sluice.dev/sluice/workers/jobs"
-	"sluice.dev/sluice/workers/schedules"
 	"sluice.dev/sluice/workers/schedules/product"
 	"sluice.dev/sluice/workers/schedules/run"
 )
@@ -47,64 +46,81 @@ func RunWorker(ctx context.Context, env Environment) error {
 	if err != nil {
 		return err
 	}
-	product, err := p.media(ctx, s)
+	all, err := p.hasAll()
 	if err != nil {
 		return err
 	}
-	r, turns, err := p.jobs(s, product)
+	loops := []func(context.Context){
+		jobs.WebhookUpkeep{Deliverer: s.deliverer}.Run,
+		jobs.Metering{Store: usage.Store{DB: p.pool}}.Run,
+		jobs.Housekeeping{DB: p.pool, Sessions: users, Apps: p.oauth(p.pool, users)}.Run,
+	}
+	work := river.NewWorkers()
+	jobs.AddWebhooks(work, jobs.Webhooks{Service: s.webhooks, Deliverer: s.deliverer})
+	queues := jobs.WebhookQueues()
+	if all {
+		more, err := p.productJobs(ctx, s, work, queues)
+		if err != nil {
+			return err
+		}
+		loops = append(loops, more...)
+	}
+	r, err := p.jobs(work, queues)
 	if err != nil {
 		return err
 	}
 	if err := r.Start(context.WithoutCancel(ctx)); err != nil {
 		return err
 	}
-	loops, ctx := errgroup.WithContext(ctx)
-	for _, run := range []func(context.Context){
-		jobs.WebhookUpkeep{Deliverer: s.deliverer}.Run,
-		jobs.ScheduleLoop{Service: s.schedules, Turns: turns, Fired: jobs.NewScheduleMetrics(p.metrics).Observe}.Run,
-		jobs.Metering{Store: usage.Store{DB: p.pool}}.Run,
-		jobs.Housekeeping{DB: p.pool, Sessions: users, Apps: p.oauth(p.pool, users)}.Run,
-		media.NewUpkeep(product).Run,
-	} {
-		loops.Go(func() error { run(ctx); return nil })
+	g, ctx := errgroup.WithContext(ctx)
+	for _, run := range loops {
+		g.Go(func() error { run(ctx); return nil })
 	}
 	alive := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		httpapi.JSON(w, http.StatusOK, map[string]string{"status": "ok"})
 	})
-	loops.Go(func() error {
+	g.Go(func() error {
 		return serve(ctx, atOnce, endpoint{name: "worker", addr: p.Get("SLUICE_WORKER_LISTEN"), handler: telemetry.Beside(alive, p.metrics)})
 	})
-	return errors.Join(loops.Wait(), stopJobs(context.WithoutCancel(ctx), r))
+	return errors.Join(g.Wait(), stopJobs(context.WithoutCancel(ctx), r))
 }
 
-// jobs is the client that works off the queues, and what says which executions have to
-// wait.
-func (p *process) jobs(s services, product media.Config) (r *river.Client[pgx.Tx], turns schedules.Turns, err error) {
+// productJobs adds the jobs of schedules, payments and media, and returns the loops
+// beside them.
+func (p *process) productJobs(ctx context.Context, s services, work *river.Workers, queues map[string]river.QueueConfig) ([]func(context.Context), error) {
+	product, err := p.media(ctx, s)
+	if err != nil {
+		return nil, err
+	}
 	streams, err := p.streams()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	w := river.NewWorkers()
-	jobs.AddWebhooks(w, jobs.Webhooks{Service: s.webhooks, Deliverer: s.deliverer})
-	turns = jobs.AddSchedules(w, run.Runner{Store: s.schedules, Streams: streams, Webhook: s.outbound, Now: p.now})
 	payments, err := p.payments(s, config.Store{DB: p.pool})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	jobs.AddPayments(w, payments)
-	media.AddWorkers(w, product)
-	queues := media.Queues()
-	maps.Copy(queues, jobs.WebhookQueues())
-	maps.Copy(queues, jobs.ScheduleQueues())
-	maps.Copy(queues, jobs.PaymentQueues())
-	r, err = river.NewClient(riverpgxv5.New(p.pool), &river.Config{
-		Workers: w, Queues: queues, JobTimeout: jobTimeout, RescueStuckJobsAfter: rescueAfter, Logger: slog.Default(),
+	turns := jobs.AddSchedules(work, run.Runner{Store: s.schedules, Streams: streams, Webhook: s.outbound, Now: p.now})
+	jobs.AddPayments(work, payments)
+	media.AddWorkers(work, product)
+	for _, more := range []map[string]river.QueueConfig{media.Queues(), jobs.ScheduleQueues(), jobs.PaymentQueues()} {
+		maps.Copy(queues, more)
+	}
+	return []func(context.Context){
+		jobs.ScheduleLoop{Service: s.schedules, Turns: turns, Fired: jobs.NewScheduleMetrics(p.metrics).Observe}.Run,
+		media.NewUpkeep(product).Run,
+	}, nil
+}
+
+// jobs is the client that works off the queues.
+func (p *process) jobs(work *river.Workers, queues map[string]river.QueueConfig) (*river.Client[pgx.Tx], error) {
+	return river.NewClient(riverpgxv5.New(p.pool), &river.Config{
+		Workers: work, Queues: queues, JobTimeout: jobTimeout, RescueStuckJobsAfter: rescueAfter, Logger: slog.Default(),
 		Middleware: append(p.tracer.Jobs(), telemetry.NewJobs(p.metrics)),
 		// What became of a job is in the tables of its service; thousands a second
 		// would fill River's.
 		CompletedJobRetentionPeriod: 5 * time.Minute,
 	})
-	return r, turns, err
 }
 
 // streams is how schedules act on the product. With the platform's secret it speaks

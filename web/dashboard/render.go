@@ -85,7 +85,7 @@ var done = map[string]string{
 // show answers with the page of a name.
 func (s *site) show(w http.ResponseWriter, r *http.Request, v viewer, name, title, here string, page any, more ...func(*view)) error {
 	x := view{Title: title, Here: here, Viewer: v, Token: s.token(w, r, v.Session), Done: done[r.URL.Query().Get("done")], Version: s.Version, Page: page}
-	for _, sec := range sections {
+	for _, sec := range s.sections() {
 		if sec.visible(v) {
 			x.Sections = append(x.Sections, sec)
 		}

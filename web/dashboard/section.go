@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"net/http"
+	"slices"
 
 	"sluice.dev/sluice/filters/scopes"
 )
@@ -15,6 +16,7 @@ type section struct {
 	Path     string // below Root
 	Operator bool   // for operators only
 	Scope    string // needed of anybody else; empty: none
+	Product  bool   // of a product that not every deployment has
 	OfOne    bool   // shows one account, which operators may choose
 	show     handler
 	more     map[string]handler // pages below, by path
@@ -37,7 +39,7 @@ func init() {
 			more: map[string]handler{"/keys/{id}": (*site).showKey},
 			post: map[string]handler{"/keys": (*site).makeKey, "/keys/{id}/rotate": (*site).rotateKey, "/keys/{id}/change": (*site).changeKey, "/keys/{id}/revoke": (*site).revokeKey}},
 		{Name: "Usage", Path: "/usage", Scope: "billing:read", OfOne: true, show: (*site).showUsage},
-		{Name: "Schedules", Path: "/schedules", Scope: "schedules:read", OfOne: true, show: (*site).showSchedules,
+		{Name: "Schedules", Path: "/schedules", Product: true, Scope: "schedules:read", OfOne: true, show: (*site).showSchedules,
 			more: map[string]handler{"/schedules/{id}": (*site).showSchedule},
 			post: map[string]handler{"/schedules/{id}/run": (*site).runSchedule, "/schedules/{id}/status": (*site).holdSchedule, "/schedules/{id}/edit": (*site).editSchedule,
 				"/schedules/{id}/delete": (*site).deleteSchedule}},
@@ -45,9 +47,14 @@ func init() {
 			more: map[string]handler{"/webhooks/{id}": (*site).showWebhook, "/webhooks/{id}/deliveries/{number}": (*site).showDelivery},
 			post: map[string]handler{"/webhooks/{id}/deliveries/{number}/resend": (*site).resend, "/webhooks/{id}/status": (*site).holdWebhook, "/webhooks/{id}/test": (*site).testWebhook,
 				"/webhooks/{id}/rotate": (*site).rotateWebhook, "/webhooks/{id}/recover": (*site).recoverWebhook}},
-		{Name: "Payments", Path: "/payments", Operator: true, show: (*site).showPayments},
+		{Name: "Payments", Path: "/payments", Product: true, Operator: true, show: (*site).showPayments},
 		{Name: "Audit", Path: "/audit", Scope: scopes.Admin, show: (*site).showAudit},
 	}
+}
+
+// sections are those that this dashboard has.
+func (s *site) sections() []section {
+	return slices.DeleteFunc(slices.Clone(sections), func(sec section) bool { return s.Alone && sec.Product })
 }
 
 // Link is where the section is served.

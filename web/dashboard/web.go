@@ -47,6 +47,7 @@ type Config struct {
 	Webhooks  *webhooks.Service
 	Schedules *schedules.Service
 	Payments  payments.Admin
+	Alone     bool   // there are no schedules and payments
 	Version   string // of this build
 	// Secure says that people reach the dashboard over https only.
 	Secure bool
@@ -129,7 +130,7 @@ func (s *site) mount(r chi.Router) {
 		r.Post("/sign-in", s.page(s.signIn))
 		r.Post("/sign-out", s.page(s.signOut))
 		r.Get("/live/{part}", s.page(s.live))
-		for _, sec := range sections {
+		for _, sec := range s.sections() {
 			sec.routes(s, r)
 		}
 	})

@@ -86,12 +86,20 @@ type CardSkill struct {
 // binding is the name of MCP as a binding.
 const binding = "https://modelcontextprotocol.io"
 
+// about says what the platform is: with payments it has all of its own products.
+func about(r Registry) string {
+	if r.Links.X402 == "" {
+		return "An API gateway, with keys, webhooks and usage of its own, and the products behind it."
+	}
+	return "A live media platform: streams, recordings, clips, schedules and webhooks, through its API and its tools."
+}
+
 // NewCard makes the card from a registry: its skills are the product surfaces
 // that are available.
 func NewCard(r Registry, version string) Card {
 	mcp := r.Links.MCP
 	c := Card{
-		Name: r.Name, Description: "A live media platform: streams, recordings, clips, schedules and webhooks, through its API and its tools.",
+		Name: r.Name, Description: about(r),
 		Version: version, Docs: r.Links.OpenAPI, Provider: CardProvider{r.Name, r.Links.Gateway},
 		Inputs: []string{"application/json"}, Outputs: []string{"application/json"}, Skills: []CardSkill{},
 		Schemes:  map[string]SecurityScheme{"bearer": {"http", "bearer", HTTPScheme{"bearer"}}},

@@ -31,6 +31,7 @@ type Service struct {
 	Latest func(context.Context) (config.Version, error)
 	Prober *Prober
 	At     Addresses
+	Alone  bool            // there is no product but those of the configuration
 	About  mcpserver.About // the MCP server
 }
 
@@ -55,7 +56,11 @@ func (s *Service) registry(ctx context.Context) (Registry, error) {
 	if err != nil {
 		return Registry{}, err
 	}
-	return Build(v, s.At, s.Prober.Reports(ctx, v)), nil
+	r := Build(v, s.At, s.Prober.Reports(ctx, v))
+	if s.Alone {
+		r.onlyConfigured()
+	}
+	return r, nil
 }
 
 // describe serves what make returns as JSON.

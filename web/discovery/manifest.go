@@ -37,7 +37,7 @@ type ManifestAuth struct {
 func NewManifest(gateway string, about mcpserver.About) Manifest {
 	return Manifest{
 		Schema: "https://static.modelcontextprotocol.io/schemas/2025-10-17/server.schema.json",
-		Name:   "dev.sluice/gateway", Title: about.Title, Description: "The API of a live media platform as tools", Version: about.Version,
+		Name:   "dev.sluice/gateway", Title: about.Title, Description: "The API of the gateway as tools", Version: about.Version,
 		Website: gateway + "/openapi.json", Remotes: []Remote{{"streamable-http", gateway + "/mcp"}}, Versions: mcpserver.Versions(),
 		Capabilities: map[string]any{"tools": map[string]any{}, "prompts": map[string]any{}}, Instructions: about.Instructions,
 		Auth: ManifestAuth{[]string{"tools/call"}, []string{"bearer"}, gateway + "/.well-known/oauth-protected-resource/mcp"},

@@ -42,7 +42,7 @@ type Links struct {
 	MCP       string `json:"mcp"`
 	Manifest  string `json:"mcp_manifest"`
 	AgentCard string `json:"agent_card"`
-	X402      string `json:"x402"`
+	X402      string `json:"x402,omitempty"` // empty: nothing is for sale
 	OAuth     string `json:"oauth"`
 	Health    string `json:"health"`
 }
@@ -147,6 +147,14 @@ func Build(v config.Version, at Addresses, health map[string]Report) Registry {
 		r.Products = append(r.Products, product(s, by[s.ServedBy], d, at, health))
 	}
 	return r
+}
+
+// onlyConfigured leaves out what a deployment without products of ours does not have:
+// surfaces without a route, and payments.
+func (r *Registry) onlyConfigured() {
+	r.Products = slices.DeleteFunc(r.Products, func(p Product) bool { return p.State == NotAvailable })
+	r.Auth = slices.DeleteFunc(r.Auth, func(m AuthMethod) bool { return m.Name == "x402" })
+	r.Links.X402 = ""
 }
 
 // product describes one surface; host is the surface that serves it when it has

@@ -66,10 +66,11 @@ var source string
 
 // Site is the documentation, made into pages.
 type Site struct {
-	menu   []group
-	pages  map[string]page
-	files  *webpage.Files // style and pictures
-	layout *template.Template
+	menu    []group
+	pages   map[string]page
+	files   *webpage.Files // style and pictures
+	without []string
+	layout  *template.Template
 }
 
 // Routes mounts the pages, and the files that they need.
@@ -80,13 +81,14 @@ func (s *Site) Routes(r chi.Router, a httpapi.Adapter) {
 	r.Get(Root+"/assets/{name}", a.Handle(s.files.Serve))
 }
 
-// New makes the pages from the Markdown and the pictures in docs.
-func New(docs fs.FS) (*Site, error) {
+// New makes the pages from the Markdown and the pictures in docs, without some by
+// name: what leads there stays as text.
+func New(docs fs.FS, without ...string) (*Site, error) {
 	files, err := webpage.NewFiles(Root+"/assets/", docs, "*.svg")
 	if err != nil {
 		return nil, err
 	}
-	s := &Site{pages: map[string]page{}, files: files}
+	s := &Site{pages: map[string]page{}, files: files, without: without}
 	s.layout, err = template.New("page").Funcs(template.FuncMap{"asset": files.Path}).Parse(source)
 	if err != nil {
 		return nil, err
@@ -96,6 +98,9 @@ func New(docs fs.FS) (*Site, error) {
 		return nil, err
 	}
 	for _, file := range names {
+		if slices.Contains(without, strings.TrimSuffix(file, ".md")) {
+			continue
+		}
 		raw, err := fs.ReadFile(docs, file)
 		if err != nil {
 			return nil, err
@@ -144,7 +149,7 @@ var headless = regexp.MustCompile(`<thead>\s*<tr>\s*(<th[^>]*></th>\s*)+</tr>\s*
 func (s *Site) render(name string, raw []byte) (page, error) {
 	p := page{Name: name, Title: name}
 	md := goldmark.New(goldmark.WithExtensions(extension.GFM),
-		goldmark.WithParserOptions(parser.WithAutoHeadingID(), parser.WithASTTransformers(util.Prioritized(served{s.files, &p}, 100))))
+		goldmark.WithParserOptions(parser.WithAutoHeadingID(), parser.WithASTTransformers(util.Prioritized(served{s.files, &p, s.without}, 100))))
 	var b bytes.Buffer
 	if err := md.Convert(raw, &b); err != nil {
 		return p, err
@@ -158,8 +163,9 @@ func (s *Site) render(name string, raw []byte) (page, error) {
 
 // served changes what a page's text says of files to what is served.
 type served struct {
-	files *webpage.Files
-	page  *page
+	files   *webpage.Files
+	page    *page
+	without []string
 }
 
 // Transform implements parser.ASTTransformer.
@@ -178,7 +184,8 @@ func (t served) Transform(doc *ast.Document, reader text.Reader, _ parser.Contex
 			n.Destination = []byte(t.files.Path(string(n.Destination)))
 		case *ast.Link:
 			to, ok := link(string(n.Destination))
-			if !ok {
+			name, _, _ := strings.Cut(strings.TrimPrefix(to, Root+"/"), "#")
+			if !ok || slices.Contains(t.without, name) {
 				beside = append(beside, n)
 			}
 			n.Destination = []byte(to)

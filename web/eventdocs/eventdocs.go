@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"html/template"
 	"net/http"
+	"slices"
 
 	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/filters/decision"
@@ -23,17 +24,20 @@ var source string
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{"indent": indent}).Parse(source))
 
+// Pages are of some events: those that happen in a deployment.
+type Pages struct{ Types []catalogue.Type }
+
 // Routes mounts /docs/events and /docs/events/{name}. They are open to everyone.
-func Routes(r chi.Router, a httpapi.Adapter) {
+func (p Pages) Routes(r chi.Router, a httpapi.Adapter) {
 	r.Get("/docs/events", a.Handle(func(w http.ResponseWriter, _ *http.Request) error {
-		return show(w, catalogue.All()...)
+		return show(w, p.Types...)
 	}))
 	r.Get("/docs/events/{name}", a.Handle(func(w http.ResponseWriter, r *http.Request) error {
-		t, ok := catalogue.Lookup(chi.URLParam(r, "name"))
-		if !ok {
+		i := slices.IndexFunc(p.Types, func(t catalogue.Type) bool { return t.Name == chi.URLParam(r, "name") })
+		if i < 0 {
 			return apierror.Errorf(decision.NotFound, "There is no such event.")
 		}
-		return show(w, t)
+		return show(w, p.Types[i])
 	}))
 }
 

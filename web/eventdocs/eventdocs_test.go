@@ -12,7 +12,7 @@ import (
 
 func get(path string) *httptest.ResponseRecorder {
 	r := chi.NewRouter()
-	Routes(r, httpapi.Adapter{})
+	Pages{Types: catalogue.All()}.Routes(r, httpapi.Adapter{})
 	w := httptest.NewRecorder()
 	r.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
 	return w

@@ -44,7 +44,7 @@ type Config struct {
 // About introduces the server; manifests repeat it.
 func About(version string) mcpserver.About {
 	return mcpserver.About{Name: "sluice-gateway", Title: "Sluice gateway", Version: version,
-		Instructions: "The tools are the operations of the platform's API: streams, recordings, clips, schedules, webhooks, keys, usage. " +
+		Instructions: "The tools are the operations of the platform's API. " +
 			"Calling one needs an API key or an access token as bearer token, with the scope that the tool's description names. " +
 			"Each call counts as a request to its route, beside the message itself."}
 }

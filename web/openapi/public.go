@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -22,7 +23,7 @@ type Info struct {
 // x-sluice, the route's name, product, scope and class. Operations that no route
 // leads to are left out.
 func (d *Document) Public(c config.Document, info Info) map[string]any {
-	routes := matcherOf(c)
+	routes, leads := matcherOf(c), servedBy(c)
 	paths := object{}
 	for path, v := range d.Paths {
 		item, _ := v.(object)
@@ -34,7 +35,7 @@ func (d *Document) Public(c config.Document, info Info) map[string]any {
 				continue
 			}
 			r, ok := routes.find(strings.ToUpper(k), path)
-			if !ok || r.Respond == nil && r.Product != d.product[path] {
+			if !ok || r.Respond == nil && !leads(r.Product, d.product[path]) {
 				continue
 			}
 			kept[k], found = asked(op, r), true
@@ -49,11 +50,30 @@ func (d *Document) Public(c config.Document, info Info) map[string]any {
 	}
 	components := pruned(paths, d.Components)
 	components["securitySchemes"] = schemes
+	if !slices.ContainsFunc(c.Routes, func(r config.Route) bool { return r.Price != "" }) {
+		unpaid := maps.Clone(schemes)
+		delete(unpaid, "payment")
+		components["securitySchemes"] = unpaid
+	}
 	return object{
 		"openapi": "3.1.0",
 		"info":    object{"title": info.Title, "version": info.Version, "description": info.Description},
 		"servers": []any{object{"url": url}},
 		"paths":   paths, "components": components,
+	}
+}
+
+// servedBy returns a function that reports whether a product of c is the one that a
+// fragment describes: by its name, or because it leads to ${that name}.
+func servedBy(c config.Document) func(product, described string) bool {
+	at := map[string]bool{}
+	for _, p := range c.Products {
+		for _, u := range p.Upstreams {
+			at[p.Name+" "+u.Address] = true
+		}
+	}
+	return func(product, described string) bool {
+		return product == described || at[product+" ${"+described+"}"]
 	}
 }
 

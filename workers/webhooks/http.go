@@ -146,7 +146,7 @@ type data[T any] struct {
 	Data []T `json:"data"`
 }
 
-// eventTypes answers the catalogue; it is the same for everyone.
+// eventTypes answers the events that happen here; they are the same for everyone.
 func (h handlers) eventTypes(*http.Request, httpapi.None) (data[catalogue.Type], error) {
-	return data[catalogue.Type]{catalogue.All()}, nil
+	return data[catalogue.Type]{h.Types()}, nil
 }

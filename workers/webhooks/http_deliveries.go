@@ -51,7 +51,7 @@ func (h handlers) deliveries(r *http.Request, _ httpapi.None) (page deliveryPage
 func deliveryFilter(r *http.Request) (DeliveryFilter, error) {
 	q := r.URL.Query()
 	p, details := paging.Parse(q)
-	c := checker{details}
+	c := checker{details: details}
 	f := DeliveryFilter{Status: q.Get("status"), Event: q.Get("event"), Limit: p.Limit}
 	if !slices.Contains(deliveryStatuses, f.Status) {
 		c.bad("status", "is not known", "pending, held, succeeded or failed")

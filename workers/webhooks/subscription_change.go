@@ -16,7 +16,7 @@ import (
 // the deliveries that waited. It fails with not_found, or with invalid_request
 // naming every bad field.
 func (s *Service) Update(ctx context.Context, account, id string, in Update) (Subscription, error) {
-	var c checker
+	c := checker{groups: s.Groups}
 	c.update(in)
 	url := ""
 	if in.URL != nil {
@@ -88,7 +88,7 @@ func (s *Service) update(ctx context.Context, tx pgx.Tx, id string, in Update) (
 // new one and the one before it sign; an older one ends at once. The answer has
 // the new secret, for the only time.
 func (s *Service) Rotate(ctx context.Context, account, id, secret string, overlap time.Duration) (Subscription, error) {
-	var c checker
+	c := checker{groups: s.Groups}
 	c.secret(secret)
 	if overlap < 0 || overlap > MaxOverlap {
 		c.bad("overlap_seconds", "is out of range", "0 to 604800")

@@ -17,7 +17,7 @@ import (
 // the only time. It fails with invalid_request naming every bad field, and
 // with conflict when the account has Config.MaxSubscriptions already.
 func (s *Service) Create(ctx context.Context, account string, in Create) (Subscription, error) {
-	var c checker
+	c := checker{groups: s.Groups}
 	c.create(in)
 	if err := s.finishCheck(ctx, &c, in.URL); err != nil {
 		return Subscription{}, err

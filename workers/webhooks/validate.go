@@ -12,7 +12,10 @@ import (
 )
 
 // checker collects every bad field of a request.
-type checker struct{ details []decision.Detail }
+type checker struct {
+	details []decision.Detail
+	groups  []string // of events that may be subscribed to; nil: all
+}
 
 // bad notes that something is wrong with field; expected may be empty.
 func (c *checker) bad(field, issue, expected string) {
@@ -74,7 +77,7 @@ func (c *checker) events(events []string) {
 		return
 	}
 	for i, e := range events {
-		if !catalogue.Known(e) {
+		if !catalogue.KnownIn(catalogue.Of(c.groups), e) {
 			c.bad(fmt.Sprintf("events[%d]", i), "is not a known event", "a name from GET /v1/webhooks/event-types, or a wildcard such as stream.*")
 		} else if slices.Contains(events[:i], e) {
 			c.bad(fmt.Sprintf("events[%d]", i), "is given twice", "")

@@ -13,6 +13,7 @@ import (
 
 	"sluice.dev/sluice/platform/storage/postgres"
 	"sluice.dev/sluice/platform/storage/secretbox"
+	"sluice.dev/sluice/workers/webhooks/catalogue"
 	"sluice.dev/sluice/workers/webhooks/sender"
 )
 
@@ -24,6 +25,9 @@ type Config struct {
 	// Client checks URLs and makes test requests. Required for handlers, not
 	// for EmitTx.
 	Client sender.Client
+	// Groups are those of events that happen in this deployment, such as webhook;
+	// nil: all. Others cannot be subscribed to.
+	Groups []string
 	// Now is the clock; nil: time.Now.
 	Now func() time.Time
 	// MaxSubscriptions per account; 0: 10,000.
@@ -36,6 +40,9 @@ type Config struct {
 type Service struct {
 	Config
 }
+
+// Types are the events that happen in this deployment.
+func (s *Service) Types() []catalogue.Type { return catalogue.Of(s.Groups) }
 
 // New returns a service; it starts nothing.
 func New(c Config) *Service {

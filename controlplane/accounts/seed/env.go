@@ -9,9 +9,10 @@ import (
 
 // Addresses are the URLs of a stack, without trailing slashes.
 type Addresses struct {
-	Gateway, Runtime, Admin string
-	Database                string   // with its password
-	EnvoyAdmin              []string // one per edge
+	Gateway, Admin string
+	Runtime        string   // empty: there is none
+	Database       string   // with its password
+	EnvoyAdmin     []string // one per edge
 	// Extra are further variables, in their order.
 	Extra []Variable
 }
@@ -31,6 +32,9 @@ func Env(r Result, a Addresses) ([]byte, error) {
 	var b strings.Builder
 	b.WriteString("# Written by `make up`. Holds secrets of this local stack.\n")
 	for _, v := range append(lines, a.Extra...) {
+		if v.Name == "SLUICE_RUNTIME_URL" && v.Value == "" {
+			continue // there is no runtime
+		}
 		if strings.ContainsAny(v.Value, "\n\r'\x00") {
 			return nil, fmt.Errorf("the value of %s cannot stand in an environment file", v.Name)
 		}

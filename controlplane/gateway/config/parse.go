@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -20,6 +22,8 @@ const MaxBytes = 8 << 20
 // raw is Document with its lists still in pieces, so that a fault in one
 // element does not hide those of the next.
 type raw struct {
+	Include            []string          `json:"include"`
+	Remove             []string          `json:"remove"`
 	AccessLog          string            `json:"access_log"`
 	AnonymousPerMinute uint32            `json:"anonymous_per_minute"`
 	TrustedProxies     uint32            `json:"trusted_proxies"`
@@ -45,7 +49,7 @@ func ParseJSON(b []byte) (Document, error) {
 	}
 	var r raw
 	details := faults(httpapi.Unmarshal(b, &r))
-	d := Document{AccessLog: r.AccessLog, AnonymousPerMinute: r.AnonymousPerMinute, TrustedProxies: r.TrustedProxies, Scopes: r.Scopes, X402: r.X402}
+	d := Document{Include: r.Include, Remove: r.Remove, AccessLog: r.AccessLog, AnonymousPerMinute: r.AnonymousPerMinute, TrustedProxies: r.TrustedProxies, Scopes: r.Scopes, X402: r.X402}
 	d.Issuers = elements[Issuer](r.Issuers, "issuers", policy.MaxIssuers-1, &details)
 	d.Classes = elements[Class](r.Classes, "classes", maxClasses, &details)
 	d.Plans = elements[Plan](r.Plans, "plans", maxPlans, &details)
@@ -54,16 +58,19 @@ func ParseJSON(b []byte) (Document, error) {
 	return d, apierror.Invalid(details)
 }
 
-// elements reads a list of most elements at most.
+// elements reads a list of most elements at most; one that is absent is nil.
 func elements[T any](list []json.RawMessage, name string, most int, details *[]decision.Detail) []T {
 	if len(list) > most {
 		*details = append(*details, decision.Detail{Field: name, Issue: "has too many elements", Expected: fmt.Sprintf("at most %d", most)})
+		return []T{}
+	}
+	if list == nil {
 		return nil
 	}
 	out := make([]T, len(list))
 	for i, b := range list {
 		if len(*details) > decision.MaxDetails {
-			return nil
+			return out
 		}
 		for _, f := range faults(httpapi.Unmarshal(b, &out[i])) {
 			f.Field = fmt.Sprintf("%s[%d].%s", name, i, f.Field)
@@ -79,6 +86,30 @@ func faults(err error) []decision.Detail {
 		return e.Details
 	}
 	return nil
+}
+
+// AllFaults returns nil when a document's text and what it includes are without
+// fault: what is wrong with the values is then found against the version before.
+// Otherwise the error names the faults of d too, but for fields that text already
+// has, so that one mistyped name does not hide what else is wrong.
+func AllFaults(text, include []decision.Detail, d Document) error {
+	list := append(slices.Clone(text), include...)
+	if len(list) == 0 {
+		return nil
+	}
+	told := list[:min(len(list), decision.MaxDetails)]
+	for _, f := range d.Faults() {
+		if !slices.ContainsFunc(told, func(t decision.Detail) bool { return within(t.Field, f.Field) || within(f.Field, t.Field) }) {
+			list = append(list, f)
+		}
+	}
+	return apierror.Invalid(list)
+}
+
+// within reports whether field is part, or a part of it.
+func within(part, field string) bool {
+	rest, ok := strings.CutPrefix(part, field)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
 // maxYAMLBytes bounds a YAML text, whose reader takes more memory than JSON's.
@@ -98,42 +129,57 @@ type Source struct{ file *ast.File }
 // time of the YAML library grows with the square of a line in some forms, such as
 // thousands of %, which hurts only who wrote them.
 func ParseYAML(b []byte) (d Document, src Source, err error) {
+	js, src, err := readYAML(b)
+	if err != nil {
+		return d, src, err
+	}
+	d, err = ParseJSON(js)
+	return d, src, err
+}
+
+// readYAML turns the text of a document into JSON.
+func readYAML(b []byte) (js []byte, src Source, err error) {
 	if len(b) > maxYAMLBytes {
-		return d, src, apierror.Errorf(decision.TooLarge, "The document is larger than %d bytes.", maxYAMLBytes)
+		return nil, src, apierror.Errorf(decision.TooLarge, "The document is larger than %d bytes.", maxYAMLBytes)
 	}
 	if deep(b) {
-		return d, src, apierror.Errorf(decision.InvalidRequest, "The document is nested too deeply.")
+		return nil, src, apierror.Errorf(decision.InvalidRequest, "The document is nested too deeply.")
 	}
 	file, err := parser.ParseBytes(b, 0)
 	if err != nil {
-		return d, src, apierror.Errorf(decision.InvalidRequest, "The document is not valid YAML: %s", decision.Cut(yaml.FormatError(err, false, true), maxExcerpt))
+		return nil, src, apierror.Errorf(decision.InvalidRequest, "The document is not valid YAML: %s", decision.Cut(yaml.FormatError(err, false, true), maxExcerpt))
 	}
 	if len(file.Docs) != 1 || file.Docs[0].Body == nil {
-		return d, src, apierror.Errorf(decision.InvalidRequest, "The file must hold one YAML document.")
+		return nil, src, apierror.Errorf(decision.InvalidRequest, "The file must hold one YAML document.")
 	}
 	if v := (aliasFinder{}); v.in(file) {
-		return d, src, apierror.Errorf(decision.InvalidRequest, "Anchors and aliases are not allowed.")
+		return nil, src, apierror.Errorf(decision.InvalidRequest, "Anchors and aliases are not allowed.")
 	}
-	js, err := yaml.YAMLToJSON(b)
+	js, err = yaml.YAMLToJSON(b)
 	if err != nil {
-		return d, src, apierror.Errorf(decision.InvalidRequest, "The document is not valid YAML: %s", decision.Cut(yaml.FormatError(err, false, true), maxExcerpt))
+		return nil, src, apierror.Errorf(decision.InvalidRequest, "The document is not valid YAML: %s", decision.Cut(yaml.FormatError(err, false, true), maxExcerpt))
 	}
-	d, err = ParseJSON(js)
-	return d, Source{file}, err
+	return js, Source{file}, nil
 }
 
 // Line returns the line on which a field such as routes[2].path stands; when it
 // does not stand there, the line of the nearest part that does. 0: not known.
 func (s Source) Line(field string) int {
-	for s.file != nil && field != "" {
+	line, _ := s.find(field)
+	return line
+}
+
+// find is Line; exact is false for the line of a part.
+func (s Source) find(field string) (line int, exact bool) {
+	for exact = true; s.file != nil && field != ""; exact = false {
 		if path, err := yaml.PathString("$." + field); err == nil {
 			if node, err := path.FilterFile(s.file); err == nil && node != nil {
-				return node.GetToken().Position.Line
+				return node.GetToken().Position.Line, exact
 			}
 		}
 		field = parent(field)
 	}
-	return 0
+	return 0, false
 }
 
 // parent cuts the last step off a field's path.

@@ -16,6 +16,9 @@ type Loader struct {
 	Pool   *pgxpool.Pool
 	Memory *config.Memory // of the versions that this process stores; nil: none
 	Server *Server
+	// Profile says what the default configuration is: see config.DefaultOf. "":
+	// platform.
+	Profile string
 	// Every is how often it looks even when nothing was announced; 0: 30 s.
 	Every time.Duration
 	// Retry is how long it waits after the database failed; 0: 1 s.
@@ -83,7 +86,7 @@ func (l Loader) wait(ctx context.Context, conn *pgx.Conn) error {
 func (l Loader) Load(ctx context.Context) error {
 	store := config.Store{DB: l.Pool, Memory: l.Memory}
 	if l.Server.Version() == 0 {
-		if err := initialise(ctx, store); err != nil {
+		if err := initialise(ctx, store, l.Profile); err != nil {
 			l.log().Warn("the default configuration is not in force", "cause", err)
 		}
 	}
@@ -94,8 +97,8 @@ func (l Loader) Load(ctx context.Context) error {
 	return l.Server.Publish(ctx, v.Number, v.Document)
 }
 
-func initialise(ctx context.Context, store config.Store) error {
-	d, err := config.Default()
+func initialise(ctx context.Context, store config.Store, profile string) error {
+	d, err := config.DefaultOf(profile)
 	if err != nil {
 		return err
 	}

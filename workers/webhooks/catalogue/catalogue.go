@@ -36,6 +36,15 @@ var types = mustLoad(source)
 // All returns the types in the order of the documentation.
 func All() []Type { return slices.Clone(types) }
 
+// Of returns those of All whose names begin with one of groups, such as webhook; nil:
+// all of them.
+func Of(groups []string) []Type {
+	return slices.DeleteFunc(All(), func(t Type) bool {
+		group, _, _ := strings.Cut(t.Name, ".")
+		return groups != nil && !slices.Contains(groups, group)
+	})
+}
+
 // Lookup returns the type called name; ok is false when there is none.
 func Lookup(name string) (t Type, ok bool) {
 	i := slices.IndexFunc(types, func(t Type) bool { return t.Name == name })
@@ -49,16 +58,17 @@ func Lookup(name string) (t Type, ok bool) {
 // "group.*" for a group that has one, or "*".
 //
 // It takes time linear in pattern for each type, and no memory.
-func Known(pattern string) bool {
+func Known(pattern string) bool { return KnownIn(types, pattern) }
+
+// KnownIn is Known for some of the types.
+func KnownIn(types []Type, pattern string) bool {
 	if pattern == "*" {
 		return true
 	}
 	group, wild := strings.CutSuffix(pattern, "*")
-	if wild && strings.HasSuffix(group, ".") {
-		return slices.ContainsFunc(types, func(t Type) bool { return strings.HasPrefix(t.Name, group) })
-	}
-	_, ok := Lookup(pattern)
-	return ok
+	return slices.ContainsFunc(types, func(t Type) bool {
+		return t.Name == pattern || wild && strings.HasSuffix(group, ".") && strings.HasPrefix(t.Name, group)
+	})
 }
 
 // Patterns returns everything that a subscription to an event called name may
