@@ -53,10 +53,10 @@ func methodOf(r *policy.Route) uint8 {
 	return traffic.MethodNumber(wasmhost.Header(":method"))
 }
 
-// viaUpstream is what Envoy says of an answer that is the product's own. Any other that
-// has failed was made behind this filter: by another one, or by Envoy because the product
-// is down or slow.
-const viaUpstream = "via_upstream"
+// wanted reports whether an answer that failed, of which Envoy says how it came about, is what
+// its route leads to: the product's, or the one in the route itself. Any other was made behind
+// this filter: by another one, or by Envoy because the product is down or slow.
+func wanted(details string) bool { return details == "via_upstream" || details == "direct_response" }
 
 // countTraffic counts a request that the filter has seen.
 func (u *usage) countTraffic(took time.Duration, now int64) {
@@ -64,7 +64,7 @@ func (u *usage) countTraffic(took time.Duration, now int64) {
 	reason := u.reason
 	switch {
 	case u.refused:
-	case u.status >= 400 && wasmhost.ResponseDetails() != viaUpstream:
+	case u.status >= 400 && !wanted(wasmhost.ResponseDetails()):
 		reason = decision.OfReply(u.status)
 	case u.status > 0:
 		r.Upstream = u.upstream
