@@ -123,9 +123,20 @@ func (c *shopper) traffic(t testing.TB, key, limited string) {
 		}
 	}
 	c.leave(t)
-	for _, text := range []string{"GET /v1%2Fstreams HTTP/1.1\r\nHost: a\r\n\r\n", "GET /v1/streams HTTP/1.1\r\nHost: a\r\nX_Y: 1\r\n\r\n"} {
-		status(400, c.raw(t, text))
-		c.want.request("", "(refused)", "", "4xx", "invalid_request")
+	for _, m := range []struct {
+		text   string
+		status int
+		code   string
+	}{
+		{"GET /v1%2Fstreams HTTP/1.1\r\nHost: a\r\n\r\n", 400, "invalid_request"},
+		{"GET /v1/streams HTTP/1.1\r\nHost: a\r\nX_Y: 1\r\n\r\n", 400, "invalid_request"},
+		{"GET /v1/streams HTTP/1.1\r\n\r\n", 400, "invalid_request"},
+		{"HELLO\r\n\r\n", 400, "invalid_request"},
+		{"POST /v1/streams HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n", 400, "invalid_request"},
+		{"GET /v1/streams HTTP/1.1\r\nHost: a\r\nX-Big: " + strings.Repeat("a", 100<<10) + "\r\n\r\n", 431, "headers_too_large"},
+	} {
+		status(m.status, c.raw(t, m.text))
+		c.want.request("", "(refused)", "", "4xx", m.code)
 	}
 }
 
