@@ -25,6 +25,9 @@ func newStat(name, help string, kind prometheus.ValueType, labels ...string) sta
 	return stat{prometheus.NewDesc(name, help, labels, nil), kind}
 }
 
+// unserved counts what the standby listener has answered, which no Envoy knows of.
+var unserved = newStat("sluice_edge_standby_answers_total", "Requests that the agent has answered 503 (edge_not_ready), as no Envoy could.", prometheus.CounterValue)
+
 var answers = newStat("sluice_agent_envoy_up", "1 when Envoy answers the agent; without it the metrics made of its statistics are missing.", prometheus.GaugeValue)
 
 // ofCluster are made of cluster.NAME.*, where NAME is a product.
@@ -112,6 +115,7 @@ func statOf(name string) (s stat, labels []string, ok bool) {
 // Describe implements prometheus.Collector.
 func (e *Edge) Describe(out chan<- *prometheus.Desc) {
 	out <- answers.desc
+	out <- unserved.desc
 	for _, group := range []map[string]stat{ofCluster, ofListener, ofFilters, ofServer} {
 		for _, s := range group {
 			out <- s.desc
@@ -130,6 +134,7 @@ func (e *Edge) Collect(out chan<- prometheus.Metric) {
 		up, text = 0, nil
 	}
 	out <- prometheus.MustNewConstMetric(answers.desc, answers.kind, up)
+	out <- prometheus.MustNewConstMetric(unserved.desc, unserved.kind, float64(e.unserved.Load()))
 	for line := range strings.Lines(string(text)) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
 		s, labels, ok := statOf(name)

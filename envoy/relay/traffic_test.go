@@ -26,7 +26,7 @@ import (
 
 func TestWhatIsCountedIsTaken(t *testing.T) {
 	t.Parallel()
-	h := takeTraffic(traffic.New(time.Now, nil))
+	h := takeTraffic(traffic.New(time.Now, func() map[meter.Route]bool { return nil }))
 	for what, c := range map[string]struct {
 		body   []byte
 		status int

@@ -85,7 +85,8 @@ func (h *histogram) add(o traffic.Histogram) {
 }
 
 // New returns sums of nothing. present returns the routes that Envoy has at present, of which the
-// counters are kept however long they have had no request; nil: it is not known, and all are.
+// counters are kept however long they have had no request; when it
+// returns nil they are not known, and all are kept.
 func New(now func() time.Time, present func() map[meter.Route]bool) *Totals {
 	return &Totals{now: now, present: present, routes: map[meter.Route]*route{}, started: map[string]*histogram{}}
 }
