@@ -94,8 +94,9 @@ type Edge struct {
 	standby       *standby.Listener // nil while Envoy listens
 	proc          *child.Process    // nil while no Envoy runs
 	ready         chan struct{}
-	standbyClosed atomic.Bool // Envoy listens and the standby listener is closed
-	draining      atomic.Bool // the end was asked for
+	standbyClosed atomic.Bool  // Envoy listens and the standby listener is closed
+	draining      atomic.Bool  // the end was asked for
+	unserved      atomic.Int64 // requests that the standby listener has answered
 	// started are the files that proc was started from.
 	started atomic.Pointer[map[string]stamp]
 
@@ -222,7 +223,7 @@ func (e *Edge) addrs() []string {
 func (e *Edge) openStandby() (err error) {
 	e.standbyClosed.Store(false)
 	if e.standby == nil {
-		e.standby, err = standby.Open(e.addrs(), e.cfg.DocsBase, e.cfg.Now, e.cfg.TLS)
+		e.standby, err = standby.Open(e.addrs(), e.cfg.DocsBase, e.cfg.Now, func() { e.unserved.Add(1) }, e.cfg.TLS)
 	}
 	return err
 }

@@ -24,6 +24,7 @@ type rules struct {
 		Name  string `yaml:"name"`
 		Rules []struct {
 			Alert       string            `yaml:"alert"`
+			Record      string            `yaml:"record"`
 			Expr        string            `yaml:"expr"`
 			For         string            `yaml:"for"`
 			Labels      map[string]string `yaml:"labels"`
@@ -77,6 +78,7 @@ var (
 	matched = regexp.MustCompile(`__name__=~"([^"]+)"`)
 	literal = regexp.MustCompile(`"(sluice_[a-z_]+)"`)
 	series  = regexp.MustCompile(`_(bucket|sum|count)$`)
+	record  = regexp.MustCompile(`\b[a-z_]+:[a-z0-9_:]+`)
 	joined  = regexp.MustCompile(`"(sluice_[a-z_]+_)"\s*\+`) // a prefix that names are put behind
 )
 
@@ -132,7 +134,13 @@ func check(t *testing.T, where, expr string, names map[string]bool, prefixes []s
 			t.Errorf("%s: nothing shows what %s matches", where, m[1])
 		}
 	}
-	for _, m := range metric.FindAllString(matched.ReplaceAllString(expr, ""), -1) {
+	expr = matched.ReplaceAllString(expr, "")
+	for _, m := range record.FindAllString(expr, -1) {
+		if !names[m] {
+			t.Errorf("%s: nothing records %s", where, m)
+		}
+	}
+	for _, m := range metric.FindAllString(record.ReplaceAllString(expr, ""), -1) {
 		known := names[m] || names[series.ReplaceAllString(m, "")]
 		for _, p := range prefixes {
 			known = known || strings.HasPrefix(m, p)
@@ -150,7 +158,11 @@ func TestRulesAndPanels(t *testing.T) {
 	for _, g := range readRules(t).Groups {
 		for _, r := range g.Rules {
 			n++
-			check(t, r.Alert, r.Expr, names, prefixes)
+			check(t, r.Alert+r.Record, r.Expr, names, prefixes)
+			if r.Record != "" {
+				names[r.Record] = true // for the rules that follow, which are taken after it
+				continue
+			}
 			if r.Alert == "" || r.For == "" || r.Labels["severity"] == "" || r.Annotations["summary"] == "" || r.Annotations["action"] == "" {
 				t.Errorf("%+v: incomplete", r)
 			}
@@ -181,7 +193,9 @@ func TestTheManualNamesEveryAlert(t *testing.T) {
 	}
 	for _, g := range readRules(t).Groups {
 		for _, r := range g.Rules {
-			known = append(known, r.Alert)
+			if r.Alert != "" {
+				known = append(known, r.Alert)
+			}
 		}
 	}
 	slices.Sort(told)
@@ -199,5 +213,64 @@ func TestAnUnknownMetricIsFound(t *testing.T) {
 	}
 	if names["sluice_no_such_total"] || !names["sluice_http_requests_total"] || len(prefixes) == 0 {
 		t.Errorf("%d names, prefixes %v", len(names), prefixes)
+	}
+}
+
+// The variables of the dashboard ask for what edges show.
+func TestVariables(t *testing.T) {
+	t.Parallel()
+	b, err := os.ReadFile("dashboard.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d struct {
+		Templating struct {
+			List []struct{ Name, Query string }
+		}
+	}
+	if err := json.Unmarshal(b, &d); err != nil {
+		t.Fatal(err)
+	}
+	names, prefixes := defined(t)
+	asked := regexp.MustCompile(`^label_values\((.+), (\w+)\)$`)
+	var found []string
+	for _, v := range d.Templating.List {
+		found = append(found, v.Name)
+		if m := asked.FindStringSubmatch(v.Query); m != nil {
+			check(t, v.Name, m[1], names, prefixes)
+			if m[2] != v.Name {
+				t.Errorf("%s has the values of %s", v.Name, m[2])
+			}
+		}
+	}
+	if want := []string{"source", "product", "route"}; !slices.Equal(found, want) {
+		t.Errorf("%v, want %v", found, want)
+	}
+}
+
+// Each alert for products of any kind has series in promtool.yaml on which it fires.
+func TestAlertsForProductsHaveExamples(t *testing.T) {
+	t.Parallel()
+	b, err := os.ReadFile("promtool.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, g := range readRules(t).Groups {
+		for _, r := range g.Rules {
+			if g.Name != "sluice-products" {
+				continue
+			}
+			n++
+			if !regexp.MustCompile(`alertname: ` + r.Alert + `\n\s+exp_alerts:\n`).Match(b) {
+				t.Errorf("nothing shows when %s fires", r.Alert)
+			}
+			if regexp.MustCompile(`\b(api|media|runtime)\b`).MatchString(r.Expr) {
+				t.Errorf("%s is for a product of ours: %s", r.Alert, r.Expr)
+			}
+		}
+	}
+	if n < 5 {
+		t.Errorf("only %d alerts", n)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	discovery "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
 
 	"sluice.dev/sluice/platform/process/pause"
 )
@@ -103,6 +104,14 @@ func (b *lastGood) saved() (map[string]resources, bool) {
 		}
 	}
 	return copied, true
+}
+
+// named returns one resource that Envoy holds, with its version; nil: it holds none of that name.
+func (b *lastGood) named(typ, name string) (*anypb.Any, string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	r := b.types[typ][name]
+	return r.GetResource(), r.GetVersion()
 }
 
 // size is the number of resources.

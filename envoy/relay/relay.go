@@ -31,6 +31,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
+	"sluice.dev/sluice/envoy/traffic"
 	"sluice.dev/sluice/filters/edgeapi"
 	"sluice.dev/sluice/filters/x402"
 )
@@ -73,6 +74,7 @@ type Relay struct {
 	feed      *feed
 	staleness *staleness
 	rateSync  *rateSync
+	traffic   *traffic.Totals
 	began     time.Time
 
 	mu      sync.Mutex
@@ -110,6 +112,7 @@ func New(c Config) (*Relay, error) {
 	}
 	a := newStaleness(c)
 	r := &Relay{cfg: c, upstreams: up, staleness: a, lastGood: loadLastGood(c, a), rateSync: newRateSync(c), began: c.Now()}
+	r.traffic = traffic.New(c.Now, (&routesInForce{lastGood: r.lastGood}).present)
 	if r.feed, err = newFeed(c, up, a); err != nil {
 		return nil, err
 	}
@@ -202,8 +205,8 @@ func isPaymentClaim(q *http.Request) bool {
 	return written == x402.ClaimsPath || strings.HasPrefix(written, x402.ClaimsPath+"/")
 }
 
-// handler serves the discovery service, the feed from the log, and passes
-// everything else to a replica.
+// handler serves the discovery service and the feed from the log, takes what is counted for
+// metrics, and passes everything else to a replica.
 func (r *Relay) handler() http.Handler {
 	streams := grpc.NewServer(grpc.MaxRecvMsgSize(maxMessage))
 	registerStreams(streams, r)
@@ -213,6 +216,7 @@ func (r *Relay) handler() http.Handler {
 	})
 	mux.Handle("/envoy.service.discovery.v3.AggregatedDiscoveryService/", streams)
 	mux.Handle("POST "+edgeapi.CountsPath, r.rateSync.handler(r.upstreams))
+	mux.Handle("POST "+edgeapi.TrafficPath, takeTraffic(r.traffic))
 	mux.Handle("/", r.upstreams.proxy())
 	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		// Claims of payments carry an identity that the edge has signed for itself,

@@ -122,11 +122,15 @@ func (r *Relay) send(ctx context.Context, s Status) {
 }
 
 // Describe implements prometheus.Collector.
-func (r *Relay) Describe(c chan<- *prometheus.Desc) { prometheus.DescribeByCollect(r, c) }
+func (r *Relay) Describe(c chan<- *prometheus.Desc) {
+	r.traffic.Describe(c)
+	prometheus.DescribeByCollect(r, c)
+}
 
 // Collect implements prometheus.Collector: the state of the edge as the agent
-// knows it.
+// knows it, and its traffic.
 func (r *Relay) Collect(c chan<- prometheus.Metric) {
+	r.traffic.Collect(c)
 	s := r.Status()
 	gauge := func(name, help string, v float64) {
 		c <- prometheus.MustNewConstMetric(prometheus.NewDesc("sluice_agent_"+name, help, nil, nil), prometheus.GaugeValue, v)

@@ -42,15 +42,15 @@ type Listener struct {
 
 // Open listens on addrs (host:port) and answers. docsBase is the public address
 // of the gateway for documentation_url; now tells the time for
-// X-RateLimit-Reset; secure is the TLS that clients meet, nil for none. If one
-// address cannot be had, none is kept.
-func Open(addrs []string, docsBase string, now func() time.Time, secure *tls.Config) (*Listener, error) {
+// X-RateLimit-Reset; answered is called for each request; secure is the TLS that
+// clients meet, nil for none. If one address cannot be had, none is kept.
+func Open(addrs []string, docsBase string, now func() time.Time, answered func(), secure *tls.Config) (*Listener, error) {
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(true)
 	protocols.SetUnencryptedHTTP2(secure == nil)
 	d := &Listener{server: &http.Server{
-		Handler:           handler(docsBase, now),
+		Handler:           handler(docsBase, now, answered),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
 		WriteTimeout:      10 * time.Second,
@@ -105,8 +105,9 @@ func listen(addr string) (net.Listener, error) {
 	return lc.Listen(context.Background(), "tcp", addr)
 }
 
-func handler(docsBase string, now func() time.Time) http.Handler {
+func handler(docsBase string, now func() time.Time, answered func()) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		answered()
 		id := requestID()
 		h := w.Header()
 		h.Set("Content-Type", "application/json")

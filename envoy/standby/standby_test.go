@@ -25,7 +25,7 @@ var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 func open(t *testing.T) (*standby.Listener, string) {
 	t.Helper()
 	addr := freeAddr(t)
-	d, err := standby.Open([]string{addr}, "http://gateway.test", func() time.Time { return noon }, nil)
+	d, err := standby.Open([]string{addr}, "http://gateway.test", func() time.Time { return noon }, func() {}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestHTTP2WithoutTLSIsAnsweredToo(t *testing.T) {
 func TestTheAddressIsSharedAndGivenUp(t *testing.T) {
 	t.Parallel()
 	first, addr := open(t)
-	second, err := standby.Open([]string{addr}, "", time.Now, nil)
+	second, err := standby.Open([]string{addr}, "", time.Now, func() {}, nil)
 	if err != nil {
 		t.Fatalf("the address is not shared: %v", err)
 	}
@@ -136,7 +136,7 @@ func TestOpenKeepsNothingWhenOneAddressIsTaken(t *testing.T) {
 	}
 	defer taken.Close()
 	addr := freeAddr(t)
-	_, err = standby.Open([]string{addr, taken.Addr().String()}, "", time.Now, nil)
+	_, err = standby.Open([]string{addr, taken.Addr().String()}, "", time.Now, func() {}, nil)
 	if !errors.Is(err, syscall.EADDRINUSE) {
 		t.Fatalf("err = %v, want that the address is in use", err)
 	}

@@ -75,6 +75,40 @@ func Lookup(c Code) Info {
 	return table[len(table)-1]
 }
 
+// OfReply is the code with which Envoy's own answers with a status go out; empty when there
+// is none.
+func OfReply(status int) Code {
+	switch status {
+	case 400, 426: // 426: HTTP/1.0
+		return InvalidRequest
+	case 403:
+		return RouteNotMapped
+	case 404:
+		return NotFound
+	case 405:
+		return MethodRefused
+	case 408:
+		return Timeout
+	case 413:
+		return TooLarge
+	case 429:
+		return RateLimited
+	case 431:
+		return HeadersTooLarge
+	case 500:
+		return Internal
+	case 501:
+		return NotImplemented
+	case 502:
+		return BadGateway
+	case 503:
+		return Unavailable
+	case 504:
+		return GatewayTimeout
+	}
+	return ""
+}
+
 // All returns every row, in the order in which the documentation lists them.
 func All() []Info { return append([]Info(nil), table[:]...) }
 

@@ -122,13 +122,13 @@ func malformed(issue string) decision.Decision {
 
 // sendQuote answers 402: what the request costs, and why it was not let through.
 func (r *request) sendQuote(q x402.Requirement, why x402.Reason, more ...[2]string) types.Action {
-	r.plugin.denied.Increment(1)
 	headers := append(make([][2]string, 0, 8), more...)
 	headers = append(headers, [2]string{"content-type", "application/json"}, [2]string{"cache-control", "no-store"})
 	if q.V2 {
 		headers = append(headers, [2]string{"payment-required", x402.HeaderV2(q, why)})
 	}
 	body := x402.AppendQuote(nil, q, why, r.requestID(), r.plugin.policy.DocsBase)
+	r.usage.reason = decision.PaymentRequired
 	r.send(402, headers, body)
 	return types.ActionPause
 }

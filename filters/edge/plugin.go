@@ -26,7 +26,6 @@ type plugin struct {
 	callers signer
 	routes  []uint32 // numbers for metering, by Index
 	heap    proxywasm.MetricGauge
-	denied  proxywasm.MetricCounter
 }
 
 // tickPeriod is how often a worker hands over what it has counted, and says how
@@ -49,7 +48,6 @@ func (p *plugin) OnPluginStart(int) types.OnPluginStartStatus {
 	p.routes = worker.numberRoutes(p.policy)
 	p.env.revision = wasmhost.DefineRevision()
 	p.heap = proxywasm.DefineGaugeMetric("sluice_edge_heap_bytes")
-	p.denied = proxywasm.DefineCounterMetric("sluice_edge_denied_total")
 	panicguard.Define("sluice_edge_crashes_total")
 	if err := proxywasm.SetTickPeriodMilliSeconds(tickPeriod); err != nil {
 		proxywasm.LogCritical("edge: no ticks: " + err.Error())

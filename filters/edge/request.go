@@ -114,7 +114,7 @@ func (r *request) OnHttpStreamDone() {
 // deny answers with the error envelope of d. Envoy runs the answer through
 // OnHttpResponseHeaders, which adds the rate headers.
 func (r *request) deny(d decision.Decision) types.Action {
-	r.plugin.denied.Increment(1)
+	r.usage.reason = d.Code
 	headers := make([][2]string, 0, 4)
 	headers = append(headers, [2]string{"content-type", "application/json"}, [2]string{"cache-control", "no-store"})
 	status := decision.Lookup(d.Code).Status

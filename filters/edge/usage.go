@@ -6,14 +6,16 @@ import (
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
 	"sluice.dev/sluice/filters/authorize"
 	"sluice.dev/sluice/filters/credentials/keytable"
+	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/filters/host/wasmhost"
 	"sluice.dev/sluice/filters/limits/meter"
+	"sluice.dev/sluice/filters/limits/traffic"
 	"sluice.dev/sluice/filters/policy"
 )
 
 // worker is what this worker's VM has counted and not yet handed over. It
 // outlives policies: a request may begin under one and end under the next.
-var worker = usageLedger{table: meter.NewTable()}
+var worker = usageLedger{table: meter.NewTable(), traffic: trafficLedger{table: traffic.NewTable()}}
 
 // usage is what is metered of one request. Bodies are counted as they pass, so
 // that the status is the only thing that a request must ask the host for.
@@ -23,6 +25,10 @@ type usage struct {
 	in, out uint64
 	status  int
 	refused bool
+
+	method   uint8         // see traffic.MethodNumber
+	reason   decision.Code // of a refusal by the filter; empty: none
+	upstream time.Duration // until the product's answer began
 }
 
 // begin notes whose request it is.
@@ -30,6 +36,7 @@ func (u *usage) begin(p *plugin, v *authorize.Verdict, at time.Time) {
 	u.began = at
 	if v.Route != nil {
 		u.key.Route = p.routes[v.Route.Index()]
+		u.method = methodOf(v.Route)
 	}
 	if !v.Known {
 		return
@@ -44,21 +51,25 @@ func (u *usage) begin(p *plugin, v *authorize.Verdict, at time.Time) {
 // setEdgeStatus notes that the edge itself answers, with status.
 func (u *usage) setEdgeStatus(status int) { u.status, u.refused = status, true }
 
-// readStatus reads the status of an answer that is not the edge's.
+// readStatus reads the status of an answer that is not the edge's, and when it came.
 func (u *usage) readStatus() {
 	if !u.refused {
 		u.status = wasmhost.Status()
+		u.upstream = time.Since(u.began)
 	}
 }
 
 // count counts the request, which is over.
 func (u *usage) count() {
+	now := time.Now()
 	if u.began.IsZero() {
+		u.countUnseen(now.Unix())
 		return
 	}
 	u.key.Class = meter.Class(u.status)
-	now := time.Now()
-	worker.countRequest(u.key, meter.Request{Refused: u.refused, In: u.in, Out: u.out, Took: now.Sub(u.began)}, now.Unix())
+	took := now.Sub(u.began)
+	worker.countRequest(u.key, meter.Request{Refused: u.refused, In: u.in, Out: u.out, Took: took}, now.Unix())
+	u.countTraffic(took, now.Unix())
 }
 
 // usageLedger counts requests until they are handed over to keysync, which sends them
@@ -69,6 +80,7 @@ type usageLedger struct {
 	uses    meter.Uses
 	begun   proxywasm.MetricCounter // batches begun
 	triedAt int64                   // second of the last attempt to hand over
+	traffic trafficLedger
 }
 
 // numberRoutes gives the routes of p their numbers.
@@ -102,11 +114,12 @@ func (l *usageLedger) countRequest(k meter.Key, r meter.Request, now int64) {
 // flush hands over what was counted. If keysync does not take it, it stays here,
 // where it takes no more memory however much is added.
 func (l *usageLedger) flush(now int64) {
+	l.traffic.flush(&l.names, now)
 	if l.table.Empty() {
 		return
 	}
 	l.triedAt = now
-	queue, ok := wasmhost.MeterQueue(now)
+	queue, ok := wasmhost.Usage.Find(now)
 	if !ok {
 		return
 	}

@@ -37,7 +37,7 @@ func keysync(t *testing.T, h proxytest.HostEmulator) uint32 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wasmhost.OfferMeterQueue(queue, time.Now().Unix())
+	wasmhost.Usage.Offer(queue, time.Now().Unix())
 	takeUsage(t, h, queue)
 	return queue
 }
@@ -116,13 +116,13 @@ func TestUsageWaitsForKeysync(t *testing.T) {
 	both(t, func(t *testing.T, h proxytest.HostEmulator) {
 		queue := keysync(t, h)
 		load(keyRecord(), secretRecord())
-		wasmhost.OfferMeterQueue(queue, 0)
+		wasmhost.Usage.Offer(queue, 0)
 		exchange(t, h, "health", 200, 0, 0)
 		if _, ok := takeUsage(t, h, queue); ok {
 			t.Error("usage went into a queue that nobody reads")
 		}
 		exchange(t, h, "health", 200, 0, 0)
-		wasmhost.OfferMeterQueue(queue, time.Now().Unix())
+		wasmhost.Usage.Offer(queue, time.Now().Unix())
 		if b, ok := takeUsage(t, h, queue); !ok || found(b, "health", 2).Requests != 2 {
 			t.Errorf("%v %+v", ok, b)
 		}

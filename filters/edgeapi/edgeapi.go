@@ -9,6 +9,8 @@ const (
 	CountsPath = "/feed/v1/counts"
 	// UsagePath is where edges send metered usage.
 	UsagePath = "/feed/v1/usage"
+	// TrafficPath is where edges hand their agent what they count for metrics.
+	TrafficPath = "/agent/v1/traffic"
 	// ReportPath is where agents report the state of their edges.
 	ReportPath = "/fleet/v1/report"
 	// EdgeHeader names the edge that makes a request to the control plane.
@@ -16,6 +18,8 @@ const (
 	// VersionHeader is the response header by which a replica says that it serves
 	// an xDS stream, and from which version of the configuration on.
 	VersionHeader = "sluice-config-version"
+	// EdgeFilter is the name of the edge filter, and of the resource that has its policy.
+	EdgeFilter = "sluice.edge"
 	// FeedCluster is Envoy's cluster of the control plane's HTTP/1.1 requests.
 	FeedCluster = "sluice_feed"
 	// VMID is the vm_id of keysync and of the edge filter, which share data by it.

@@ -3,8 +3,9 @@
 // It asks for pages over Envoy's own cluster, one at a time, and holds no state of
 // its own: where it is stands in shared data beside the records.
 //
-// It also exchanges what the edges of the fleet have counted (ratesync.go), and sends
-// the usage that workers have counted (usage.go).
+// It also exchanges what the edges of the fleet have counted (ratesync.go), sends the usage
+// that workers have counted (usage.go), and hands the agent their counts for metrics
+// (traffic.go).
 package main
 
 import (
@@ -48,6 +49,7 @@ type reader struct {
 	shared     wasmhost.Shared
 	revision   wasmhost.Revision
 	usage      usageSender
+	traffic    trafficSender
 	requesting bool // a request is under way
 	failed     bool // the last one failed, and was logged
 	rateSync   rateSync
@@ -70,6 +72,10 @@ func (r *reader) OnPluginStart(int) types.OnPluginStartStatus {
 		proxywasm.LogCritical("keysync: no queue for usage: " + err.Error())
 		return types.OnPluginStartStatusFailed
 	}
+	if err := r.traffic.start(); err != nil {
+		proxywasm.LogCritical("keysync: no queue for traffic: " + err.Error())
+		return types.OnPluginStartStatusFailed
+	}
 	if err := proxywasm.SetTickPeriodMilliSeconds(retryMillis); err != nil {
 		return types.OnPluginStartStatusFailed
 	}
@@ -80,6 +86,7 @@ func (r *reader) OnPluginStart(int) types.OnPluginStartStatus {
 // usage on, and exchanges counts.
 func (r *reader) OnTick() {
 	r.usage.tick(&r.config)
+	r.traffic.tick(&r.config)
 	if !r.requesting {
 		r.requestPage()
 	}

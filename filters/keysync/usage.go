@@ -45,7 +45,7 @@ type usageSender struct {
 // start opens the queue.
 func (c *usageSender) start() error {
 	var err error
-	if c.queue, err = proxywasm.RegisterSharedQueue("meter"); err != nil {
+	if c.queue, err = wasmhost.Usage.Register(); err != nil {
 		return err
 	}
 	c.boot = strconv.FormatInt(time.Now().UnixNano(), 36)
@@ -59,7 +59,7 @@ func (c *usageSender) start() error {
 func (c *usageSender) tick(cfg *config) {
 	now := time.Now().Unix()
 	if now != c.offeredAt {
-		wasmhost.OfferMeterQueue(c.queue, now)
+		wasmhost.Usage.Offer(c.queue, now)
 		c.offeredAt = now
 	}
 	c.collect()

@@ -16,7 +16,7 @@ func handOver(t *testing.T, n int) {
 	for range n {
 		table.Add(meter.Key{Account: 1, Class: 2}, meter.Request{})
 	}
-	queue, ok := wasmhost.MeterQueue(0) // the clock of the module's host stands in the past
+	queue, ok := wasmhost.Usage.Find(0) // the clock of the module's host stands in the past
 	if !ok {
 		t.Fatal("no queue is offered")
 	}

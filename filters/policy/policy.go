@@ -152,7 +152,8 @@ type Route struct {
 	Name string
 	// Revision tells apart what a route asks in one version of the document and
 	// in another. Envoy's name has it, so that a request is judged by the policy
-	// of the very route that it matched, while edges have both.
+	// of the very route that it matched, while edges have both. Behind a space it has
+	// the route's method, if that is but one.
 	Revision string
 	Product  string
 	Auth     Auth
@@ -170,6 +171,12 @@ type Route struct {
 
 // Index is the route's place in the Routes of the policy that was parsed.
 func (r *Route) Index() int { return r.index }
+
+// Method is the method that the route is for, HEAD being GET; empty when it is for several.
+func (r *Route) Method() string {
+	_, method, _ := strings.Cut(r.Revision, " ")
+	return method
+}
 
 // Key is the name that Envoy gives the route.
 func (r *Route) Key() string {

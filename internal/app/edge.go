@@ -152,7 +152,7 @@ func (e Environment) runBoth(ctx context.Context, agent *relay.Relay, edge *envo
 	g.Go(func() error { return agent.Run(inner) })
 	if addr := e.Get("SLUICE_EDGE_METRICS_ADDR"); addr != programs.Off {
 		metrics := telemetry.New("edge", Version)
-		metrics.MustRegister(agent, prometheus.NewCounterFunc(prometheus.CounterOpts{
+		metrics.MustRegister(agent, edge, prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "sluice_agent_log_lines_dropped_total", Help: "Lines of the agent's and Envoy's log that were dropped because nobody took them.",
 		}, func() float64 { return float64(lines.Dropped()) }), prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "sluice_agent_worker_hangs_total", Help: "Workers of Envoy that were found to hang in a request; another Envoy takes over then.",

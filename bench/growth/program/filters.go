@@ -15,6 +15,7 @@ import (
 	"sluice.dev/sluice/filters/identityheader"
 	"sluice.dev/sluice/filters/limits/meter"
 	"sluice.dev/sluice/filters/limits/sharedlimit"
+	"sluice.dev/sluice/filters/limits/traffic"
 	"sluice.dev/sluice/filters/policy"
 	"sluice.dev/sluice/filters/scopes"
 	"sluice.dev/sluice/filters/x402"
@@ -56,6 +57,7 @@ func filters() []parser {
 		{name: "filters/scopes: Valid, Covers", read: quietly(func(in []byte) { scopes.Valid(string(in)); scopes.Covers([]string{"a:*"}, string(in)) }), forms: texts("a:%s")},
 		{name: "filters/policy: Parse", read: quietly(func(in []byte) { policy.Parse(in) }), forms: packed},
 		{name: "filters/limits/meter: ParseParcel", read: quietly(func(in []byte) { meter.ParseParcel(in) }), forms: packed},
+		{name: "filters/limits/traffic: ParseParcel", read: quietly(func(in []byte) { traffic.ParseParcel(in) }), forms: packed},
 		{name: "filters/credentials/keytable: ParsePage", read: quietly(func(in []byte) { keytable.ParsePage(in) }), forms: packed},
 		{name: "filters/limits/sharedlimit: ParseReport, ParseAnswer", read: quietly(func(in []byte) { sharedlimit.ParseReport(in); sharedlimit.ParseAnswer(in) }), forms: packed},
 		{name: "filters/host/wire: Reader", read: quietly(func(in []byte) {

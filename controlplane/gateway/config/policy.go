@@ -138,12 +138,24 @@ func (d Document) routePolicy(r Route, n Numbers) (policy.Route, error) {
 	}
 	pr.Feature, pr.BodyLimit = r.Feature, r.bodyLimit()
 	pr.Revision = revision(pr, d.Classes[pr.Class].Name)
+	if method := r.onlyMethod(); method != "" {
+		pr.Revision += " " + method
+	}
 	if r.Scope == "" {
 		return pr, nil
 	}
 	var err error
 	pr.Grants, err = n.bits(scopes.Grantors(r.Scope))
 	return pr, err
+}
+
+// onlyMethod is the method that r is for; empty when it is for several. HEAD comes with GET.
+func (r Route) onlyMethod() string {
+	rest := slices.DeleteFunc(slices.Clone(r.Methods), func(m string) bool { return m == "HEAD" && slices.Contains(r.Methods, "GET") })
+	if len(rest) != 1 {
+		return ""
+	}
+	return rest[0]
 }
 
 // revision is a digest of what a route asks of its callers. Two routes of one

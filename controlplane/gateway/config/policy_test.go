@@ -196,8 +196,9 @@ func TestRevisionFollowsWhatARouteAsks(t *testing.T) {
 		"who gets in": {func(d *Document) { d.Routes[0].Auth = []string{"key", "token"} }, true},
 		"its feature": {func(d *Document) { d.Routes[0].Feature = "sso" }, true},
 		"its body":    {func(d *Document) { d.Routes[0].BodyLimit = 7 }, true},
+		"its method":  {func(d *Document) { d.Routes[0].Methods = []string{"PUT"} }, true},
 	} {
-		if got := revisionOf(c.change); (got != first) != c.other || len(got) != 8 {
+		if got := revisionOf(c.change); (got != first) != c.other || len(got) < 12 {
 			t.Errorf("%s changed: %s, before %s", what, got, first)
 		}
 	}
@@ -230,5 +231,22 @@ func TestPolicyThatEdgesWouldNotTake(t *testing.T) {
 	_, err := d.Policy(1, "", ProvisionalNumbers(d))
 	if got := fieldsAtFault(t, err); len(got) != 1 || got[0] != "routes" {
 		t.Errorf("%v: %v", got, err)
+	}
+}
+
+// Edges learn a route's method from its revision, where it has but one.
+func TestPolicyTellsTheOnlyMethod(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		methods []string
+		want    string
+	}{
+		{nil, ""}, {[]string{"GET"}, "GET"}, {[]string{"HEAD", "GET"}, "GET"}, {[]string{"HEAD"}, "HEAD"}, {[]string{"POST"}, "POST"}, {[]string{"GET", "POST"}, ""},
+	} {
+		d := small()
+		d.Routes[0].Methods = c.methods
+		if r, _ := routeOf(compile(t, d), "streams.get"); r.Method() != c.want {
+			t.Errorf("%v: %q, want %q", c.methods, r.Method(), c.want)
+		}
 	}
 }

@@ -57,6 +57,9 @@ func (r *Reader) Bytes(n uint64) []byte {
 	return v
 }
 
+// Rest returns what is left, and takes nothing.
+func (r *Reader) Rest() []byte { return r.b }
+
 // Text reads a text of at most most bytes, behind its length.
 func (r *Reader) Text(most uint64) string { return string(r.Bytes(r.Number(most))) }
 

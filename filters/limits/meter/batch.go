@@ -43,7 +43,7 @@ func Append(dst []byte, t *Table, n *Names, u *Uses, now int64) []byte {
 	})
 	dst = binary.AppendUvarint(dst, uint64(len(routes)))
 	for _, number := range routes {
-		r := n.route(number)
+		r := n.Route(number)
 		dst = text(text(dst, r.Name), r.Product)
 	}
 	dst = binary.AppendUvarint(dst, count)

@@ -135,7 +135,7 @@ func TestNamesKeepTheirNumbers(t *testing.T) {
 	if n.Number(Route{Name: "one more"}) != 0 || len(n.routes) != maxNames {
 		t.Fatal("the names grow without bound")
 	}
-	if n.route(first) != (Route{"a", "p"}) || n.route(1<<31) != (Route{}) {
+	if n.Route(first) != (Route{"a", "p"}) || n.Route(1<<31) != (Route{}) {
 		t.Fatal("a number does not stand for its route")
 	}
 }

@@ -34,8 +34,8 @@ func (n *Names) Number(r Route) uint32 {
 	return uint32(len(n.routes))
 }
 
-// route returns what a number stands for.
-func (n *Names) route(number uint32) Route {
+// Route returns what a number stands for.
+func (n *Names) Route(number uint32) Route {
 	if number == 0 || int(number) > len(n.routes) {
 		return Route{}
 	}

@@ -14,7 +14,7 @@ import (
 
 // Names of the HTTP filters, which are also the names of their resources.
 const (
-	EdgeFilter     = "sluice.edge"
+	EdgeFilter     = edgeapi.EdgeFilter
 	ChatCapsFilter = "sluice.chatcaps"
 )
 

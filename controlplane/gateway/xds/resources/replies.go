@@ -10,26 +10,8 @@ import (
 	"sluice.dev/sluice/filters/limits/ratelimit"
 )
 
-// replyCodes says which code goes with a status that Envoy itself answers.
-var replyCodes = []struct {
-	status uint32
-	code   decision.Code
-}{
-	{400, decision.InvalidRequest},
-	{403, decision.RouteNotMapped},
-	{404, decision.NotFound},
-	{405, decision.MethodRefused},
-	{408, decision.Timeout},
-	{413, decision.TooLarge},
-	{426, decision.InvalidRequest}, // HTTP/1.0
-	{429, decision.RateLimited},
-	{431, decision.HeadersTooLarge},
-	{500, decision.Internal},
-	{501, decision.NotImplemented},
-	{502, decision.BadGateway},
-	{503, decision.Unavailable},
-	{504, decision.GatewayTimeout},
-}
+// replyStatuses are the statuses that Envoy itself answers; decision.OfReply has their codes.
+var replyStatuses = []int{400, 403, 404, 405, 408, 413, 426, 429, 431, 500, 501, 502, 503, 504}
 
 // madeByEnvoy is true of answers that Envoy makes itself. The edge filter's own
 // answers pass here too, and already have a content type.
@@ -39,8 +21,8 @@ const madeByEnvoy = `!("content-type" in response.headers)`
 // request id and the rate-limit headers, like any other answer has.
 func (s *Set) localReplies() *hcm.LocalReplyConfig {
 	c := &hcm.LocalReplyConfig{}
-	for _, rc := range replyCodes {
-		c.Mappers = append(c.Mappers, s.replyMapper(rc.status, rc.code))
+	for _, status := range replyStatuses {
+		c.Mappers = append(c.Mappers, s.replyMapper(uint32(status), decision.OfReply(status)))
 	}
 	return c
 }

@@ -1,0 +1,370 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// slowness is how long the shop takes for /slow.
+const slowness = 400 * time.Millisecond
+
+// shop is a product of a customer's own.
+func shop(t testing.TB) (address string, waiting chan struct{}) {
+	t.Helper()
+	waiting = make(chan struct{})
+	p := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/missing"):
+			w.WriteHeader(http.StatusNotFound)
+		case strings.HasSuffix(r.URL.Path, "/broken"):
+			w.WriteHeader(http.StatusInternalServerError)
+		case strings.HasSuffix(r.URL.Path, "/unavailable"):
+			w.WriteHeader(http.StatusServiceUnavailable)
+		case strings.HasSuffix(r.URL.Path, "/slow"):
+			<-time.After(slowness)
+		case strings.HasSuffix(r.URL.Path, "/wait"):
+			waiting <- struct{}{}
+			<-r.Context().Done()
+		case strings.HasSuffix(r.URL.Path, "/hang"):
+			<-r.Context().Done()
+		default:
+			_, _ = io.WriteString(w, "12345")
+		}
+	}))
+	t.Cleanup(p.Close)
+	return p.Listener.Addr().String(), waiting
+}
+
+// tally is what the metrics of an edge should show, by name and labels.
+type tally map[string]float64
+
+func (y tally) request(product, route, method, class, reason string) {
+	y[fmt.Sprintf("requests %s %s %s %s", product, route, method, class)]++
+	if reason != "" {
+		y[fmt.Sprintf("refused %s %s %s", product, route, reason)]++
+	}
+}
+
+// shopper makes requests and keeps count of them.
+type shopper struct {
+	*stack
+	want    tally
+	waiting chan struct{}
+}
+
+// do makes a request to a route of a product, and counts it by its answer.
+func (c *shopper) do(t testing.TB, product, route, method, path, credential string, body any) response {
+	t.Helper()
+	r := call(t, method, c.url(path), credential, body)
+	code := ""
+	if strings.Contains(r.body, `"documentation_url"`) {
+		code = into[envelope](t, r).Error.Code
+	}
+	class := strconv.Itoa(r.StatusCode/100) + "xx"
+	switch code {
+	case "ROUTE_NOT_MAPPED":
+		product, route = "", "unmapped"
+	case "not_found":
+		product, route = "", "absent"
+	}
+	if method == "HEAD" && route != "shop.any" {
+		method = "GET" // of a route that has GET alone
+	}
+	c.want.request(product, route, method, class, code)
+	return r
+}
+
+// traffic makes requests of all kinds.
+func (c *shopper) traffic(t testing.TB, key, limited string) {
+	t.Helper()
+	status := func(want int, r response) {
+		t.Helper()
+		wantStatus(t, r, want)
+	}
+	for range 5 {
+		status(200, c.do(t, "shop", "shop.read", "GET", "/v1/shop/ok", key, nil))
+	}
+	for range 2 {
+		status(200, c.do(t, "shop", "shop.read", "HEAD", "/v1/shop/ok", key, nil))
+		status(404, c.do(t, "shop", "shop.read", "GET", "/v1/shop/missing", key, nil))
+		status(500, c.do(t, "shop", "shop.read", "GET", "/v1/shop/broken", key, nil))
+		status(503, c.do(t, "shop", "shop.read", "GET", "/v1/shop/unavailable", key, nil))
+		status(401, c.do(t, "shop", "shop.read", "GET", "/v1/shop/ok", "", nil))
+		status(401, c.do(t, "shop", "shop.read", "GET", "/v1/shop/ok", swapLast(key), nil))
+		status(403, c.do(t, "shop", "shop.write", "POST", "/v1/shop-write", key, "x"))
+		status(200, c.do(t, "shop", "shop.any", "PUT", "/v1/any/1", "", "abc"))
+		status(200, c.do(t, "shop", "shop.any", "DELETE", "/v1/any/1", "", nil))
+		status(200, c.do(t, "shop", "shop.any", "HEAD", "/v1/any/1", "", nil))
+		status(403, c.do(t, "", "", "GET", "/v1/no/such/"+key[:8], "", nil))
+		status(404, c.do(t, "", "", "GET", "/nowhere", "", nil))
+		status(418, c.do(t, "", "shop.sign", "GET", "/v1/sign", "", nil))
+		status(503, c.do(t, "closed", "closed.read", "GET", "/v1/closed", "", nil))
+		status(413, c.do(t, "shop", "shop.small", "POST", "/v1/shop-small", "", "more than ten bytes"))
+	}
+	status(200, c.do(t, "shop", "shop.read", "GET", "/v1/shop/slow", key, nil))
+	status(504, c.do(t, "shop", "shop.hang", "GET", "/v1/hang", "", nil))
+	for range 6 { // some of them are over the limit
+		if r := c.do(t, "shop", "shop.read", "GET", "/v1/shop/ok", limited, nil); r.StatusCode != 200 && r.StatusCode != 429 {
+			t.Fatal(r.Status, r.body)
+		}
+	}
+	c.leave(t)
+	for _, m := range []struct {
+		text   string
+		status int
+		code   string
+	}{
+		{"GET /v1%2Fstreams HTTP/1.1\r\nHost: a\r\n\r\n", 400, "invalid_request"},
+		{"GET /v1/streams HTTP/1.1\r\nHost: a\r\nX_Y: 1\r\n\r\n", 400, "invalid_request"},
+		{"GET /v1/streams HTTP/1.1\r\n\r\n", 400, "invalid_request"},
+		{"HELLO\r\n\r\n", 400, "invalid_request"},
+		{"POST /v1/streams HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n", 400, "invalid_request"},
+		{"GET /v1/streams HTTP/1.1\r\nHost: a\r\nX-Big: " + strings.Repeat("a", 100<<10) + "\r\n\r\n", 431, "headers_too_large"},
+	} {
+		status(m.status, c.raw(t, m.text))
+		c.want.request("", "(refused)", "", "4xx", m.code)
+	}
+}
+
+// leave begins a request and ends it before there is an answer.
+func (c *shopper) leave(t testing.TB) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	q, err := http.NewRequestWithContext(ctx, "PATCH", c.url("/v1/any/wait"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := make(chan error)
+	go func() {
+		r, err := client.Do(q)
+		if err == nil {
+			err = errors.Join(errors.New("there was an answer"), r.Body.Close())
+		}
+		left <- err
+	}()
+	<-c.waiting
+	cancel()
+	if err := <-left; !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	c.want.request("shop", "shop.any", "PATCH", "none", "")
+}
+
+var sample = regexp.MustCompile(`(?m)^sluice_edge_(requests|refused)_total\{(.*)\} (\S+)$`)
+
+// shown is what an edge's agent shows of the routes in want.
+func shown(text string) tally {
+	all := tally{}
+	for _, m := range sample.FindAllStringSubmatch(text, -1) {
+		l := map[string]string{}
+		for _, pair := range regexp.MustCompile(`(\w+)="([^"]*)"`).FindAllStringSubmatch(m[2], -1) {
+			l[pair[1]] = pair[2]
+		}
+		name := fmt.Sprintf("%s %s %s %s", m[1], l["product"], l["route"], l["reason"])
+		if m[1] == "requests" {
+			name = fmt.Sprintf("%s %s %s %s %s", m[1], l["product"], l["route"], l["method"], l["status_class"])
+		}
+		all[name], _ = strconv.ParseFloat(m[3], 64)
+	}
+	return all
+}
+
+// agrees waits until the agent shows what was counted.
+func (c *shopper) agrees(t testing.TB, when string) (text string) {
+	t.Helper()
+	eventually(t, "the metrics agree "+when, func() error {
+		r, err := try(http.MethodGet, "http://"+c.env["SLUICE_EDGE_METRICS_ADDR"]+"/metrics", "", nil)
+		if err != nil {
+			return err
+		}
+		text = r.body
+		got := shown(text)
+		maps.DeleteFunc(got, func(name string, _ float64) bool {
+			return !strings.Contains(name, " shop") && !strings.Contains(name, " closed") && !strings.Contains(name, " unmapped") && !strings.Contains(name, " absent") && !strings.Contains(name, "(")
+		})
+		var wrong []string
+		for _, name := range slices.Sorted(maps.Keys(union(got, c.want))) {
+			if got[name] != c.want[name] {
+				wrong = append(wrong, fmt.Sprintf("%s: %v, want %v", name, got[name], c.want[name]))
+			}
+		}
+		if len(wrong) > 0 {
+			return errors.New(strings.Join(wrong, "\n"))
+		}
+		return nil
+	})
+	return text
+}
+
+func union(a, b tally) tally {
+	all := maps.Clone(a)
+	maps.Copy(all, b)
+	return all
+}
+
+// line is the value of one line of metrics; -1: it is not there.
+func line(t testing.TB, text, name string) float64 {
+	t.Helper()
+	_, rest, ok := strings.Cut(text, "\n"+name+" ")
+	if !ok {
+		return -1
+	}
+	value, _, _ := strings.Cut(rest, "\n")
+	v, err := strconv.ParseFloat(value, 64)
+	if err != nil {
+		t.Fatal(name, err)
+	}
+	return v
+}
+
+// Whatever clients send is in the metrics of an edge with two workers, once and under the right
+// labels: before and after another Envoy has taken over, and under another configuration.
+func TestTrafficOfAProductIsExact(t *testing.T) {
+	t.Parallel()
+	s := own(t, map[string]string{"SLUICE_EDGE_CONCURRENCY": "2"})
+	s.unlimited(t)
+	c := &shopper{stack: s, want: tally{}}
+	var address string
+	address, c.waiting = shop(t)
+	c.open(t, address)
+	key, _ := s.newKey(t, "streams:read")
+	limited := s.limitedKey(t, 3, []string{s.front()})
+
+	c.traffic(t, key, limited)
+	text := c.agrees(t, "at first")
+	c.histograms(t, text)
+	if n := line(t, text, `sluice_edge_upstream_healthy_addresses{product="shop"}`); n != 1 {
+		t.Errorf("%v addresses of the shop are well", n)
+	}
+	if n := line(t, text, `sluice_edge_requests_active{listener="gateway"}`); n != 0 {
+		t.Errorf("%v requests are under way", n)
+	}
+
+	if err := syscall.Kill(s.child(t, "edge"), syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "another Envoy serves", func() error {
+		if r := call(t, http.MethodGet, "http://"+s.env["SLUICE_EDGE_METRICS_ADDR"]+"/metrics", "", nil); line(t, r.body, "sluice_agent_envoy_epoch") != 1 || line(t, r.body, "envoy_server_live") != 1 {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+	c.traffic(t, key, limited)
+	c.agrees(t, "after a hot restart")
+
+	s.put(t, "routes/shop.read", map[string]any{"methods": []string{"GET"}, "path": "/v1/shop/*", "product": "shop", "auth": []string{"key"}, "scope": "streams:read", "body_limit": 7})
+	s.put(t, "routes/shop.new", map[string]any{"methods": []string{"GET"}, "path": "/v1/shop-new", "product": "shop", "auth": []string{"none"}})
+	c.until(t, "shop.new", "/v1/shop-new", 200)
+	c.traffic(t, key, limited)
+	if text = c.agrees(t, "under another configuration"); strings.Contains(text, "@") || strings.Contains(text, key[:20]) || strings.Contains(text, "/v1/") {
+		t.Error("a label has a revision, a key or a path")
+	}
+}
+
+// open puts the shop behind the gateway.
+func (c *shopper) open(t testing.TB, address string) {
+	t.Helper()
+	upstream := func(address string) map[string]any {
+		return map[string]any{"upstreams": []any{map[string]any{"address": address}}, "retries": 0}
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.put(t, "products/shop", upstream(address))
+	c.put(t, "products/closed", upstream(l.Addr().String()))
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, r := range map[string]map[string]any{
+		"shop.read":   {"methods": []string{"GET"}, "path": "/v1/shop/*", "product": "shop", "auth": []string{"key"}, "scope": "streams:read"},
+		"shop.write":  {"methods": []string{"POST"}, "path": "/v1/shop-write", "product": "shop", "auth": []string{"key"}, "scope": "streams:write"},
+		"shop.small":  {"methods": []string{"POST"}, "path": "/v1/shop-small", "product": "shop", "auth": []string{"none"}, "body_limit": 10},
+		"shop.any":    {"path": "/v1/any/*", "product": "shop", "auth": []string{"none"}},
+		"shop.hang":   {"methods": []string{"GET"}, "path": "/v1/hang", "product": "shop", "auth": []string{"none"}, "timeout": "300ms"},
+		"shop.sign":   {"methods": []string{"GET"}, "path": "/v1/sign", "auth": []string{"none"}, "respond": map[string]any{"status": 418, "body": "{}"}},
+		"closed.read": {"methods": []string{"GET"}, "path": "/v1/closed", "product": "closed", "auth": []string{"none"}},
+	} {
+		c.put(t, "routes/"+name, r)
+	}
+	c.put(t, "routes/shop.last", map[string]any{"methods": []string{"GET"}, "path": "/v1/last", "product": "shop", "auth": []string{"none"}})
+	c.until(t, "shop.last", "/v1/last", 200)
+}
+
+// until makes requests to a new route until the edge has it, and counts them.
+func (c *shopper) until(t testing.TB, route, path string, status int) {
+	t.Helper()
+	eventually(t, path, func() error {
+		if r := c.do(t, "shop", route, "GET", path, "", nil); r.StatusCode != status {
+			return errors.New(r.Status)
+		}
+		return nil
+	})
+}
+
+// histograms checks how long requests took, by what the shop is known to take.
+func (c *shopper) histograms(t testing.TB, text string) {
+	t.Helper()
+	for labels, n := range map[string]float64{
+		`product="shop",route="shop.read",method="GET",status_class="2xx"`: c.want["requests shop shop.read GET 2xx"],
+		`product="shop",route="shop.read",method="GET",status_class="4xx"`: 2, // of 8 or more: the others were refused
+		`product="shop",route="shop.read",method="GET",status_class="5xx"`: 4,
+		`product="shop",route="shop.hang",method="GET",status_class="5xx"`: 1,
+	} {
+		name := "sluice_edge_request_duration_seconds"
+		labels := sortedLabels(labels)
+		if got := line(t, text, name+"_count{"+labels+"}"); got != n {
+			t.Errorf("%s: %v requests, want %v", labels, got, n)
+		}
+		if got := line(t, text, name+`_bucket{`+labels+`,le="+Inf"}`); got != n {
+			t.Errorf("%s: %v requests in all buckets, want %v", labels, got, n)
+		}
+	}
+	served := sortedLabels(`product="shop",route="shop.read",method="GET",status_class="2xx"`)
+	all := line(t, text, "sluice_edge_request_duration_seconds_count{"+served+"}")
+	if below := line(t, text, `sluice_edge_request_duration_seconds_bucket{`+served+`,le="0.3"}`); below < 0 || below > all-1 {
+		t.Errorf("%v of %v took less than 0.3 s, of which one takes %v", below, all, slowness)
+	}
+	if sum := line(t, text, "sluice_edge_request_duration_seconds_sum{"+served+"}"); sum < slowness.Seconds() || sum > patience.Seconds() {
+		t.Errorf("together %v s", sum)
+	}
+	// What the shop answered: not the one that hung, nor the one that was left.
+	answered := 0.0
+	for name, n := range c.want {
+		if strings.HasPrefix(name, "requests shop ") && !strings.HasSuffix(name, " none") {
+			answered += n
+		} else if strings.HasPrefix(name, "refused shop ") {
+			answered -= n
+		}
+	}
+	if got := line(t, text, `sluice_edge_response_start_seconds_count{product="shop"}`); got != answered {
+		t.Errorf("the shop began %v answers, want %v", got, answered)
+	}
+	if got := line(t, text, `sluice_edge_request_bytes_total{product="shop",route="shop.any"}`); got != 2*float64(len(`"abc"`)) {
+		t.Errorf("%v bytes of bodies were sent", got)
+	}
+	if got := line(t, text, `sluice_edge_response_bytes_total{product="shop",route="shop.any"}`); got != 4*5 {
+		t.Errorf("%v bytes of bodies were answered", got)
+	}
+}
+
+// sortedLabels has labels in the order in which they are shown.
+func sortedLabels(labels string) string {
+	list := strings.Split(labels, ",")
+	slices.Sort(list)
+	return strings.Join(list, ",")
+}
