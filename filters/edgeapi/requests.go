@@ -26,7 +26,7 @@ const (
 // Bounds of what an agent sends and a control plane takes.
 const (
 	MaxRequestBatch = 200     // requests in a batch
-	MaxRequestBytes = 1 << 20 // of a batch
+	MaxRequestBytes = 4 << 20 // of a batch
 )
 
 // RequestBatch is what one edge has recorded since the last.

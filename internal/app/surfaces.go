@@ -67,10 +67,10 @@ func (c *controlPlane) surfaces() (api.Config, error) {
 			},
 		},
 		Keyed: []api.Routes{
-			c.webhooks.Routes, c.webhooks.InternalRoutes, found.KeyedRoutes, c.schedules.Routes,
+			c.webhooks.Routes, c.webhooks.InternalRoutes, found.KeyedRoutes, c.schedules.Routes, c.requests(c.shared).Routes,
 		},
 		Admin: []api.Routes{
-			c.documents.Routes, edgestatus.Store{DB: c.pool}.Routes, status.Store{DB: c.pool}.Routes, c.apps.AdminRoutes, describedAdmin, c.paymentsAdmin().Routes,
+			c.documents.Routes, edgestatus.Store{DB: c.pool}.Routes, c.requests(c.pool).AdminRoutes, status.Store{DB: c.pool}.Routes, c.apps.AdminRoutes, describedAdmin, c.paymentsAdmin().Routes,
 		},
 	}, nil
 }
@@ -85,6 +85,7 @@ func (c *controlPlane) dashboard(ctx context.Context) func(chi.Router) {
 		Webhooks:  c.webhooks,
 		Schedules: c.schedules,
 		Payments:  c.paymentsAdmin(),
+		Requests:  c.requests(c.pool),
 		Version:   Version,
 		Secure:    strings.HasPrefix(c.Get("SLUICE_ADMIN_URL"), "https://"),
 		Done:      ctx.Done(),

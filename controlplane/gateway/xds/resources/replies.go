@@ -112,3 +112,14 @@ func celFilter(expr string) *accesslog.AccessLogFilter {
 func and(filters ...*accesslog.AccessLogFilter) *accesslog.AccessLogFilter {
 	return &accesslog.AccessLogFilter{FilterSpecifier: &accesslog.AccessLogFilter_AndFilter{AndFilter: &accesslog.AndFilter{Filters: filters}}}
 }
+
+// ReplyCode is the code of an answer with a status that Envoy makes itself; "" if it
+// makes none.
+func ReplyCode(status int) decision.Code {
+	for _, rc := range replyCodes {
+		if rc.status == uint32(status) {
+			return rc.code
+		}
+	}
+	return ""
+}
