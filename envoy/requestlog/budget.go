@@ -7,8 +7,8 @@ package requestlog
 const (
 	failuresEach  = 20
 	failuresAll   = 100
-	strangersEach = 5
-	strangersAll  = 30
+	strangersEach = 20
+	strangersAll  = 60
 	samplesEach   = 20
 	samplesAll    = 50
 )
