@@ -55,7 +55,7 @@ func columns(t *testing.T, url string) map[string][]string {
 	}
 	defer conn.Close(context.Background())
 	rows, _ := conn.Query(t.Context(), `SELECT c.relname::text, array_agg(a.attname::text ORDER BY a.attnum) FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
-		WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r' AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '' GROUP BY 1`)
+		WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '' GROUP BY 1`)
 	all := map[string][]string{}
 	var table string
 	var names []string

@@ -110,6 +110,8 @@ func uses(env app.Environment) []*cobra.Command {
 		configCommand(env),
 		edgesCommand(env),
 		statusCommand(env),
+		requestsCommand(env),
+		requestCommand(env),
 		backupCommand(env),
 		restoreCommand(env),
 		resealCommand(env),

@@ -47,6 +47,9 @@ type Verdict struct {
 	Caller keytable.Record  // of the key; for a token made from its account's
 	Token  string           // id of the session or grant; empty: Caller has a key
 	Route  *policy.Route    // nil when the edge has no policy for it
+	// Owner is the record of a key that the edge knows and refuses as such; nil: none.
+	// It says whose request was refused and lets nobody in.
+	Owner *keytable.Record
 }
 
 // Check decides what becomes of a request to the named route at now, in unix seconds.
@@ -110,7 +113,12 @@ func checkKey(p *policy.Policy, route *policy.Route, env Env, key string, tag ke
 		env.Keys().Keep(key, tag)
 	}
 	if d := apikey.Decide(r, found, found || env.Ready(), now); !d.OK() {
-		return decideByAddress(p, route, env, d, now)
+		v := decideByAddress(p, route, env, d, now)
+		if found && r.Kind == keytable.KindKey {
+			owner := r // of its own: r stays on the stack for the keys that are good
+			v.Owner = &owner
+		}
+		return v
 	}
 	return authorizeCaller(p, route, env, &r, "", now)
 }

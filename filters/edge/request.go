@@ -51,6 +51,7 @@ func (r *request) OnHttpRequestHeaders(_ int, end bool) types.Action {
 			return r.claimPayment(v, now)
 		}
 	}
+	r.noteRefusal(&v)
 	return r.deny(v.Decision)
 }
 

@@ -18,6 +18,7 @@ import (
 	"sluice.dev/sluice/controlplane/gateway/config"
 	"sluice.dev/sluice/controlplane/gateway/edgestatus"
 	"sluice.dev/sluice/controlplane/gateway/issuers"
+	"sluice.dev/sluice/controlplane/gateway/requestlog"
 	"sluice.dev/sluice/controlplane/gateway/xds"
 	"sluice.dev/sluice/controlplane/gateway/xds/resources"
 	"sluice.dev/sluice/filters/edgeapi"
@@ -158,7 +159,7 @@ func (c *controlPlane) run(ctx context.Context) error {
 	recorder := edgestatus.Recorder{Store: edgestatus.Store{DB: c.pool}, Source: c.edges, Replica: replicaName()}
 	scrapers := telemetry.Scrapers{Tokens: c.List("SLUICE_METRICS_TOKEN"), Respond: c.respond}
 	g, ctx := errgroup.WithContext(ctx)
-	for _, run := range []func(context.Context){keys.Run, rates.Run, signers.Run, loader.Run} {
+	for _, run := range []func(context.Context){keys.Run, rates.Run, signers.Run, loader.Run, c.requests(c.pool).Run} {
 		g.Go(func() error { run(ctx); return nil })
 	}
 	if c.certs != nil {
@@ -187,6 +188,7 @@ func (c *controlPlane) edgeEndpoint(keys *keyfeed.Feed, rates http.Handler) (end
 	mux.Handle("POST "+edgeapi.CountsPath, keys.Guard(rates))
 	mux.Handle("GET "+edgeapi.RecordsPath, keys)
 	mux.Handle("POST "+edgeapi.ReportPath, keys.Guard(edgestatus.Store{DB: c.pool}.Reports(c.respond)))
+	mux.Handle("POST "+edgeapi.RequestsPath, keys.Guard(requestlog.NewReceiver(&requestlog.Receiver{Store: c.requests(c.pool), Respond: c.respond, Latest: c.current.Get}, c.metrics)))
 	mux.Handle("POST "+edgeapi.UsagePath, keys.Guard(received))
 	if c.all {
 		settle := c.payments.EdgeHandler(verifier, c.respond)
@@ -243,6 +245,11 @@ func (c *controlPlane) issuers() (*issuers.Service, error) {
 		DB: c.pool, Own: c.publicURL(), Keys: c.sessions.Keyring.Public,
 		Client: outbound.New(outbound.Config{Allow: allow, MaxBody: issuers.MaxBody}),
 	}), nil
+}
+
+// requests is the request log.
+func (c *controlPlane) requests(db postgres.DB) requestlog.Store {
+	return requestlog.Store{DB: db, DocsBase: c.publicURL(), Now: c.now}
 }
 
 // newestDocument reads the configuration in force.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/controlplane/gateway/config"
+	"sluice.dev/sluice/controlplane/gateway/requestlog"
 	"sluice.dev/sluice/media"
 	"sluice.dev/sluice/platform/http/httpapi"
 	"sluice.dev/sluice/web/api"
@@ -24,6 +25,7 @@ import (
 // not.
 var fragments = []openapi.Fragment{
 	{Name: "api", Product: "api", YAML: api.OpenAPI},
+	{Name: "requests", Product: "api", YAML: requestlog.OpenAPI},
 	{Name: "schedules", Product: "api", YAML: schedules.OpenAPI},
 	{Name: "webhooks", Product: "api", YAML: webhooks.OpenAPI},
 	{Name: "x402", Product: "api", YAML: payments.OpenAPI},

@@ -20,6 +20,7 @@ import (
 	"sluice.dev/sluice/envoy"
 	"sluice.dev/sluice/envoy/logpipe"
 	"sluice.dev/sluice/envoy/relay"
+	"sluice.dev/sluice/envoy/requestlog"
 	"sluice.dev/sluice/platform/certs"
 	"sluice.dev/sluice/platform/process/memlimit"
 	"sluice.dev/sluice/platform/process/telemetry"
@@ -72,6 +73,7 @@ func RunEdge(ctx context.Context, env Environment) error {
 	if err != nil {
 		return err
 	}
+	requests := recordRequests(name, agent, running.Load, lines)
 	cfg := envoy.EdgeConfig{
 		Bootstrap: envoy.Config{
 			NodeID:       name,
@@ -85,7 +87,7 @@ func RunEdge(ctx context.Context, env Environment) error {
 		Dir:         dir,
 		StateDir:    state,
 		Concurrency: concurrency,
-		Output:      lines,
+		Output:      requests,
 		DocsBase:    env.publicURL(),
 		LogJSON:     logs.JSON,
 		Announce:    end.announce,
@@ -106,7 +108,7 @@ func RunEdge(ctx context.Context, env Environment) error {
 			go s.Run(ctx)
 		}
 	}
-	return env.runBoth(ctx, agent, edge, lines)
+	return env.runBoth(ctx, agent, edge, lines, requests.Record)
 }
 
 // envoyHeap is where Envoy stops accepting requests, of what the container may take:
@@ -145,14 +147,15 @@ func envoyLevel(l slog.Level) string {
 
 // runBoth runs the edge until ctx ends, and the agent until the edge has. A
 // SIGHUP lets a new Envoy take over.
-func (e Environment) runBoth(ctx context.Context, agent *relay.Relay, edge *envoy.Edge, lines *logpipe.Pipe) error {
+func (e Environment) runBoth(ctx context.Context, agent *relay.Relay, edge *envoy.Edge, lines *logpipe.Pipe, requests *requestlog.Recorder) error {
 	inner, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	g, inner := errgroup.WithContext(inner)
 	g.Go(func() error { return agent.Run(inner) })
+	g.Go(func() error { requests.Run(inner); return nil })
 	if addr := e.Get("SLUICE_EDGE_METRICS_ADDR"); addr != programs.Off {
 		metrics := telemetry.New("edge", Version)
-		metrics.MustRegister(agent, edge, prometheus.NewCounterFunc(prometheus.CounterOpts{
+		metrics.MustRegister(agent, edge, requests, prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "sluice_agent_log_lines_dropped_total", Help: "Lines of the agent's and Envoy's log that were dropped because nobody took them.",
 		}, func() float64 { return float64(lines.Dropped()) }), prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "sluice_agent_worker_hangs_total", Help: "Workers of Envoy that were found to hang in a request; another Envoy takes over then.",

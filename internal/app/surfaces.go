@@ -68,9 +68,9 @@ func (c *controlPlane) surfaces() (api.Config, error) {
 				r.Method(http.MethodPost, mcp.Path, tools)
 			},
 		},
-		Keyed: []api.Routes{c.webhooks.Routes, c.webhooks.InternalRoutes},
+		Keyed: []api.Routes{c.webhooks.Routes, c.webhooks.InternalRoutes, c.requests(c.shared).Routes},
 		Admin: []api.Routes{
-			c.documents.Routes, edgestatus.Store{DB: c.pool}.Routes, status.Store{DB: c.pool}.Routes, c.apps.AdminRoutes, describedAdmin,
+			c.documents.Routes, edgestatus.Store{DB: c.pool}.Routes, c.requests(c.pool).AdminRoutes, status.Store{DB: c.pool}.Routes, c.apps.AdminRoutes, describedAdmin,
 		},
 	}
 	if c.all {
@@ -95,6 +95,7 @@ func (c *controlPlane) dashboard(ctx context.Context) func(chi.Router) {
 		Schedules: c.schedules,
 		Payments:  c.paymentsAdmin(),
 		Alone:     !c.all,
+		Requests:  c.requests(c.pool),
 		Version:   Version,
 		Secure:    strings.HasPrefix(c.Get("SLUICE_ADMIN_URL"), "https://"),
 		Done:      ctx.Done(),

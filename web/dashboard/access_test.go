@@ -23,6 +23,7 @@ func TestWhoSeesWhat(t *testing.T) {
 	for path, c := range map[string]struct{ operator, colleague, owner int }{
 		"":             {200, 200, 200},
 		"/edges":       {200, 403, 403},
+		"/requests":    {200, 200, 200},
 		"/routes":      {200, 403, 403},
 		"/config":      {200, 403, 403},
 		"/config/1":    {200, 403, 403},
@@ -62,9 +63,9 @@ func TestTheMenuFitsWhoLooks(t *testing.T) {
 		who  *visitor
 		want string
 	}{
-		"operator": {b.operator(t), "Overview Edges Routes Configuration Keys Usage Schedules Webhooks Payments Audit"},
-		"owner":    {b.person(t, "", "o@example.com", accounts.Owner), "Overview Keys Usage Schedules Webhooks Audit"},
-		"member":   {b.person(t, "", "m@example.com", accounts.Member), "Overview Keys Usage Schedules Webhooks"},
+		"operator": {b.operator(t), "Overview Requests Edges Routes Configuration Keys Usage Schedules Webhooks Payments Audit"},
+		"owner":    {b.person(t, "", "o@example.com", accounts.Owner), "Overview Requests Keys Usage Schedules Webhooks Audit"},
+		"member":   {b.person(t, "", "m@example.com", accounts.Member), "Overview Requests Keys Usage Schedules Webhooks"},
 	} {
 		page, _, _ := strings.Cut(c.who.get(Root).body, "</nav>")
 		var names []string

@@ -18,7 +18,7 @@ import (
 var functions = template.FuncMap{
 	"asset": files.Path, "number": number, "bytes": byteSize, "millis": millis, "percent": percent, "when": when, "instant": instant,
 	"seconds": seconds, "pretty": pretty, "join": strings.Join, "hook": func(t webhooks.Timestamp) *time.Time { return orNil(t.Time) },
-	"dict": dict, "tone": tone,
+	"dict": dict, "tone": tone, "statusTone": statusTone, "micros": micros, "inPercent": inPercent, "width": width,
 }
 
 // orNil is nil for the zero time.

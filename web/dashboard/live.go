@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -30,7 +31,7 @@ const (
 // part is a piece of a page that is kept up to date.
 type part struct {
 	section string // whose visibility it has
-	read    func(*site, context.Context, viewer) (any, error)
+	read    func(*site, context.Context, viewer, url.Values) (any, error)
 	page    *template.Template // that defines "live"
 }
 
@@ -38,11 +39,18 @@ type part struct {
 func partNamed(name string) (p part, ok bool) {
 	switch name {
 	case "overview":
-		return part{"/", (*site).overview, pages["overview"]}, true
+		return part{"/", whole((*site).overview), pages["overview"]}, true
 	case "edges":
-		return part{"/edges", (*site).edges, pages["edges"]}, true
+		return part{"/edges", whole((*site).edges), pages["edges"]}, true
+	case "requests":
+		return part{"/requests", (*site).requests, pages["requests"]}, true
 	}
 	return p, false
+}
+
+// whole reads a part of which nothing is chosen by the query.
+func whole(read func(*site, context.Context, viewer) (any, error)) func(*site, context.Context, viewer, url.Values) (any, error) {
+	return func(s *site, ctx context.Context, v viewer, _ url.Values) (any, error) { return read(s, ctx, v) }
 }
 
 // live answers with a part of a page as server-sent events: at once, and then as
@@ -99,7 +107,7 @@ func (s *site) stream(ctx context.Context, w http.ResponseWriter, r *http.Reques
 	tick := time.NewTicker(s.Every)
 	defer tick.Stop()
 	for n := 1; ; n++ {
-		event, err := s.event(ctx, p, v)
+		event, err := s.event(ctx, p, v, r.URL.Query())
 		if err != nil {
 			s.Log.WarnContext(ctx, "read a live part", "part", p.section, "cause", err)
 			event = []byte(": not now\n\n")
@@ -123,8 +131,8 @@ func (s *site) stream(ctx context.Context, w http.ResponseWriter, r *http.Reques
 }
 
 // event is what a part looks like now.
-func (s *site) event(ctx context.Context, p part, v viewer) ([]byte, error) {
-	data, err := p.read(s, ctx, v)
+func (s *site) event(ctx context.Context, p part, v viewer, q url.Values) ([]byte, error) {
+	data, err := p.read(s, ctx, v, q)
 	if err != nil {
 		return nil, err
 	}

@@ -30,6 +30,7 @@ var sections []section
 func init() {
 	sections = []section{
 		{Name: "Overview", Path: "/", show: (*site).showOverview},
+		{Name: "Requests", Path: "/requests", Scope: "analytics:read", show: (*site).showRequests, more: map[string]handler{"/requests/{id}": (*site).showRequest}},
 		{Name: "Edges", Path: "/edges", Operator: true, show: (*site).showEdges},
 		{Name: "Routes", Path: "/routes", Operator: true, show: (*site).showRoutes},
 		{Name: "Configuration", Path: "/config", Operator: true, show: (*site).showHistory,

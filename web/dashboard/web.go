@@ -20,6 +20,7 @@ import (
 	"sluice.dev/sluice/controlplane/accounts/websession"
 	"sluice.dev/sluice/controlplane/gateway/config"
 	"sluice.dev/sluice/controlplane/gateway/edgestatus"
+	"sluice.dev/sluice/controlplane/gateway/requestlog"
 	"sluice.dev/sluice/platform/limits/fairshare"
 	"sluice.dev/sluice/platform/storage/postgres"
 	"sluice.dev/sluice/workers/payments"
@@ -47,7 +48,8 @@ type Config struct {
 	Webhooks  *webhooks.Service
 	Schedules *schedules.Service
 	Payments  payments.Admin
-	Alone     bool   // there are no schedules and payments
+	Alone     bool // there are no schedules and payments
+	Requests  requestlog.Store
 	Version   string // of this build
 	// Secure says that people reach the dashboard over https only.
 	Secure bool

@@ -52,10 +52,11 @@ type object map[string]json.RawMessage
 func flatten(d Document) map[string]any {
 	m := map[string]any{"settings": struct {
 		AccessLog    string `json:"access_log"`
+		RequestLog   string `json:"request_log"`
 		Anonymous    uint32 `json:"anonymous_per_minute"`
 		DefaultClass string `json:"default_class"`
 		Proxies      uint32 `json:"trusted_proxies"`
-	}{d.AccessLog, d.AnonymousLimit(), d.defaultClass(), d.TrustedProxies}}
+	}{d.AccessLog, d.RequestLog, d.AnonymousLimit(), d.defaultClass(), d.TrustedProxies}}
 	if d.X402 != nil {
 		m["x402"] = d.X402
 	}

@@ -26,6 +26,10 @@ type Document struct {
 	// AccessLog says which requests edges log: "all", "failures" (status 400 and
 	// above) or "off". Empty: failures.
 	AccessLog string `json:"access_log,omitempty"`
+	// RequestLog says what is kept for a day of failed requests and of a sample of the
+	// others: "full", "no_path" (all but the path, which may name people or things) or
+	// "off". Empty: full.
+	RequestLog string `json:"request_log,omitempty"`
 	// AnonymousPerMinute bounds the requests of one client address without a
 	// valid credential. 0: 600.
 	AnonymousPerMinute uint32 `json:"anonymous_per_minute,omitempty"`

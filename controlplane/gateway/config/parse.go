@@ -25,6 +25,7 @@ type raw struct {
 	Include            []string          `json:"include"`
 	Remove             []string          `json:"remove"`
 	AccessLog          string            `json:"access_log"`
+	RequestLog         string            `json:"request_log"`
 	AnonymousPerMinute uint32            `json:"anonymous_per_minute"`
 	TrustedProxies     uint32            `json:"trusted_proxies"`
 	Issuers            []json.RawMessage `json:"issuers"`
@@ -49,7 +50,7 @@ func ParseJSON(b []byte) (Document, error) {
 	}
 	var r raw
 	details := faults(httpapi.Unmarshal(b, &r))
-	d := Document{Include: r.Include, Remove: r.Remove, AccessLog: r.AccessLog, AnonymousPerMinute: r.AnonymousPerMinute, TrustedProxies: r.TrustedProxies, Scopes: r.Scopes, X402: r.X402}
+	d := Document{Include: r.Include, Remove: r.Remove, AccessLog: r.AccessLog, RequestLog: r.RequestLog, AnonymousPerMinute: r.AnonymousPerMinute, TrustedProxies: r.TrustedProxies, Scopes: r.Scopes, X402: r.X402}
 	d.Issuers = elements[Issuer](r.Issuers, "issuers", policy.MaxIssuers-1, &details)
 	d.Classes = elements[Class](r.Classes, "classes", maxClasses, &details)
 	d.Plans = elements[Plan](r.Plans, "plans", maxPlans, &details)

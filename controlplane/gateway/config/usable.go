@@ -81,6 +81,9 @@ func (d Document) withoutFaulty(faults []decision.Detail) Document {
 	if bad["access_log"] != nil {
 		d.AccessLog = ""
 	}
+	if bad["request_log"] != nil {
+		d.RequestLog = "off" // what it was to keep is not known
+	}
 	if bad["anonymous_per_minute"] != nil {
 		d.AnonymousPerMinute = 0
 	}

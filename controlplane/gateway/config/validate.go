@@ -46,6 +46,7 @@ func (d Document) Faults() []decision.Detail { return new(Checker).Faults(d) }
 func (d Document) faults(was map[string]checked) (details []decision.Detail, now map[string]checked) {
 	v := &validator{was: was, now: make(map[string]checked, len(d.Routes))}
 	v.oneOf("access_log", d.AccessLog, "", "all", "failures", "off")
+	v.oneOf("request_log", d.RequestLog, "", "full", "no_path", "off")
 	v.limit("anonymous_per_minute", d.AnonymousPerMinute)
 	if d.TrustedProxies > maxProxies {
 		v.add("trusted_proxies", "is too large", fmt.Sprintf("at most %d", maxProxies))

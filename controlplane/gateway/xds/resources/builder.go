@@ -134,12 +134,12 @@ func (s *Set) makeRoutes(before map[string]*made, unchanged map[string]bool) err
 
 // settings are what listeners are made of, of a document.
 type settings struct {
-	accessLog          string
-	proxies, anonymous uint32
+	accessLog, requestLog string
+	proxies, anonymous    uint32
 }
 
 func settingsOf(d config.Document) settings {
-	return settings{d.AccessLog, d.TrustedProxies, d.AnonymousLimit()}
+	return settings{d.AccessLog, d.RequestLog, d.TrustedProxies, d.AnonymousLimit()}
 }
 
 // listeners are those that have been made, by addresses of edges.

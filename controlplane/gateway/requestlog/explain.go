@@ -1,0 +1,92 @@
+package requestlog
+
+import (
+	"fmt"
+	"strings"
+
+	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/filters/edgeapi"
+)
+
+// viaUpstream are the response code details of an answer that came from the upstream.
+const viaUpstream = "via_upstream"
+
+// flagMeanings are Envoy's response flags in words, in the order in which the most
+// telling one is looked for.
+var flagMeanings = [][2]string{
+	{"UH", "no upstream of %s is healthy"},
+	{"UF", "the connection to %s failed"},
+	{"UT", "%s did not answer within the route's timeout"},
+	{"UPE", "%s answered with something that is not HTTP"},
+	{"UC", "%s closed the connection before it had answered"},
+	{"UR", "%s reset the request"},
+	{"UO", "%s has as many requests or connections as its circuit breaker allows"},
+	{"URX", "%s failed every attempt"},
+	{"SI", "nothing was sent for longer than the idle timeout"},
+	{"DT", "the request took longer than it may"},
+	{"OM", "the edge is overloaded"},
+	{"NC", "the edge does not know the product %s yet"},
+	{"DPE", "the client did not speak HTTP as it should"},
+	{"DC", "the client closed the connection before it had the whole response"},
+	{"LR", "the edge reset the request"},
+}
+
+// explain says in a sentence what became of a request.
+func explain(r edgeapi.Request) string {
+	product := "the upstream"
+	if r.Product != "" {
+		product = "product " + r.Product
+	}
+	if r.Code != "" && flagOf(r.Flags) == "" {
+		return refusal(r)
+	}
+	if why := flagOf(r.Flags); why != "" {
+		if strings.Contains(why, "%s") {
+			why = fmt.Sprintf(why, product)
+		}
+		if r.Failure != "" {
+			why += " (" + r.Failure + ")"
+		}
+		if r.Status == 0 {
+			return strings.ToUpper(why[:1]) + why[1:] + "."
+		}
+		return fmt.Sprintf("The edge answered %d: %s.", r.Status, why)
+	}
+	switch {
+	case r.Status == 0:
+		return "There was no response."
+	case r.Detail == viaUpstream:
+		return fmt.Sprintf("%s answered %d.", strings.ToUpper(product[:1])+product[1:], r.Status)
+	}
+	return fmt.Sprintf("The edge answered %d.", r.Status)
+}
+
+// refusal says why the edge refused a request.
+func refusal(r edgeapi.Request) string {
+	text := strings.TrimSuffix(decision.Lookup(decision.Code(r.Code)).Message, ".")
+	who := "the request"
+	if r.Key != "" {
+		who = r.Key
+	}
+	switch reason := r.Reason; {
+	case strings.HasPrefix(reason, "scope ") && strings.Contains(reason, "expected: "):
+		_, scope, _ := strings.Cut(reason, "expected: ")
+		text = who + " lacks the scope " + scope
+	case reason != "":
+		text += ": " + reason
+	}
+	return "Refused at the edge: " + r.Code + ", " + text + "."
+}
+
+// flagOf is what the most telling flag of a list means; "" for none.
+func flagOf(flags string) string {
+	list := strings.Split(flags, ",")
+	for _, m := range flagMeanings {
+		for _, f := range list {
+			if f == m[0] {
+				return m[1]
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,3 @@
+DROP TABLE request_log_shares;
+DROP TABLE request_log_slots;
+DROP TABLE request_log;
