@@ -68,10 +68,12 @@ func commands(env app.Environment) *cobra.Command {
 
 // processes are the commands that run until they are told to stop.
 func processes(env app.Environment) []*cobra.Command {
+	var opt app.UpOptions
 	up := &cobra.Command{
 		Use: "up", Short: "run the whole platform on this machine", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return app.RunUp(c.Context(), env, c.OutOrStdout()) },
+		RunE: func(c *cobra.Command, _ []string) error { return app.RunUp(c.Context(), env, opt, c.OutOrStdout()) },
 	}
+	up.Flags().StringVar(&opt.Sources, "sources", "", "checkout in which a missing media engine is built")
 	seed := process(env, "seed", "initialise an empty database: schema, default configuration, first account", app.Seed)
 	seed.Long = "Brings the database to this version's schema. In an empty one it also puts the default configuration, and makes a first account with an API key,\n" +
 		"an admin key and somebody who can sign in, and writes them to dev.env in the state folder. Called again it changes nothing that is there."
@@ -120,6 +122,7 @@ func uses(env app.Environment) []*cobra.Command {
 		cronCommand(),
 		demoCommand(env),
 		certsCommand(),
+		toolsCommand(env),
 		healthCommand(),
 	)
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"sluice.dev/sluice/dev/fetch"
 	"sluice.dev/sluice/dev/pgserver"
 	"sluice.dev/sluice/dev/programs"
 	"sluice.dev/sluice/dev/supervise"
@@ -30,6 +31,11 @@ type localStack struct {
 	set   map[string]string            // what the processes are given beyond the environment
 	own   map[string]map[string]string // what one process is given in its place
 	edges []map[string]string          // what each edge is given beyond those
+	// sources is the checkout in which a media engine can be built; "": none.
+	sources string
+	fetch   fetch.Config
+	missing []programs.Program // that come up behind the ready stack
+	late    lateSettings       // which they add
 	// apiKey of the seeded account, for the probe of the edges.
 	apiKey string
 	probe  *http.Client // of the edges
@@ -38,26 +44,32 @@ type localStack struct {
 // edgeAddrs are where an edge of the stack listens.
 var edgeAddrs = []string{"SLUICE_GATEWAY_ADDR", "SLUICE_RUNTIME_ADDR", "SLUICE_ENVOY_ADMIN_ADDR", "SLUICE_EDGE_METRICS_ADDR"}
 
+// UpOptions are what a stack does differently.
+type UpOptions struct {
+	// Sources is a checkout in which a missing media engine is built. Empty: none.
+	Sources string
+}
+
 // RunUp brings the stack up and keeps it up until ctx ends. Whatever is wrong is
-// found before anything is started, where that is possible.
-func RunUp(ctx context.Context, env Environment, out io.Writer) error {
-	l, err := prepare(ctx, env)
+// found before anything is started, where that is possible. Envoy and PostgreSQL are
+// fetched where they are missing.
+func RunUp(ctx context.Context, env Environment, opt UpOptions, out io.Writer) error {
+	began, color := time.Now(), isTerminal(out)
+	out = &lockedWriter{w: out}
+	l, err := prepare(ctx, env, opt, out)
 	if err != nil {
 		return err
 	}
-	began := time.Now()
 	return supervise.Run(ctx, supervise.Config{
 		LogDir: l.file("logs"),
 		Output: out,
-		Color:  isTerminal(out),
+		Color:  color,
 		OnReady: func(context.Context) error {
 			_, err := fmt.Fprintf(out, "ready in %.1fs: gateway %s://%s, runtime %s://%s, admin http://%s; keys in %s\n", time.Since(began).Seconds(),
 				env.scheme(), l.edges[0]["SLUICE_GATEWAY_ADDR"], env.scheme(), l.edges[0]["SLUICE_RUNTIME_ADDR"], env.Get("SLUICE_ADMIN_ADDR"), l.file("dev.env"))
-			if l.set["SLUICE_MEDIA_ENGINE"] == programs.Off {
-				fmt.Fprintln(out, "without a media engine: streams exist, but nobody can publish to them (`make tools` builds one)")
-			}
 			return err
 		},
+		Behind: func(ctx context.Context, s *supervise.Stack) { l.bringMissing(ctx, s, out) },
 	}, l.parts())
 }
 
@@ -70,8 +82,8 @@ func isTerminal(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-func prepare(ctx context.Context, env Environment) (*localStack, error) {
-	l := &localStack{env: env, set: map[string]string{}, own: map[string]map[string]string{}}
+func prepare(ctx context.Context, env Environment, opt UpOptions, out io.Writer) (*localStack, error) {
+	l := &localStack{env: env, sources: opt.Sources, fetch: env.Fetcher(out), set: map[string]string{}, own: map[string]map[string]string{}}
 	var err error
 	if l.state, err = filepath.Abs(env.Get("SLUICE_STATE_DIR")); err != nil {
 		return nil, err
@@ -95,18 +107,16 @@ func prepare(ctx context.Context, env Environment) (*localStack, error) {
 	if err := l.checkAddresses(); err != nil {
 		return nil, err
 	}
-	if l.set["SLUICE_ENVOY"], err = l.env.envoy(); err != nil {
+	if _, err := l.env.wasmDir(); err != nil {
 		return nil, err
 	}
-	if _, err := l.env.wasmParent(); err != nil {
+	if err := l.findMedia(ctx); err != nil {
 		return nil, err
-	}
-	for _, p := range []programs.Program{programs.Engine, programs.FFmpeg} {
-		if l.set[p.Variable], err = l.env.Program(ctx, p); err != nil {
-			return nil, err
-		}
 	}
 	if err := l.placeEngine(); err != nil {
+		return nil, err
+	}
+	if err := l.requireTools(ctx); err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(l.state, 0o755); err != nil {
@@ -181,7 +191,7 @@ func (l *localStack) parts() []supervise.Part {
 		l.process("media", "SLUICE_MEDIA_LISTEN", "/health"),
 	}
 	if l.set["SLUICE_MEDIA_ENGINE"] != programs.Off {
-		parts = append(parts, l.process("engine", "SLUICE_ENGINE_API_LISTEN", "/v3/paths/list"))
+		parts = append(parts, l.engine())
 	}
 	for _, e := range l.edges {
 		parts = append(parts, supervise.Part{
@@ -197,7 +207,8 @@ func (l *localStack) postgres() supervise.Part {
 		if url := l.env.Get("SLUICE_DATABASE_URL"); url != "" && l.set["SLUICE_DATABASE_URL"] == "" {
 			return nil, nil
 		}
-		s, err := pgserver.Start(ctx, pgserver.Config{Dir: l.file("postgres"), Database: "sluice", Path: os.Getenv("PATH"), Log: log})
+		s, err := pgserver.Start(ctx, pgserver.Config{Dir: l.file("postgres"), Database: "sluice", Path: os.Getenv("PATH"), Log: log,
+			Download: pgserver.Download{Version: fetch.PostgresVersion, Unpack: l.fetch.UnpackPostgres}})
 		if err != nil {
 			return nil, err
 		}
@@ -228,7 +239,7 @@ func (l *localStack) environ(inherited []string, process string, extra map[strin
 		name, value, _ := strings.Cut(kv, "=")
 		values[name] = value
 	}
-	for _, m := range []map[string]string{l.set, l.own[process], extra} {
+	for _, m := range []map[string]string{l.set, l.own[process], extra, l.late.all()} {
 		maps.Copy(values, m)
 	}
 	for name, value := range values {
