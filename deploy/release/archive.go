@@ -54,10 +54,7 @@ func (b builder) archive(ctx context.Context, source, binary, arch, out string) 
 		return err
 	}
 	defer f.Close()
-	z, err := gzip.NewWriterLevel(f, gzip.BestCompression)
-	if err != nil {
-		return err
-	}
+	z := gzip.NewWriter(f)
 	return errors.Join(pack(z, dir, name, b.time), z.Close(), f.Close())
 }
 
