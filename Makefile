@@ -28,31 +28,35 @@ export GOFLAGS := $(strip -trimpath $(GOFLAGS))
 TEST_ENV = SLUICE_BIN=$(OUT)/bin/sluice SLUICE_WASM_DIR=$(OUT)/wasm SLUICE_ENVOY="$$($(BIN)/provision envoy)" \
            SLUICE_MEDIA_ENGINE="$$($(BIN)/provision engine)" SLUICE_FFMPEG="$$($(BIN)/provision ffmpeg)"
 
-.PHONY: help up test check bench chaos docker e2e-docker filters fuzz tools generate lint clean build helpers race clients browser soak outages h2spec vuln schemathesis release release-check
+.PHONY: help up test check bench chaos docker e2e-docker filters wasm always fuzz tools generate lint clean build helpers race clients browser soak outages h2spec vuln schemathesis release release-check
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-up: filters build ## set up and run everything in the foreground; Ctrl-C stops it
-	@$(BIN)/provision optional
-	@exec $(BIN)/attend $(BIN)/sluice up
+# The compiler and the download of Envoy each wait for the network and use one CPU; what
+# the first request does not need, the media engine and ffmpeg, comes up behind it.
+up: $(BIN)/provision filters ## set up and run everything in the foreground; Ctrl-C stops it
+	@$(BIN)/provision envoy >/dev/null & fetch=$$!; trap 'kill $$fetch 2>/dev/null || true' EXIT; \
+	  began=$$SECONDS; echo "up: compiling sluice"; $(GO) build -buildvcs=false -o $(BIN)/ ./cmd/sluice ./dev/attend; \
+	  echo "up: compiling sluice: done in $$((SECONDS - began)) s"; wait $$fetch
+	@exec $(BIN)/attend env SLUICE_WASM_DIR="$${SLUICE_WASM_DIR:-$(CURDIR)/deploy/wasm}" $(BIN)/sluice up --sources .
 
-test: filters build ## run all tests: unit, filters, Postgres, real-Envoy end to end
+test: wasm build ## run all tests: unit, filters, Postgres, real-Envoy end to end
 	@$(TEST_ENV) $(BIN)/withpg $(GO) test -parallel 3 -timeout 15m $(PKG)
 
 check: lint generate test race vuln ## format, lint, generate, test, race, known vulnerabilities; fail on a dirty tree
 	@test -z "$$(git status --porcelain)" || { echo "check: the tree is dirty:" >&2; git status --short >&2; exit 1; }
 
-outages: filters build ## the faults that last: an edge cut off, and Postgres away, for 5 minutes each
+outages: wasm build ## the faults that last: an edge cut off, and Postgres away, for 5 minutes each
 	@$(TEST_ENV) SLUICE_TEST_OUTAGE=5m $(BIN)/withpg $(GO) test -count=1 -timeout 30m -v -run 'TestEdgeCutOff|TestPostgresAway|TestEdgeStops' ./e2e
 
-race: filters build
+race: wasm build
 	@$(TEST_ENV) $(BIN)/withpg $(GO) test -race -timeout 40m ./filters/... ./platform/... ./controlplane/... ./workers/... ./web/... ./envoy/... ./runtime/... ./media/... ./cmd/...
 
-soak: filters build ## a million random requests through a real Envoy; heap and memory must stay flat
+soak: wasm build ## a million random requests through a real Envoy; heap and memory must stay flat
 	@$(TEST_ENV) $(BIN)/withpg $(GO) test -count=1 -timeout 60m -v -run TestHeapStaysFlat ./e2e -soak 1000000
 
-h2spec: filters build ## HTTP/2 conformance of the edge beside the same Envoy without filters
+h2spec: wasm build ## HTTP/2 conformance of the edge beside the same Envoy without filters
 	@$(TEST_ENV) $(BIN)/withpg $(GO) test -count=1 -timeout 10m -v -run TestH2Spec ./e2e
 
 vuln: ## look for known vulnerabilities in the code that is called (VULNDB=file:///FOLDER: a copy of the database; VULN=off: leave it out)
@@ -64,40 +68,43 @@ else
 	  test $$status = 3 || echo "vuln: NOTHING WAS CHECKED: the vulnerability database of Go cannot be read; give a copy by VULNDB=file:///FOLDER, or leave it out by VULN=off" >&2; exit $$status; }
 endif
 
-schemathesis: filters build ## call both APIs of a running stack as their OpenAPI documents allow and forbid (needs Python; EXAMPLES=N a case)
+schemathesis: wasm build ## call both APIs of a running stack as their OpenAPI documents allow and forbid (needs Python; EXAMPLES=N a case)
 	@EXAMPLES=$(EXAMPLES) $(TEST_ENV) $(BIN)/withpg $(GO) test -count=1 -timeout 60m -tags clients -run Schemathesis -v ./e2e
 
-release: filters ## build a release: binaries for linux/amd64 and arm64, filters, bill of materials, sums
+release: filters ## build a release: an archive and images for linux/amd64 and arm64, compose file, bill of materials, sums
 	@$(GO) run ./deploy/release
 
 release-check: helpers ## build the last commit twice in different folders and compare every byte
 	@$(GO) run ./deploy/release -check
 
-clients: filters build ## drive the platform with the public client libraries of other languages (needs Node and npm)
+clients: wasm build ## drive the platform with the public client libraries of other languages (needs Node and npm)
 	@$(TEST_ENV) $(BIN)/withpg $(GO) test -count=1 -timeout 30m -tags clients -run Clients ./e2e
 
-browser: filters build ## hold the dashboard and the docs to accessibility, layout and policy in a real browser (needs Chromium, Node and npm)
+browser: wasm build ## hold the dashboard and the docs to accessibility, layout and policy in a real browser (needs Chromium, Node and npm)
 	@$(TEST_ENV) $(BIN)/withpg $(GO) test -count=1 -timeout 15m -tags 'browser clients' -run Browser ./e2e
 
-bench: filters build ## measure side by side with plain Envoy, in one run
+bench: wasm build ## measure side by side with plain Envoy, in one run
 	@for main in bench/*/main.go; do \
 	  $(TEST_ENV) $(BIN)/withpg $(GO) run "./$$(dirname "$$main")" || exit; \
 	done
 
-chaos: filters build ## ten minutes of the platform under fire: processes killed, networks cut; SEED=N repeats a run, FOR=2m shortens it, ONLY='kill -9' breaks one thing
+chaos: wasm build ## ten minutes of the platform under fire: processes killed, networks cut; SEED=N repeats a run, FOR=2m shortens it, ONLY='kill -9' breaks one thing
 	@$(TEST_ENV) $(GO) run ./bench/chaos $(if $(SEED),-seed $(SEED)) $(if $(FOR),-for $(FOR)) $(if $(ONLY),-only "$(ONLY)")
 
 docker: filters ## build the images of deploy/docker (BASE=, POSTGRES= name images of a registry in place of local ones)
-	@$(GO) run ./deploy/docker/imagebuild -envoy "$$($(BIN)/provision envoy)" -wasm .sluice/wasm -base "$(BASE)" -postgres "$(POSTGRES)"
+	@$(GO) run ./deploy/docker/imagebuild -envoy "$$($(BIN)/provision envoy)" -base "$(BASE)" -postgres "$(POSTGRES)"
 
 e2e-docker: docker ## run the platform in containers, drive it, and kill containers as it goes
 	@$(GO) test -count=1 -timeout 20m -tags docker ./e2e/docker
 
-bench-gateways: filters build ## measure side by side with nginx + Lua, HAProxy, Caddy and Traefik, which are fetched first
+bench-gateways: wasm build ## measure side by side with nginx + Lua, HAProxy, Caddy and Traefik, which are fetched first
 	@$(TEST_ENV) $(BIN)/withpg $(GO) run ./bench/gateways -install
 
-filters: helpers ## build the WASM filters into .sluice/wasm
+filters: $(BIN)/provision ## rebuild the committed filters in deploy/wasm whose sources have changed (needs TinyGo, which it builds)
 	@$(BIN)/provision filters
+
+wasm: $(BIN)/provision ## build every filter from its sources into .sluice/wasm, with what tests need of them
+	@$(BIN)/provision wasm
 
 fuzz: ## run each fuzz target for FUZZTIME (10s)
 	@git ls-files -co --exclude-standard '*_test.go' | xargs grep -oHE '^func Fuzz[A-Za-z0-9_]*' | sed 's/:func /:/' | \
@@ -108,7 +115,6 @@ fuzz: ## run each fuzz target for FUZZTIME (10s)
 
 tools: helpers ## fetch or build TinyGo, Envoy, the media engine and ffmpeg into .sluice/tools
 	@$(BIN)/provision tools
-	@$(BIN)/provision optional
 
 generate: ## rewrite generated files
 	@$(GO) generate ./...
@@ -124,6 +130,10 @@ clean: ## remove built files; data, tools and logs stay
 
 build: helpers
 	@$(GO) build -buildvcs=false -o $(BIN)/ ./cmd/sluice
+
+$(BIN)/provision: always
+	@mkdir -p $(BIN)
+	@$(GO) build -buildvcs=false -o $(BIN)/ ./dev/provision
 
 helpers:
 	@mkdir -p $(BIN)

@@ -180,7 +180,7 @@ func (c *EdgeConfig) fill() error {
 		return fmt.Errorf("%s is no program that can be run: %w", c.Binary, ErrNotFound)
 	}
 	if keysync := filepath.Join(c.Dir, "wasm", "keysync.wasm"); !isFile(keysync) {
-		return fmt.Errorf("%s is missing: run `make filters`", keysync)
+		return fmt.Errorf("%s is missing: leave SLUICE_WASM_DIR empty for the filters in the binary, or run `make filters`", keysync)
 	}
 	_, err = Render(c.Bootstrap)
 	return err

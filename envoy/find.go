@@ -16,7 +16,7 @@ var versionFile string
 func Version() string { return strings.TrimSpace(versionFile) }
 
 // ErrNotFound says that there is no usable Envoy; the text names the remedies.
-var ErrNotFound = fmt.Errorf("no Envoy %s found: run `make tools`, or set SLUICE_ENVOY to its binary", Version())
+var ErrNotFound = fmt.Errorf("no Envoy %s found: run `sluice tools install`, or set SLUICE_ENVOY to its binary", Version())
 
 // FindConfig says where to look for Envoy.
 type FindConfig struct {

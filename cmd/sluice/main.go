@@ -53,10 +53,12 @@ func commands(env app.Environment) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "sluice",
 		Short:         "An API gateway on Envoy, with its control plane, workers and tools",
+		Version:       app.Version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
 	root.AddGroup(&cobra.Group{ID: "processes", Title: "Processes:"}, &cobra.Group{ID: "use", Title: "Commands:"})
+	root.SetVersionTemplate("sluice {{.Version}}\n")
 	for id, list := range map[string][]*cobra.Command{"processes": processes(env), "use": uses(env)} {
 		for _, c := range list {
 			c.GroupID = id
@@ -120,6 +122,7 @@ func uses(env app.Environment) []*cobra.Command {
 		cronCommand(),
 		demoCommand(env),
 		certsCommand(),
+		toolsCommand(env),
 		healthCommand(),
 	)
 }

@@ -14,6 +14,7 @@ import (
 func upCommand(env app.Environment) *cobra.Command {
 	var profile string
 	var files []string
+	var opt app.UpOptions
 	c := &cobra.Command{
 		Use: "up", Short: "run a whole platform on this machine", Args: cobra.NoArgs,
 		Example: "  sluice up --profile gateway\n  sluice up --profile gateway -f sluice.yaml",
@@ -22,15 +23,16 @@ func upCommand(env app.Environment) *cobra.Command {
 			if profile != "" {
 				env = env.With(map[string]string{"SLUICE_PROFILE": profile})
 			}
-			d, err := ownDocument(c, env, files)
-			if err != nil {
+			var err error
+			if opt.Document, err = ownDocument(c, env, files); err != nil {
 				return err
 			}
-			return app.RunUp(c.Context(), env, d, c.OutOrStdout())
+			return app.RunUp(c.Context(), env, opt, c.OutOrStdout())
 		},
 	}
 	c.Flags().StringVar(&profile, "profile", "", "platform: all of it; gateway: no media, chat, schedules and payments (default: SLUICE_PROFILE, or platform)")
 	c.Flags().StringArrayVarP(&files, "file", "f", nil, "configuration to apply at the start, as `sluice apply` reads it; may be repeated")
+	c.Flags().StringVar(&opt.Sources, "sources", "", "checkout in which a missing media engine is built")
 	return c
 }
 

@@ -10,13 +10,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"sluice.dev/sluice/dev/toolchain"
 )
 
-// platforms are those that a release has a binary for.
+// platforms are those that a release has an archive and images for.
 var platforms = []string{"amd64", "arm64"}
 
 // SumsName is the file with the sums of all others.
@@ -24,25 +26,46 @@ const SumsName = "SHA256SUMS"
 
 type builder struct {
 	version string
-	cfg     toolchain.Config
-	chain   toolchain.Toolchain
+	time    time.Time // of the commit: that of every file in an archive or image
+	host    string    // a binary that runs here
+	cache   string    // for downloads, which are pinned
+	scratch string    // for what is put together
+	say     func(line string)
 }
 
 // build builds the checkout in source into the folder out, which it empties first,
 // and returns the sums.
 func (b builder) build(ctx context.Context, source, out string) (sums string, err error) {
+	stale, err := toolchain.Stale(source)
+	if err != nil || len(stale) > 0 {
+		return "", errors.Join(err, fmt.Errorf("the committed filters %v are not of the present sources: run `make filters`, and commit deploy/wasm", stale))
+	}
 	if err := errors.Join(os.RemoveAll(out), os.MkdirAll(out, 0o755)); err != nil {
 		return "", err
 	}
+	if b.scratch, err = os.MkdirTemp("", "sluice-release-build-"); err != nil {
+		return "", err
+	}
+	defer func() { _ = os.RemoveAll(b.scratch) }()
+	binary := func(arch string) string { return filepath.Join(b.scratch, "sluice-linux-"+arch) }
 	for _, arch := range platforms {
-		if err := b.binary(ctx, source, arch, filepath.Join(out, "sluice-linux-"+arch)); err != nil {
+		if err := b.binary(ctx, source, arch, binary(arch)); err != nil {
 			return "", err
 		}
 	}
-	if err := b.filters(ctx, source, out); err != nil {
+	b.host = binary(runtime.GOARCH)
+	for _, arch := range platforms {
+		if err := b.archive(ctx, source, binary(arch), arch, out); err != nil {
+			return "", err
+		}
+		if err := b.images(ctx, binary(arch), arch, out); err != nil {
+			return "", err
+		}
+	}
+	if err := b.writeCompose(out); err != nil {
 		return "", err
 	}
-	if err := writeBOM(filepath.Join(out, "sluice-linux-"+platforms[0]), b.version, filepath.Join(out, "sluice.cdx.json")); err != nil {
+	if err := writeBOM(binary(platforms[0]), b.version, filepath.Join(out, "sluice.cdx.json")); err != nil {
 		return "", err
 	}
 	if sums, err = sumsOf(out); err != nil {
@@ -65,32 +88,6 @@ func (b builder) binary(ctx context.Context, source, arch, out string) error {
 	cmd.Env = append(cmd.Env, "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch)
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build for %s: %w: %s", arch, err, text)
-	}
-	return nil
-}
-
-// filters builds the WASM filters, or takes those of the checkout that are up to date.
-func (b builder) filters(ctx context.Context, source, out string) error {
-	cfg := b.cfg
-	cfg.Root = source
-	if err := os.MkdirAll(toolchain.WasmDir(source), 0o755); err != nil {
-		return err
-	}
-	if err := toolchain.BuildFilters(ctx, cfg, b.chain); err != nil {
-		return err
-	}
-	names, err := toolchain.Programs(source)
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		text, err := os.ReadFile(filepath.Join(toolchain.WasmDir(source), name+".wasm"))
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(out, name+".wasm"), text, 0o644); err != nil {
-			return err
-		}
 	}
 	return nil
 }

@@ -1,10 +1,12 @@
-// Command release builds what a version of Sluice is made of into a folder: the
-// binary for linux/amd64 and linux/arm64, the WASM filters, a bill of materials
-// (CycloneDX) and SHA256SUMS. The same commit and the same Go give the same bytes,
-// wherever it is built: `release -check` builds twice in different folders and
-// compares.
+// Command release builds what a version of Sluice is made of into a folder: for
+// linux/amd64 and linux/arm64 an archive of the binary, which has the filters in it,
+// and the images for containers; a compose file, a bill of materials (CycloneDX) and
+// SHA256SUMS. The same commit and the same Go give the same bytes, wherever it is
+// built: `release -check` builds twice in different folders and compares. No
+// container engine is needed.
 //
 //	release [-out FOLDER] [-check]
+//	release -binary FILE -out FOLDER    only packs the archive of this machine, of a binary that is built
 //
 // It works on the checkout in the present folder. Exit status 1 with one line on
 // standard error if something fails or differs.
@@ -19,18 +21,20 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
-
-	"sluice.dev/sluice/dev/toolchain"
+	"time"
 )
 
 func main() {
 	out := flag.String("out", "", "folder to build into (default .sluice/release/VERSION)")
+	binary := flag.String("binary", "", "pack the archive of this machine with this binary, and do nothing else")
 	check := flag.Bool("check", false, "build the last commit twice in different folders and compare")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	err := run(ctx, *out, *check)
+	err := run(ctx, *out, *binary, *check)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
@@ -38,7 +42,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, out string, check bool) error {
+func run(ctx context.Context, out, binary string, check bool) error {
 	root, err := os.Getwd()
 	if err != nil {
 		return err
@@ -47,12 +51,20 @@ func run(ctx context.Context, out string, check bool) error {
 	if err != nil {
 		return err
 	}
-	cfg := toolchain.Config{Root: root, Envoy: os.Getenv("SLUICE_ENVOY"), Path: os.Getenv("PATH"), Progress: os.Stderr}
-	chain, err := toolchain.Provision(ctx, cfg)
+	seconds, err := git(ctx, root, "log", "-1", "--format=%ct")
 	if err != nil {
 		return err
 	}
-	b := builder{version: version, cfg: cfg, chain: chain}
+	at, err := strconv.ParseInt(seconds, 10, 64)
+	if err != nil {
+		return err
+	}
+	b := builder{version: version, time: time.Unix(at, 0).UTC(), cache: filepath.Join(root, ".sluice", "downloads"),
+		say: func(line string) { fmt.Fprintln(os.Stderr, "release:", line) }}
+	if binary != "" {
+		b.host = binary
+		return b.archive(ctx, root, binary, runtime.GOARCH, out)
+	}
 	if check {
 		return twice(ctx, b, root)
 	}

@@ -1,15 +1,12 @@
 package pgserver
 
 import (
-	"errors"
+	"context"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"sort"
 	"strconv"
-
-	embeddedpostgres "github.com/fergusstrange/embedded-postgres"
 )
 
 // MinMajor is the oldest PostgreSQL that the schema runs on.
@@ -18,17 +15,49 @@ const MinMajor = 15
 // distroBins is where Debian and its kin keep one folder for each major version.
 const distroBins = "/usr/lib/postgresql/*/bin"
 
-// findBinaries returns the folder with the newest postgres and initdb, from
-// path, then the distribution's folders, then a download of embedded-postgres.
-func findBinaries(path string, h home) (string, error) {
-	dirs := filepath.SplitList(path)
+// Download is a server that is unpacked where the machine has none.
+type Download struct {
+	// Version names its folder.
+	Version string
+	// Unpack makes dir, with the folders bin, lib and share in it, for everybody to
+	// read. It is called once for a Dir.
+	Unpack func(ctx context.Context, dir string) error
+}
+
+// Installed reports whether the machine has a server that is new enough, in the
+// folders of path or where distributions put it.
+func Installed(path string) bool { return newest(installed(path)) != "" }
+
+func installed(path string) []string {
 	system, _ := filepath.Glob(distroBins)
-	if bin := newest(append(system, dirs...)); bin != "" {
+	return append(system, filepath.SplitList(path)...)
+}
+
+// findBinaries returns the folder with postgres and initdb: of the major version
+// that made the data in h, if there are any; else the newest of the machine's, else
+// the download's.
+func findBinaries(ctx context.Context, path string, download Download, h home) (string, error) {
+	unpacked := filepath.Join(h.base, "postgresql-"+download.Version)
+	dirs := append(installed(path), filepath.Join(unpacked, "bin"))
+	if made := h.made(); made != 0 {
+		for _, dir := range dirs {
+			if major(dir) == made {
+				return dir, nil
+			}
+		}
+	}
+	if bin := newest(dirs); bin != "" {
 		return bin, nil
 	}
-	bin, err := embeddedBinaries(h)
-	if err != nil {
-		return "", fmt.Errorf("no PostgreSQL >= %d found and none could be fetched (%w): install it (apt-get install postgresql) or set SLUICE_DATABASE_URL", MinMajor, err)
+	if download.Unpack == nil {
+		return "", fmt.Errorf("no PostgreSQL >= %d found: install it (apt-get install postgresql) or set SLUICE_DATABASE_URL", MinMajor)
+	}
+	if err := download.Unpack(ctx, unpacked); err != nil {
+		return "", err
+	}
+	bin := filepath.Join(unpacked, "bin")
+	if major(bin) < MinMajor {
+		return "", fmt.Errorf("the PostgreSQL in %s does not run here: install it (apt-get install postgresql) or set SLUICE_DATABASE_URL", bin)
 	}
 	return bin, nil
 }
@@ -58,32 +87,4 @@ func major(dir string) int {
 		return n
 	}
 	return askVersion(postgres)
-}
-
-// embeddedBinaries lets embedded-postgres unpack a server below the home. As
-// root its own start fails after that, which does not matter: only the binaries
-// are wanted.
-func embeddedBinaries(h home) (string, error) {
-	root := filepath.Join(h.base, "binaries")
-	bin := filepath.Join(root, "bin")
-	if newest([]string{bin}) != "" {
-		return bin, nil
-	}
-	port, err := freePort()
-	if err != nil {
-		return "", err
-	}
-	scratch := filepath.Join(h.base, "embedded-scratch")
-	defer func() { _ = os.RemoveAll(scratch) }()
-	db := embeddedpostgres.NewDatabase(embeddedpostgres.DefaultConfig().
-		Version(embeddedpostgres.V17).Port(uint32(port)).Logger(io.Discard).
-		BinariesPath(root).CachePath(scratch).RuntimePath(filepath.Join(scratch, "run")))
-	startErr := db.Start()
-	if startErr == nil {
-		startErr = db.Stop()
-	}
-	if newest([]string{bin}) == "" {
-		return "", errors.Join(errors.New("embedded-postgres"), startErr)
-	}
-	return bin, h.own(root)
 }

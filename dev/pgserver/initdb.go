@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 )
@@ -58,14 +59,20 @@ func (h home) initdb(ctx context.Context, bin, password string) error {
 // matches refuses a data folder of another major version, which postgres would
 // refuse with a longer text.
 func (h home) matches(bin string) error {
-	version, err := os.ReadFile(filepath.Join(h.data(), "PG_VERSION"))
-	if err != nil {
-		return err
-	}
-	if got, want := strings.TrimSpace(string(version)), major(bin); got != fmt.Sprint(want) {
-		return fmt.Errorf("the data in %s was made by PostgreSQL %s, the server here is %d: install version %s or remove that folder", h.link, got, want, got)
+	if got, want := h.made(), major(bin); got != want {
+		return fmt.Errorf("the data in %s was made by PostgreSQL %d, the server here is %d: install version %d or remove that folder", h.link, got, want, got)
 	}
 	return nil
+}
+
+// made is the major version that made the data; 0: there are none.
+func (h home) made() int {
+	version, err := os.ReadFile(filepath.Join(h.data(), "PG_VERSION"))
+	if err != nil {
+		return 0
+	}
+	n, _ := strconv.Atoi(strings.TrimSpace(string(version)))
+	return n
 }
 
 // lastLine returns the last line of out that says something.

@@ -195,3 +195,55 @@ func TestAPidFileOfSomebodyElseIsRemovedAndNobodyIsHurt(t *testing.T) {
 		t.Errorf("the other process was hurt: %v", err)
 	}
 }
+
+// fakeServer is a folder whose postgres says that it is of a version.
+func fakeServer(t *testing.T, dir, version string) {
+	t.Helper()
+	for _, name := range []string{"postgres", "initdb"} {
+		file := filepath.Join(dir, "bin", name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		childtest.Program(t, file, "#!/bin/sh\necho 'postgres (PostgreSQL) "+version+"'\n")
+	}
+}
+
+// Data are served by the version that made them, also where a newer server is there;
+// a download is unpacked once, and only where nothing else is.
+func TestTheServerIsThatOfItsData(t *testing.T) {
+	t.Parallel()
+	h := home{base: t.TempDir()}
+	old := t.TempDir()
+	fakeServer(t, old, "98.1")
+	unpacked := 0
+	download := Download{Version: "99.0", Unpack: func(_ context.Context, dir string) error {
+		unpacked++
+		fakeServer(t, dir, "99.0")
+		return nil
+	}}
+	find := func(path string) string {
+		t.Helper()
+		bin, err := findBinaries(t.Context(), path, download, h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return bin
+	}
+	oldBin := filepath.Join(old, "bin")
+	if got := find(oldBin); got != oldBin || unpacked != 0 || !Installed(oldBin) {
+		t.Errorf("%s, unpacked %d times: the machine has a server", got, unpacked)
+	}
+	fresh := filepath.Join(h.base, "postgresql-99.0", "bin")
+	fakeServer(t, filepath.Dir(fresh), "99.0")
+	if err := os.MkdirAll(h.data(), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for version, want := range map[string]string{"99": fresh, "98": oldBin} {
+		if err := os.WriteFile(filepath.Join(h.data(), "PG_VERSION"), []byte(version+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if got := find(oldBin); got != want {
+			t.Errorf("data of %s: %s, want %s", version, got, want)
+		}
+	}
+}

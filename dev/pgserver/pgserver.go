@@ -1,5 +1,5 @@
-// Package pgserver runs a private PostgreSQL server from the machine's own
-// binaries, for a local stack and for tests.
+// Package pgserver runs a private PostgreSQL server, from the machine's own
+// binaries where it has any, for a local stack and for tests.
 //
 // A server is a child of this process and dies with it: by a fast shutdown,
 // also when this process is killed. It listens on loopback TCP only, on a port
@@ -39,9 +39,11 @@ type Config struct {
 	Port int
 	// Database is created if missing and named by URL. Empty: "postgres".
 	Database string
-	// Path lists folders to search for the binaries, as $PATH does, before
+	// Path lists folders to search for the binaries, as $PATH does, beside
 	// /usr/lib/postgresql. Empty: those only.
 	Path string
+	// Download is what runs where none are found. Without Unpack that is an error.
+	Download Download
 	// Log receives the server's own log lines. Nil discards them.
 	Log io.Writer
 	// StartTimeout bounds initdb and the wait for readiness. Zero: 60 s.
@@ -80,7 +82,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 }
 
 func start(ctx context.Context, cfg Config, h home) (*Server, error) {
-	bin, err := findBinaries(cfg.Path, h)
+	bin, err := findBinaries(ctx, cfg.Path, cfg.Download, h)
 	if err != nil {
 		return nil, err
 	}

@@ -1,11 +1,11 @@
 // Command provision makes ready what the local stack and the tests need.
 //
-//	provision tools     TinyGo and Envoy under .sluice/tools
+//	provision tools     TinyGo, Envoy, the media engine and ffmpeg, under .sluice/tools
 //	provision envoy     Envoy alone; prints its path
 //	provision engine    the media engine; prints its path
 //	provision ffmpeg    ffmpeg; prints its path
-//	provision optional  both, and goes on without what cannot be had
-//	provision filters   the tools, and the filters under .sluice/wasm
+//	provision filters   rebuilds the committed filters, in deploy/wasm, whose sources have changed
+//	provision wasm      builds every filter from its sources under .sluice/wasm, with what tests need of them
 //
 // It works on the checkout in the present folder. SLUICE_ENVOY names an Envoy to
 // use as it is, SLUICE_MEDIA_ENGINE and SLUICE_FFMPEG likewise, or say "off". Exit status 1 with one line on standard error if something is
@@ -23,7 +23,7 @@ import (
 	"sluice.dev/sluice/dev/toolchain"
 )
 
-var errUsage = errors.New("usage: provision tools|envoy|engine|ffmpeg|optional|filters")
+var errUsage = errors.New("usage: provision tools|envoy|engine|ffmpeg|filters|wasm")
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
@@ -51,22 +51,17 @@ func run(ctx context.Context, args []string) error {
 		Path: os.Getenv("PATH"), Progress: os.Stderr}
 	switch args[0] {
 	case "tools":
-		_, err := toolchain.Provision(ctx, cfg)
-		return err
+		return tools(ctx, cfg)
 	case "envoy":
 		return show(toolchain.ProvisionEnvoy(ctx, cfg))
 	case "engine":
 		return show(toolchain.ProvisionEngine(ctx, cfg))
 	case "ffmpeg":
 		return show(toolchain.ProvisionFFmpeg(ctx, cfg))
-	case "optional":
-		return optional(ctx, cfg)
 	case "filters":
-		tc, err := toolchain.Provision(ctx, cfg)
-		if err != nil {
-			return err
-		}
-		return toolchain.BuildFilters(ctx, cfg, tc)
+		return toolchain.Commit(ctx, cfg)
+	case "wasm":
+		return wasm(ctx, cfg)
 	}
 	return errUsage
 }
@@ -79,9 +74,28 @@ func show(path string, err error) error {
 	return err
 }
 
-// optional makes what a stack can do without. What is missing is said, and no
-// failure; an interrupt is one.
-func optional(ctx context.Context, cfg toolchain.Config) error {
+// wasm builds all filters.
+func wasm(ctx context.Context, cfg toolchain.Config) error {
+	tc, err := toolchain.ProvisionTinyGo(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	programs, err := toolchain.Programs(cfg.Root)
+	if err != nil {
+		return err
+	}
+	return toolchain.BuildFilters(ctx, cfg, tc, programs)
+}
+
+// tools makes everything. That a stack can do without the engine and ffmpeg is
+// said, and no failure; an interrupt is one.
+func tools(ctx context.Context, cfg toolchain.Config) error {
+	if _, err := toolchain.ProvisionTinyGo(ctx, cfg); err != nil {
+		return err
+	}
+	if _, err := toolchain.ProvisionEnvoy(ctx, cfg); err != nil {
+		return err
+	}
 	for _, provide := range []func(context.Context, toolchain.Config) (string, error){toolchain.ProvisionEngine, toolchain.ProvisionFFmpeg} {
 		if _, err := provide(ctx, cfg); err != nil && ctx.Err() == nil {
 			fmt.Fprintln(os.Stderr, "tools: going on without it:", err)

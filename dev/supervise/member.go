@@ -23,10 +23,11 @@ type member struct {
 	running Running // nil for a step that is done; owned by keepAlive once that runs
 	cancel  context.CancelFunc
 	ended   chan struct{} // closed when keepAlive has returned
+	again   chan struct{} // holds one while a restart is asked for
 }
 
 func newMember(part Part, cfg Config, log *partLog) *member {
-	return &member{part: part, cfg: cfg, log: log}
+	return &member{part: part, cfg: cfg, log: log, again: make(chan struct{}, 1)}
 }
 
 // start runs the part and waits until it is ready. Nothing of it is left after
@@ -86,6 +87,10 @@ func (m *member) keepAlive() {
 			select {
 			case <-ctx.Done():
 				return
+			case <-m.again:
+				m.stopRunning()
+				backoff, began = m.restart(ctx, m.cfg.Backoff), time.Now()
+				continue
 			case <-m.running.Done():
 			}
 			if time.Since(began) > settled {
@@ -96,6 +101,15 @@ func (m *member) keepAlive() {
 			backoff, began = m.restart(ctx, backoff), time.Now()
 		}
 	}()
+}
+
+// askRestart has keepAlive end the present run and begin another. One that is
+// asked for already is enough.
+func (m *member) askRestart() {
+	select {
+	case m.again <- struct{}{}:
+	default:
+	}
 }
 
 // restart tries until the part is up again or ctx ends; it returns the backoff

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 )
 
@@ -30,6 +31,10 @@ type Config struct {
 	// OnReady is called once when every part is ready. An error stops the stack
 	// and is Run's error. Nil: nothing.
 	OnReady func(ctx context.Context) error
+	// Behind runs beside the stack from then on, for what need not be there for the
+	// stack to be ready. Its context ends with the stack, which waits for it to
+	// return. Nil: nothing.
+	Behind func(ctx context.Context, s *Stack)
 }
 
 // Running is something that has been started.
@@ -56,10 +61,11 @@ type Part struct {
 	Ready func(ctx context.Context) error
 }
 
-// stack is a running stack.
-type stack struct {
+// Stack is a running stack.
+type Stack struct {
 	cfg      Config
 	terminal *terminal
+	mu       sync.Mutex
 	members  []*member
 }
 
@@ -73,7 +79,7 @@ func Run(ctx context.Context, cfg Config, parts []Part) (err error) {
 	if cfg.Backoff == 0 {
 		cfg.Backoff = 200 * time.Millisecond
 	}
-	s := &stack{cfg: cfg, terminal: newTerminal(cfg.Output, cfg.Color, parts)}
+	s := &Stack{cfg: cfg, terminal: newTerminal(cfg.Output, cfg.Color, parts)}
 	defer func() {
 		// What the clean-up meets is told on the terminal; the cause comes first.
 		if stopErr := s.stop(); err == nil {
@@ -81,7 +87,7 @@ func Run(ctx context.Context, cfg Config, parts []Part) (err error) {
 		}
 	}()
 	for _, part := range parts {
-		if err := s.start(ctx, part); err != nil {
+		if err := s.Add(ctx, part); err != nil {
 			return asked(ctx, err)
 		}
 	}
@@ -89,6 +95,9 @@ func Run(ctx context.Context, cfg Config, parts []Part) (err error) {
 		if err := cfg.OnReady(ctx); err != nil {
 			return asked(ctx, err)
 		}
+	}
+	if cfg.Behind != nil {
+		cfg.Behind(ctx, s)
 	}
 	<-ctx.Done()
 	return nil
@@ -102,14 +111,18 @@ func asked(ctx context.Context, err error) error {
 	return err
 }
 
-// start brings up one part for the first time.
-func (s *stack) start(ctx context.Context, part Part) error {
+// Add brings up one part, after those that are there: when it returns nil, the part
+// is ready, and is kept alive like the others.
+func (s *Stack) Add(ctx context.Context, part Part) error {
+	s.terminal.add(part.Name, s.cfg.Color)
 	log, err := openPartLog(s.cfg.LogDir, part.Name, s.terminal)
 	if err != nil {
 		return err
 	}
 	m := newMember(part, s.cfg, log)
+	s.mu.Lock()
 	s.members = append(s.members, m)
+	s.mu.Unlock()
 	if err := m.start(ctx); err != nil {
 		return fmt.Errorf("%s: %w", part.Name, err)
 	}
@@ -117,9 +130,21 @@ func (s *stack) start(ctx context.Context, part Part) error {
 	return nil
 }
 
+// Restart ends a part that runs, and starts it again with the environment that it is
+// given by then.
+func (s *Stack) Restart(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range s.members {
+		if m.part.Name == name {
+			m.askRestart()
+		}
+	}
+}
+
 // stop ends all parts, the last one first. A part that had to be killed is said
 // on its own log, and does not make the end a failure of the stack.
-func (s *stack) stop() error {
+func (s *Stack) stop() error {
 	var errs []error
 	for i := len(s.members) - 1; i >= 0; i-- {
 		errs = append(errs, s.members[i].stop())

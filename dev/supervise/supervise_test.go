@@ -185,3 +185,36 @@ func TestLinesGoToTheTerminalAndToFiles(t *testing.T) {
 		t.Errorf("file: %q, %v", file, err)
 	}
 }
+
+// What comes behind a ready stack becomes a part of it, and has others restarted.
+func TestWhatComesBehindJoinsTheStack(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	d, out := &diary{}, &diary{}
+	started := make(chan *fake, 8)
+	cfg := supervise.Config{
+		Output: out, Backoff: time.Microsecond,
+		OnReady: func(context.Context) error { d.add("all ready"); return nil },
+		Behind: func(ctx context.Context, s *supervise.Stack) {
+			<-started // of media, at first
+			if err := s.Add(ctx, part(d, "engine", nil)); err != nil {
+				t.Error(err)
+			}
+			s.Restart("media")
+			s.Restart("nobody")
+			<-started
+			if err := s.Add(ctx, supervise.Step("bad", func(context.Context) error { return errors.New("boom") })); err == nil {
+				t.Error("a part that cannot be started was added")
+			}
+			cancel()
+		},
+	}
+	if err := supervise.Run(ctx, cfg, []supervise.Part{part(d, "media", started)}); err != nil {
+		t.Fatal(err)
+	}
+	want := "start media, all ready, start engine, stop media, start media, stop engine, stop media"
+	if got := d.String(); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}

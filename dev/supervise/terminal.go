@@ -15,24 +15,35 @@ type terminal struct {
 	mu     sync.Mutex
 	out    io.Writer
 	prefix map[string]string
+	width  int // of the longest name that was there at first
 }
 
 func newTerminal(out io.Writer, color bool, parts []Part) *terminal {
 	if out == nil {
 		out = io.Discard
 	}
-	width := 0
-	for _, p := range parts {
-		width = max(width, len(p.Name))
-	}
 	t := &terminal{out: out, prefix: map[string]string{}}
-	for i, p := range parts {
-		t.prefix[p.Name] = fmt.Sprintf("%-*s | ", width, p.Name)
-		if color {
-			t.prefix[p.Name] = fmt.Sprintf("\x1b[%dm%-*s |\x1b[0m ", colors[i%len(colors)], width, p.Name)
-		}
+	for _, p := range parts {
+		t.width = max(t.width, len(p.Name))
+	}
+	for _, p := range parts {
+		t.add(p.Name, color)
 	}
 	return t
+}
+
+// add gives a part its prefix, unless it has one.
+func (t *terminal) add(name string, color bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, has := t.prefix[name]; has {
+		return
+	}
+	prefix := fmt.Sprintf("%-*s | ", t.width, name)
+	if color {
+		prefix = fmt.Sprintf("\x1b[%dm%-*s |\x1b[0m ", colors[len(t.prefix)%len(colors)], t.width, name)
+	}
+	t.prefix[name] = prefix
 }
 
 // line writes one line of a part. A terminal that has gone away is no reason to

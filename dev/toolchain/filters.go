@@ -10,7 +10,6 @@ import (
 	"runtime"
 	"slices"
 	"sort"
-	"strings"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -31,20 +30,16 @@ var wasmFeatures = []string{
 	"--enable-bulk-memory", "--enable-mutable-globals", "--enable-nontrapping-float-to-int", "--enable-sign-ext", "--enable-exception-handling",
 }
 
-// BuildFilters compiles each main package right below filters/ to
-// .sluice/wasm/<program>.wasm, unless nothing it is made of has changed since.
-// It fails if a built filter exports TinyGo's malloc.
-func BuildFilters(ctx context.Context, cfg Config, tc Toolchain) error {
+// BuildFilters compiles filters, which Programs lists, to .sluice/wasm/<program>.wasm,
+// unless nothing one is made of has changed since. It fails if a built filter
+// exports TinyGo's malloc.
+func BuildFilters(ctx context.Context, cfg Config, tc Toolchain, programs []string) error {
 	// Not the lock of the tools: checkouts may share those, and a build is long.
 	unlock, err := cfg.lock(WasmDir(cfg.Root))
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	programs, err := Programs(cfg.Root)
-	if err != nil {
-		return err
-	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(runtime.NumCPU()) // each takes one for most of its time
 	for _, name := range programs {
@@ -84,10 +79,7 @@ func Programs(root string) ([]string, error) {
 }
 
 func buildFilter(ctx context.Context, cfg Config, tc Toolchain, name string) error {
-	// The target without its folder, so that checkouts agree: what the file says is
-	// an input of its own.
-	recipe := strings.Join(slices.Concat([]string{tc.TinyGo.Version, filepath.Base(tc.TinyGo.Target)}, buildFlags, wasmFeatures), " ")
-	sum, err := inputSum(cfg.Root, "filters/"+name, recipe)
+	sum, err := Inputs(cfg.Root, name)
 	if err != nil {
 		return err
 	}
@@ -96,10 +88,11 @@ func buildFilter(ctx context.Context, cfg Config, tc Toolchain, name string) err
 	if have, err := os.ReadFile(stamp); err == nil && string(have) == sum && exists(out) && exists(unguarded(cfg.Root, name)) {
 		return nil
 	}
-	cfg.say("building filters/%s", name)
+	done := cfg.start("building filters/%s", name)
 	if err := Compile(ctx, cfg, tc, "filters/"+name, out, unguarded(cfg.Root, name)); err != nil {
 		return err
 	}
+	done()
 	return os.WriteFile(stamp, []byte(sum), 0o644)
 }
 

@@ -8,17 +8,25 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
 )
+
+// Inputs is the sum of all that a filter is made of. Two checkouts of one sum build
+// the same bytes.
+func Inputs(root, name string) (string, error) {
+	recipe := strings.Join(slices.Concat([]string{TinyGoVersion(), goVersion}, buildFlags, wasmFeatures), " ")
+	return inputSum(root, "filters/"+name, recipe)
+}
 
 // inputSum is a hash of all that a filter is made of: the recipe, the target
 // file, what guards it, the sources of its package and of every package of this module that it
 // imports, and the pinned versions of the modules they import. Tests do not
 // count, nor do modules that only other programs use.
 func inputSum(root, pkg, recipe string) (string, error) {
-	files := []string{"dev/toolchain/guard.go", "dev/toolchain/tinygo-wasip1.json"}
+	files := []string{"dev/toolchain/guard.go", target}
 	seen := map[string]bool{}
 	if err := collect(root, pkg, seen, &files); err != nil {
 		return "", err

@@ -5,82 +5,44 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
-	"strconv"
+	"slices"
 )
 
-// minTinyGoMinor is the oldest 0.x of an official TinyGo that is used as it is.
-const minTinyGoMinor = 41
+// goVersion is the Go whose standard library is compiled into the filters: another
+// would make other bytes of them.
+const goVersion = "go1.26.8"
+
+// target is how TinyGo compiles for Envoy without a C library of its own.
+const target = "dev/toolchain/tinygo-wasip1.json"
 
 // TinyGo is a TinyGo that compiles for Envoy.
 type TinyGo struct {
 	// Binary is the compiler.
 	Binary string
-	// Version is what it reports, for instance "0.41.1".
-	Version string
 	// Target is the value of -target.
 	Target string
 	// Env is added to the environment of a build.
 	Env []string
 }
 
-// ensureTinyGo finds an official TinyGo or makes one, and finds wasm-opt.
+// ensureTinyGo makes the pinned TinyGo on first use, and finds wasm-opt.
 func ensureTinyGo(ctx context.Context, cfg Config) (TinyGo, string, error) {
-	official, found := findOfficial(ctx, cfg.Path)
-	var needs []need
-	if !found {
-		needs = append(needs, tinygoNeeds...)
-		if lookPath(cfg.Path, "g++") == "" && lookPath(cfg.Path, "c++") == "" {
-			needs = append(needs, need{"/usr/bin/g++", "g++"})
-		}
+	needs := tinygoNeeds
+	if lookPath(cfg.Path, "g++") == "" && lookPath(cfg.Path, "c++") == "" {
+		needs = append(slices.Clone(needs), need{"/usr/bin/g++", "g++"})
 	}
 	wasmOpt := lookPath(cfg.Path, "wasm-opt")
 	if wasmOpt == "" {
 		wasmOpt = "/usr/bin/wasm-opt"
-		needs = append(needs, need{wasmOpt, "binaryen"})
+		needs = append(slices.Clone(needs), need{wasmOpt, "binaryen"})
 	}
 	if missing := missingPackages(needs); len(missing) > 0 {
 		if err := installPackages(ctx, cfg, missing); err != nil {
 			return TinyGo{}, "", fmt.Errorf("TinyGo: %w", err)
 		}
 	}
-	if found {
-		return official, wasmOpt, nil
-	}
 	built, err := ensureBuilt(ctx, cfg, wasmOpt)
 	return built, wasmOpt, err
-}
-
-// findOfficial looks for a release of TinyGo on path: one that brings its own
-// C library, so that -target=wasip1 works.
-func findOfficial(ctx context.Context, path string) (TinyGo, bool) {
-	binary := lookPath(path, "tinygo")
-	if binary == "" {
-		return TinyGo{}, false
-	}
-	out, err := run(ctx, command{argv: []string{binary, "version"}})
-	version, ok := parseTinyGoVersion(out)
-	if err != nil || !ok {
-		return TinyGo{}, false
-	}
-	root, err := run(ctx, command{argv: []string{binary, "env", "TINYGOROOT"}})
-	if err != nil || !exists(filepath.Join(root, "lib", "wasi-libc", "sysroot")) {
-		return TinyGo{}, false
-	}
-	return TinyGo{Binary: binary, Version: version, Target: "wasip1"}, true
-}
-
-var tinygoVersionPattern = regexp.MustCompile(`^tinygo version (0\.(\d+)\.\d+)`)
-
-// parseTinyGoVersion reads "tinygo version 0.41.1 linux/amd64 (…)"; false if
-// that is not a version that will do.
-func parseTinyGoVersion(text string) (string, bool) {
-	m := tinygoVersionPattern.FindStringSubmatch(text)
-	if m == nil {
-		return "", false
-	}
-	minor, err := strconv.Atoi(m[2])
-	return m[1], err == nil && minor >= minTinyGoMinor
 }
 
 // ensureBuilt returns the TinyGo below the tools folder, built on first use.
@@ -89,15 +51,14 @@ func ensureBuilt(ctx context.Context, cfg Config, wasmOpt string) (TinyGo, error
 	if !exists(dir) {
 		cfg.say("building TinyGo %s from source (about a minute)", TinyGoVersion())
 		if err := buildTinyGo(ctx, cfg, dir); err != nil {
-			return TinyGo{}, fmt.Errorf("cannot build TinyGo %s: %w; or put an official TinyGo >= 0.%d on PATH", TinyGoVersion(), err, minTinyGoMinor)
+			return TinyGo{}, fmt.Errorf("cannot build TinyGo %s: %w", TinyGoVersion(), err)
 		}
 	}
 	return TinyGo{
-		Binary:  filepath.Join(dir, "tinygo"),
-		Version: TinyGoVersion(),
-		Target:  filepath.Join(cfg.Root, "dev", "toolchain", "tinygo-wasip1.json"),
+		Binary: filepath.Join(dir, "tinygo"),
+		Target: filepath.Join(cfg.Root, target),
 		Env: []string{
-			"TINYGOROOT=" + filepath.Join(dir, "root"), "WASMOPT=" + wasmOpt,
+			"GOTOOLCHAIN=" + goVersion, "TINYGOROOT=" + filepath.Join(dir, "root"), "WASMOPT=" + wasmOpt,
 			"PATH=" + cfg.Path + ":" + llvm + "/bin",
 		},
 	}, nil

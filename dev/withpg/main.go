@@ -14,8 +14,10 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 
+	"sluice.dev/sluice/dev/fetch"
 	"sluice.dev/sluice/dev/foreground"
 	"sluice.dev/sluice/dev/pgserver"
 )
@@ -30,6 +32,13 @@ func main() {
 	os.Exit(status)
 }
 
+// download is the server for a machine that has none, kept among the tools of the
+// checkout in the present folder.
+func download() pgserver.Download {
+	cfg := fetch.Config{Tools: filepath.Join(".sluice", "tools"), Say: func(line string) { fmt.Fprintln(os.Stderr, "withpg:", line) }}
+	return pgserver.Download{Version: fetch.PostgresVersion, Unpack: cfg.UnpackPostgres}
+}
+
 // run returns the exit status; 1 goes with an error of our own, 2 with wrong usage.
 func run(argv []string) (int, error) {
 	if len(argv) == 0 {
@@ -40,7 +49,7 @@ func run(argv []string) (int, error) {
 	if os.Getenv(urlVariable) != "" {
 		return foreground.Run(argv, os.Environ(), signals)
 	}
-	server, err := pgserver.Start(context.Background(), pgserver.Config{Ephemeral: true, Path: os.Getenv("PATH")})
+	server, err := pgserver.Start(context.Background(), pgserver.Config{Ephemeral: true, Path: os.Getenv("PATH"), Download: download()})
 	if err != nil {
 		return 1, err
 	}

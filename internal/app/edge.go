@@ -16,6 +16,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
+	"sluice.dev/sluice/deploy/wasm"
 	"sluice.dev/sluice/dev/programs"
 	"sluice.dev/sluice/envoy"
 	"sluice.dev/sluice/envoy/logpipe"
@@ -35,10 +36,6 @@ func RunEdge(ctx context.Context, env Environment) error {
 	if err != nil {
 		return err
 	}
-	dir, err := env.wasmParent()
-	if err != nil {
-		return err
-	}
 	concurrency, err := env.number("SLUICE_EDGE_CONCURRENCY", 0, 256)
 	if err != nil {
 		return err
@@ -49,6 +46,10 @@ func RunEdge(ctx context.Context, env Environment) error {
 	}
 	name := env.Get("SLUICE_EDGE_NAME")
 	state := filepath.Join(env.Get("SLUICE_STATE_DIR"), "edges", name)
+	dir, err := env.wasmParent(state)
+	if err != nil {
+		return err
+	}
 	peer, err := env.peerCerts(name)
 	if err != nil {
 		return err
@@ -227,14 +228,33 @@ func (e Environment) envoy() (string, error) {
 }
 
 // wasmParent is the folder that holds wasm/: Envoy runs there, so that the
-// control plane can name filters by a path that is the same on every edge.
-func (e Environment) wasmParent() (string, error) {
+// control plane can name filters by a path that is the same on every edge. Without a
+// folder of the operator's it is the edge's own, into which the binary's are put.
+func (e Environment) wasmParent(state string) (string, error) {
+	dir, err := e.wasmDir()
+	if err != nil {
+		return "", err
+	}
+	if dir != "" {
+		return filepath.Dir(dir), nil
+	}
+	if err := os.MkdirAll(state, 0o700); err != nil { // it gets secrets as well
+		return "", err
+	}
+	if err := wasm.WriteTo(filepath.Join(state, "wasm")); err != nil {
+		return "", fmt.Errorf("unpack the filters: %w", err)
+	}
+	return filepath.Abs(state)
+}
+
+// wasmDir is the operator's own folder of filters; "": none.
+func (e Environment) wasmDir() (string, error) {
 	dir := e.Get("SLUICE_WASM_DIR")
 	if dir == "" {
-		dir = filepath.Join(e.Get("SLUICE_STATE_DIR"), "wasm")
+		return "", nil
 	}
 	if filepath.Base(dir) != "wasm" {
 		return "", fmt.Errorf("SLUICE_WASM_DIR is %s: the folder must be named wasm", dir)
 	}
-	return filepath.Abs(filepath.Dir(dir))
+	return filepath.Abs(dir)
 }

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"sluice.dev/sluice/dev/programs"
 	"sluice.dev/sluice/media"
@@ -117,7 +118,7 @@ var engineAddrs = []struct {
 // somebody has chosen must be free; in place of one of the table's that is in use,
 // which are those that media servers use everywhere, it takes another port.
 func (l *localStack) placeEngine() error {
-	if l.set["SLUICE_MEDIA_ENGINE"] == programs.Off {
+	if l.set["SLUICE_MEDIA_ENGINE"] == programs.Off && !slices.Contains(l.missing, programs.Engine) {
 		return nil
 	}
 	for _, a := range engineAddrs {

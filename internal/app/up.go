@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/controlplane/gateway/config"
+	"sluice.dev/sluice/dev/fetch"
 	"sluice.dev/sluice/dev/pgserver"
 	"sluice.dev/sluice/dev/programs"
 	"sluice.dev/sluice/dev/supervise"
@@ -35,6 +36,11 @@ type localStack struct {
 	all   bool                         // false: the profile gateway, which has no product but the API
 	// document is applied before anything serves; nil: none.
 	document *config.Document
+	// sources is the checkout in which a media engine can be built; "": none.
+	sources string
+	fetch   fetch.Config
+	missing []programs.Program // that come up behind the ready stack
+	late    lateSettings       // which they add
 	// apiKey of the seeded account, for the probe of the edges.
 	apiKey string
 	probe  *http.Client // of the edges
@@ -51,28 +57,34 @@ func (l *localStack) listens(variable string) bool {
 	return l.all || !slices.Contains(ofProducts, variable)
 }
 
+// UpOptions are what a stack does differently.
+type UpOptions struct {
+	// Sources is a checkout in which a missing media engine is built. Empty: none.
+	Sources string
+	// Document, which was expanded and has no fault, is put in force before anything
+	// serves. nil: what is in force stays.
+	Document *config.Document
+}
+
 // RunUp brings the stack up and keeps it up until ctx ends. Whatever is wrong is
-// found before anything is started, where that is possible. document, which was
-// expanded and has no fault, is put in force before anything serves; nil: what is in
-// force stays.
-func RunUp(ctx context.Context, env Environment, document *config.Document, out io.Writer) error {
-	l, err := prepare(ctx, env)
+// found before anything is started, where that is possible. Envoy and PostgreSQL are
+// fetched where they are missing.
+func RunUp(ctx context.Context, env Environment, opt UpOptions, out io.Writer) error {
+	began, color := time.Now(), isTerminal(out)
+	out = &lockedWriter{w: out}
+	l, err := prepare(ctx, env, opt, out)
 	if err != nil {
 		return err
 	}
-	l.document = document
-	began := time.Now()
 	return supervise.Run(ctx, supervise.Config{
 		LogDir: l.file("logs"),
 		Output: out,
-		Color:  isTerminal(out),
+		Color:  color,
 		OnReady: func(context.Context) error {
 			_, err := fmt.Fprintf(out, "ready in %.1fs: %s; keys in %s\n", time.Since(began).Seconds(), l.where(), l.file("dev.env"))
-			if l.all && l.set["SLUICE_MEDIA_ENGINE"] == programs.Off {
-				fmt.Fprintln(out, "without a media engine: streams exist, but nobody can publish to them (`make tools` builds one)")
-			}
 			return err
 		},
+		Behind: func(ctx context.Context, s *supervise.Stack) { l.bringMissing(ctx, s, out) },
 	}, l.parts())
 }
 
@@ -94,8 +106,8 @@ func isTerminal(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-func prepare(ctx context.Context, env Environment) (*localStack, error) {
-	l := &localStack{env: env, set: map[string]string{}, own: map[string]map[string]string{}}
+func prepare(ctx context.Context, env Environment, opt UpOptions, out io.Writer) (*localStack, error) {
+	l := &localStack{env: env, sources: opt.Sources, document: opt.Document, fetch: env.Fetcher(out), set: map[string]string{}, own: map[string]map[string]string{}}
 	var err error
 	if l.all, err = env.hasAll(); err != nil {
 		return nil, err
@@ -122,16 +134,19 @@ func prepare(ctx context.Context, env Environment) (*localStack, error) {
 	if err := l.checkAddresses(); err != nil {
 		return nil, err
 	}
-	if l.set["SLUICE_ENVOY"], err = l.env.envoy(); err != nil {
-		return nil, err
-	}
-	if _, err := l.env.wasmParent(); err != nil {
+	if _, err := l.env.wasmDir(); err != nil {
 		return nil, err
 	}
 	if l.all {
-		if err := l.placePrograms(ctx); err != nil {
+		if err := l.findMedia(ctx); err != nil {
 			return nil, err
 		}
+		if err := l.placeEngine(); err != nil {
+			return nil, err
+		}
+	}
+	if err := l.requireTools(ctx); err != nil {
+		return nil, err
 	}
 	if err := os.MkdirAll(l.state, 0o755); err != nil {
 		return nil, err
@@ -140,16 +155,6 @@ func prepare(ctx context.Context, env Environment) (*localStack, error) {
 		return nil, err
 	}
 	return l, l.env.checkExposure([]string{l.env.Get("SLUICE_XDS_ADDR")})
-}
-
-// placePrograms finds what the media product runs, and where.
-func (l *localStack) placePrograms(ctx context.Context) (err error) {
-	for _, p := range []programs.Program{programs.Engine, programs.FFmpeg} {
-		if l.set[p.Variable], err = l.env.Program(ctx, p); err != nil {
-			return err
-		}
-	}
-	return l.placeEngine()
 }
 
 func (l *localStack) file(name string) string { return filepath.Join(l.state, name) }
@@ -222,7 +227,7 @@ func (l *localStack) parts() []supervise.Part {
 		parts = append(parts, l.process("runtime", "SLUICE_RUNTIME_LISTEN", "/openapi.json"), l.process("media", "SLUICE_MEDIA_LISTEN", "/health"))
 	}
 	if l.all && l.set["SLUICE_MEDIA_ENGINE"] != programs.Off {
-		parts = append(parts, l.process("engine", "SLUICE_ENGINE_API_LISTEN", "/v3/paths/list"))
+		parts = append(parts, l.engine())
 	}
 	for _, e := range l.edges {
 		parts = append(parts, supervise.Part{
@@ -238,7 +243,8 @@ func (l *localStack) postgres() supervise.Part {
 		if url := l.env.Get("SLUICE_DATABASE_URL"); url != "" && l.set["SLUICE_DATABASE_URL"] == "" {
 			return nil, nil
 		}
-		s, err := pgserver.Start(ctx, pgserver.Config{Dir: l.file("postgres"), Database: "sluice", Path: os.Getenv("PATH"), Log: log})
+		s, err := pgserver.Start(ctx, pgserver.Config{Dir: l.file("postgres"), Database: "sluice", Path: os.Getenv("PATH"), Log: log,
+			Download: pgserver.Download{Version: fetch.PostgresVersion, Unpack: l.fetch.UnpackPostgres}})
 		if err != nil {
 			return nil, err
 		}
@@ -269,7 +275,7 @@ func (l *localStack) environ(inherited []string, process string, extra map[strin
 		name, value, _ := strings.Cut(kv, "=")
 		values[name] = value
 	}
-	for _, m := range []map[string]string{l.set, l.own[process], extra} {
+	for _, m := range []map[string]string{l.set, l.own[process], extra, l.late.all()} {
 		maps.Copy(values, m)
 	}
 	for name, value := range values {

@@ -20,7 +20,6 @@ func main() {
 	flag.StringVar(&b.base, "base", "", "image that has Envoy at /usr/local/bin/envoy, such as envoyproxy/envoy:v1.40.0; empty: one made of -envoy")
 	flag.StringVar(&b.database, "postgres", "", "image of PostgreSQL, such as postgres:17; empty: one made of this machine's")
 	flag.StringVar(&b.envoy, "envoy", "", "Envoy's binary")
-	flag.StringVar(&b.wasm, "wasm", "", "folder with the built filters")
 	flag.StringVar(&b.out, "out", ".sluice/docker", "folder for what images are made of, and for secrets.env")
 	flag.Parse()
 	if err := b.bake(context.Background()); err != nil {
@@ -30,7 +29,7 @@ func main() {
 }
 
 // bakery is where images are built.
-type bakery struct{ base, database, envoy, wasm, out string }
+type bakery struct{ base, database, envoy, out string }
 
 // recipes is the folder of the Dockerfiles, seen from the root of the checkout.
 const recipes = "deploy/docker"
@@ -103,19 +102,12 @@ func (b *bakery) product(ctx context.Context) error {
 }
 
 func (b *bakery) edge(ctx context.Context) error {
-	dir, err := b.folder("edge", "state", "wasm")
+	dir, err := b.folder("edge", "state")
 	if err != nil {
 		return err
 	}
 	t := tree{dir}
-	filters, err := filepath.Glob(filepath.Join(b.wasm, "*.wasm"))
-	if err != nil || len(filters) == 0 {
-		return errors.Join(err, fmt.Errorf("no filters in %q: run make filters", b.wasm))
-	}
-	for _, f := range filters {
-		err = errors.Join(err, t.link(f, filepath.Join("wasm", filepath.Base(f))))
-	}
-	return errors.Join(err, t.link(filepath.Join(b.out, "sluice"), "sluice"), b.build(ctx, "sluice-edge:local", "edge.Dockerfile", dir, "--build-arg", "BASE="+b.base))
+	return errors.Join(t.link(filepath.Join(b.out, "sluice"), "sluice"), b.build(ctx, "sluice-edge:local", "edge.Dockerfile", dir, "--build-arg", "BASE="+b.base))
 }
 
 // folder is an empty one for what an image is made of, with folders in it. What

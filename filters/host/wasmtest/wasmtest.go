@@ -13,7 +13,7 @@ import (
 )
 
 // Both runs body with a fresh, started host for native and for the module name.
-// A module that is not built fails the test: `make filters` builds it.
+// A module that is not built fails the test: `make wasm` builds it.
 func Both(t *testing.T, name string, native types.VMContext, config []byte, body func(*testing.T, proxytest.HostEmulator)) {
 	t.Helper()
 	t.Run("go", func(t *testing.T) { run(t, native, config, body) })
@@ -58,7 +58,7 @@ func built(t testing.TB, name string) []byte {
 	}
 	b, err := os.ReadFile(filepath.Join(dir, name+".wasm"))
 	if err != nil {
-		t.Fatalf("%v: run `make filters`", err)
+		t.Fatalf("%v: run `make wasm`", err)
 	}
 	return b
 }

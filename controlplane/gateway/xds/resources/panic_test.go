@@ -24,9 +24,9 @@ var panicProgram = sync.OnceValues(func() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg := toolchain.Config{Root: root, Envoy: os.Getenv("SLUICE_ENVOY"), Path: os.Getenv("PATH"), Progress: os.Stderr}
+	cfg := toolchain.Config{Root: root, Path: os.Getenv("PATH"), Progress: os.Stderr}
 	ctx := context.Background() // shared by the tests
-	tc, err := toolchain.Provision(ctx, cfg)
+	tc, err := toolchain.ProvisionTinyGo(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
