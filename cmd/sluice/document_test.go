@@ -3,9 +3,11 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
+	"sluice.dev/sluice/docs"
 	"sluice.dev/sluice/internal/app"
 )
 
@@ -128,5 +130,38 @@ func TestFoldersIncludesAndOverlays(t *testing.T) {
 	}
 	if out, err := executeApply(t, applyCommand((&configAPI{}).env(t)), "-f", at("twice")); err == nil || !strings.Contains(err.Error(), "given twice") {
 		t.Error(out, err)
+	}
+}
+
+var box = regexp.MustCompile("(?s)```yaml\n(.*?)```")
+
+// The documents that the pages show have no fault.
+func TestDocumentedDocumentsAreValid(t *testing.T) {
+	t.Parallel()
+	found := 0
+	for _, page := range []string{"config.md", "profiles.md"} {
+		b, err := docs.Files.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range box.FindAllSubmatch(b, -1) {
+			first := filepath.Join(folder(t, map[string]string{"sluice.yaml": string(m[1])}), "sluice.yaml")
+			if strings.Contains(string(m[1]), "include: [builtin]") {
+				found++
+				if out, err := executeApply(t, validateCommand(offline(t)), "-f", first, "--profile", "gateway"); err != nil {
+					t.Errorf("%s: %s%v", page, out, err)
+				}
+			}
+			if strings.HasPrefix(string(m[1]), "# production.yaml") {
+				found++
+				below := filepath.Join(folder(t, map[string]string{"a.yaml": "include: [builtin]\nproducts: [{name: orders, upstream: 'http://a'}]\n"}), "a.yaml")
+				if out, err := executeApply(t, validateCommand(offline(t)), "-f", below, "-f", first, "--profile", "gateway"); err != nil {
+					t.Errorf("%s: %s%v", page, out, err)
+				}
+			}
+		}
+	}
+	if found != 3 {
+		t.Errorf("%d documents", found)
 	}
 }

@@ -3,6 +3,7 @@ package dashboard
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -226,5 +227,20 @@ func TestFiles(t *testing.T) {
 	}
 	if got := b.visitor().get(Root + "/assets/app.css"); got.Code != 404 {
 		t.Error(got.Code)
+	}
+}
+
+// A dashboard of a deployment without products has no pages of theirs.
+func TestSectionsWithoutProducts(t *testing.T) {
+	t.Parallel()
+	names := func(s *site) (list []string) {
+		for _, sec := range s.sections() {
+			list = append(list, sec.Name)
+		}
+		return list
+	}
+	all, alone := names(&site{}), names(&site{Config: Config{Alone: true}})
+	if len(all) != len(sections) || len(alone) != len(all)-2 || slices.Contains(alone, "Schedules") || slices.Contains(alone, "Payments") {
+		t.Errorf("%q %q", all, alone)
 	}
 }

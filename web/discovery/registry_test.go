@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -147,5 +148,28 @@ func TestRoutesScopesAndPrices(t *testing.T) {
 	}
 	if r.Version != 7 || len(r.Plans) == 0 || len(r.Scopes) == 0 || r.Links.MCP != "https://gw.example/mcp" {
 		t.Errorf("%+v", r.Links)
+	}
+}
+
+// Without products of the platform's, the registry has what the configuration has.
+func TestRegistryOfAGatewayAlone(t *testing.T) {
+	t.Parallel()
+	d, faults := config.Document{Include: []string{config.Builtin}, Products: []config.Product{{Name: "shop", Upstream: "http://10.0.0.1:1"}},
+		Routes: []config.Route{{Name: "shop", Path: "/shop/*", Product: "shop"}}}.Expand(config.ProfileGateway)
+	if faults != nil {
+		t.Fatal(faults)
+	}
+	r := Build(config.Version{Number: 1, Document: d}, at, nil)
+	r.onlyConfigured()
+	var names []string
+	for _, p := range r.Products {
+		names = append(names, p.Name)
+	}
+	slices.Sort(names)
+	if !slices.Equal(names, []string{"account", "billing", "keys", "mcp", "oauth", "shop", "users", "webhooks"}) || r.Links.X402 != "" || slices.ContainsFunc(r.Auth, func(m AuthMethod) bool { return m.Name == "x402" }) {
+		t.Errorf("%q %+v", names, r.Links)
+	}
+	if c := NewCard(r, "1"); strings.Contains(c.Description, "media") {
+		t.Error(c.Description)
 	}
 }

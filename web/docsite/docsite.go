@@ -37,7 +37,7 @@ const Root = "/docs"
 var groups = []group{
 	{Name: "Get started", names: []string{"quickstart", "concepts", "clients"}},
 	{Name: "Build", names: []string{"keys", "oauth", "media", "schedules", "webhooks", "runtime", "agents", "x402", "usage", "openapi"}},
-	{Name: "Operate", names: []string{"dashboard", "config", "settings", "fleet", "operations", "security", "hardening"}},
+	{Name: "Operate", names: []string{"install", "config", "profiles", "settings", "dashboard", "requests", "fleet", "operations", "security", "hardening"}},
 	{Name: "More"},
 }
 

@@ -115,3 +115,20 @@ func TestWhereLinksLead(t *testing.T) {
 		}
 	}
 }
+
+// Pages that a deployment does without are in no menu, and what leads to them is text.
+func TestPagesThatAreLeftOut(t *testing.T) {
+	t.Parallel()
+	s, err := New(docs.Files, "media", "x402")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := s.pages["media"]; ok || len(s.pages) < 10 {
+		t.Errorf("%d pages", len(s.pages))
+	}
+	for name, p := range s.pages {
+		if strings.Contains(string(p.Body), Root+"/media") || strings.Contains(string(p.Body), Root+"/x402") {
+			t.Errorf("%s leads to a page that is not there", name)
+		}
+	}
+}

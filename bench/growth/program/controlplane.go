@@ -68,9 +68,10 @@ func documents() []parser {
 		{name: "platform/http/httpapi: Unmarshal", read: func(in []byte) error { return httpapi.Unmarshal(in, new(body)) },
 			forms: in(`{"any":%s}`, `{"name":%s}`, `{"tags":%s}`, `{"map":%s}`, `{"list":%s}`)},
 		{name: "platform/http/httpapi: CheckJSON", read: details(httpapi.CheckJSON), forms: in("[%s,1]"), multiple: 24, constant: 64 << 10},
-		{name: "controlplane/gateway/config: ParseJSON, Faults", read: func(in []byte) error {
+		{name: "controlplane/gateway/config: ParseJSON, Expand, Faults", read: func(in []byte) error {
 			d, err := config.ParseJSON(in)
 			if err == nil {
+				d, _ = d.Expand(config.ProfileGateway)
 				err = d.Validate()
 			}
 			return err

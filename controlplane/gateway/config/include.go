@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,19 +25,20 @@ var Profiles = []string{ProfilePlatform, ProfileGateway}
 // the profile that the control plane has. builtin/NAME are those of another.
 const Builtin = "builtin"
 
-// ofProfile are the platform's own objects, by profile.
-var ofProfile = map[string]func() (Document, error){
-	ProfilePlatform: sync.OnceValues(func() (Document, error) { return embedded(deploy.Document) }),
-	ProfileGateway:  sync.OnceValues(func() (Document, error) { return embedded(deploy.Gateway) }),
+// ofProfile are the platform's own objects by profile, as JSON: who gets a document
+// may alter it.
+var ofProfile = map[string]func() ([]byte, error){
+	ProfilePlatform: sync.OnceValues(func() ([]byte, error) { return embedded(deploy.Document) }),
+	ProfileGateway:  sync.OnceValues(func() ([]byte, error) { return embedded(deploy.Gateway) }),
 }
 
-func embedded(text []byte) (Document, error) {
+func embedded(text []byte) ([]byte, error) {
 	d, _, err := ParseYAML(text)
 	if err != nil {
-		return d, fmt.Errorf("default configuration: %w", err)
+		return nil, fmt.Errorf("default configuration: %w", err)
 	}
 	d.Routes = each(d.Routes, Route.complete)
-	return d, nil
+	return json.Marshal(d)
 }
 
 // Expand returns what d stands for: d with what it includes and without what it
@@ -98,8 +100,13 @@ func (j *joiner) builtin(include []string, profile string) (base Document, ok bo
 		case ok:
 			j.add(at, "is one built-in document too many", "one")
 		default:
-			base, _ = read() // a test reads it
-			ok = true
+			text, err := read()
+			if err == nil {
+				err = json.Unmarshal(text, &base)
+			}
+			if ok = err == nil; !ok {
+				j.add(at, "cannot be read", "") // a test reads it
+			}
 		}
 	}
 	return base, ok

@@ -191,3 +191,16 @@ func TestAllFaultsAtOnce(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// Who alters what was read alters nobody else's.
+func TestDefaultsAreOnesOwn(t *testing.T) {
+	t.Parallel()
+	a, err := Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Products[0].Upstreams[0].Address, a.Routes[0].Auth[0] = "altered:1", "altered"
+	if b, err := Default(); err != nil || b.Products[0].Upstreams[0].Address == "altered:1" || b.Routes[0].Auth[0] == "altered" {
+		t.Errorf("%v %+v", err, b.Products[0])
+	}
+}

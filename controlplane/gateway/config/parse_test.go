@@ -96,6 +96,12 @@ func FuzzParseYAML(f *testing.F) {
 func FuzzParseJSON(f *testing.F) {
 	f.Add([]byte(`{"classes":[{"name":"default","per_minute":60}],"routes":[null,{}]}`))
 	f.Add([]byte(`{"plans":[{"name":"a","limits":{"x":{"per_minute":1}}}]}`))
+	f.Add([]byte(`{"include":["builtin"],"remove":["routes.sluice.d*"],"products":[{"name":"a","upstream":"http://a"}],"routes":[{"name":"a","path":"/*"}]}`))
+	for _, profile := range Profiles { // which is read once
+		if _, err := DefaultOf(profile); err != nil {
+			f.Fatal(err)
+		}
+	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		growth.Linear(t, len(b), 1<<10, 256<<10, func() {
 			if d, err := ParseJSON(b); err == nil {

@@ -107,3 +107,16 @@ func FuzzKnown(f *testing.F) {
 		}
 	})
 }
+
+func TestEventsOfSomeGroups(t *testing.T) {
+	t.Parallel()
+	some := Of([]string{"webhook", "test"})
+	if len(some) == 0 || len(Of(nil)) != len(All()) || !slices.ContainsFunc(some, func(e Type) bool { return e.Name == Test }) || slices.ContainsFunc(some, func(e Type) bool { return strings.HasPrefix(e.Name, "stream.") }) {
+		t.Errorf("%d", len(some))
+	}
+	for pattern, want := range map[string]bool{"webhook.disabled": true, "webhook.*": true, "*": true, "stream.started": false, "stream.*": false, "": false} {
+		if KnownIn(some, pattern) != want {
+			t.Errorf("%q: %v", pattern, !want)
+		}
+	}
+}
