@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"sluice.dev/sluice/e2e/harness"
 )
 
 // slowness is how long the shop takes for /slow.
@@ -367,4 +369,54 @@ func sortedLabels(labels string) string {
 	list := strings.Split(labels, ",")
 	slices.Sort(list)
 	return strings.Join(list, ",")
+}
+
+// An edge whose control planes are gone goes on to show its traffic, though its usage waits; and
+// so it does when Envoy has crashed.
+func TestTrafficIsShownWithoutAControlPlane(t *testing.T) {
+	t.Parallel()
+	s := theStack(t)
+	w := newWire(t, s.env["SLUICE_XDS_ADDR"])
+	e := s.addEdge(t, "edge-cut", w.addr())
+	requests := func(n int) {
+		t.Helper()
+		for range n {
+			wantStatus(t, call(t, http.MethodGet, e.base+"/v1/nothing/here", "", nil), http.StatusForbidden)
+		}
+	}
+	const line = `sluice_edge_requests_total{method="GET",product="",route="unmapped",status_class="4xx"} `
+	requests(3)
+	e.shows(t, line+"3\n")
+	w.set(true)
+	e.is(t, "cached")
+	requests(4)
+	e.shows(t, line+"7\n")
+
+	pids := e.envoys(t)
+	if err := syscall.Kill(pids[0], syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "another Envoy serves", func() error {
+		if now := e.envoys(t); len(now) == 0 || now[0] == pids[0] {
+			return errors.New("not yet")
+		}
+		r, err := try(http.MethodGet, e.base+"/v1/streams", "", nil)
+		if err == nil && r.StatusCode != http.StatusUnauthorized {
+			err = errors.New(r.Status)
+		}
+		return err
+	})
+	requests(2)
+	e.shows(t, line+"9\n")
+}
+
+// envoys are the processes of the edge's Envoys.
+func (e *edge) envoys(t testing.TB) (pids []int) {
+	t.Helper()
+	for _, p := range harness.Children(e.PID()) {
+		if p.Args[0] == need(t, "SLUICE_ENVOY") {
+			pids = append(pids, p.PID)
+		}
+	}
+	return pids
 }
