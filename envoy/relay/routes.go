@@ -29,17 +29,18 @@ func takeTraffic(t *traffic.Totals) http.HandlerFunc {
 	}
 }
 
-// routesInForce tells which routes Envoy has accepted, by the edge filter's policy.
+// routesInForce tells which routes Envoy has accepted, by the edge filter's policy, and the
+// method of each that has but one.
 type routesInForce struct {
 	lastGood *lastGood
 
 	mu      sync.Mutex
 	version string
-	routes  map[meter.Route]bool
+	routes  map[meter.Route]string
 }
 
 // present returns them; nil: none are known. The result must not be changed.
-func (r *routesInForce) present() map[meter.Route]bool {
+func (r *routesInForce) present() map[meter.Route]string {
 	config, version := r.lastGood.named(resource.ExtensionConfigType, edgeapi.EdgeFilter)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -57,9 +58,9 @@ func (r *routesInForce) present() map[meter.Route]bool {
 	if p == nil {
 		return r.routes
 	}
-	r.version, r.routes = version, make(map[meter.Route]bool, len(p.Routes))
+	r.version, r.routes = version, make(map[meter.Route]string, len(p.Routes))
 	for i := range p.Routes {
-		r.routes[meter.Route{Name: p.Routes[i].Name, Product: p.Routes[i].Product}] = true
+		r.routes[meter.Route{Name: p.Routes[i].Name, Product: p.Routes[i].Product}] = p.Routes[i].Method()
 	}
 	return r.routes
 }

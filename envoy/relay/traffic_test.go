@@ -26,7 +26,7 @@ import (
 
 func TestWhatIsCountedIsTaken(t *testing.T) {
 	t.Parallel()
-	h := takeTraffic(traffic.New(time.Now, func() map[meter.Route]bool { return nil }))
+	h := takeTraffic(traffic.New(time.Now, func() map[meter.Route]string { return nil }))
 	for what, c := range map[string]struct {
 		body   []byte
 		status int
@@ -73,7 +73,7 @@ func TestRoutesInForce(t *testing.T) {
 	}
 	item := policy.Route{Name: "item", Product: "shop", Revision: "1 GET"}
 	accept("1", filter(item))
-	if got := r.present(); len(got) != 1 || !got[meter.Route{Name: "item", Product: "shop"}] {
+	if got := r.present(); len(got) != 1 || got[meter.Route{Name: "item", Product: "shop"}] != "GET" {
 		t.Errorf("%v", got)
 	}
 	accept("2", filter(item, policy.Route{Name: "order", Product: "shop"}))

@@ -21,6 +21,27 @@ import (
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
+// The agent counts what is answered here: no Envoy knows of it.
+func TestEveryAnswerIsCounted(t *testing.T) {
+	t.Parallel()
+	addr, answered := freeAddr(t), make(chan struct{}, 10)
+	d, err := standby.Open([]string{addr}, "", time.Now, func() { answered <- struct{}{} }, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close(context.Background()) })
+	for range 3 {
+		resp, err := http.Get("http://" + addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+	}
+	if len(answered) != 3 {
+		t.Errorf("%d answers are counted, want 3", len(answered))
+	}
+}
+
 // open posts a standby listener at a free address.
 func open(t *testing.T) (*standby.Listener, string) {
 	t.Helper()

@@ -41,7 +41,7 @@ func (t *Totals) Collect(out chan<- prometheus.Metric) {
 func (t *Totals) metrics() (list []prometheus.Metric) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.dropGone()
+	t.follow()
 	count := func(d *prometheus.Desc, n uint64, labels ...string) {
 		list = append(list, prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), labels...))
 	}

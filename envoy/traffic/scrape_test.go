@@ -2,6 +2,7 @@ package traffic
 
 import (
 	"net/http/httptest"
+	"slices"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -9,15 +10,17 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// withoutHelp gathers metrics without their help, which tests do not repeat.
-type withoutHelp struct{ prometheus.Gatherer }
+// withoutZeros gathers metrics without their help and without counters that are zero, which
+// tests do not repeat.
+type withoutZeros struct{ prometheus.Gatherer }
 
-func (w withoutHelp) Gather() ([]*dto.MetricFamily, error) {
+func (w withoutZeros) Gather() ([]*dto.MetricFamily, error) {
 	all, err := w.Gatherer.Gather()
 	for _, f := range all {
 		f.Help = new(string)
+		f.Metric = slices.DeleteFunc(f.Metric, func(m *dto.Metric) bool { return m.Counter != nil && m.Counter.GetValue() == 0 })
 	}
-	return all, err
+	return slices.DeleteFunc(all, func(f *dto.MetricFamily) bool { return len(f.Metric) == 0 }), err
 }
 
 // scrape reads all metrics as Prometheus does, and returns how many bytes that were.

@@ -38,7 +38,7 @@ const (
 // Totals are the sums. Make them with New.
 type Totals struct {
 	now     func() time.Time
-	present func() map[meter.Route]bool
+	present func() map[meter.Route]string
 
 	mu      sync.Mutex
 	routes  map[meter.Route]*route
@@ -84,10 +84,10 @@ func (h *histogram) add(o traffic.Histogram) {
 	}
 }
 
-// New returns sums of nothing. present returns the routes that Envoy has at present, of which the
-// counters are kept however long they have had no request; when it
+// New returns sums of nothing. present returns the routes that Envoy has at present, each with its
+// method if it has but one: their counters are kept however long they have had no request. When it
 // returns nil they are not known, and all are kept.
-func New(now func() time.Time, present func() map[meter.Route]bool) *Totals {
+func New(now func() time.Time, present func() map[meter.Route]string) *Totals {
 	return &Totals{now: now, present: present, routes: map[meter.Route]*route{}, started: map[string]*histogram{}}
 }
 
@@ -129,6 +129,7 @@ func (t *Totals) add(c *traffic.Cell, at time.Time) {
 	r := t.route(labels(c))
 	r.lastAt = at
 	r.in, r.out = r.in+c.In, r.out+c.Out
+	r.begin(c.Method)
 	k := r.kinds[kind{c.Method, c.Class}]
 	if k == nil {
 		k = &counts{}
@@ -173,16 +174,35 @@ func (t *Totals) route(name meter.Route) *route {
 	return r
 }
 
-// dropGone forgets the routes that are gone, and the products of which there is none left.
-func (t *Totals) dropGone() {
+// usual are the classes that each method of a route is shown with from the beginning.
+var usual = []uint8{2, 4, 5}
+
+// begin shows a method with zeros: a counter that begins with its first error hides that error from
+// rate(), which compares with what was before.
+func (r *route) begin(method string) {
+	for _, class := range usual {
+		if k := (kind{method, class}); r.kinds[k] == nil {
+			r.kinds[k] = &counts{}
+		}
+	}
+}
+
+// follow shows the routes that there are, and forgets those that are gone and the products of which
+// there is none left.
+func (t *Totals) follow() {
 	present := t.present()
 	if present == nil {
 		return
 	}
+	for name, method := range present {
+		if method != "" {
+			t.route(name).begin(method)
+		}
+	}
 	at := t.now()
 	products := map[string]bool{}
 	for name, r := range t.routes {
-		if !present[name] && name.Name != Refused && name.Name != Overflow && at.Sub(r.lastAt) > keepGone {
+		if _, is := present[name]; !is && name.Name != Refused && name.Name != Overflow && at.Sub(r.lastAt) > keepGone {
 			delete(t.routes, name)
 			continue
 		}
