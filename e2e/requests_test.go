@@ -5,21 +5,24 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // recorded is what the request log says of a request.
 type recorded struct {
 	ID, Method, Path, Route, Product, Code, Reason, Detail, Flags, Edge, Class, Host, Explanation string
-	PathTemplate                                                                                 string `json:"path_template"`
-	Account                                                                                      string `json:"account_id"`
-	Key                                                                                          string `json:"key_id"`
-	Scopes                                                                                       []string
-	Status                                                                                       int
-	Time                                                                                         time.Time
-	EndedAt                                                                                      time.Time `json:"ended_at"`
-	Timings                                                                                      struct {
+	PathTemplate                                                                                  string `json:"path_template"`
+	Account                                                                                       string `json:"account_id"`
+	Key                                                                                           string `json:"key_id"`
+	Scopes                                                                                        []string
+	Status                                                                                        int
+	Time                                                                                          time.Time
+	EndedAt                                                                                       time.Time `json:"ended_at"`
+	Timings                                                                                       struct {
 		Forwarded *int64 `json:"forwarded_us"`
 		FirstByte *int64 `json:"first_byte_us"`
 		Total     int64  `json:"total_us"`
@@ -104,4 +107,147 @@ func TestAccountsReadTheirOwnRequests(t *testing.T) {
 	wantStatus(t, call(t, http.MethodGet, s.url("/v1/requests?status=none&since=now&cursor=x&limit=0"), key, nil), 400)
 	without, _ := s.newKey(t, "streams:read")
 	wantStatus(t, call(t, http.MethodGet, s.url("/v1/requests"), without, nil), 403)
+}
+
+// What a product does not do, or too late, is told by its flags and in a sentence.
+func TestFailuresOfAProductAreRecorded(t *testing.T) {
+	t.Parallel()
+	s, _ := theHarsh(t)
+	key := s.dev["SLUICE_API_KEY"]
+	for path, want := range map[string]recorded{
+		"/v1/harsh/slow":          {Status: 504, Code: "gateway_timeout", Explanation: "did not answer within the route's timeout"},
+		"/v1/harsh/bad/no-answer": {Status: 503, Code: "service_unavailable", Explanation: "closed the connection"},
+		"/v1/harsh/bad/garbage":   {Status: 502, Code: "bad_gateway", Explanation: "not HTTP"},
+	} {
+		got := s.recordedAs(t, call(t, http.MethodGet, s.url(path), key, nil))
+		if got.Status != want.Status || got.Code != want.Code || !strings.Contains(got.Explanation, want.Explanation) || got.Account == "" || got.Product != "harsh" {
+			t.Errorf("%s: %+v, want %+v", path, got, want)
+		}
+	}
+}
+
+// Nothing of what a client sends in confidence is in any column of any row.
+func TestNoSecretIsRecorded(t *testing.T) {
+	t.Parallel()
+	s := theStack(t)
+	key, _ := s.newKey(t, "streams:read")
+	const secret = "hush-hush-nobody-may-read-this"
+	var last response
+	for _, path := range []string{"/v1/streams?token=" + secret, "/v1/streams/none?api_key=" + secret, "/v1/nothing?x=" + secret, "/v1/a%2Fb?x=" + secret, "/v1/auth/validate?" + secret} {
+		for _, method := range []string{http.MethodGet, http.MethodPost} {
+			for _, credential := range []string{"Bearer " + key, "Bearer " + secret, "Basic " + secret} {
+				q, err := http.NewRequest(method, s.url(path), strings.NewReader(`{"password":"`+secret+`"}`))
+				if err != nil {
+					t.Fatal(err)
+				}
+				for name, value := range map[string]string{"Authorization": credential, "Cookie": "session=" + secret, "X-Sluice-Identity": "v2;u=media;a=acct_" + secret + ";k=key_" + secret,
+					"X-Payment": secret, "Referer": "http://a/?" + secret, "Content-Type": "application/json"} {
+					q.Header.Set(name, value)
+				}
+				res, err := http.DefaultClient.Do(q)
+				if err != nil {
+					t.Fatal(err)
+				}
+				res.Body.Close()
+				last = response{Response: res}
+			}
+		}
+	}
+	s.recordedAs(t, last)
+	conn, err := pgx.Connect(t.Context(), s.env["SLUICE_DATABASE_URL"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	var rows, signed int
+	var found []string
+	err = conn.QueryRow(t.Context(), `SELECT count(*), count(*) FILTER (WHERE r::text LIKE '%;m=%'), coalesce(array_agg(r::text) FILTER (WHERE strpos(r::text, $1) > 0 OR strpos(r::text, $2) > 0), '{}')
+		FROM request_log r`, secret, strings.TrimPrefix(key, "Bearer ")).Scan(&rows, &signed, &found)
+	if err != nil || rows == 0 || signed > 0 || len(found) > 0 {
+		t.Errorf("%v, of %d rows %d have a signature, and a secret: %s", err, rows, signed, found)
+	}
+}
+
+// A flood of failures is recorded up to a rate, and what is missing is told; the
+// failures of another caller are there.
+func TestAFloodOfFailuresIsBounded(t *testing.T) {
+	t.Parallel()
+	s := own(t, nil)
+	loud, loudID := s.newKey(t, "streams:read")
+	const n = 3000
+	began := time.Now()
+	for range n {
+		wantStatus(t, call(t, http.MethodPost, s.url("/v1/streams"), loud, nil), 403)
+	}
+	took := int(time.Since(began)/time.Second) + 2
+	s.recordedAs(t, call(t, http.MethodGet, s.url("/v1/streams"), "", nil)) // nobody known, and not pushed out
+	var told int64
+	eventually(t, "every one is recorded or told of", func() error {
+		rows, dropped := 0, int64(0)
+		conn, err := pgx.Connect(t.Context(), s.env["SLUICE_DATABASE_URL"])
+		if err != nil {
+			return err
+		}
+		defer conn.Close(t.Context())
+		err = conn.QueryRow(t.Context(), `SELECT (SELECT count(*) FROM request_log WHERE key_id = $1 AND status = 403),
+			(SELECT coalesce(sum(dropped), 0) FROM request_log_shares WHERE account_id <> '')`, loudID).Scan(&rows, &dropped)
+		if told = dropped; err == nil && (rows > 20*took || int64(rows)+dropped != n) {
+			err = fmt.Errorf("%d rows in %d seconds, and %d dropped, of %d", rows, took, dropped, n)
+		}
+		return err
+	})
+	_, out, _ := sluice(t, s.dev, "requests", "--status", "403", "--key", loudID, "--limit", "3")
+	if lines := strings.Split(strings.TrimSpace(out), "\n"); len(lines) != 5 || !strings.Contains(out, fmt.Sprintf("%d more failed", told)) && !strings.Contains(out, "more failed") {
+		t.Errorf("%s", out)
+	}
+}
+
+// What happened while no control plane was there is known when one is back, and so is
+// what happens after a restart of Envoy.
+func TestTheRequestLogSurvivesRestarts(t *testing.T) {
+	t.Parallel()
+	s := own(t, nil)
+	key, _ := s.newKey(t, "streams:read")
+	if err := syscall.Kill(s.child(t, "controlplane"), syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	during := call(t, http.MethodGet, s.url("/v1/streams"), "", nil)
+	wantStatus(t, during, 401)
+	if err := syscall.Kill(s.child(t, "controlplane"), syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	s.recordedAs(t, during)
+	if err := syscall.Kill(s.envoy(t), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	var after response
+	eventually(t, "another Envoy answers", func() (err error) {
+		after, err = try(http.MethodGet, s.url("/v1/streams/none"), key, nil)
+		return unless(err, after, 404)
+	})
+	got := s.recordedAs(t, after)
+	if status, out, _ := sluice(t, s.dev, "request", got.ID); status != 0 || !strings.Contains(out, "Product media answered 404.") || !strings.Contains(out, "wait for the upstream") {
+		t.Errorf("%d %s", status, out)
+	}
+	if status, _, errs := sluice(t, s.dev, "request", "none"); status != 1 || !strings.Contains(errs, "No request of this id is recorded") {
+		t.Errorf("%d %s", status, errs)
+	}
+}
+
+// `sluice requests --follow` prints what happens as it does.
+func TestRequestsAreFollowed(t *testing.T) {
+	t.Parallel()
+	s := theStack(t)
+	key, id := s.newKey(t, "streams:read")
+	p := run(t, s.dev, "requests", "--follow", "--key", id, "--status", "404")
+	t.Cleanup(func() { _ = p.Stop() })
+	for range 3 {
+		r := call(t, http.MethodGet, s.url("/v1/streams/none"), key, nil)
+		eventually(t, "the request is printed, once", func() error {
+			if n := strings.Count(p.Output(), r.Header.Get("X-Request-Id")); n != 1 {
+				return fmt.Errorf("printed %d times: %s", n, p.Output())
+			}
+			return nil
+		})
+	}
 }

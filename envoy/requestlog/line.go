@@ -89,7 +89,7 @@ func parse(rest []byte, path bool) (r edgeapi.Request, ok bool) {
 		return r, false
 	}
 	var f fields
-	if json.Unmarshal(append([]byte{'{'}, rest...), &f) != nil || f.ID == "" || f.Time.IsZero() {
+	if json.Unmarshal(append([]byte{'{'}, rest...), &f) != nil || !isID(f.ID) || f.Time.IsZero() {
 		return r, false
 	}
 	r = edgeapi.Request{
@@ -107,6 +107,17 @@ func parse(rest []byte, path bool) (r edgeapi.Request, ok bool) {
 		nameCaller(&r, f.Caller)
 	}
 	return r, true
+}
+
+// isID reports whether a text may be the id of a request. Those of requests that are
+// refused before they have one of ours are the client's own, as in the answer.
+func isID(text string) bool {
+	for _, c := range []byte(text) {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && c != '-' && c != '_' {
+			return false
+		}
+	}
+	return text != "" && len(text) <= maxName
 }
 
 // nameCaller reads an identity, or what the edge filter has left in its place.

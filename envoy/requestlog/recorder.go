@@ -120,10 +120,11 @@ func accountOf(rest []byte) []byte {
 	return account
 }
 
-// keep puts requests into the queue, from which the oldest go if it is full.
+// keep puts requests into the queue, from which the oldest tenth goes if it is full.
 func (r *Recorder) keep(list ...edgeapi.Request) {
 	r.queue = append(r.queue, list...)
 	if over := len(r.queue) - r.cfg.Queue; over > 0 {
+		over = min(max(over, r.cfg.Queue/10), len(r.queue))
 		for _, old := range r.queue[:over] {
 			r.drop(old.Account, 1)
 		}

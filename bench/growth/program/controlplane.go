@@ -21,6 +21,8 @@ import (
 	"sluice.dev/sluice/controlplane/edgesync/keyfeed"
 	"sluice.dev/sluice/controlplane/gateway/config"
 	"sluice.dev/sluice/controlplane/gateway/issuers"
+	"sluice.dev/sluice/controlplane/gateway/requestlog"
+	edgelog "sluice.dev/sluice/envoy/requestlog"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/events"
 	"sluice.dev/sluice/platform/http/httpapi"
@@ -102,6 +104,12 @@ func documents() []parser {
 			_, err = p.Apply(definition.Definition{})
 			return err
 		}, forms: in(`{"webhook":{"payload":%s}}`, `{"schedule":%s}`, `{"name":%s}`), multiple: 160},
+		{name: "controlplane/gateway/requestlog: ParseBatch", read: func(in []byte) error { _, err := requestlog.ParseBatch(in, now); return err },
+			forms: in(`{"edge":"e","requests":%s}`, `{"edge":"e","requests":[{"id":"1","path":%s}]}`, `{"edge":"e","requests":[{"id":"1","scopes":%s}]}`, `{"edge":"e","dropped":%s}`), multiple: 512},
+		{name: "envoy/requestlog: Writer", read: quietly(func(in []byte) {
+			recorder := edgelog.New(edgelog.Config{Edge: "e", Now: func() time.Time { return now }})
+			_, _ = (&edgelog.Writer{Print: io.Discard, Record: recorder}).Write(append([]byte(`{"#":"aa",`), in...))
+		}), forms: in(`"caller":%s,"route":"r","status":500}`, `"path":%s,"status":200}`, `"request_id":"1","time":"2026-01-02T03:04:05Z","host":%s}`)},
 		{name: "controlplane/gateway/issuers: Parse", read: quietly(func(in []byte) { _, _ = issuers.Parse(in) }), forms: in(`{"keys":%s}`, `{"keys":[{"kid":%s}]}`, `{"x":%s}`), multiple: 192},
 		{name: "controlplane/accounts/seed: ParseEnv", read: quietly(func(in []byte) { _, _ = seed.ParseEnv(bytes.NewReader(in)) }), forms: lines("", "A=1\n", "A='2'\n", "export A=\n")},
 		{name: "workers/cron/croncli: Batch", read: quietly(func(in []byte) { croncli.Batch(bytes.NewReader(in), io.Discard, io.Discard) }),
@@ -148,6 +156,7 @@ func parameters() []parser {
 		{name: "workers/cron: Parse", read: quietly(func(in []byte) { _, _ = cron.Parse(string(in)) }), forms: texts("%s * * * *", "* * %s * *", "0 %s"), n: 60},
 		{name: "workers/cron: LoadZone", read: quietly(func(in []byte) { _, _ = cron.LoadZone(string(in)) }), forms: texts("Europe/%s"), n: 60},
 		{name: "platform/http/paging: Parse", read: query(func(q url.Values) error { _, bad := paging.Parse(q); return invalid(bad) }), forms: texts("limit=%s", "limit=1&offset=%s")},
+		{name: "controlplane/gateway/requestlog: ParseFilter", read: query(func(q url.Values) error { _, err := requestlog.ParseFilter(q); return err }), forms: texts("status=%s", "cursor=1.%s", "route=%s", "since=%s")},
 		{name: "controlplane/accounts/billing: ParsePeriod", read: query(func(q url.Values) error { _, err := billing.ParsePeriod(q, now); return err }), forms: texts("from=%s", "period=%s")},
 		{name: "controlplane/accounts/billing: ParseDate", read: quietly(func(in []byte) { _, _ = billing.ParseDate(string(in)) }), forms: texts("2026-%s")},
 		{name: "platform/outbound: CheckHeader", read: quietly(func(in []byte) { _ = outbound.CheckHeader(string(in), "v"); _ = outbound.CheckHeader("A", string(in)) }), forms: texts("X-%s")},

@@ -77,16 +77,20 @@ const maxAccounts = 1000
 //
 // It takes time and memory linear in raw, which has MaxRequestBytes at most.
 func ParseBatch(raw []byte, now time.Time) (b edgeapi.RequestBatch, err error) {
-	if err := json.Unmarshal(raw, &b); err != nil || b.Edge == "" || len(b.Edge) > 256 || len(b.Requests) > edgeapi.MaxRequestBatch || len(b.Dropped) > maxAccounts {
+	var whole struct {
+		edgeapi.RequestBatch
+		Requests []json.RawMessage `json:"requests"` // counted before any of them takes the room of a request
+	}
+	if err := json.Unmarshal(raw, &whole); err != nil || whole.Edge == "" || len(whole.Edge) > 256 || len(whole.Requests) > edgeapi.MaxRequestBatch || len(whole.Dropped) > maxAccounts {
 		return b, apierror.Errorf(decision.InvalidRequest, "The body is not a batch of requests.")
 	}
-	kept := b.Requests[:0]
-	for _, r := range b.Requests {
-		if bounded(&r, now) {
-			kept = append(kept, r)
+	b = whole.RequestBatch
+	for _, text := range whole.Requests {
+		var r edgeapi.Request
+		if json.Unmarshal(text, &r) == nil && bounded(&r, now) {
+			b.Requests = append(b.Requests, r)
 		}
 	}
-	b.Requests = kept
 	for account, n := range b.Dropped {
 		if len(account) > maxText || n < 0 || !plain(account) {
 			delete(b.Dropped, account)
