@@ -112,6 +112,7 @@ func TestOfAPackageOnlyWhatIsWantedIsUnpacked(t *testing.T) {
 		tar.Header{Name: "./lib64/ld.so", Typeflag: tar.TypeSymlink, Linkname: "/lib/x86_64-linux-gnu/ld.so"},
 		tar.Header{Name: "./usr/lib/x86_64-linux-gnu/libstdc++.so.6", Typeflag: tar.TypeReg, Mode: 0o644},
 		tar.Header{Name: "./usr/lib/x86_64-linux-gnu/gconv/BIG5.so", Typeflag: tar.TypeReg, Mode: 0o644},
+		tar.Header{Name: "./usr/lib/locale/C.utf8/LC_CTYPE", Typeflag: tar.TypeReg, Mode: 0o644},
 		tar.Header{Name: "./usr/share/doc/libc6/copyright", Typeflag: tar.TypeReg, Mode: 0o644},
 		tar.Header{Name: "./usr/share/doc/libc6/changelog.gz", Typeflag: tar.TypeReg, Mode: 0o644},
 		tar.Header{Name: "./usr/share/ca-certificates/mozilla/B.crt", Typeflag: tar.TypeReg, Mode: 0o644},
@@ -127,7 +128,7 @@ func TestOfAPackageOnlyWhatIsWantedIsUnpacked(t *testing.T) {
 		}
 		return nil
 	})
-	want := "etc/ssl/certs/ca-certificates.crt lib/x86_64-linux-gnu/libc.so.6 lib64/ld.so usr/lib/x86_64-linux-gnu/libstdc++.so.6 usr/share/doc/libc6/copyright"
+	want := "etc/ssl/certs/ca-certificates.crt lib/x86_64-linux-gnu/libc.so.6 lib64/ld.so usr/lib/locale/C.utf8/LC_CTYPE usr/lib/x86_64-linux-gnu/libstdc++.so.6 usr/share/doc/libc6/copyright"
 	if strings.Join(got, " ") != want {
 		t.Errorf("%v, want %s", got, want)
 	}

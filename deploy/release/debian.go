@@ -25,6 +25,7 @@ import (
 var packages = map[string][]fetch.File{
 	"amd64": {
 		deb("glibc/libc6_2.36-9+deb12u14_amd64", "ba4f88f73dbc3ae9055f3c20f4523bfdbaf1ad13ff95e258924f77d20b4fbedf", 2759320),
+		deb("glibc/libc-bin_2.36-9+deb12u14_amd64", "e667401af91fad95f15b3ebd25d1abd8373fd18b00dc32219678413170544e84", 609144), // the locale C.UTF-8
 		deb("gcc-12/libgcc-s1_12.2.0-14+deb12u1_amd64", "3016e62cb4b7cd8038822870601f5ed131befe942774d0f745622cc77d8a88f7", 49856),
 		deb("gcc-12/libstdc++6_12.2.0-14+deb12u1_amd64", "5cd3171216d4ab0fc911cfe9c35509bf2dd8f47761c43b7f6a4296701551a24d", 612604),
 		deb("busybox/busybox-static_1.35.0-4+deb12u1+b1_amd64", "3d3fdbe91d4660c873e14b092c213fe81c1da6362daa236eb25d0171eb108744", 928188),
@@ -32,6 +33,7 @@ var packages = map[string][]fetch.File{
 	},
 	"arm64": {
 		deb("glibc/libc6_2.36-9+deb12u14_arm64", "01f4330719fd4f65580e16ea5a0527f372fca750e8f588d26deaf09f2d3b1cf4", 2324660),
+		deb("glibc/libc-bin_2.36-9+deb12u14_arm64", "65166ea54c05213c4f48d889138179f1b7345edd05031a9af276aa5fb4a45c05", 534528), // the locale C.UTF-8
 		deb("gcc-12/libgcc-s1_12.2.0-14+deb12u1_arm64", "576926b283613db80168ddf76380a3bd877602778cf0d226caa7bfbfa71eacf3", 34816),
 		deb("gcc-12/libstdc++6_12.2.0-14+deb12u1_arm64", "26e138c677a985775331373828a6c286c551ff397cb735d00e2383cb273d1cb2", 556608),
 		deb("busybox/busybox-static_1.35.0-4+deb12u1+b1_arm64", "732c9135564fc71337e0e05fb4da4d11e6c28c1834bce3e405e575afef2a52f5", 822236),
@@ -107,7 +109,7 @@ func wanted(name string) bool {
 	if strings.Contains(name, "/gconv") || strings.Contains(name, "/audit/") {
 		return false
 	}
-	for _, pattern := range []string{"lib/*", "lib64/*", "usr/lib/*/lib*", "bin/busybox", "usr/share/ca-certificates/*", "usr/share/doc/*/copyright"} {
+	for _, pattern := range []string{"lib/*", "lib64/*", "usr/lib/*/lib*", "usr/lib/locale/C.utf8/*", "bin/busybox", "usr/share/ca-certificates/*", "usr/share/doc/*/copyright"} {
 		if strings.HasSuffix(pattern, "/*") && strings.HasPrefix(name, strings.TrimSuffix(pattern, "*")) {
 			return true
 		}

@@ -14,8 +14,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path"
 	"path/filepath"
@@ -245,8 +245,8 @@ func cause(ctx context.Context, err error) error {
 	if why := context.Cause(ctx); why != nil {
 		return why
 	}
-	if op, ok := errors.AsType[*net.OpError](err); ok {
-		return op
+	if long, ok := errors.AsType[*url.Error](err); ok {
+		return long.Err
 	}
 	return err
 }
