@@ -21,7 +21,7 @@ func (c *Checker) close() {
 	}
 	if found && f.object {
 		c.ok = false
-		c.add(c.path(view(c.b[twice.from:twice.to])), "is given twice", "each name once")
+		c.add(c.path(string(appendName(nil, c.b[twice.from:twice.to]))), "is given twice", "each name once")
 	}
 	f.twice = found
 	c.marks = c.marks[:f.marks]

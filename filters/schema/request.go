@@ -199,4 +199,7 @@ func (c *Checker) Absent() {
 }
 
 // JSON holds a body against a node.
-func (c *Checker) JSON(node uint32, body []byte) { c.check(node, "body", body) }
+func (c *Checker) JSON(node uint32, body []byte) {
+	c.check(node, "body", body)
+	c.b = nil // it may be large, and stays with whoever gave it
+}

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"sluice.dev/sluice/filters/schema"
@@ -77,6 +78,7 @@ type compiler struct {
 type made struct {
 	node  uint32
 	place place
+	at    string // of the parameter or body that led to it
 }
 
 // place is where a schema stands.
@@ -133,7 +135,7 @@ func (c *compiler) contents(list []Content, into []uint32) {
 		c.at = t.At
 		node := uint32(0)
 		if t.Schema != "" {
-			node = c.root(t.At, t.Schema)
+			node, _ = c.root(t.Schema)
 		}
 		at, n := c.put2(t.Type)
 		words = append(words, at, n, node)
@@ -162,24 +164,25 @@ func (c *compiler) parameters(list []Parameter, in string, into []uint32) {
 			w[schema.ParameterFlags] |= schema.FlagExplode
 		}
 		w[schema.ParameterBetween], w[schema.ParameterSegment] = uint32(p.Between), uint32(p.Segment)
-		w[schema.ParameterNode] = c.root(p.At, p.Schema)
-		w[schema.ParameterTypes], w[schema.ParameterItems] = c.textTypes(place{root: p.At})
+		var root place
+		w[schema.ParameterNode], root = c.root(p.Schema)
+		w[schema.ParameterTypes], w[schema.ParameterItems] = c.textTypes(root)
 		words = append(words, w...)
 	}
 	into[0], into[1] = uint32(len(list)), c.put(words)
 }
 
-// root compiles a schema that stands in a request, under the name at.
-func (c *compiler) root(at, text string) uint32 {
+// root compiles a schema that stands in a request, as a root of its own.
+func (c *compiler) root(text string) (uint32, place) {
+	p := place{root: strconv.Itoa(len(c.roots))}
 	var v any
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
 	if err := d.Decode(&v); err != nil {
-		c.fault(place{root: at}, "is not JSON", "a JSON Schema")
-		return 0
+		c.fault(p, "is not JSON", "a JSON Schema")
 	}
-	c.roots[at] = v
-	return c.node(place{root: at}, v)
+	c.roots[p.root] = v
+	return c.node(p, v), p
 }
 
 // fault notes what is wrong with the schema at p.
@@ -187,10 +190,11 @@ func (c *compiler) fault(p place, issue, expected string) {
 	if len(c.faults) >= maxFaults {
 		return
 	}
-	if name, ok := strings.CutPrefix(p.root, "#"); ok {
-		issue = fmt.Sprintf("refers to schemas.%s, which at %s/ %s", name, p.pointer, issue)
-	} else if p.pointer != "" {
+	if p.pointer != "" {
 		issue = fmt.Sprintf("at %s %s", p.pointer, issue)
+	}
+	if name, ok := strings.CutPrefix(p.root, "#"); ok {
+		issue = fmt.Sprintf("refers to schemas.%s, which %s", name, issue)
 	}
 	f := Fault{c.at, issue, expected}
 	if !slices.Contains(c.faults, f) {
@@ -231,7 +235,7 @@ func (c *compiler) node(p place, v any) uint32 {
 	}
 	n := c.put(make([]uint32, schema.NodeWords))
 	c.nodes[key] = n
-	c.list = append(c.list, made{n, p})
+	c.list = append(c.list, made{n, p, c.at})
 	switch v := v.(type) {
 	case bool:
 		if v {

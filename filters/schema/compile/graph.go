@@ -58,6 +58,7 @@ func (c *compiler) checkCycles() {
 		return sum
 	}
 	for _, m := range c.list {
+		c.at = m.at
 		switch s := size(m.node); {
 		case s < 0:
 			c.fault(m.place, "leads to itself without going into a member or an element", "a schema that ends")
