@@ -87,6 +87,9 @@ func (c *compiler) applyGroup(all, anyOf, one []uint32, others [4]uint32, anyTex
 	return c.put(slices.Concat(w, all, anyOf, one))
 }
 
+// maxWords bounds the alternatives that are named.
+const maxWords = 8
+
 // expected says what the alternatives of a keyword are, as far as a few words do.
 func (s *object) expected(keyword string) string {
 	list, _ := s.v[keyword].([]any)
@@ -111,6 +114,10 @@ func (s *object) expected(keyword string) string {
 		}
 		if word == "" {
 			return "one of " + strconv.Itoa(len(list)) + " alternatives"
+		}
+		if len(words) == maxWords {
+			words[maxWords-1] = "others"
+			break
 		}
 		if !slices.Contains(words, word) {
 			words = append(words, word)

@@ -116,9 +116,11 @@ func (s *object) texts(keyword string, v any) (list []string) {
 	if v == nil {
 		return nil
 	}
+	seen := make(map[string]bool, len(values))
 	for _, v := range values {
 		name, is := v.(string)
-		ok = ok && is && !slices.Contains(list, name)
+		ok = ok && is && !seen[name]
+		seen[name] = true
 		list = append(list, name)
 	}
 	if !ok {

@@ -53,6 +53,15 @@ var keywords = []struct {
 	{"apply", []string{"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "$ref"}},
 }
 
+// supported are all of them.
+var supported = func() map[string]bool {
+	all := map[string]bool{}
+	for _, k := range Supported() {
+		all[k] = true
+	}
+	return all
+}()
+
 // Supported lists the keywords that are checked.
 func Supported() (list []string) {
 	for _, k := range keywords {
@@ -96,7 +105,7 @@ func (s *object) group(name string) {
 // known names the keywords that are not supported.
 func (s *object) known() {
 	for _, k := range slices.Sorted(maps.Keys(s.v)) {
-		if slices.Contains(Supported(), k) || slices.Contains(annotations, k) || strings.HasPrefix(k, "x-") {
+		if supported[k] || slices.Contains(annotations, k) || strings.HasPrefix(k, "x-") {
 			continue
 		}
 		if k == "$schema" {
