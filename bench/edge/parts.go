@@ -38,7 +38,9 @@ func bare(fields ...string) func(*testbed.Config) {
 var filterParts = []part{
 	{"the edge, its configuration in a file", func(*testbed.Config) {}},
 	{"the filter", func(c *testbed.Config) { c.LeaveOut("sluice.edge") }},
-	{"filters that are off for the route", func(c *testbed.Config) { c.LeaveOut("sluice.cors", "sluice.preflight", "sluice.chatcaps") }},
+	{"filters that are off for the route", func(c *testbed.Config) {
+		c.LeaveOut("sluice.cors", "sluice.preflight", "sluice.validate", "sluice.chatcaps")
+	}},
 	{"all filters, and the feed", func(c *testbed.Config) {
 		c.LeaveOut("sluice.")
 		delete(c.Boot, "bootstrap_extensions")

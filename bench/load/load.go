@@ -27,6 +27,7 @@ type Request struct {
 	Addr string   // host:port
 	Path string   // of a GET
 	Keys []string // API keys that the requests have in turn; none: they have none
+	JSON string   // the body of a POST, in place of a GET; empty: a GET
 }
 
 // Key is the first of the keys; "": there is none.
@@ -135,13 +136,17 @@ func keepBusy(req Request, next func(n int) (time.Time, bool)) ([]time.Duration,
 
 // texts are the requests, one for each key.
 func (r Request) texts() [][]byte {
-	head := fmt.Sprintf("GET %s HTTP/1.1\r\nHost: %s\r\n", r.Path, r.Addr)
+	head, end := fmt.Sprintf("GET %s HTTP/1.1\r\nHost: %s\r\n", r.Path, r.Addr), "\r\n"
+	if r.JSON != "" {
+		head = fmt.Sprintf("POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n", r.Path, r.Addr, len(r.JSON))
+		end += r.JSON
+	}
 	if len(r.Keys) == 0 {
-		return [][]byte{[]byte(head + "\r\n")}
+		return [][]byte{[]byte(head + end)}
 	}
 	list := make([][]byte, len(r.Keys))
 	for i, key := range r.Keys {
-		list[i] = []byte(head + "Authorization: Bearer " + key + "\r\n\r\n")
+		list[i] = []byte(head + "Authorization: Bearer " + key + "\r\n" + end)
 	}
 	return list
 }

@@ -1,5 +1,7 @@
 package decision
 
+import "unicode/utf8"
+
 // AppendEnvelope appends the error envelope for d (contract 5.1) to dst:
 //
 //	{"error":{"code","message","details"?,"request_id","documentation_url"}}
@@ -9,27 +11,70 @@ package decision
 // It takes time linear in what it writes, which is at most 16 KiB for a request
 // id of ours.
 func AppendEnvelope(dst []byte, d Decision, requestID, docsBase string) []byte {
-	info := Lookup(d.Code)
+	var details []Detail
+	if d.Detail.Field != "" {
+		details = []Detail{d.Detail}
+	}
+	return AppendErrors(dst, d.Code, details, requestID, docsBase)
+}
+
+// maxDetailBytes is how much of an envelope details take before the last of them.
+const maxDetailBytes = 14 << 10
+
+// AppendErrors is AppendEnvelope with all of details that have room: MaxDetails, and
+// the last of them More when some are left out.
+func AppendErrors(dst []byte, code Code, details []Detail, requestID, docsBase string) []byte {
+	info := Lookup(code)
+	start := len(dst)
 	dst = append(dst, `{"error":{"code":`...)
 	dst = AppendString(dst, string(info.Code))
 	dst = append(dst, `,"message":`...)
 	dst = AppendString(dst, info.Message)
-	if d.Detail.Field != "" {
-		dst = append(dst, `,"details":[{"field":`...)
-		dst = AppendString(dst, Cut(d.Detail.Field, MaxName))
-		dst = append(dst, `,"issue":`...)
-		dst = AppendString(dst, Cut(d.Detail.Issue, MaxText))
-		if d.Detail.Expected != "" {
-			dst = append(dst, `,"expected":`...)
-			dst = AppendString(dst, Cut(d.Detail.Expected, MaxText))
+	for i, d := range Bounded(details) {
+		before := `,{"field":`
+		if i == 0 {
+			before = `,"details":[{"field":`
 		}
-		dst = append(dst, "}]"...)
+		full := len(dst)-start > maxDetailBytes
+		if full {
+			d = More
+		}
+		dst = AppendText(append(dst, before...), d.Field)
+		dst = append(dst, `,"issue":`...)
+		dst = AppendText(dst, d.Issue)
+		if d.Expected != "" {
+			dst = append(dst, `,"expected":`...)
+			dst = AppendText(dst, d.Expected)
+		}
+		if dst = append(dst, '}'); full {
+			break
+		}
+	}
+	if len(details) > 0 {
+		dst = append(dst, ']')
 	}
 	dst = append(dst, `,"request_id":`...)
 	dst = AppendString(dst, requestID)
 	dst = append(dst, `,"documentation_url":`...)
 	dst = AppendString(dst, DocsURL(docsBase, info.Code))
 	return append(dst, "}}"...)
+}
+
+// AppendText appends s to dst as a JSON string, in UTF-8. What is not UTF-8 becomes
+// U+FFFD.
+func AppendText(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	for _, r := range s {
+		switch {
+		case r == '"' || r == '\\':
+			dst = append(dst, '\\', byte(r))
+		case r < 0x20 || r == 0x7f:
+			dst = append(dst, '\\', 'u', '0', '0', '0'+byte(r>>4), "0123456789abcdef"[r&15])
+		default:
+			dst = utf8.AppendRune(dst, r)
+		}
+	}
+	return append(dst, '"')
 }
 
 // AppendString appends s to dst as a JSON string. Bytes that are not printable

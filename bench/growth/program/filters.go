@@ -17,6 +17,8 @@ import (
 	"sluice.dev/sluice/filters/limits/sharedlimit"
 	"sluice.dev/sluice/filters/limits/traffic"
 	"sluice.dev/sluice/filters/policy"
+	"sluice.dev/sluice/filters/schema"
+	"sluice.dev/sluice/filters/schema/compile"
 	"sluice.dev/sluice/filters/scopes"
 	"sluice.dev/sluice/filters/x402"
 )
@@ -26,6 +28,21 @@ var secret = []byte("secret")
 // asked are bodies of chat requests.
 var asked = in(`{"model":"m","messages":[{"role":"user","content":"hi"}],"tools":%s}`, `{"model":"m","messages":[{"role":"user","content":%s}]}`,
 	`{"model":"m","messages":%s}`, `{"model":"m","messages":[],"stream_options":%s}`, `{"model":%s}`)
+
+// checked is a table with a schema that has something to say of every value.
+var checked = func() *schema.Table {
+	b, faults := compile.Table(compile.Request{
+		Parameters: []compile.Parameter{{Name: "a", In: compile.Query, Explode: true, Schema: `{"type":"array","uniqueItems":true,"items":{"type":["integer","string"]}}`},
+			{Name: "b", In: compile.Path, Segment: 1, Schema: `{"pattern":"^[a-z]+$"}`}},
+		Body: &compile.Body{Contents: []compile.Content{{Type: "application/json", Schema: `{"uniqueItems":true,"contains":{"minimum":3},"items":{"$ref":"#"},
+			"required":["a","b"],"propertyNames":{"maxLength":9},"patternProperties":{"^x":{"type":"string"}},"additionalProperties":{"$ref":"#"},
+			"anyOf":[{"type":"object","properties":{"a":{"$ref":"#"}}},{"multipleOf":0.01},{"format":"uri"}],"not":{"enum":[1,"a",{"a":[1]}]},"minLength":2,"pattern":"a.*b"}`}}},
+	}, nil)
+	if faults != nil {
+		panic(faults)
+	}
+	return schema.Parse(b)
+}()
 
 // filters are the rows of what runs in Envoy.
 func filters() []parser {
@@ -40,6 +57,22 @@ func filters() []parser {
 		{name: "filters/caps: Apply, tools stripped", read: quietly(func(in []byte) { _, _, _ = caps.Apply(nil, in, caps.Options{StripTools: true}) }), forms: asked},
 		{name: "filters/credentials/jwt: Parse", read: quietly(func(in []byte) { jwt.Parse(string(in)) }), forms: tokens, n: 1500},
 		{name: "filters/credentials/jwt: ParseKey", read: quietly(func(in []byte) { jwt.ParseKey(in) }), forms: packed},
+		{name: "filters/schema: JSON", read: details(func(in []byte) []decision.Detail {
+			c := new(schema.Checker)
+			c.Start(checked)
+			c.JSON(c.Body("application/json").Node, in)
+			return c.Details()
+		}), forms: in("%s", `{"a":[1,%s]}`), multiple: 64, constant: 1 << 20},
+		{name: "filters/schema: Target", read: details(func(in []byte) []decision.Detail {
+			c := new(schema.Checker)
+			c.Start(checked)
+			c.Target(string(in))
+			return c.Details()
+		}), forms: texts("/a/%s?a=1", "/a/b?a=%s", "/a/b?%s"), multiple: 256, constant: 64 << 10, n: 8000},
+		{name: "filters/schema: ParseSet", read: quietly(func(in []byte) { schema.ParseSet(in) }), forms: packed},
+		{name: "filters/schema/compile: Table", read: quietly(func(in []byte) {
+			compile.Table(compile.Request{Body: &compile.Body{Contents: []compile.Content{{Type: "application/json", Schema: string(in)}}}}, nil)
+		}), forms: in(`{"properties":%s}`, `{"enum":%s}`, `{"required":%s}`, `{"allOf":%s}`, `{"anyOf":[%s,true]}`, `{"const":%s}`, `{"dependentRequired":{"a":%s}}`), multiple: 1 << 10, constant: 1 << 20, n: 8000},
 		{name: "filters/x402: Parse", read: quietly(func(in []byte) { x402.Parse(in) }), forms: payment, n: 1500},
 		{name: "filters/x402: Decode", read: quietly(func(in []byte) {
 			if text, issue := x402.Decode(string(in)); issue == "" {

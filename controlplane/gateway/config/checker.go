@@ -3,6 +3,7 @@ package config
 import (
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -29,7 +30,9 @@ type verdict struct {
 // checked is a route that has no fault by itself.
 type checked struct {
 	route     Route
-	matchKeys []string // see matchKeys
+	matchKeys []string              // see matchKeys
+	schemas   map[string]JSONSchema // that its product had
+	table     int                   // bytes of what its requests are held against
 }
 
 // Faults returns every fault of d, with the path of its field.
@@ -54,8 +57,10 @@ func (c *Checker) Faults(d Document) []decision.Detail {
 
 // checkRoute checks what route i says, apart from other routes, and returns its match keys.
 func (v *validator) checkRoute(i int, r Route) []string {
-	if known, ok := v.was[r.Name]; ok && known.route.Equal(r) {
+	schemas := v.productSchemas[r.Product]
+	if known, ok := v.was[r.Name]; ok && known.route.Equal(r) && (!r.Checks() || maps.Equal(known.schemas, schemas)) {
 		v.now[r.Name] = known
+		v.tableBytes += known.table
 		return known.matchKeys
 	}
 	before, f := len(v.details), fmt.Sprintf("routes[%d]", i)
@@ -64,9 +69,11 @@ func (v *validator) checkRoute(i int, r Route) []string {
 	}
 	v.nameForm(f+".name", r.Name)
 	v.route(f, r)
+	size := v.request(f, r, schemas)
+	v.tableBytes += size
 	at := v.matchKeysOf(r)
 	if len(v.details) == before {
-		v.now[r.Name] = checked{r, at}
+		v.now[r.Name] = checked{r, at, schemas, size}
 	}
 	return at
 }

@@ -37,13 +37,15 @@ func (m *Policies) Policy(d Document, version uint64, docsBase string, n Numbers
 	known := last.alike(d, n)
 	p.Routes = make([]policy.Route, 0, len(d.Routes)+len(builtin))
 	now := compiled{d, n, make(map[string]int, len(d.Routes)), p}
+	checks := digests{}
 	for i, r := range d.Routes {
 		now.places[r.Name] = i
-		if at, ok := last.places[r.Name]; ok && known && last.document.Routes[at].Equal(r) {
+		// What requests must be depends on the product too.
+		if at, ok := last.places[r.Name]; ok && known && !r.Checks() && last.document.Routes[at].Equal(r) {
 			p.Routes = append(p.Routes, last.policy.Routes[at])
 			continue
 		}
-		pr, err := d.routePolicy(r, n)
+		pr, err := d.routePolicy(r, n, checks)
 		if err != nil {
 			return nil, err
 		}

@@ -125,7 +125,7 @@ func (d Document) limits(pl Plan) []policy.Limit {
 	return limits
 }
 
-func (d Document) routePolicy(r Route, n Numbers) (policy.Route, error) {
+func (d Document) routePolicy(r Route, n Numbers, checks digests) (policy.Route, error) {
 	pr := policy.Route{Name: r.Name, Product: r.Product, Scope: r.Scope, Class: d.classIndex(r.Class)}
 	if r.Price != "" {
 		var ok bool
@@ -137,7 +137,7 @@ func (d Document) routePolicy(r Route, n Numbers) (policy.Route, error) {
 		pr.Auth |= authBits[a]
 	}
 	pr.Feature, pr.BodyLimit = r.Feature, r.bodyLimit()
-	pr.Revision = revision(pr, d.Classes[pr.Class].Name)
+	pr.Revision = revision(pr, d.Classes[pr.Class].Name, checks.of(d, r))
 	if method := r.onlyMethod(); method != "" {
 		pr.Revision += " " + method
 	}
@@ -158,10 +158,10 @@ func (r Route) onlyMethod() string {
 	return rest[0]
 }
 
-// revision is a digest of what a route asks of its callers. Two routes of one
+// revision is a digest of what a route asks of its callers, and of their requests. Two routes of one
 // name and revision are judged alike.
-func revision(r policy.Route, class string) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %d %q %q %d %q %d", r.Product, r.Auth, class, r.Scope, r.Price, r.Feature, r.BodyLimit))
+func revision(r policy.Route, class, checks string) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %d %q %q %d %q %d%s", r.Product, r.Auth, class, r.Scope, r.Price, r.Feature, r.BodyLimit, checks))
 	return hex.EncodeToString(sum[:4])
 }
 
@@ -179,6 +179,8 @@ func (r Route) bodyLimit() uint64 {
 		return r.BodyLimit
 	case r.ChatCaps:
 		return DefaultHeld
+	case r.ChecksBody():
+		return DefaultChecked
 	case r.Streaming:
 		return 0
 	default:

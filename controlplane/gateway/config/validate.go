@@ -53,12 +53,17 @@ func (d Document) faults(was map[string]checked) (details []decision.Detail, now
 	}
 	classes := v.classes(d.Classes)
 	products := v.products(d.Products)
+	v.productSchemas = map[string]map[string]JSONSchema{}
+	for _, p := range d.Products {
+		v.productSchemas[p.Name] = p.Schemas
+	}
 	v.plans(d.Plans, classes, products)
 	known := v.scopes(d.Scopes)
 	v.atMost("scopes", len(d.ScopeNames()), maxScopes)
 	v.issuers(d.Issuers, known)
 	v.x402(d.X402)
 	v.routes(d.Routes, classes, known, products, d.features())
+	v.tables(v.tableBytes)
 	v.prices(d)
 	return v.details, v.now
 }
@@ -79,6 +84,10 @@ type validator struct {
 	details   []decision.Detail
 	matchKeys int                // how many there are by now
 	was, now  map[string]checked // routes without a fault of their own, by name
+
+	productSchemas map[string]map[string]JSONSchema // by name of the product
+	schemaBytes    int                              // of all schemas by now
+	tableBytes     int                              // of all tables by now
 }
 
 func (v *validator) add(field, issue, expected string) {

@@ -53,6 +53,7 @@ func (v *validator) product(f string, p Product) {
 	v.host(f+".host", p.Host)
 	v.tls(f+".tls", p.TLS)
 	v.cors(f+".cors", p.CORS)
+	v.schemas(f+".schemas", p.Schemas)
 }
 
 func (v *validator) health(f string, p Product) {

@@ -11,6 +11,8 @@ const (
 	maxBodyLimit = 1 << 40
 	// maxHeld bounds what an edge may hold of one request.
 	maxHeld = 64 << 20
+	// maxChecked bounds what it may hold to check it: a check takes longer.
+	maxChecked = 16 << 20
 )
 
 // maxRespondBytes bounds an answer that edges give by themselves; Envoy refuses
@@ -40,8 +42,11 @@ func (v *validator) route(f string, r Route) {
 }
 
 func maxBody(r Route) uint64 {
-	if r.ChatCaps {
+	switch {
+	case r.ChatCaps:
 		return maxHeld
+	case r.ChecksBody():
+		return maxChecked
 	}
 	return maxBodyLimit
 }

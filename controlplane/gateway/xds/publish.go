@@ -122,8 +122,13 @@ func overlap(old, next *resources.Set) *resources.Set {
 	if p != next.Policy {
 		filters = union(filters, map[string]*core.TypedExtensionConfig{resources.EdgeFilter: resources.EdgeFilterConfig(p)})
 	}
+	tables := union(old.Tables, next.Tables)
+	if len(tables) > len(next.Tables) {
+		filters = union(filters, map[string]*core.TypedExtensionConfig{resources.ValidateFilter: next.ValidateFilterConfig(tables)})
+	}
 	return &resources.Set{
 		Policy:    p,
+		Tables:    tables,
 		Filters:   filters,
 		Clusters:  union(old.Clusters, next.Clusters),
 		Endpoints: union(old.Endpoints, next.Endpoints),

@@ -59,6 +59,12 @@ func guarded(t *testing.T) config.Product {
 // behaviour is a gateway with a product and the given routes, which are open.
 func behaviour(t *testing.T, routes ...config.Route) string {
 	t.Helper()
+	return behaviourOf(t, nil, routes...)
+}
+
+// behaviourOf is behaviour with schemas of the product.
+func behaviourOf(t *testing.T, schemas map[string]config.JSONSchema, routes ...config.Route) string {
+	t.Helper()
 	plain := httptest.NewServer(http.HandlerFunc(echo))
 	t.Cleanup(plain.Close)
 	d := defaults(t)
@@ -68,7 +74,7 @@ func behaviour(t *testing.T, routes ...config.Route) string {
 	stranger.Name, stranger.TLS = "stranger", &config.TLS{ServerName: "other.example", CAFile: safe.TLS.CAFile, CertFile: safe.TLS.CertFile, KeyFile: safe.TLS.KeyFile}
 	nobody := safe
 	nobody.Name, nobody.TLS = "nobody", &config.TLS{ServerName: "example.com", CAFile: safe.TLS.CAFile}
-	d.Products = append(d.Products, safe, stranger, nobody, config.Product{Name: "plain", Upstreams: []config.Upstream{{Address: plain.Listener.Addr().String()}},
+	d.Products = append(d.Products, safe, stranger, nobody, config.Product{Name: "plain", Schemas: schemas, Upstreams: []config.Upstream{{Address: plain.Listener.Addr().String()}},
 		CORS: &config.CORS{Origins: []string{"https://app.example", "https://*.app.example"}, Credentials: true}})
 	for _, r := range routes {
 		if r.Product == "" && r.Respond == nil {

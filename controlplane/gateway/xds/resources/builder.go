@@ -60,6 +60,7 @@ func (b *Builder) Build(d config.Document, p *policy.Policy) (*Set, error) {
 	for _, name := range []string{config.Gateway, config.Runtime} {
 		s.Routes[name] = s.routeTable(name)
 	}
+	s.addTables(b.last)
 	s.lists.was = nil
 	b.last = s
 	return s, nil
@@ -112,6 +113,7 @@ type made struct {
 	key     string
 	pattern config.Pattern
 	routes  []branched // in the order in which they are tried
+	table   []byte     // that its requests are held against; nil: they are not
 }
 
 // makeRoutes compiles all routes, but for those which say what they said before

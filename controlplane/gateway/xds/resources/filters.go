@@ -16,10 +16,14 @@ import (
 const (
 	EdgeFilter     = edgeapi.EdgeFilter
 	ChatCapsFilter = "sluice.chatcaps"
+	ValidateFilter = "sluice.validate"
 )
 
-// wasmType is the type of both filters' configurations.
-const wasmType = "type.googleapis.com/envoy.extensions.filters.http.wasm.v3.Wasm"
+// The types of filters' configurations.
+const (
+	wasmType  = "type.googleapis.com/envoy.extensions.filters.http.wasm.v3.Wasm"
+	faultType = "type.googleapis.com/envoy.extensions.filters.http.fault.v3.HTTPFault"
+)
 
 // EdgeFilterConfig carries policy p to edges. Its vm_id is that of the key feed's
 // program: the two share data by it.

@@ -122,7 +122,7 @@ func (s *Set) manager(name string, change ...func(*hcm.HttpConnectionManager)) (
 // answers of a filter before it would lack the rate-limit headers. The chain is the same whatever
 // the routes are: a listener that changed would cut connections.
 func (s *Set) chain() []*hcm.HttpFilter {
-	return []*hcm.HttpFilter{corsFilter(CORSFilter), discovered(EdgeFilter, false), corsFilter(PreflightFilter), discovered(ChatCapsFilter, true), {
+	return []*hcm.HttpFilter{corsFilter(CORSFilter), discovered(EdgeFilter, false), corsFilter(PreflightFilter), discovered(ValidateFilter, true), discovered(ChatCapsFilter, true), {
 		Name: "envoy.filters.http.router",
 		ConfigType: &hcm.HttpFilter_TypedConfig{TypedConfig: pack(&router.Router{
 			SuppressEnvoyHeaders: true,
@@ -138,7 +138,7 @@ func discovered(name string, disabled bool) *hcm.HttpFilter {
 		Name:     name,
 		Disabled: disabled,
 		ConfigType: &hcm.HttpFilter_ConfigDiscovery{ConfigDiscovery: &core.ExtensionConfigSource{
-			ConfigSource: viaADS(), TypeUrls: []string{wasmType},
+			ConfigSource: viaADS(), TypeUrls: []string{wasmType, faultType},
 		}},
 	}
 }

@@ -94,7 +94,7 @@ func TestFiltersAreOffUnlessARouteTurnsThemOn(t *testing.T) {
 		if got := strings.Join(on, " "); got != "sluice.edge envoy.filters.http.router" {
 			t.Errorf("on: %s", got)
 		}
-		if got := strings.Join(off, " "); got != "sluice.cors sluice.preflight sluice.chatcaps" {
+		if got := strings.Join(off, " "); got != "sluice.cors sluice.preflight sluice.validate sluice.chatcaps" {
 			t.Errorf("off: %s", got)
 		}
 	}

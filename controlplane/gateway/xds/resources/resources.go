@@ -45,6 +45,9 @@ type Set struct {
 	Endpoints map[string]*endpoint.ClusterLoadAssignment
 	// Secrets name files of the edges' machines; what is in those no replica knows.
 	Secrets map[string]*tlsv3.Secret
+	// Tables are those that requests of routes are held against, by the routes'
+	// keys. The filter ValidateFilter has them.
+	Tables map[string][]byte
 
 	doc       config.Document
 	opts      Options

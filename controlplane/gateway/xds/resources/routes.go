@@ -86,6 +86,9 @@ func (s *Set) makeRoute(r config.Route) (*made, error) {
 		return nil, fmt.Errorf("route %s: path %w", r.Name, err)
 	}
 	m := &made{from: r, key: s.keys[r.Name], pattern: p}
+	if m.table, err = config.RequestTable(r, s.products[r.Product].Schemas); err != nil {
+		return nil, err
+	}
 	add := func(method string, out *route.Route) {
 		m.routes = append(m.routes, branched{start(p), method, out, map[string]*route.Route{}})
 	}
@@ -146,6 +149,12 @@ var credentials = []string{"authorization", "x-payment", "payment-signature"}
 func (s *Set) route(r config.Route, p config.Pattern, method string) *route.Route {
 	out := &route.Route{Name: s.keys[r.Name], Match: match(r, p), Metadata: s.opts.named(r.Name)}
 	filters := map[string]*anypb.Any{}
+	if r.ChecksBody() {
+		out.RequestBodyBufferLimit = wrapperspb.UInt64(cmp.Or(r.BodyLimit, config.DefaultChecked))
+	}
+	if r.Checks() {
+		filters[ValidateFilter] = pack(&route.FilterConfig{Config: &anypb.Any{}})
+	}
 	if r.ChatCaps {
 		out.RequestBodyBufferLimit = wrapperspb.UInt64(cmp.Or(r.BodyLimit, config.DefaultHeld))
 		filters[ChatCapsFilter] = pack(&route.FilterConfig{Config: &anypb.Any{}})
