@@ -8,3 +8,9 @@ import _ "embed"
 //
 //go:embed sluice.yaml
 var Document []byte
+
+// Gateway is what a platform with the profile gateway serves of its own, as YAML:
+// see docs/profiles.md.
+//
+//go:embed gateway.yaml
+var Gateway []byte

@@ -108,6 +108,7 @@ func uses(env app.Environment) []*cobra.Command {
 		sessionCommand(env),
 		limitCommand(env),
 		allowlistCommand(env),
+		initCommand(),
 		applyCommand(env),
 		configCommand(env),
 		edgesCommand(env),

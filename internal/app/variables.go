@@ -45,6 +45,7 @@ var variables = []variable{
 	{"SLUICE_MEDIA_SANDBOX", "", "worker media engine", "required: uploads are refused (501) where the kernel cannot sandbox the processes that read and convert them; empty: as much of the sandbox as the kernel supports, see the log"},
 	{"SLUICE_WORKER_LISTEN", "127.0.0.1:18006", "worker", "where a worker serves /metrics and /health"},
 	{"SLUICE_ENVOY_ADMIN_ADDR", "127.0.0.1:9901", "edge", "where Envoy's admin interface listens"},
+	{"SLUICE_PROFILE", "platform", "controlplane worker", "which of its own products a deployment has, the same for all its processes: platform (all) or gateway (no media, chat, schedules and payments); see docs/profiles.md"},
 	{"SLUICE_EDGES", "1", "", "how many edges `up` starts, on ports 100 apart"},
 	{"SLUICE_EDGE_NAME", "edge-1", "edge", "name of this edge in the fleet"},
 	{"SLUICE_EDGE_MAX_STATE_AGE", "24h", "edge", "how long an edge keeps serving without contact to any control plane, including after a restart"},

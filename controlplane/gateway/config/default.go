@@ -1,16 +1,15 @@
 package config
 
 import (
-	"fmt"
-
-	"sluice.dev/sluice/deploy"
+	"sluice.dev/sluice/platform/apierror"
 )
 
-// Default is the document of a fresh installation.
-func Default() (Document, error) {
-	d, _, err := ParseYAML(deploy.Document)
-	if err != nil {
-		return d, fmt.Errorf("default configuration: %w", err)
-	}
-	return d, nil
+// Default is the document of a fresh installation of the profile platform.
+func Default() (Document, error) { return DefaultOf(ProfilePlatform) }
+
+// DefaultOf is the document of a fresh installation: what is built in, and nothing
+// else.
+func DefaultOf(profile string) (Document, error) {
+	d, faults := Document{Include: []string{Builtin}}.Expand(profile)
+	return d, apierror.Invalid(faults)
 }

@@ -13,7 +13,16 @@ import (
 )
 
 // Document is a whole configuration. docs/config.md explains it for users.
+//
+// What a short document leaves out, Expand puts in: a stored version says all of it.
 type Document struct {
+	// Include names what stands below this document: builtin, the routes of the
+	// platform itself, or for `sluice apply` and `sluice validate` a file or folder
+	// beside this one. A stored version has what they stand for in their place.
+	Include []string `json:"include,omitempty"`
+	// Remove names what must not be there of what is included, such as
+	// routes.sluice.docs, or routes.sluice.docs* for all that begin so.
+	Remove []string `json:"remove,omitempty"`
 	// AccessLog says which requests edges log: "all", "failures" (status 400 and
 	// above) or "off". Empty: failures.
 	AccessLog string `json:"access_log,omitempty"`
@@ -25,9 +34,9 @@ type Document struct {
 	// theirs. 0: whoever connects is the client.
 	TrustedProxies uint32    `json:"trusted_proxies,omitempty"`
 	Issuers        []Issuer  `json:"issuers,omitempty"` // besides this platform
-	Classes        []Class   `json:"classes"`
-	Plans          []Plan    `json:"plans"`
-	Scopes         []string  `json:"scopes"` // every scope that routes may ask for
+	Classes        []Class   `json:"classes"`           // absent: default, with 600 requests a minute
+	Plans          []Plan    `json:"plans"`             // absent: those of builtin; without it free, with the limits of the classes
+	Scopes         []string  `json:"scopes"`            // every scope that routes may ask for; absent: those that they ask for
 	Products       []Product `json:"products"`
 	X402           *X402     `json:"x402,omitempty"` // who is paid for routes that have a price
 	Routes         []Route   `json:"routes"`
@@ -93,7 +102,8 @@ type Route struct {
 	Respond *Respond      `json:"respond,omitempty"` // instead of Product
 	// Auth lists who gets in: "key", "token" (of this platform or an issuer),
 	// "session" (a token that the product checks too) and "none" (anybody).
-	Auth  []string `json:"auth"`
+	// Absent: key.
+	Auth  []string `json:"auth,omitzero"`
 	Scope string   `json:"scope,omitempty"` // needed of the caller; empty: none
 	Class string   `json:"class,omitempty"` // empty: the first class
 	// Feature is what the caller's plan must have among its features.

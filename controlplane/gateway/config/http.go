@@ -75,7 +75,7 @@ func (h handlers) put(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	d, err := ParseJSON(raw)
+	d, err := h.whole(raw)
 	if err != nil {
 		return err
 	}
@@ -86,6 +86,17 @@ func (h handlers) put(w http.ResponseWriter, r *http.Request) error {
 	res.SetHeaders(w.Header())
 	httpapi.JSON(w, http.StatusOK, res)
 	return nil
+}
+
+// whole reads a document and expands it. It fails with every fault of the text, of
+// what it includes and, when there is one of those, of what is left.
+func (h handlers) whole(raw []byte) (Document, error) {
+	d, err := ParseJSON(raw)
+	if err != nil && len(faults(err)) == 0 {
+		return d, err
+	}
+	d, more := d.Expand(h.Profile)
+	return d, AllFaults(faults(err), more, d)
 }
 
 // maxNote bounds the note of a version, in bytes.

@@ -17,7 +17,7 @@ type kind interface {
 	index(d Document, name string) int
 	// at returns the object at place i.
 	at(d Document, i int) any
-	// read decodes an object and gives it its name. Faults are those of
+	// read decodes an object, completes it and gives it its name. Faults are those of
 	// ParseJSON, with fields relative to the object. given is the name in raw.
 	read(raw []byte, name string) (object any, given string, err error)
 	// with returns d with the object at place i, or at the end for i below zero.
@@ -57,6 +57,9 @@ func (l list[T]) read(raw []byte, name string) (any, string, error) {
 	}
 	given := *l.name(&v)
 	*l.name(&v) = name
+	if c, ok := any(v).(interface{ complete() T }); ok {
+		v = c.complete()
+	}
 	return v, given, nil
 }
 

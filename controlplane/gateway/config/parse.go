@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -20,6 +22,8 @@ const MaxBytes = 8 << 20
 // raw is Document with its lists still in pieces, so that a fault in one
 // element does not hide those of the next.
 type raw struct {
+	Include            []string          `json:"include"`
+	Remove             []string          `json:"remove"`
 	AccessLog          string            `json:"access_log"`
 	AnonymousPerMinute uint32            `json:"anonymous_per_minute"`
 	TrustedProxies     uint32            `json:"trusted_proxies"`
@@ -45,7 +49,7 @@ func ParseJSON(b []byte) (Document, error) {
 	}
 	var r raw
 	details := faults(httpapi.Unmarshal(b, &r))
-	d := Document{AccessLog: r.AccessLog, AnonymousPerMinute: r.AnonymousPerMinute, TrustedProxies: r.TrustedProxies, Scopes: r.Scopes, X402: r.X402}
+	d := Document{Include: r.Include, Remove: r.Remove, AccessLog: r.AccessLog, AnonymousPerMinute: r.AnonymousPerMinute, TrustedProxies: r.TrustedProxies, Scopes: r.Scopes, X402: r.X402}
 	d.Issuers = elements[Issuer](r.Issuers, "issuers", policy.MaxIssuers-1, &details)
 	d.Classes = elements[Class](r.Classes, "classes", maxClasses, &details)
 	d.Plans = elements[Plan](r.Plans, "plans", maxPlans, &details)
@@ -54,16 +58,19 @@ func ParseJSON(b []byte) (Document, error) {
 	return d, apierror.Invalid(details)
 }
 
-// elements reads a list of most elements at most.
+// elements reads a list of most elements at most; one that is absent is nil.
 func elements[T any](list []json.RawMessage, name string, most int, details *[]decision.Detail) []T {
 	if len(list) > most {
 		*details = append(*details, decision.Detail{Field: name, Issue: "has too many elements", Expected: fmt.Sprintf("at most %d", most)})
+		return []T{}
+	}
+	if list == nil {
 		return nil
 	}
 	out := make([]T, len(list))
 	for i, b := range list {
 		if len(*details) > decision.MaxDetails {
-			return nil
+			return out
 		}
 		for _, f := range faults(httpapi.Unmarshal(b, &out[i])) {
 			f.Field = fmt.Sprintf("%s[%d].%s", name, i, f.Field)
@@ -79,6 +86,30 @@ func faults(err error) []decision.Detail {
 		return e.Details
 	}
 	return nil
+}
+
+// AllFaults returns nil when a document's text and what it includes are without
+// fault: what is wrong with the values is then found against the version before.
+// Otherwise the error names the faults of d too, but for fields that text already
+// has, so that one mistyped name does not hide what else is wrong.
+func AllFaults(text, include []decision.Detail, d Document) error {
+	list := append(slices.Clone(text), include...)
+	if len(list) == 0 {
+		return nil
+	}
+	told := list[:min(len(list), decision.MaxDetails)]
+	for _, f := range d.Faults() {
+		if !slices.ContainsFunc(told, func(t decision.Detail) bool { return within(t.Field, f.Field) || within(f.Field, t.Field) }) {
+			list = append(list, f)
+		}
+	}
+	return apierror.Invalid(list)
+}
+
+// within reports whether field is part, or a part of it.
+func within(part, field string) bool {
+	rest, ok := strings.CutPrefix(part, field)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
 // maxYAMLBytes bounds a YAML text, whose reader takes more memory than JSON's.

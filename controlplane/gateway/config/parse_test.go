@@ -99,6 +99,7 @@ func FuzzParseJSON(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		growth.Linear(t, len(b), 1<<10, 256<<10, func() {
 			if d, err := ParseJSON(b); err == nil {
+				d, _ = d.Expand(ProfileGateway)
 				d.Faults()
 			}
 		})

@@ -2,8 +2,11 @@ package config
 
 // Product is a service behind the gateway. Zero values mean the defaults given.
 type Product struct {
-	Name           string     `json:"name"`
-	Upstreams      []Upstream `json:"upstreams"`
+	Name string `json:"name"`
+	// Upstream is short for one address of upstreams, such as http://10.0.0.1:3000
+	// or https://api.example.com: with host, and for https with tls, as it says.
+	Upstream       string     `json:"upstream,omitempty"`
+	Upstreams      []Upstream `json:"upstreams,omitzero"`
 	ConnectTimeout Duration   `json:"connect_timeout,omitempty"` // 1s
 	IdleTimeout    Duration   `json:"idle_timeout,omitempty"`    // of a pooled connection: 50s
 	MaxConnections uint32     `json:"max_connections,omitempty"` // of one edge: 4096

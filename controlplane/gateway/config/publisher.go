@@ -13,6 +13,7 @@ import (
 // A process has one, whoever changes the configuration.
 type Publisher struct {
 	Store   Store
+	Profile string // of this control plane, see Document.Expand
 	compile func(Document) error
 	checker *Checker
 	// turn lets one change at a time through: others would wait for the same

@@ -21,7 +21,9 @@ func (v *validator) products(list []Product) map[string]bool {
 		f := fmt.Sprintf("products[%d]", i)
 		v.name(f+".name", p.Name, seen)
 		v.product(f, p)
-		if len(p.Upstreams) == 0 {
+		if p.Upstream != "" {
+			v.shortUpstream(f+".upstream", p)
+		} else if len(p.Upstreams) == 0 {
 			v.add(f+".upstreams", "is empty", "at least one address")
 		}
 		if !v.atMost(f+".upstreams", len(p.Upstreams), maxUpstreams) {
