@@ -115,10 +115,15 @@ type Route struct {
 	Timeout   Duration `json:"timeout,omitempty"` // 30s; when streaming, of silence: 5m
 	// BodyLimit is how many bytes a request's body may have; larger ones get 413.
 	// 0: 10 MiB, and any number when streaming. With chat_caps, whose filter must
-	// see all of it, 0 is 64 KiB.
+	// see all of it, 0 is 64 KiB, and with validate: request 1 MiB.
 	BodyLimit uint64 `json:"body_limit,omitempty"`
 	// ChatCaps applies the limits of chat requests to the body.
 	ChatCaps bool `json:"chat_caps,omitempty"`
+	// Validate says what edges check before the product gets a request: "request",
+	// that it is as Request says; others get 400 with every bad field. Empty:
+	// nothing.
+	Validate string   `json:"validate,omitempty"`
+	Request  *Request `json:"request,omitempty"`
 	// Price lets callers without a credential pay for one request: an amount in
 	// whole units of the token of X402, such as "0.01". Empty: not for sale.
 	Price string `json:"price,omitempty"`

@@ -27,6 +27,9 @@ type Product struct {
 	HTTP2 bool   `json:"http2,omitempty"` // spoken with the product in place of HTTP/1.1
 	TLS   *TLS   `json:"tls,omitempty"`   // none: plain text
 	CORS  *CORS  `json:"cors,omitempty"`  // of its routes that have none of their own
+	// Schemas are those that requests of its routes may refer to, as
+	// {"$ref": "#/schemas/NAME"}.
+	Schemas map[string]JSONSchema `json:"schemas,omitempty"`
 }
 
 // Upstream is one address of a product.

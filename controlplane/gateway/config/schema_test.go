@@ -26,6 +26,9 @@ var choices = map[string][]any{
 	"Document.access_log": {"all", "failures", "off"},
 	"Route.listener":      {Gateway, Runtime},
 	"Route.auth":          {"key", "token", "session", "none"},
+	"Route.validate":      {ValidateRequest},
+	"Parameter.in":        {"path", "query", "header"},
+	"Parameter.style":     {"simple", "form", "spaceDelimited", "pipeDelimited"},
 }
 
 // comments are the comments of this package's types and fields, as Type and
@@ -86,6 +89,9 @@ func made(t *testing.T, typ reflect.Type, said map[string]string) *inferred.Sche
 		s, err := inferred.ForType(typ, nil)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if typ == reflect.TypeFor[JSONSchema]() {
+			return &inferred.Schema{Types: []string{"object", "boolean"}}
 		}
 		if typ == reflect.TypeFor[Duration]() {
 			s.Pattern = `^[0-9.]+(ms|s|m|h)([0-9.]+(ms|s|m|h))*$`
