@@ -14,7 +14,11 @@ import (
 )
 
 // head is how a file begins that an import writes.
-const head = "# What your API asks of its callers, and where it is. `sluice apply -f FILE` puts it in force;\n# `sluice config schema` prints the schema for editors.\n"
+const head = `# yaml-language-server: $schema=sluice.schema.json
+include: [builtin]  # the gateway's own routes: health, docs, keys
+classes:
+  - {name: default, per_minute: 600}  # requests of one account in any 60 seconds
+`
 
 // maxFile bounds a configuration in YAML, as config.ParseYAML does.
 const maxFile = 2 << 20
@@ -26,14 +30,12 @@ const maxFile = 2 << 20
 //
 // It takes time linear in text and in what was imported.
 func Update(text []byte, r Result) ([]byte, error) {
-	var before config.Document
-	if len(bytes.TrimSpace(text)) > 0 {
-		var err error
-		if before, _, err = config.ParseYAML(text); err != nil {
-			return nil, err
-		}
-	} else {
+	if len(bytes.TrimSpace(text)) == 0 {
 		text = []byte(head)
+	}
+	before, _, err := config.ParseYAML(text)
+	if err != nil {
+		return nil, err
 	}
 	want := Merge(before, r)
 	f := &lines{all: strings.SplitAfter(string(text), "\n"), result: r}
@@ -54,9 +56,6 @@ func Update(text []byte, r Result) ([]byte, error) {
 	}
 	f.list("classes", elements(before.Classes), elements(want.Classes), func(a any) string { return a.(config.Class).Name })
 	f.list("scopes", elements(before.Scopes), elements(want.Scopes), func(a any) string { return a.(string) })
-	if f.value("plans") == nil {
-		f.add += "plans: []\n"
-	}
 	f.list("products", elements(before.Products), elements(want.Products), func(a any) string { return a.(config.Product).Name })
 	f.routes(before, want)
 	out := f.text()
@@ -180,6 +179,9 @@ func indent(list *yaml.Node) string { return strings.Repeat(" ", list.Column-1) 
 func (f *lines) list(key string, before, want []any, name func(any) string) {
 	at := f.value(key)
 	if at == nil {
+		if len(want) == 0 {
+			return
+		}
 		f.add += key + ":" + block(want, "  ")
 		return
 	}

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/url"
 	"regexp"
 	"slices"
@@ -151,22 +150,21 @@ func (im *importer) upstream(p *config.Product) (before string, err error) {
 		return "", nil
 	}
 	u, err := url.Parse(im.Upstream)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.User != nil {
-		return "", errors.New("--upstream is not an address such as http://127.0.0.1:3000 or https://api.internal")
+	if err != nil || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return "", errUpstream
 	}
-	port := u.Port()
-	if u.Scheme == "https" {
-		p.TLS = &config.TLS{ServerName: u.Hostname()}
-		p.Host = u.Host
-		port = cmp.Or(port, "443")
+	before = strings.TrimRight(u.Path, "/")
+	if _, err := config.ParsePath(before + "/x"); err != nil {
+		return "", errUpstream
 	}
-	address := net.JoinHostPort(u.Hostname(), cmp.Or(port, "80"))
-	if !config.ValidAddress(address) {
-		return "", errors.New("--upstream is not an address such as http://127.0.0.1:3000 or https://api.internal")
+	u.Path, u.RawPath = "", ""
+	if p.Upstream = u.String(); !config.ValidUpstream(p.Upstream) {
+		return "", errUpstream
 	}
-	p.Upstreams = []config.Upstream{{Address: address}}
-	return strings.TrimSuffix(u.Path, "/"), nil
+	return before, nil
 }
+
+var errUpstream = errors.New("--upstream is not an address: expected http://HOST:PORT or https://NAME, without a user")
 
 // operation makes a route of op, or joins it with the route that matches the same
 // requests already.

@@ -14,14 +14,15 @@ const newClassPerMinute = 600
 // what Options do not say, and a route that is there by name keeps what a document
 // cannot say: hosts, headers, CORS, its timeout, its feature and whether it streams.
 // Routes of the product that the document no longer has are gone, and so are scopes
-// that only they asked for.
+// that only they asked for; a configuration that does not list its scopes goes on
+// without.
 func Merge(d config.Document, r Result) config.Document {
 	d.Products = slices.Clone(d.Products)
 	if i := slices.IndexFunc(d.Products, func(p config.Product) bool { return p.Name == r.Product.Name }); i < 0 {
 		d.Products = append(d.Products, r.Product)
-	} else if r.Product.Upstreams != nil {
+	} else if r.Product.Upstream != "" && d.Products[i].Upstream != r.Product.Upstream {
 		p := d.Products[i]
-		p.Upstreams, p.TLS, p.Host = r.Product.Upstreams, r.Product.TLS, r.Product.Host
+		p.Upstream, p.Upstreams, p.TLS, p.Host = r.Product.Upstream, nil, nil, ""
 		d.Products[i] = p
 	}
 	had, scopes := map[string]config.Route{}, map[string]bool{}
@@ -54,18 +55,18 @@ func Merge(d config.Document, r Result) config.Document {
 		}
 	}
 	for _, s := range r.Scopes {
-		if !slices.Contains(d.Scopes, s) {
+		if d.Scopes != nil && !slices.Contains(d.Scopes, s) {
 			d.Scopes = append(slices.Clip(d.Scopes), s)
 		}
 	}
 	d.Classes = slices.Clone(d.Classes)
+	if len(d.Classes) == 0 && len(r.Classes) > 0 { // the first class is that of routes which name none
+		d.Classes = []config.Class{{Name: "default", PerMinute: newClassPerMinute}}
+	}
 	for _, name := range r.Classes {
 		if !slices.ContainsFunc(d.Classes, func(c config.Class) bool { return c.Name == name }) {
 			d.Classes = append(d.Classes, config.Class{Name: name, PerMinute: newClassPerMinute})
 		}
-	}
-	if len(d.Classes) == 0 {
-		d.Classes = []config.Class{{Name: "default", PerMinute: newClassPerMinute}}
 	}
 	return d
 }
