@@ -51,6 +51,9 @@ func applyCommand(env app.Environment) *cobra.Command {
 			} else {
 				err = showChanges(c.OutOrStdout(), answer)
 			}
+			if err == nil && !dry {
+				err = api.sendDescriptions(c.Context(), c.ErrOrStderr(), file, d)
+			}
 			if err != nil || dry || !wait {
 				return err
 			}

@@ -109,6 +109,7 @@ func uses(env app.Environment) []*cobra.Command {
 		limitCommand(env),
 		allowlistCommand(env),
 		initCommand(),
+		importCommand(env),
 		applyCommand(env),
 		configCommand(env),
 		edgesCommand(env),

@@ -13,8 +13,8 @@ import (
 	"sluice.dev/sluice/controlplane/gateway/openapi/document"
 )
 
-// head is how a file begins that an import writes.
-const head = `# yaml-language-server: $schema=sluice.schema.json
+// Head is how a file begins that an import writes.
+const Head = `# yaml-language-server: $schema=sluice.schema.json
 include: [builtin]  # the gateway's own routes: health, docs, keys
 classes:
   - {name: default, per_minute: 600}  # requests of one account in any 60 seconds
@@ -31,7 +31,7 @@ const maxFile = 2 << 20
 // It takes time linear in text and in what was imported.
 func Update(text []byte, r Result) ([]byte, error) {
 	if len(bytes.TrimSpace(text)) == 0 {
-		text = []byte(head)
+		text = []byte(Head)
 	}
 	before, _, err := config.ParseYAML(text)
 	if err != nil {

@@ -36,6 +36,11 @@ type Options struct {
 	MaxScopes int
 }
 
+// Named is the name of the product that d becomes.
+func (o Options) Named(d *document.Document) string {
+	return cmp.Or(o.Product, slug(d.Title, '-', 40), "imported")
+}
+
 // DefaultScopes is how many scopes an import makes before it folds them: an edge
 // holds 128 with their wildcards, and the platform's own are among them.
 const DefaultScopes = 48
@@ -61,7 +66,7 @@ const MaxDescription = 4 << 20
 //
 // It takes time and memory linear in d, but for sorting.
 func Import(d *document.Document, o Options) (Result, error) {
-	o.Product = cmp.Or(o.Product, slug(d.Title, '-', 40), "api")
+	o.Product = o.Named(d)
 	if !productForm.MatchString(o.Product) {
 		return Result{}, fmt.Errorf("--product %q is not a name: use 1 to 100 of a-z, 0-9, dot, dash and underscore", o.Product)
 	}
