@@ -1,11 +1,13 @@
 package app
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 
 	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/controlplane/gateway/config"
+	"sluice.dev/sluice/controlplane/gateway/openapi/descriptions"
 	"sluice.dev/sluice/media"
 	"sluice.dev/sluice/platform/http/httpapi"
 	"sluice.dev/sluice/web/api"
@@ -59,10 +61,23 @@ func (c *controlPlane) publicDescription() (*openapi.Service, error) {
 		return nil, err
 	}
 	return &openapi.Service{
-		Latest: c.current.Get, Joined: joined,
+		Latest: c.current.Get, Joined: joined, Imported: c.imported(),
 		Info: openapi.Info{
 			Title: "Sluice", Version: Version, URL: c.publicURL(),
 			Description: "The public API of a live media platform. Every error has one form; its codes are at /docs/errors.",
 		},
 	}, nil
+}
+
+// imported are the descriptions of the products of others.
+func (c *controlPlane) imported() func(context.Context) ([]openapi.Imported, int64, error) {
+	current := &descriptions.Current{Store: descriptions.Store{DB: c.pool}}
+	return func(ctx context.Context) ([]openapi.Imported, int64, error) {
+		all, number, err := current.Get(ctx)
+		list := make([]openapi.Imported, len(all))
+		for i, d := range all {
+			list[i] = openapi.Imported{Product: d.Product, Text: d.Text}
+		}
+		return list, number, err
+	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/controlplane/gateway/edgestatus"
+	"sluice.dev/sluice/controlplane/gateway/openapi/descriptions"
 	"sluice.dev/sluice/controlplane/gateway/status"
 	"sluice.dev/sluice/docs"
 	"sluice.dev/sluice/platform/http/httpapi"
@@ -71,6 +72,7 @@ func (c *controlPlane) surfaces() (api.Config, error) {
 		},
 		Admin: []api.Routes{
 			c.documents.Routes, edgestatus.Store{DB: c.pool}.Routes, status.Store{DB: c.pool}.Routes, c.apps.AdminRoutes, describedAdmin, c.paymentsAdmin().Routes,
+			descriptions.Service{Store: descriptions.Store{DB: c.pool}, Latest: c.store.Latest}.Routes,
 		},
 	}, nil
 }

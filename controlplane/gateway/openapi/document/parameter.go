@@ -6,6 +6,9 @@ import (
 	"strings"
 )
 
+// ignored are header parameters that OpenAPI has in other places.
+var ignored = map[string]bool{"Accept": true, "Content-Type": true, "Authorization": true}
+
 // kinds are the media types of the first list that there is; JSON where there is none.
 func kinds(lists ...any) []string {
 	for _, l := range lists {
@@ -35,7 +38,7 @@ func (r *reader) parameters(f *file, op *Operation, item, node, root Object) (pa
 			if k.in == "header" {
 				k.name = textproto.CanonicalMIMEHeaderKey(k.name)
 			}
-			if seen[k] || k.name == "" {
+			if seen[k] || k.name == "" || k.in == "header" && ignored[k.name] {
 				continue
 			}
 			seen[k] = true
@@ -45,7 +48,11 @@ func (r *reader) parameters(f *file, op *Operation, item, node, root Object) (pa
 				body = r.bodyOf(at, p, kinds(node["consumes"], root["consumes"]))
 			case "formData":
 				form = append(form, r.formField(at, p))
-			case "path", "query", "header":
+			case "path":
+				if strings.Contains(op.Path, "{"+k.name+"}") {
+					params = append(params, r.parameter(at, p))
+				}
+			case "query", "header":
 				params = append(params, r.parameter(at, p))
 			case "cookie":
 				params = append(params, r.parameter(at, p))
@@ -53,6 +60,12 @@ func (r *reader) parameters(f *file, op *Operation, item, node, root Object) (pa
 			default:
 				r.note(where, "parameters that are in neither path, query, header nor cookie: left out")
 			}
+		}
+	}
+	for _, v := range variable.FindAllString(op.Path, -1) { // each has a value, whether or not the document says so
+		if name := v[1 : len(v)-1]; !seen[key{name, "path"}] {
+			seen[key{name, "path"}] = true
+			params = append(params, Object{"name": name, "in": "path", "required": true, "schema": Object{"type": "string"}})
 		}
 	}
 	if len(form) > 0 {
