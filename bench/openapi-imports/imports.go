@@ -174,8 +174,8 @@ func (r *row) describe(res importer.Result) error {
 	}
 	r.tools = len(tools)
 	began := time.Now()
-	list, err := changes.Between(res.Description, res.Description)
-	if err != nil {
+	list, err := changes.Between(res.Description, res.Description, time.Minute)
+	if err != nil && !errors.Is(err, changes.ErrSlow) {
 		return fmt.Errorf("compare: %w", err)
 	}
 	if r.compare = time.Since(began); len(list) > 0 {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"sluice.dev/sluice/controlplane/gateway/config"
 	"sluice.dev/sluice/controlplane/gateway/openapi/changes"
@@ -17,6 +18,9 @@ import (
 	"sluice.dev/sluice/controlplane/gateway/openapi/importer"
 	"sluice.dev/sluice/internal/app"
 )
+
+// compareTimeout bounds the comparison of two versions.
+const compareTimeout = 2 * time.Minute
 
 // shown bounds how many places of a note are named.
 const shown = 5
@@ -30,8 +34,10 @@ func (i *apiImport) compare(r importer.Result, before, after config.Document, kn
 	reportNotes(i.report, r.Notes)
 	list := changes.Demands(before.Routes, after.Routes, r.Product.Name)
 	if len(known) > 0 && r.Description != nil {
-		more, err := changes.Between(known, r.Description)
-		if err != nil {
+		more, err := changes.Between(known, r.Description, compareTimeout)
+		if err != nil && i.failOn != "" { // what is not known to be harmless is not
+			return true, err
+		} else if err != nil {
 			fmt.Fprintf(i.report, "what the new version breaks is not known: %v\n", err)
 		}
 		list = append(list, more...)

@@ -6,8 +6,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/oasdiff/oasdiff/checker"
@@ -37,9 +39,33 @@ type Change struct {
 // max bounds the text of a change, in bytes.
 const maxText = 300
 
+// ErrSlow is that two descriptions took too long to compare.
+var ErrSlow = errors.New("the two versions took too long to compare")
+
 // Between returns what is different between two descriptions in OpenAPI 3.1, as
-// document.Document.OpenAPI makes them. It fails when one cannot be read.
-func Between(before, after []byte) (list []Change, err error) {
+// document.Document.OpenAPI makes them. It fails when one cannot be read, and with
+// ErrSlow when that takes longer than most: the library that compares follows every
+// path through schemas, of which there can be very many where they refer to each
+// other. What it has begun then it goes on with, so this is for commands.
+func Between(before, after []byte, most time.Duration) ([]Change, error) {
+	type result struct {
+		list []Change
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() {
+		list, err := between(before, after)
+		done <- result{list, err}
+	}()
+	select {
+	case r := <-done:
+		return r.list, r.err
+	case <-time.After(most):
+		return nil, ErrSlow
+	}
+}
+
+func between(before, after []byte) (list []Change, err error) {
 	defer func() { // whatever a document does to the library that compares: it is said, and nothing else is lost
 		if p := recover(); p != nil {
 			list, err = nil, fmt.Errorf("the two versions cannot be compared: %s", decision.Cut(fmt.Sprint(p), maxText))
@@ -73,8 +99,27 @@ func read(text []byte) (*load.SpecInfo, error) {
 	if err != nil {
 		return nil, errors.New(decision.Cut(err.Error(), maxText))
 	}
+	once(t.Paths)
 	return &load.SpecInfo{Spec: t, Version: t.Info.Version}, nil
 }
+
+// once leaves one of the operations whose paths differ by the names of variables
+// alone: they are one to callers, and share a route.
+func once(paths *openapi3.Paths) {
+	seen := map[string]bool{}
+	for _, path := range paths.InMatchingOrder() {
+		item := paths.Value(path)
+		for method := range item.Operations() {
+			key := method + " " + variable.ReplaceAllString(path, "{}")
+			if seen[key] {
+				item.SetOperation(method, nil)
+			}
+			seen[key] = true
+		}
+	}
+}
+
+var variable = regexp.MustCompile(`\{[^{}]*\}`)
 
 // Demands returns what is different in what the routes of a product ask of their
 // callers: ways to get in, scopes, prices and the size of bodies. Routes that only

@@ -2,10 +2,12 @@ package changes
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"sluice.dev/sluice/controlplane/gateway/config"
 	"sluice.dev/sluice/controlplane/gateway/openapi/document"
@@ -71,7 +73,7 @@ func TestWhatBreaksCallers(t *testing.T) {
 		"a required body":        {[]string{"requestBody: {content", "requestBody: {required: true, content"}, Breaks, "POST /pets"},
 		"no null any more":       {[]string{", nullable: true", ""}, Breaks, "POST /pets"},
 	} {
-		list, err := Between(describe(t), describe(t, c.replace...))
+		list, err := Between(describe(t), describe(t, c.replace...), time.Hour)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -113,9 +115,20 @@ func TestWhatRoutesAsk(t *testing.T) {
 	}
 }
 
+func TestPathsThatDifferByTheNamesOfVariables(t *testing.T) {
+	t.Parallel()
+	twice := describe(t, "  /pets/{id}:\n", "  /pets/{name}:\n    delete: {operationId: again, responses: {'204': {description: gone}}}\n  /pets/{id}:\n")
+	if list, err := Between(twice, twice, time.Hour); err != nil || len(list) > 0 {
+		t.Error(list, err)
+	}
+}
+
 func TestWhatCannotBeCompared(t *testing.T) {
 	t.Parallel()
-	if _, err := Between([]byte("{"), describe(t)); err == nil {
+	if _, err := Between([]byte("{"), describe(t), time.Hour); err == nil {
 		t.Error("a text that is none was compared")
+	}
+	if _, err := Between(describe(t), describe(t), 0); !errors.Is(err, ErrSlow) {
+		t.Error(err)
 	}
 }

@@ -69,12 +69,13 @@ type Note struct {
 
 // Bounds of what is read.
 const (
-	MaxBytes = 32 << 20 // of a document with all files beside it
-	maxDepth = 200      // of nesting
-	maxNodes = 4 << 20  // values, with those that aliases and references stand for
-	maxFiles = 2000     // beside the document
-	maxWhere = 20       // places of a note
-	maxNotes = 200
+	MaxBytes  = 32 << 20 // of a document with all files beside it
+	maxDepth  = 200      // of nesting
+	maxValues = 2 << 20  // that a YAML text has, with those that aliases stand for
+	maxNodes  = 1 << 20  // schemas, media types and answers, with those that references stand for
+	maxFiles  = 2000     // beside the document
+	maxWhere  = 20       // places of a note
+	maxNotes  = 200
 )
 
 // Open returns a file beside the document, by its path relative to the document's
@@ -85,8 +86,8 @@ type Open func(path string, limit int64) ([]byte, error)
 // are none. References to other hosts are never followed.
 //
 // It takes time and memory linear in the text, in the files, and in what aliases and
-// references stand for, of which together there are at most MaxBytes bytes and
-// maxNodes values; a document beyond that is refused.
+// references stand for, of which together there are at most MaxBytes bytes, maxValues
+// values and maxNodes schemas; a document beyond that is refused.
 func Read(text []byte, open Open) (*Document, error) {
 	root, err := Parse(text)
 	if err != nil {

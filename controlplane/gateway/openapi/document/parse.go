@@ -15,7 +15,7 @@ import (
 
 var (
 	errDeep  = fmt.Errorf("is nested more than %d deep", maxDepth)
-	errLarge = fmt.Errorf("has, with all that its references and aliases stand for, more than %d values", maxNodes)
+	errLarge = fmt.Errorf("has, with all that its references and aliases stand for, more than %d values or %d schemas", maxValues, maxNodes)
 )
 
 // Parse reads an object from JSON or YAML, of MaxBytes at most. Numbers stay as they
@@ -81,7 +81,7 @@ func parseYAML(text []byte) (any, error) {
 	if n.Kind != yaml.DocumentNode {
 		return nil, errors.New("is empty")
 	}
-	c := converter{left: maxNodes}
+	c := converter{left: maxValues}
 	v := c.value(n.Content[0], 0)
 	return v, c.err
 }
