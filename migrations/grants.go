@@ -104,6 +104,7 @@ var grants = map[Role]map[string]string{
 		"oauth_refresh_tokens":  write,
 		"plans":                 write,
 		"processes":             all,
+		"product_descriptions":  all,
 		"request_log":           add,
 		"request_log_0":         "TRUNCATE",
 		"request_log_1":         "TRUNCATE",

@@ -60,6 +60,9 @@ func applyCommand(env app.Environment) *cobra.Command {
 			} else {
 				err = showChanges(c.OutOrStdout(), answer)
 			}
+			if err == nil && !dry {
+				err = api.sendDescriptions(c.Context(), c.ErrOrStderr(), files, d.Document)
+			}
 			if err != nil {
 				return err
 			}

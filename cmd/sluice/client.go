@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"sluice.dev/sluice/controlplane/gateway/config"
 	"sluice.dev/sluice/internal/app"
 )
 
@@ -59,6 +60,11 @@ func newClient(env app.Environment) (client, error) {
 // do calls the admin API with body as JSON (nil: none) and returns the answer's
 // body. An answer that is not 2xx is an error in its own words.
 func (c client) do(ctx context.Context, method, path string, body any) ([]byte, error) {
+	return c.doIf(ctx, method, path, body, config.Any)
+}
+
+// doIf is do, if the configuration is at a version.
+func (c client) doIf(ctx context.Context, method, path string, body any, version int64) ([]byte, error) {
 	var payload io.Reader
 	if body != nil {
 		b, err := json.Marshal(body)
@@ -75,6 +81,9 @@ func (c client) do(ctx context.Context, method, path string, body any) ([]byte, 
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
+	if version != config.Any {
+		req.Header.Set("If-Match", fmt.Sprintf("%q", fmt.Sprint(version)))
+	}
 	res, err := c.http.Do(req)
 	if err != nil {
 		return nil, fmt.Errorf("the admin API at %s does not answer: is the control plane running? (%w)", c.base, errors.Unwrap(err))
@@ -85,9 +94,24 @@ func (c client) do(ctx context.Context, method, path string, body any) ([]byte, 
 		return nil, fmt.Errorf("read the answer of the admin API: %w", err)
 	}
 	if res.StatusCode/100 != 2 {
-		return nil, refusal(res.StatusCode, answer)
+		return nil, refused{res.StatusCode, refusal(res.StatusCode, answer)}
 	}
 	return answer, nil
+}
+
+// refused is an answer that is not 2xx.
+type refused struct {
+	status int
+	error
+}
+
+// optional reads what is at a path; nil: nothing.
+func (c client) optional(ctx context.Context, path string) ([]byte, error) {
+	answer, err := c.do(ctx, http.MethodGet, path, nil)
+	if r, ok := errors.AsType[refused](err); ok && r.status == http.StatusNotFound {
+		return nil, nil
+	}
+	return answer, err
 }
 
 // refusal puts the error envelope into one line.

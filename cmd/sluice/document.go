@@ -59,32 +59,32 @@ func validateCommand(env app.Environment) *cobra.Command {
 	return c
 }
 
-// document is one that was read, with what was wrong with its text: the values of
+// configText is a document that was read, with what was wrong with its text: the values of
 // such a one are looked at all the same, so that all faults are told at once.
-type document struct {
+type configText struct {
 	config.Document
 	text error
 }
 
 // readDocument reads the files of a document, and where what stands in them.
-func readDocument(stdin io.Reader, files []string) (document, config.Sources, error) {
+func readDocument(stdin io.Reader, files []string) (configText, config.Sources, error) {
 	r := reader{stdin: stdin, seen: map[string]bool{}}
 	for _, name := range files {
 		if err := r.read(name); err != nil {
-			return document{}, config.Sources{}, err
+			return configText{}, config.Sources{}, err
 		}
 	}
 	d, src, err := config.Merge(r.layers)
 	if in, ok := errors.AsType[config.InFile](err); ok {
 		e, _ := errors.AsType[*apierror.Error](in.Err)
-		return document{}, src, fmt.Errorf("%s: %s", in.Name, e.Message)
+		return configText{}, src, fmt.Errorf("%s: %s", in.Name, e.Message)
 	}
-	return document{d, err}, src, nil
+	return configText{d, err}, src, nil
 }
 
 // checked expands d and returns every fault of it, with its place. What only the
 // control plane knows, such as the plans that accounts have, is not looked at.
-func checked(env app.Environment, d document, src config.Sources) (config.Document, error) {
+func checked(env app.Environment, d configText, src config.Sources) (config.Document, error) {
 	profile, err := env.Profile()
 	if err != nil {
 		return d.Document, err

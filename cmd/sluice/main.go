@@ -108,6 +108,7 @@ func uses(env app.Environment) []*cobra.Command {
 		allowlistCommand(env),
 		initCommand(),
 		validateCommand(env),
+		importCommand(env),
 		applyCommand(env),
 		configCommand(env),
 		edgesCommand(env),

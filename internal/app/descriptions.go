@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/controlplane/gateway/config"
+	"sluice.dev/sluice/controlplane/gateway/openapi/descriptions"
 	"sluice.dev/sluice/controlplane/gateway/requestlog"
 	"sluice.dev/sluice/media"
 	"sluice.dev/sluice/platform/http/httpapi"
@@ -76,10 +78,23 @@ func (c *controlPlane) publicDescription() (*openapi.Service, error) {
 		return nil, err
 	}
 	return &openapi.Service{
-		Latest: c.current.Get, Joined: joined,
+		Latest: c.current.Get, Joined: joined, Imported: c.imported(),
 		Info: openapi.Info{
 			Title: "Sluice", Version: Version, URL: c.publicURL(),
 			Description: "The public API of " + of + ". Every error has one form; its codes are at /docs/errors.",
 		},
 	}, nil
+}
+
+// imported are the descriptions of the products of others.
+func (c *controlPlane) imported() func(context.Context) ([]openapi.Imported, int64, error) {
+	current := &descriptions.Current{Store: descriptions.Store{DB: c.pool}}
+	return func(ctx context.Context) ([]openapi.Imported, int64, error) {
+		all, number, err := current.Get(ctx)
+		list := make([]openapi.Imported, len(all))
+		for i, d := range all {
+			list[i] = openapi.Imported{Product: d.Product, Text: d.Text}
+		}
+		return list, number, err
+	}
 }

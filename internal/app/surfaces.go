@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/controlplane/gateway/edgestatus"
+	"sluice.dev/sluice/controlplane/gateway/openapi/descriptions"
 	"sluice.dev/sluice/controlplane/gateway/status"
 	"sluice.dev/sluice/docs"
 	"sluice.dev/sluice/platform/http/httpapi"
@@ -71,6 +72,7 @@ func (c *controlPlane) surfaces() (api.Config, error) {
 		Keyed: []api.Routes{c.webhooks.Routes, c.webhooks.InternalRoutes, c.requests(c.shared).Routes},
 		Admin: []api.Routes{
 			c.documents.Routes, edgestatus.Store{DB: c.pool}.Routes, c.requests(c.pool).AdminRoutes, status.Store{DB: c.pool}.Routes, c.apps.AdminRoutes, describedAdmin,
+			descriptions.Service{Store: descriptions.Store{DB: c.pool}, Latest: c.store.Latest}.Routes,
 		},
 	}
 	if c.all {

@@ -34,6 +34,7 @@ type Document struct {
 	Components object
 	// product of each path, by its place among Paths.
 	product map[string]string
+	owners  map[string]string // products of operations that were imported, by method and path
 }
 
 // shared are the components that mean the same everywhere: the first fragment's

@@ -23,7 +23,7 @@ type Info struct {
 // x-sluice, the route's name, product, scope and class. Operations that no route
 // leads to are left out.
 func (d *Document) Public(c config.Document, info Info) map[string]any {
-	routes, leads := matcherOf(c), servedBy(c)
+	routes, leads := config.NewMatcher(c, config.Gateway), servedBy(c)
 	paths := object{}
 	for path, v := range d.Paths {
 		item, _ := v.(object)
@@ -34,8 +34,8 @@ func (d *Document) Public(c config.Document, info Info) map[string]any {
 				kept[k] = x
 				continue
 			}
-			r, ok := routes.find(strings.ToUpper(k), path)
-			if !ok || r.Respond == nil && !leads(r.Product, d.product[path]) {
+			r, ok := routes.Find(strings.ToUpper(k), path)
+			if !ok || r.Respond == nil && !leads(r.Product, d.owner(k, path)) {
 				continue
 			}
 			kept[k], found = asked(op, r), true
@@ -149,54 +149,6 @@ var quote = object{"description": "What one call costs, by the x402 protocol", "
 }}}}
 
 var errorContent = object{"application/json": object{"schema": object{"$ref": "#/components/schemas/Error"}}}
-
-// routesOf finds the route of a described operation.
-type routesOf []candidate
-
-type candidate struct {
-	pattern config.Pattern
-	route   config.Route
-}
-
-func matcherOf(c config.Document) routesOf {
-	var list routesOf
-	for _, r := range c.Routes {
-		p, err := config.ParsePath(r.Path)
-		if err == nil && r.ListenerName() == config.Gateway {
-			list = append(list, candidate{p, r})
-		}
-	}
-	slices.SortStableFunc(list, func(a, b candidate) int { return a.pattern.Compare(b.pattern) })
-	return list
-}
-
-// find returns the route that takes requests for a path template.
-func (l routesOf) find(method, path string) (config.Route, bool) {
-	steps := strings.Split(path, "/")[1:]
-	for _, c := range l {
-		if (len(c.route.Methods) == 0 || slices.Contains(c.route.Matches(), method)) && covers(c.pattern, steps) {
-			return c.route, true
-		}
-	}
-	return config.Route{}, false
-}
-
-// covers reports whether p matches every path of a template, given in steps.
-func covers(p config.Pattern, steps []string) bool {
-	for i, s := range p {
-		if s.Kind == config.Tail {
-			return i <= len(steps)
-		}
-		if i >= len(steps) {
-			return false
-		}
-		variable := strings.HasPrefix(steps[i], "{")
-		if s.Kind == config.Literal && (variable || s.Text != steps[i]) || s.Kind == config.Variable && steps[i] == "" {
-			return false
-		}
-	}
-	return len(p) == len(steps)
-}
 
 // pruned returns the components that paths, or other components in use, refer to.
 func pruned(paths, all object) object {

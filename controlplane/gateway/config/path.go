@@ -13,7 +13,7 @@ type Kind uint8
 
 // The kinds, most specific first: that is the order in which routes are tried.
 const (
-	Literal  Kind = iota // itself
+	Literal  Kind = iota // itself; an empty last one is the / that a path ends in
 	Variable             // one whole segment that is not empty
 	Tail                 // everything that follows, also nothing
 )
@@ -58,7 +58,7 @@ func ParsePath(s string) (Pattern, error) {
 			p[i] = Segment{Kind: Tail}
 		case strings.HasPrefix(part, "{") && variableForm.MatchString(part):
 			p[i] = Segment{Variable, part[1 : len(part)-1]}
-		case part == "" && len(parts) > 1:
+		case part == "" && i < len(parts)-1:
 			return nil, errors.New("has an empty segment")
 		case part == "." || part == "..":
 			return nil, errors.New("has a . or .. segment, which edges resolve before they match")

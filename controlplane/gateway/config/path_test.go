@@ -19,6 +19,8 @@ func TestPathsMatch(t *testing.T) {
 		{"/x/*", "/x/ /x/a /x/a/b", "/x /xy"},
 		{"/*", "/ /a /a/b", ""},
 		{"/a.b", "/a.b", "/aXb"},
+		{"/a/", "/a/", "/a /a/b /a//"},
+		{"/a/{b}/", "/a/x/", "/a/x /a// /a/x/y"},
 		{"/{a}/*", "/x/ /x/y/z", "/ /x //y"},
 	}
 	for _, c := range cases {
@@ -42,7 +44,7 @@ func TestPathsMatch(t *testing.T) {
 
 func TestPathsThatAreRefused(t *testing.T) {
 	t.Parallel()
-	for _, path := range []string{"", "a", "/a//b", "/a/", "/a/../b", "/a/./b", "/a b", "/a?b", "/a#b", "/%2f", "/{}", "/{A}", "/{a}b", "/*/a", "/a*", "/é", "/" + strings.Repeat("a", 512)} {
+	for _, path := range []string{"", "a", "/a//b", "/a//", "/a/../b", "/a/./b", "/a b", "/a?b", "/a#b", "/%2f", "/{}", "/{A}", "/{a}b", "/*/a", "/a*", "/é", "/" + strings.Repeat("a", 512)} {
 		if _, err := ParsePath(path); err == nil {
 			t.Errorf("%q is accepted", path)
 		}
@@ -51,7 +53,7 @@ func TestPathsThatAreRefused(t *testing.T) {
 
 func TestMoreSpecificPathsComeFirst(t *testing.T) {
 	t.Parallel()
-	want := []string{"/v1/streams", "/v1/streams/live", "/v1/streams/{id}", "/v1/streams/{id}/embed", "/v1/streams/{id}/{part}", "/v1/streams/*", "/v1/{any}", "/{version}/streams", "/*"}
+	want := []string{"/v1/streams", "/v1/streams/", "/v1/streams/live", "/v1/streams/{id}", "/v1/streams/{id}/", "/v1/streams/{id}/embed", "/v1/streams/{id}/{part}", "/v1/streams/*", "/v1/{any}", "/{version}/streams", "/*"}
 	got := slices.Clone(want)
 	slices.Reverse(got)
 	slices.SortFunc(got, func(a, b string) int { return parse(t, a).Compare(parse(t, b)) })

@@ -21,7 +21,7 @@ type object = map[string]any
 type document struct{ root object }
 
 // MaxDocument bounds the text of a document, in bytes.
-const MaxDocument = 8 << 20
+const MaxDocument = 32 << 20
 
 // parse reads a document from JSON or YAML.
 func parse(text []byte) (document, error) {

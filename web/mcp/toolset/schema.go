@@ -13,6 +13,8 @@ const (
 type schemas struct {
 	doc  document
 	used object // by name, already rewritten
+	left *int   // schemas that may still be written; what is referred to beyond them is left open
+	open bool   // something was
 }
 
 // Keywords whose values are a schema, a list of schemas, or schemas by name.
@@ -31,12 +33,13 @@ func (s *schemas) rewrite(node any) any {
 	if !ok {
 		return node // true or false
 	}
+	*s.left--
 	out := object{}
 	for key, v := range o {
 		switch {
 		case dropped[key]:
 		case key == "$ref":
-			out[key] = s.ref(v)
+			s.follow(out, v)
 		case single[key]:
 			out[key] = s.rewrite(v)
 		case listed[key]:
@@ -62,6 +65,18 @@ func (s *schemas) rewrite(node any) any {
 		return nullable(out)
 	}
 	return out
+}
+
+// follow writes a reference, or, when there is no room for what it means, in words.
+func (s *schemas) follow(out object, v any) {
+	to, _ := v.(string)
+	name := strings.TrimPrefix(to, components)
+	if _, seen := s.used[name]; !seen && *s.left <= 0 && name != to {
+		s.open = true
+		out["description"] = "As " + name + " in /openapi.json."
+		return
+	}
+	out["$ref"] = s.ref(v)
 }
 
 // ref gathers what a reference means and returns it as it stands in the result.

@@ -58,13 +58,19 @@ const (
 // nameForm is what every protocol version takes for the name of a tool.
 var nameForm = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 
+// maxSchemas bounds the schemas of a tool's arguments, and those of its result: what
+// is referred to beyond them is named, not written. An agent reads all of it.
+const maxSchemas = 1000
+
 // From returns the tools of an OpenAPI document, in JSON or YAML, by path and
 // method. Only operations that take and give JSON, or nothing, that have an
 // operationId, and that ask for a credential become tools. It fails when text is
 // no such document, is longer than MaxDocument, or two tools would have one name.
 //
 // It takes time and memory linear in text and in the tools: a schema that all
-// operations share is written once for each of them, as agents are given it.
+// operations share is written once for each of them, as agents are given it, and a
+// tool has maxSchemas of them, and those that stand in the last of these without a
+// reference.
 func From(text []byte) ([]Tool, error) {
 	doc, err := parse(text)
 	if err != nil {
@@ -100,8 +106,9 @@ func (d document) tool(op operation) (t Tool, ok bool) {
 	t.arguments(d, op, input, body["required"] == true)
 	t.Empty = output == nil
 	if output != nil {
-		out := &schemas{d, object{}}
-		if o := out.root(output); o["type"] == "object" {
+		room := maxSchemas
+		out := &schemas{doc: d, used: object{}, left: &room}
+		if o := out.root(output); o["type"] == "object" && !out.open {
 			t.Output = o
 		}
 	}
@@ -130,7 +137,8 @@ func (d document) route(op operation) Route {
 
 // arguments sets what t takes: the parameters, and the fields of the body.
 func (t *Tool) arguments(d document, op operation, body object, required bool) {
-	in := &schemas{d, object{}}
+	room := maxSchemas
+	in := &schemas{doc: d, used: object{}, left: &room}
 	properties, needed := object{}, []any{}
 	add := func(a Argument, schema any, required bool) {
 		t.Arguments = append(t.Arguments, a)
