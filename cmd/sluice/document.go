@@ -50,13 +50,21 @@ func validateCommand(env app.Environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(c.OutOrStdout(), "no faults: %d products, %d routes of %d with those that are built in\n", len(d.Products), len(d.Routes), len(whole.Routes))
+			_, err = fmt.Fprintf(c.OutOrStdout(), "no faults: %s and %s; %d more routes are built in\n", count(len(d.Products), "product"), count(len(d.Routes), "route"), len(whole.Routes)-len(d.Routes))
 			return err
 		},
 	}
 	filesFlag(c, &files)
 	c.Flags().StringVar(&profile, "profile", "", "what `include: [builtin]` stands for: platform or gateway (default: the local stack's)")
 	return c
+}
+
+// count is a number of things in words.
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // configText is a document that was read, with what was wrong with its text: the values of

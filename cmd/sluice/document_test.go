@@ -55,7 +55,7 @@ func TestValidate(t *testing.T) {
 	})
 	env := offline(t)
 	at := func(name string) string { return filepath.Join(dir, name) }
-	if out, err := validate(t, env, dir, "-f", at("good.yaml")); err != nil || !strings.HasPrefix(out, "no faults: 1 products, 1 routes of ") {
+	if out, err := validate(t, env, dir, "-f", at("good.yaml")); err != nil || !strings.HasPrefix(out, "no faults: 1 product and 1 route; ") {
 		t.Error(out)
 	}
 	for _, c := range []struct {

@@ -43,7 +43,7 @@ func initCommand() *cobra.Command {
 			if err := os.WriteFile(filepath.Join(filepath.Dir(out), schemaFile), config.Schema, 0o644); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(c.OutOrStdout(), "wrote %s\ncheck it:      sluice validate -f %[1]s\nput it in force: sluice apply -f %[1]s\n", out)
+			_, err = fmt.Fprintf(c.OutOrStdout(), "wrote %s, and %s for your editor; next:\n  sluice validate -f %[1]s\n  sluice apply -f %[1]s\n", out, schemaFile)
 			return err
 		},
 	}

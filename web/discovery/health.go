@@ -20,7 +20,7 @@ type HealthStatus string
 const (
 	OK      HealthStatus = "ok"
 	Failing HealthStatus = "failing"
-	Unknown HealthStatus = "unknown" // it has no health to ask for
+	Unknown HealthStatus = "unknown" // it has no health to ask for, or asks for TLS, which edges speak
 )
 
 // Report is what a backend says of itself, at its health path or /health:
@@ -78,7 +78,7 @@ func (p *Prober) ask(ctx context.Context, products []config.Product) map[string]
 	var wg sync.WaitGroup
 	for i, product := range products {
 		reports[i] = Report{Status: Unknown}
-		if i < maxBackends && len(product.Upstreams) > 0 && product.Name != Placeholder {
+		if i < maxBackends && len(product.Upstreams) > 0 && product.TLS == nil && product.Name != Placeholder {
 			wg.Go(func() { reports[i] = p.probe(ctx, product) })
 		}
 	}

@@ -133,11 +133,18 @@ func (j *joiner) remove(base *Document, names []string) {
 	base.Classes = slices.DeleteFunc(slices.Clone(base.Classes), func(c Class) bool { return gone("classes", c.Name) })
 }
 
+// ownProducts are names with which services of the platform are believed more than
+// others, also where the profile has them not: see identityheader.Vouching.
+var ownProducts = []string{"media", "runtime"}
+
 // join puts base's objects after d's.
 func (j *joiner) join(base Document) {
 	d := &j.d
 	if d.AccessLog == "" {
 		d.AccessLog = base.AccessLog
+	}
+	if d.RequestLog == "" {
+		d.RequestLog = base.RequestLog
 	}
 	if d.AnonymousPerMinute == 0 {
 		d.AnonymousPerMinute = base.AnonymousPerMinute
@@ -152,7 +159,7 @@ func (j *joiner) join(base Document) {
 	d.Plans = unless(d.Plans, base.Plans, func(p Plan) string { return p.Name })
 	d.Scopes = unless(d.Scopes, base.Scopes, func(s string) string { return s })
 	for i, p := range d.Products {
-		if slices.ContainsFunc(base.Products, func(o Product) bool { return o.Name == p.Name }) {
+		if slices.Contains(ownProducts, p.Name) || slices.ContainsFunc(base.Products, func(o Product) bool { return o.Name == p.Name }) {
 			j.add(fmt.Sprintf("products[%d].name", i), "is that of a built-in product", "another name")
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"sluice.dev/sluice/deploy"
 	"sluice.dev/sluice/filters/decision"
 )
 
@@ -152,17 +153,18 @@ func TestBuiltinRoutesKeepTheirClass(t *testing.T) {
 func TestConflictsWithBuiltin(t *testing.T) {
 	t.Parallel()
 	for text, fields := range map[string]string{
-		"include: [nothing]":                                                                  "include[0]",
-		"include: [../other.yaml]":                                                            "include[0]",
-		"include: [builtin/none]":                                                             "include[0]",
-		"include: [builtin, builtin/gateway]":                                                 "include[1]",
-		"include: [builtin]\nremove: [routes.none]":                                           "remove[0]",
-		"include: [builtin]\nremove: [products.*]":                                            "remove[0]",
-		"remove: [routes.health]":                                                             "remove[0]",
-		"include: [builtin]\nremove: [routes.sluice.docs*]":                                   "",
-		"include: [builtin]\nproducts: [{name: sluice, upstream: 'http://a'}]":                "products[0].name",
-		"include: [builtin]\nroutes: [{name: sluice.docs, path: /a, respond: {status: 200}}]": "routes[0].name",
-		"include: [builtin]\nroutes: [{name: mine, path: /docs/*, methods: [GET], respond: {status: 200}}]":                                      "routes[0].path",
+		"include: [nothing]":                                                                                "include[0]",
+		"include: [../other.yaml]":                                                                          "include[0]",
+		"include: [builtin/none]":                                                                           "include[0]",
+		"include: [builtin, builtin/gateway]":                                                               "include[1]",
+		"include: [builtin]\nremove: [routes.none]":                                                         "remove[0]",
+		"include: [builtin]\nremove: [products.*]":                                                          "remove[0]",
+		"remove: [routes.health]":                                                                           "remove[0]",
+		"include: [builtin]\nremove: [routes.sluice.docs*]":                                                 "",
+		"include: [builtin]\nproducts: [{name: runtime, upstream: 'http://a'}]":                             "products[0].name",
+		"include: [builtin]\nproducts: [{name: sluice, upstream: 'http://a'}]":                              "products[0].name",
+		"include: [builtin]\nroutes: [{name: sluice.docs, path: /a, respond: {status: 200}}]":               "routes[0].name",
+		"include: [builtin]\nroutes: [{name: mine, path: /docs/*, methods: [GET], respond: {status: 200}}]": "routes[0].path",
 		"include: [builtin]\nremove: [routes.sluice.docs]\nroutes: [{name: sluice.docs, path: /docs/*, methods: [GET], respond: {status: 200}}]": "",
 		"include: [builtin]\nroutes: [{name: all, path: /*, respond: {status: 200}}]":                                                            "",
 	} {
@@ -189,6 +191,19 @@ func TestAllFaultsAtOnce(t *testing.T) {
 	slices.Sort(got)
 	if strings.Join(got, " ") != "access_log clases routes[0].path routes[0].product routes[0].timeuot routes[1].path routes[1].product" {
 		t.Errorf("%q", got)
+	}
+}
+
+// A platform that nobody has configured says what its document says, and no version
+// more with this release.
+func TestDefaultIsTheDocument(t *testing.T) {
+	t.Parallel()
+	said, _, err := ParseYAML(deploy.Document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d, err := Default(); err != nil || !same(said, d) {
+		t.Errorf("%v %v", err, Diff(said, d))
 	}
 }
 
