@@ -45,6 +45,9 @@ var wholes = []toCount{
 // withoutParts are the edge's configuration without filters and without each part.
 func withoutParts() (list []toCount) {
 	for _, p := range parts {
+		if !strings.Contains(p.name, *only) && p.name != parts[0].name {
+			continue
+		}
 		list = append(list, toCount{p.name, false, true, p})
 	}
 	return list

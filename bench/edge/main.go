@@ -26,6 +26,7 @@ var (
 	parted   = flag.Bool("parts", false, "measure what each part of the edge costs, in place of the rest")
 	others   = flag.String("filters", "", "folders with other builds of the filters, separated by commas, to compare the edge's with, in place of the rest")
 	counting = flag.Int("count", 0, "count instructions under Valgrind over so many requests, in place of the rest; with -parts, without each part of the configuration")
+	only     = flag.String("only", "", "with -count and -parts, only the parts whose names have this in them, and the whole")
 	turn     = flag.Duration("turn", 300*time.Millisecond, "length of a measurement for -parts and -filters")
 	openRate = flag.Int("rate", 4000, "requests a second of the open loop")
 )

@@ -64,7 +64,8 @@ var parts = []part{
 	}},
 	{"limits of headers", without("common_http_protocol_options", "max_request_headers_kb")},
 	{"client's address", without("use_remote_address", "xff_num_trusted_hops", "internal_address_config")},
-	{"access log of failures", without("access_log")},
+	{"lines of requests, of which all are written here", without("access_log")},
+	{"lines of requests, as if none were recorded", func(c *testbed.Config) { eachSample(c.Manager["access_log"], 0) }},
 	{"local replies", without("local_reply_config")},
 	{"headers that routes add and remove", func(c *testbed.Config) {
 		delete(c.Route, "response_headers_to_add")
@@ -179,4 +180,21 @@ func compare(b *testbed.Bed, dirs string) error {
 		fmt.Printf("| %s | %.1f | %+.1f |\n", s.Name, load.Median(s.CPU), load.Median(testbed.Less(s.CPU, list[1].CPU)))
 	}
 	return nil
+}
+
+// eachSample sets of how many requests out of a million lines are written.
+func eachSample(v any, numerator int) {
+	switch v := v.(type) {
+	case []any:
+		for _, one := range v {
+			eachSample(one, numerator)
+		}
+	case testbed.Object:
+		if sample, ok := v["percent_sampled"].(testbed.Object); ok {
+			sample["numerator"] = numerator
+		}
+		for _, one := range v {
+			eachSample(one, numerator)
+		}
+	}
 }

@@ -37,7 +37,7 @@ var fragments = []openapi.Fragment{
 }
 
 // ownFragments are those of them that a deployment with the profile gateway serves.
-var ownFragments = []string{"api", "webhooks", "discovery"}
+var ownFragments = []string{"api", "requests", "webhooks", "discovery"}
 
 // adminDescription serves the OpenAPI document of the admin API.
 func adminDescription(all bool) (api.Routes, error) {

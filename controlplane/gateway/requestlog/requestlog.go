@@ -29,7 +29,7 @@ const (
 // account, and all callers together whom nobody knows, have a fifth; requests that
 // did not fail have half.
 const (
-	slotRows   = 300_000 // 2.1 million in all, some 1.6 GB
+	slotRows   = 300_000 // 2.1 million in all, some 3 GB
 	slotBurst  = slotRows / 10
 	shareOf    = 5
 	successOf  = 2
