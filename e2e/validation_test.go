@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -77,6 +78,17 @@ func TestRequestsAreValidatedAtTheEdge(t *testing.T) {
 	is(400, "/v1/orders/7", order("x"), "body.lines[0].price")
 	s.put(t, "products/shop", schemas("number"))
 	is(400, "/v1/orders/7", order("x"), "body.lines[1].price")
+
+	known, err := os.ReadFile("../deploy/observability/testdata/envoy_metrics_validate.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	url, _, _ := strings.Cut(s.dev["SLUICE_ENVOY_ADMIN_URLS"], ",")
+	for name := range strings.FieldsSeq(string(known)) {
+		if !strings.Contains(scrape(t, url+"/stats/prometheus"), "\n"+name+"{") {
+			t.Errorf("a rule may use %s, which Envoy does not show", name)
+		}
+	}
 
 	refused := schemas("number")
 	refused["schemas"].(map[string]any)["Line"] = map[string]any{"unevaluatedProperties": false}

@@ -40,6 +40,8 @@ var wholes = []toCount{
 	{"plain Envoy", true, true, part{}},
 	{"the edge's configuration without its filters", false, true, parts[0]},
 	{"the edge", false, false, filterParts[0]},
+	{"the edge without the filter that checks requests, which is off for the route", false, false,
+		part{"checks", func(c *testbed.Config) { c.LeaveOut("sluice.validate") }}},
 }
 
 // withoutParts are the edge's configuration without filters and without each part.

@@ -208,5 +208,5 @@ func unpointer(step string) string {
 	if plain, ok := unescape(step); ok {
 		step = plain
 	}
-	return strings.NewReplacer("~1", "/", "~0", "~").Replace(step)
+	return unescapes.Replace(step)
 }

@@ -89,10 +89,12 @@ type place struct {
 
 func (p place) at(steps ...string) place {
 	for _, s := range steps {
-		p.pointer += "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(s)
+		p.pointer += "/" + escapes.Replace(s)
 	}
 	return p
 }
+
+var escapes, unescapes = strings.NewReplacer("~", "~0", "/", "~1"), strings.NewReplacer("~1", "/", "~0", "~")
 
 // maxFaults bounds what is told of one request.
 const maxFaults = 100

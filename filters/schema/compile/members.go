@@ -6,8 +6,12 @@ import (
 	"slices"
 	"strconv"
 
+	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/filters/schema"
 )
+
+// maxText bounds what a table says of an enum's values, in bytes.
+const maxText = 200
 
 // members compiles what is asked of an object's members. Every name that something
 // is asked of has an entry, sorted by hash, and a bit if it matters that it is there.
@@ -149,11 +153,11 @@ func (s *object) values(keyword string, list []any) {
 	var words, alternatives []uint32
 	text := ""
 	for i, v := range list {
-		if i > 0 {
+		if i > 0 && len(text) < maxText {
 			text += ", "
 		}
-		if len(text) < 200 {
-			text += jsonText(v)
+		if len(text) < maxText {
+			text += decision.Cut(jsonText(v), maxText)
 		}
 		switch v.(type) {
 		case map[string]any, []any:
