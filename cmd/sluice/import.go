@@ -82,16 +82,32 @@ func (i *apiImport) run(ctx context.Context, env app.Environment) error {
 	if i.apply {
 		return i.intoForce(ctx, env, d)
 	}
-	return i.intoFile(d)
-}
-
-// intoFile writes the import into the configuration file.
-func (i *apiImport) intoFile(d *document.Document) error {
 	text, err := os.ReadFile(i.file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	fresh := errors.Is(err, fs.ErrNotExist)
+	return i.intoFile(d, text)
+}
+
+// first writes a first configuration of a document: there must be none yet, unless it
+// is forced.
+func (i *apiImport) first(ctx context.Context, force bool) error {
+	if i.file == "-" {
+		return errors.New("--openapi writes a description beside the file: give -o FILE")
+	}
+	d, err := readOpenAPI(ctx, i.source)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(i.file); err == nil && !force {
+		return fmt.Errorf("%s is there already: give --force to overwrite it, or -o FILE, or add to it by `sluice import openapi`", i.file)
+	}
+	return i.intoFile(d, nil)
+}
+
+// intoFile writes the import into the configuration file, whose text so far is given.
+func (i *apiImport) intoFile(d *document.Document, text []byte) error {
+	fresh := len(text) == 0
 	before, src, err := config.ParseYAML(orHead(text))
 	if err != nil {
 		return located(err, src, i.file)

@@ -23,12 +23,19 @@ import (
 const schemaFile = "sluice.schema.json"
 
 func initCommand() *cobra.Command {
-	var upstream, name, out string
+	var upstream, name, out, api string
 	var force bool
+	var i apiImport
 	c := &cobra.Command{
 		Use: "init", Short: "write a first configuration for a service of your own", Args: cobra.NoArgs,
-		Example: "  sluice init --upstream http://127.0.0.1:3000\n  sluice init --upstream https://orders.example.com --name orders -o -",
+		Example: "  sluice init --upstream http://127.0.0.1:3000\n  sluice init --upstream https://orders.example.com --name orders -o -\n" +
+			"  sluice init --upstream http://127.0.0.1:3000 --openapi openapi.yaml",
 		RunE: func(c *cobra.Command, _ []string) error {
+			if api != "" {
+				i.source, i.file, i.out, i.report = api, out, c.OutOrStdout(), c.ErrOrStderr()
+				i.options.Product, i.options.Upstream = name, upstream
+				return i.first(c.Context(), force)
+			}
 			text, err := starter(upstream, name)
 			if err != nil {
 				return err
@@ -51,6 +58,8 @@ func initCommand() *cobra.Command {
 	c.Flags().StringVar(&name, "name", "", "name of the service in routes, metrics and scopes (default: from the upstream)")
 	c.Flags().StringVarP(&out, "out", "o", "sluice.yaml", "file to write; - writes to standard output")
 	c.Flags().BoolVar(&force, "force", false, "overwrite the file")
+	c.Flags().StringVar(&api, "openapi", "", "file or address of the service's OpenAPI document: a route for each operation, in place of one for all")
+	i.flags(c)
 	cobra.CheckErr(c.MarkFlagRequired("upstream"))
 	return c
 }

@@ -42,11 +42,7 @@ func (r *reader) schema(f *file, node any) any {
 		if !ok {
 			return Object{}
 		}
-		out := Object{"$ref": to}
-		if d := str(o["description"]); d != "" && !f.two {
-			out["description"] = d
-		}
-		return out
+		return Object{"$ref": to}
 	}
 	out := Object{}
 	for key, v := range o {
