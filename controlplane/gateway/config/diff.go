@@ -5,6 +5,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 )
 
 // Change is one difference between two documents.
@@ -54,8 +55,9 @@ func flatten(d Document) map[string]any {
 		AccessLog    string `json:"access_log"`
 		Anonymous    uint32 `json:"anonymous_per_minute"`
 		DefaultClass string `json:"default_class"`
+		KeyHeaders   string `json:"key_headers"`
 		Proxies      uint32 `json:"trusted_proxies"`
-	}{d.AccessLog, d.AnonymousLimit(), d.defaultClass(), d.TrustedProxies}}
+	}{d.AccessLog, d.AnonymousLimit(), d.defaultClass(), strings.Join(d.KeyHeaders, ", "), d.TrustedProxies}}
 	if d.X402 != nil {
 		m["x402"] = d.X402
 	}
