@@ -103,6 +103,7 @@ func process(env app.Environment, name, short string, run func(context.Context, 
 func uses(env app.Environment) []*cobra.Command {
 	return append(objectCommands(env),
 		keyCommand(env),
+		importCommand(),
 		accountCommand(env),
 		appCommand(env),
 		sessionCommand(env),
