@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -11,145 +10,184 @@ import (
 	"testing"
 )
 
-const petsDocument = `
-openapi: 3.0.3
-info: {title: Pets, version: "1"}
-servers: [{url: https://pets.example/v1}]
-security: [{key: []}]
-paths:
-  /pets:
-    get:
-      operationId: listPets
-      summary: List pets
-      tags: [pets]
-      parameters: [{name: kind, in: query, schema: {type: string, enum: [cat, dog]}}]
-      responses: {'200': {description: All, content: {application/json: {schema: {$ref: '#/components/schemas/Pet'}}}}}
-    post:
-      operationId: addPet
-      tags: [pets]
-      security: [{oauth: ['pets:write']}]
-      requestBody: {required: true, content: {application/json: {schema: {$ref: '#/components/schemas/Pet'}}}}
-      responses: {'200': {description: It, content: {application/json: {schema: {$ref: '#/components/schemas/Pet'}}}}}
-  /pets/{petId}:
-    get: {operationId: getPet, tags: [pets], responses: {'200': {description: It, content: {application/json: {schema: {$ref: '#/components/schemas/Pet'}}}}}}
-components:
-  schemas: {Pet: {type: object, properties: {path: {type: string}, name: {type: string}, parent: {$ref: '#/components/schemas/Pet'}}}}
-  securitySchemes: {key: {type: apiKey, in: header, name: X-Key}, oauth: {type: oauth2, flows: {}}}
-`
+// kongKey is a consumer's key in docs/from-kong.md.
+const kongKey, staffKey = "Jq8vT2nL5rXw9KdPz3Bf", "Wm4yH7cQ1sVb6NgEk0Zt"
 
-// petShop is a service of one's own: it answers with what it was asked.
-func petShop(t *testing.T) string {
+// fromKong does what docs/from-kong.md says, with a product at address in place of
+// the page's, up to the import of keys.
+func (s *stack) fromKong(t *testing.T, address string) (keys string) {
 	t.Helper()
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprintf(w, `{"path":%q,"name":%q}`, r.Method+" "+r.URL.RequestURI(), body)
-	}))
-	t.Cleanup(srv.Close)
-	return srv.URL
+	pages := examples(t, "yaml")["from-kong"]
+	if len(pages) != 1 {
+		t.Fatalf("docs/from-kong.md has %d files of Kong's", len(pages))
+	}
+	dir := t.TempDir()
+	file, out := filepath.Join(dir, "kong.yml"), filepath.Join(dir, "from-kong")
+	text := strings.Replace(pages[0].text, "127.0.0.1:9999", address, 1)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	status, said, errs := sluice(t, s.cli(), "import", "kong", file, "--out", out)
+	if status != 0 || !strings.Contains(said, "1 products, 4 routes, 2 keys") || !strings.Contains(said, "0 left out, 0 by hand, 3 differ, 0 ignored") {
+		t.Fatal(status, said, errs)
+	}
+	if status, said, errs = sluice(t, s.cli(), "apply", "--wait", "-f", filepath.Join(out, "sluice.yaml")); status != 0 {
+		t.Fatal(status, said, errs)
+	}
+	keys = filepath.Join(out, "keys.csv")
+	if b, err := os.ReadFile(keys); err != nil || strings.Contains(string(b), kongKey) {
+		t.Fatalf("%v %s", err, b)
+	}
+	return keys
 }
 
-// shown is what the gateway says of one operation; nil: nothing.
-func (s *stack) shown(t testing.TB, method, path string) map[string]any {
-	t.Helper()
-	d := into[struct {
-		Paths map[string]map[string]any `json:"paths"`
-	}](t, call(t, http.MethodGet, s.url("/openapi.json"), "", nil))
-	op, _ := d.Paths[path][method].(map[string]any)
-	return op
+// arrival is what a product got.
+type arrival struct {
+	Path   string
+	Header http.Header
 }
 
-// A service described by OpenAPI is put behind the gateway by two commands: its
-// operations ask for what the document says, and are in the description of the API
-// and among the tools of agents as far as a route leads to them.
-func TestAnAPIIsImported(t *testing.T) {
+// Keys that Kong issued work at a real Envoy, in Kong's header and as bearers, with
+// the limits and groups that they had, and end there.
+func TestFromKong(t *testing.T) {
 	t.Parallel()
-	s, dir := own(t, nil), t.TempDir()
-	document, file := filepath.Join(dir, "openapi.yaml"), filepath.Join(dir, "sluice.yaml")
-	write := func(name, text string) {
+	s := own(t, map[string]string{"SLUICE_EDGE_CONCURRENCY": "1"})
+	got := make(chan arrival, 100)
+	product := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got <- arrival{r.URL.Path, r.Header.Clone()} }))
+	t.Cleanup(product.Close)
+	own := s.dev["SLUICE_API_KEY"]
+	file := s.fromKong(t, product.Listener.Addr().String())
+	in := func(header, key string) func() (response, error) {
+		return func() (response, error) {
+			return try(http.MethodGet, s.url("/orders/7"), "", nil, header, key)
+		}
+	}
+	becomes := func(what string, status int, ask func() (response, error)) (last response) {
 		t.Helper()
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
+		eventually(t, what, func() error {
+			r, err := ask()
+			last = r
+			return unless(err, r, status)
+		})
+		return last
+	}
+	becomes("nothing is imported yet", 401, in("apikey", kongKey))
+	status, out, errs := sluice(t, s.cli(), "key", "import", "--from", "kong", "--create-accounts", file)
+	if status != 0 || out != "2 keys created, 0 unchanged, 0 skipped, 0 refused; 2 accounts created\n" {
+		t.Fatal(status, out, errs)
+	}
+	becomes("in Kong's header", 200, in("apikey", staffKey))
+	if p := <-got; p.Path != "/v2/7" || p.Header.Get("Apikey") != "" || p.Header.Get("X-Sluice-Identity") == "" {
+		t.Errorf("the product got %+v", p)
+	}
+	becomes("as a bearer", 200, in("Authorization", "Bearer "+staffKey))
+	if p := <-got; p.Header.Get("Authorization") != "" {
+		t.Errorf("the product got %+v", p)
+	}
+	becomes("a key of ours in that header", 200, in("apikey", own))
+	<-got
+	if status, out, _ = sluice(t, s.cli(), "key", "import", "--from", "kong", "--create-accounts", file); status != 0 || !strings.HasPrefix(out, "0 keys created, 2 unchanged") {
+		t.Errorf("again: %d %s", status, out)
+	}
+	s.oneCredential(t)
+	s.limitsAndGroups(t, got)
+	s.importedKeysEnd(t)
+	s.guessesAtKeys(t)
+}
+
+// oneCredential wants requests with two credentials, or one elsewhere, refused.
+func (s *stack) oneCredential(t *testing.T) {
+	t.Helper()
+	path := s.url("/orders/7")
+	wantStatus(t, call(t, http.MethodGet, path, kongKey, nil, "apikey", staffKey), 400)
+	wantStatus(t, call(t, http.MethodGet, path, "", nil, "apikey", kongKey+","+staffKey), 400)
+	wantError(t, call(t, http.MethodGet, path+"?apikey="+kongKey, "", nil), 401, "authentication_required")
+	wantError(t, call(t, http.MethodGet, path, "", nil, "X-API-Key", kongKey), 401, "authentication_required") // not configured
+}
+
+// limitsAndGroups wants the limit of a consumer, and the groups of a route, in force.
+func (s *stack) limitsAndGroups(t *testing.T, got chan arrival) {
+	t.Helper()
+	for n := range 5 {
+		wantStatus(t, call(t, http.MethodGet, s.url("/orders"), "", nil, "apikey", kongKey), 200)
+		if p := <-got; p.Path != "/v2" {
+			t.Fatalf("request %d got to %s", n, p.Path)
 		}
 	}
-	runs := func(want int, args ...string) string {
+	r := call(t, http.MethodGet, s.url("/orders"), "", nil, "apikey", kongKey)
+	wantError(t, r, 429, "rate_limit_exceeded")
+	if limit := number(t, r, "X-RateLimit-Limit"); limit != 5 {
+		t.Errorf("limit %d", limit)
+	}
+	wantStatus(t, call(t, http.MethodGet, s.url("/reports/may"), "", nil, "apikey", staffKey), 200)
+	if p := <-got; p.Path != "/v2/reports/may" {
+		t.Errorf("the report got to %s", p.Path)
+	}
+}
+
+// importedKeysEnd wants an imported key gone when it is revoked, and its successor to
+// be one of ours.
+func (s *stack) importedKeysEnd(t *testing.T) {
+	t.Helper()
+	_, out, _ := sluice(t, s.cli(), "account", "list", "--output", "json")
+	accounts := map[string]string{}
+	for _, a := range intoText[struct{ Data []struct{ ID, Name string } }](t, out).Data {
+		accounts[a.Name] = a.ID
+	}
+	keyOf := func(account string) string {
 		t.Helper()
-		status, out, errs := sluice(t, s.cli(), args...)
-		if status != want {
-			t.Fatalf("%v: %d, not %d\n%s%s", args, status, want, out, errs)
+		_, out, errs := sluice(t, s.cli(), "key", "list", "--account", accounts[account], "--output", "json")
+		list := intoText[struct {
+			Data []struct {
+				ID   string `json:"id"`
+				From string `json:"imported_from"`
+			}
+		}](t, out).Data
+		if len(list) != 1 || list[0].From != "kong" {
+			t.Fatalf("%s: %s %s", account, out, errs)
 		}
-		return out + errs
+		return list[0].ID
 	}
-	write(document, petsDocument)
-	runs(0, "import", "openapi", document, "--upstream", petShop(t), "-f", file)
-	if out := runs(0, "apply", "-f", file); !strings.Contains(out, "pets is described: 3 operations") {
-		t.Fatal(out)
+	ask := func(key string, want int) {
+		t.Helper()
+		eventually(t, fmt.Sprint("a key gets ", want), func() error {
+			r, err := try(http.MethodGet, s.url("/reports"), "", nil, "apikey", key)
+			return unless(err, r, want)
+		})
 	}
-	s.becomes(t, "/v1/pets", 401)
+	ask(kongKey, 403) // acme is not of the staff; its limit is full, and the scope comes first
+	if status, _, errs := sluice(t, s.cli(), "key", "revoke", keyOf("acme")); status != 0 {
+		t.Fatal(errs)
+	}
+	ask(kongKey, 401)
+	status, out, errs := sluice(t, s.cli(), "key", "rotate", keyOf("office"), "--overlap", "1h", "--output", "json")
+	if status != 0 {
+		t.Fatal(errs)
+	}
+	ask(staffKey, 200)
+	next := intoText[struct{ Key string }](t, out).Key
+	if !strings.HasPrefix(next, "slk_") {
+		t.Fatal("the successor is not one of ours")
+	}
+	ask(next, 200)
+}
 
-	key := func(scope string) string {
-		out := runs(0, "key", "create", "--name", "k", "--scope", scope, "--output", "json")
-		return intoText[struct{ Key string }](t, out).Key
-	}
-	reader, writer := key("streams:read"), key("pets:write")
-	eventually(t, "the key", func() error { return s.oneOf("/v1/pets?kind=cat", reader, 200) })
-	if r := call(t, http.MethodPost, s.url("/v1/pets"), reader, map[string]any{"name": "Mia"}); r.StatusCode != 403 {
-		t.Fatalf("without the scope: %d %s", r.StatusCode, r.body)
-	}
-	eventually(t, "the scope", func() error {
-		r, err := try(http.MethodPost, s.url("/v1/pets"), writer, map[string]any{"name": "Mia"})
-		return unless(err, r, 200)
-	})
-
-	eventually(t, "the description", func() error {
-		if op := s.shown(t, "post", "/v1/pets"); fmt.Sprint(op["x-sluice"]) != "map[product:pets route:pets.add-pet scope:pets:write]" {
-			return fmt.Errorf("it is %v", op)
-		}
-		return nil
-	})
-	a := s.agent(t, writer)
-	if got := must(t, a, "pets_getPet", map[string]any{"petId": "7"}); got["path"] != "GET /v1/pets/7" {
-		t.Fatal(got)
-	}
-	if got := must(t, a, "pets_addPet", map[string]any{"name": "Mia"}); got["name"] != `{"name":"Mia"}` {
-		t.Fatal(got)
-	}
-	if _, failure := use(t, s.agent(t, reader), "pets_addPet", map[string]any{"name": "Mia"}); !strings.HasPrefix(failure, "HTTP 403") {
-		t.Fatal("a tool goes round its route: ", failure)
-	}
-
-	write(document, strings.NewReplacer("name: kind, in: query,", "name: kind, in: query, required: true,", "operationId: getPet,", "operationId: getPet, security: [{oauth: ['pets:read']}],").Replace(petsDocument))
-	out := runs(2, "import", "openapi", document, "-f", file, "--dry-run")
-	for _, want := range []string{"breaks: GET /v1/pets: the `query` request parameter `kind` became required", "breaks: GET /v1/pets/{pet_id}: needs the scope pets:read", "nothing was changed"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("%q is not in\n%s", want, out)
+// guessesAtKeys wants guesses refused unread once there were too many, and keys that
+// the edge knows served all the while.
+func (s *stack) guessesAtKeys(t *testing.T) {
+	t.Helper()
+	limited := 0
+	for n := range 1300 { // 600 a minute may be looked for, and two minutes begin here at most
+		r := call(t, http.MethodGet, s.url("/orders/7"), "", nil, "apikey", fmt.Sprintf("a-guess-at-a-key-%06d", n))
+		if r.StatusCode == http.StatusTooManyRequests {
+			limited++
+		} else if r.StatusCode != http.StatusUnauthorized {
+			wantStatus(t, r, http.StatusUnauthorized)
 		}
 	}
-	runs(3, "import", "openapi", document, "-f", file, "--fail-on", "breaking")
-	write(document, strings.Replace(petsDocument, "  /pets/{petId}:\n", "  /cats/{petId}:\n", 1))
-	if out = runs(0, "import", "openapi", document, "--apply"); !strings.Contains(out, "breaks: GET /v1/pets/{petId}") {
-		t.Error(out)
+	if limited == 0 {
+		t.Error("1300 guesses were all looked for")
 	}
-	eventually(t, "the new version", func() error {
-		if s.shown(t, "get", "/v1/cats/{petId}") == nil || s.shown(t, "get", "/v1/pets/{petId}") != nil {
-			return fmt.Errorf("the former version is described")
-		}
-		return s.oneOf("/v1/cats/7", writer, 200)
-	})
-	s.drop(t, "routes/pets.list-pets")
-	eventually(t, "an operation without a route", func() error {
-		if op := s.shown(t, "get", "/v1/pets"); op != nil {
-			return fmt.Errorf("it is described: %v", op)
-		}
-		return nil
-	})
-	if r := call(t, http.MethodDelete, s.dev["SLUICE_ADMIN_URL"]+"/admin/v1/products/pets/description", s.dev["SLUICE_ADMIN_KEY"], nil); r.StatusCode != 204 {
-		t.Fatal(r.StatusCode)
-	}
-	eventually(t, "no description", func() error {
-		if s.shown(t, "post", "/v1/pets") != nil {
-			return fmt.Errorf("it is still there")
-		}
-		return nil
-	})
+	wantStatus(t, call(t, http.MethodGet, s.url("/orders/7"), "", nil, "apikey", staffKey), 200)
+	wantStatus(t, call(t, http.MethodGet, s.url("/orders/7"), s.dev["SLUICE_API_KEY"], nil), 200)
 }

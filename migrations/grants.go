@@ -85,6 +85,7 @@ var grants = map[Role]map[string]string{
 	ControlPlane: {
 		"account_events":        add,
 		"account_limits":        all,
+		"account_external_ids":  add,
 		"accounts":              write,
 		"api_keys":              write,
 		"audit_log":             add,

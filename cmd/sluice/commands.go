@@ -81,7 +81,8 @@ func appCommand(env app.Environment) *cobra.Command {
 }
 
 func keyCommand(env app.Environment) *cobra.Command {
-	return group("key", "create, list, rotate and revoke API keys",
+	return group("key", "create, import, list, rotate and revoke API keys",
+		keyImportCommand(env),
 		call{
 			use: "create", short: "create an API key and show it once", method: http.MethodPost, path: "/admin/v1/accounts/{account}/keys",
 			example: "  sluice key create --name ci --scope streams:read --scope clips:write",
@@ -97,7 +98,7 @@ func keyCommand(env app.Environment) *cobra.Command {
 			edit: keyBody, one: newKeyFields,
 		}.command(env),
 		call{
-			use: "list", short: "list the API keys of an account, newest first", path: "/admin/v1/accounts/{account}/keys", paged: true, list: keyFields,
+			use: "list", short: "list the API keys of an account, newest first", path: "/admin/v1/accounts/{account}/keys", paged: true, list: append(keyFields[:len(keyFields):len(keyFields)], "imported_from"),
 			flags: []flag{{name: "account", fallback: "", help: "account id (default: the account of the admin key)"}},
 		}.command(env),
 		call{

@@ -27,7 +27,7 @@ const (
 )
 
 func importCommand(env app.Environment) *cobra.Command {
-	return group("import", "make products and routes of what describes them elsewhere", importOpenAPICommand(env))
+	return group("import", "make products and routes of an OpenAPI document, or of another gateway's configuration", importOpenAPICommand(env), importKongCommand())
 }
 
 func importOpenAPICommand(env app.Environment) *cobra.Command {

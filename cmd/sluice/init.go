@@ -44,7 +44,7 @@ func initCommand() *cobra.Command {
 				_, err = c.OutOrStdout().Write(text)
 				return err
 			}
-			if err := writeNew(out, text, force); err != nil {
+			if err := writeNew(out, text, 0o644, force); err != nil {
 				return err
 			}
 			if err := os.WriteFile(filepath.Join(filepath.Dir(out), schemaFile), config.Schema, 0o644); err != nil {
@@ -65,20 +65,20 @@ func initCommand() *cobra.Command {
 }
 
 // writeNew writes a file that is not there yet, or whatever is there with force.
-func writeNew(name string, text []byte, force bool) error {
+func writeNew(name string, text []byte, mode fs.FileMode, force bool) error {
 	flags := os.O_WRONLY | os.O_CREATE | os.O_TRUNC
 	if !force {
 		flags |= os.O_EXCL
 	}
-	f, err := os.OpenFile(name, flags, 0o644)
+	f, err := os.OpenFile(name, flags, mode)
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%s is there already: give --force to overwrite it, or -o FILE", name)
+		return fmt.Errorf("%s is there already: give --force to overwrite it, or choose another place", name)
 	}
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(text)
-	return errors.Join(err, f.Close())
+	return errors.Join(f.Chmod(mode), err, f.Close())
 }
 
 //go:embed init.yaml.tmpl

@@ -37,6 +37,8 @@ type Env interface {
 	CallerAddress(caller *keytable.Record, token string) string
 	// Authorization is the request's Authorization header, "" when it has none.
 	Authorization() string
+	// Header is another header of the request; "" when it has none.
+	Header(name string) string
 }
 
 // Verdict is what becomes of a request.
@@ -83,11 +85,15 @@ func Check(p *policy.Policy, routeName string, env Env, now int64) Verdict {
 	if route.Auth == policy.AuthNone {
 		return decideByAddress(p, route, env, decision.Pass, now)
 	}
-	header := env.Authorization()
-	if header == "" && route.Auth&policy.AuthNone != 0 {
+	credential, d := apikey.Bearer(env.Authorization())
+	if len(p.KeyHeaders) > 0 && route.Auth&policy.AuthKey != 0 {
+		if key, found := keyOf(p, env, d); found.Code != decision.AuthRequired {
+			return checkBareKey(p, route, env, key, found, now)
+		}
+	}
+	if d.Code == decision.AuthRequired && route.Auth&policy.AuthNone != 0 {
 		return decideByAddress(p, route, env, decision.Pass, now)
 	}
-	credential, d := apikey.Bearer(header)
 	if !d.OK() {
 		return decideByAddress(p, route, env, d, now)
 	}
@@ -95,8 +101,12 @@ func Check(p *policy.Policy, routeName string, env Env, now int64) Verdict {
 		if tag, ok := env.Keys().Tag(credential); ok {
 			return checkKey(p, route, env, credential, tag, now)
 		}
+		tokens := route.Auth&(policy.AuthToken|policy.AuthSession) != 0
+		if !(tokens && apikey.LooksLikeToken(credential)) && hasImports(env, credential) {
+			return checkImported(p, route, env, credential, now)
+		}
 	}
-	mistyped := route.Auth&policy.AuthKey != 0 && strings.IndexByte(credential, '.') < 0 // tokens have dots, keys none
+	mistyped := route.Auth&policy.AuthKey != 0 && strings.IndexByte(credential, '.') < 0 // tokens have dots, keys of ours none
 	if route.Auth&(policy.AuthToken|policy.AuthSession) != 0 && !mistyped {
 		return checkToken(p, route, env, credential, now)
 	}
@@ -111,6 +121,8 @@ func checkKey(p *policy.Policy, route *policy.Route, env Env, key string, tag ke
 	r, found := env.Record(tag)
 	if found {
 		env.Keys().Keep(key, tag)
+	} else if hasImports(env, key) { // it may be of another installation of ours
+		return checkImported(p, route, env, key, now)
 	}
 	if d := apikey.Decide(r, found, found || env.Ready(), now); !d.OK() {
 		v := decideByAddress(p, route, env, d, now)

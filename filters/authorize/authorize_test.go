@@ -25,6 +25,7 @@ type edge struct {
 	address string
 	vouched map[string]string // addresses by the credential that they are vouched for
 	header  string
+	headers map[string]string // others
 	tokens  token.Table
 	keys    apikey.Memo
 	// verified is how many signatures were checked.
@@ -40,9 +41,10 @@ func (e *edge) CallerAddress(c *keytable.Record, token string) string {
 	}
 	return e.address
 }
-func (e *edge) Authorization() string { return e.header }
-func (e *edge) Tokens() *token.Table  { return &e.tokens }
-func (e *edge) Keys() *apikey.Memo    { return &e.keys }
+func (e *edge) Authorization() string     { return e.header }
+func (e *edge) Header(name string) string { return e.headers[name] }
+func (e *edge) Tokens() *token.Table      { return &e.tokens }
+func (e *edge) Keys() *apikey.Memo        { return &e.keys }
 func (e *edge) Verify(_ jwt.Key, _ string, sum []byte) bool {
 	e.verified++
 	return string(sum) == "good"

@@ -31,9 +31,10 @@ func edgePolicy() []byte {
 		Plans: []policy.Plan{
 			{Number: 1, Name: "small", Limits: []policy.Limit{{PerMinute: 3}}}, {Number: 2, Name: "roomy", Limits: []policy.Limit{{PerMinute: 1000}}},
 		},
-		Issuers: []policy.Issuer{{Name: issuer, Audience: issuer, Own: true, ScopeClaim: "scopes", AccountClaim: "account"}},
-		Payment: x402.Terms{Network: "base-sepolia", Asset: payTo, PayTo: payTo, Name: "USDC", Version: "2", Seconds: 60},
-		Scopes:  []policy.Scope{{Bit: 0, Name: "*"}, {Bit: 1, Name: "streams:read"}},
+		Issuers:    []policy.Issuer{{Name: issuer, Audience: issuer, Own: true, ScopeClaim: "scopes", AccountClaim: "account"}},
+		Payment:    x402.Terms{Network: "base-sepolia", Asset: payTo, PayTo: payTo, Name: "USDC", Version: "2", Seconds: 60},
+		KeyHeaders: []string{"x-api-key"},
+		Scopes:     []policy.Scope{{Bit: 0, Name: "*"}, {Bit: 1, Name: "streams:read"}},
 		Routes: []policy.Route{
 			{Name: "streams.list", Product: "media", Auth: policy.AuthKey, Scope: "streams:read", Grants: keytable.Scopes{}.With(0).With(1)},
 			{Name: "streams.get", Product: "other", Auth: policy.AuthKey | policy.AuthToken, Scope: "streams:read", Grants: keytable.Scopes{}.With(0).With(1)},
@@ -128,6 +129,33 @@ func toMap(hs [][2]string) map[string]string {
 }
 
 func bearer(k string) [2]string { return [2]string{"authorization", "Bearer " + k} }
+
+func TestKeysInAHeaderAndOfAnotherSystem(t *testing.T) {
+	const foreign = "a-key-of-another-system"
+	both(t, func(t *testing.T, h proxytest.HostEmulator) {
+		imported := keyRecord()
+		imported.Tag, imported.ID, imported.Account = apikey.TagOfImported(foreign), 8, 10
+		load(keyRecord(), secretRecord(), imported)
+		if r := send(t, h, "streams.list", bearer(foreign)); r.status != 401 {
+			t.Errorf("nobody has imported any: %d", r.status)
+		}
+		load(keyRecord(), secretRecord(), imported, keytable.Record{Tag: keytable.TagOfImports(), Kind: keytable.KindImports})
+		for name, header := range map[string][2]string{"imported": bearer(foreign), "in a header": {"x-api-key", foreign}, "ours, in a header": {"x-api-key", key}} {
+			r := send(t, h, "streams.list", header)
+			if r.status != 0 {
+				t.Fatal(name, r.status, r.body)
+			}
+			c, err := told("media", r.request[identityheader.Header], signedAt(t, r.request[identityheader.Header]))
+			want := map[bool]uint64{true: 9, false: 10}[strings.HasPrefix(name, "ours")]
+			if err != nil || c.Account != keytable.FormatID("acct_", want) {
+				t.Errorf("%s: %+v %v", name, c, err)
+			}
+		}
+		if r := send(t, h, "streams.list", bearer(key), [2]string{"x-api-key", foreign}); r.status != 400 || !strings.Contains(r.body, "one credential") {
+			t.Errorf("two credentials: %d %s", r.status, r.body)
+		}
+	})
+}
 
 func TestGoodKeyReachesTheProductWithItsIdentity(t *testing.T) {
 	both(t, func(t *testing.T, h proxytest.HostEmulator) {

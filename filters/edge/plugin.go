@@ -141,3 +141,6 @@ func (*env) ClientAddress() string { return wasmhost.ClientAddress() }
 
 // Authorization is the request's Authorization header.
 func (*env) Authorization() string { return wasmhost.Authorization() }
+
+// Header is another header of the request.
+func (*env) Header(name string) string { return wasmhost.Header(name) }

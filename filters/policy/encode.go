@@ -19,6 +19,8 @@ const (
 	// of them may map.
 	MaxIssuers = 33
 	MaxGrants  = 256
+	// MaxKeyHeaders bounds the headers that a request may bring its key in.
+	MaxKeyHeaders = 4
 )
 
 // Encode gives the bytes of p that Parse reads.
@@ -47,7 +49,10 @@ func (p *Policy) Encode() []byte {
 	for _, r := range p.Routes {
 		b = encodeRoute(b, r)
 	}
-	return encodeTerms(b, p.Payment)
+	if b = encodeTerms(b, p.Payment); len(p.KeyHeaders) > 0 { // edges of the release before read no further
+		b = list(b, p.KeyHeaders)
+	}
+	return b
 }
 
 func encodePlan(b []byte, pl Plan) []byte {
@@ -141,6 +146,11 @@ func Parse(b []byte) *Policy {
 		p.Routes[i] = r.route()
 	}
 	p.Payment = r.terms()
+	if !r.Done() {
+		if p.KeyHeaders = r.list(); len(p.KeyHeaders) == 0 || len(p.KeyHeaders) > MaxKeyHeaders {
+			return nil
+		}
+	}
 	if !r.Done() || !p.index() {
 		return nil
 	}

@@ -41,6 +41,9 @@ type Policy struct {
 	Issuers   []Issuer
 	Routes    []Route
 	Payment   x402.Terms // of routes that have a price
+	// KeyHeaders are headers, in small letters, that may hold a key in place of
+	// Authorization.
+	KeyHeaders []string
 
 	byRoute map[string]int
 	byPlan  map[uint16]int

@@ -117,6 +117,23 @@ func TestFeaturesOfPlans(t *testing.T) {
 	}
 }
 
+func TestKeyHeaders(t *testing.T) {
+	t.Parallel()
+	p := sample()
+	p.KeyHeaders = []string{"apikey", "x-api-key"}
+	b := p.Encode()
+	if got := Parse(b); got == nil || fmt.Sprint(got.KeyHeaders) != "[apikey x-api-key]" {
+		t.Fatalf("%+v", got)
+	}
+	if Parse(b[:len(b)-1]) != nil || Parse(append(b, 0)) != nil {
+		t.Error("cut or padded: accepted")
+	}
+	p.KeyHeaders = make([]string, MaxKeyHeaders+1)
+	if Parse(p.Encode()) != nil {
+		t.Error("too many: accepted")
+	}
+}
+
 func TestInconsistentPolicyIsRefused(t *testing.T) {
 	t.Parallel()
 	cases := map[string]func(*Policy){
@@ -154,6 +171,9 @@ func TestCutOrPaddedPolicyIsRefused(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	f.Add(sample().Encode())
+	headers := sample()
+	headers.KeyHeaders = []string{"x-api-key"}
+	f.Add(headers.Encode())
 	for _, claim := range [][]byte{ // of many things, in front of nothing but zeros
 		{0x80, 2},                   // classes
 		{0, 0xff, 0x9f, 2},          // plans

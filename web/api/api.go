@@ -13,6 +13,7 @@ import (
 	"sluice.dev/sluice/controlplane/accounts"
 	"sluice.dev/sluice/controlplane/accounts/apikeys"
 	"sluice.dev/sluice/controlplane/accounts/billing"
+	"sluice.dev/sluice/controlplane/accounts/keyimport"
 	"sluice.dev/sluice/controlplane/accounts/sessions"
 	"sluice.dev/sluice/controlplane/accounts/team"
 	"sluice.dev/sluice/platform/http/httpapi"
@@ -119,6 +120,7 @@ func Admin(c Config) http.Handler {
 		r.Post("/sessions", httpapi.Handle(c.Respond, http.StatusCreated, c.createSession))
 		a.AdminRoutes(r)
 		audit.API{DB: c.DB, Respond: c.Respond}.AdminRoutes(r)
+		keyimport.API{Service: keyimport.Service{Keys: c.keys().Store, Accounts: a.Store}, Respond: c.Respond}.AdminRoutes(r)
 		c.keys().AdminRoutes(r)
 		c.billing().AdminRoutes(r)
 		c.mount(r, c.Admin)

@@ -15,12 +15,14 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"sluice.dev/sluice/controlplane/accounts/billing"
+	"sluice.dev/sluice/controlplane/accounts/keyfile"
 	"sluice.dev/sluice/controlplane/accounts/oauth/rules"
 	"sluice.dev/sluice/controlplane/accounts/seed"
 	"sluice.dev/sluice/controlplane/accounts/sessions"
 	"sluice.dev/sluice/controlplane/edgesync/keyfeed"
 	"sluice.dev/sluice/controlplane/gateway/config"
 	"sluice.dev/sluice/controlplane/gateway/issuers"
+	"sluice.dev/sluice/controlplane/gateway/kong"
 	"sluice.dev/sluice/controlplane/gateway/requestlog"
 	edgelog "sluice.dev/sluice/envoy/requestlog"
 	"sluice.dev/sluice/filters/decision"
@@ -112,6 +114,11 @@ func documents() []parser {
 		}), forms: in(`"caller":%s,"route":"r","status":500}`, `"path":%s,"status":200}`, `"request_id":"1","time":"2026-01-02T03:04:05Z","host":%s}`)},
 		{name: "controlplane/gateway/issuers: Parse", read: quietly(func(in []byte) { _, _ = issuers.Parse(in) }), forms: in(`{"keys":%s}`, `{"keys":[{"kid":%s}]}`, `{"x":%s}`), multiple: 192},
 		{name: "controlplane/accounts/seed: ParseEnv", read: quietly(func(in []byte) { _, _ = seed.ParseEnv(bytes.NewReader(in)) }), forms: lines("", "A=1\n", "A='2'\n", "export A=\n")},
+		{name: "controlplane/accounts/keyfile: Read", read: func(in []byte) error {
+			return keyfile.Read(bytes.NewReader(in), "", func(_ keyfile.Row, err error) error { return nil })
+		}, forms: append(lines("sha256,name\n", "a,b\n", "\"a\"\"b\",c\n", "\n"), in(`{"key":%s}`, `{"scopes":%s}`, `{"expires_at":%s}`)...), multiple: 512, constant: 128 << 10},
+		{name: "controlplane/gateway/kong: Import", read: func(in []byte) error { _, err := kong.Import(in, now); return err },
+			forms: kongFiles, n: 8 << 10, multiple: 16 << 10, constant: 8 << 20},
 		{name: "workers/cron/croncli: Batch", read: quietly(func(in []byte) { croncli.Batch(bytes.NewReader(in), io.Discard, io.Discard) }),
 			forms: append(in(`{"tz":"UTC","expr":%s,"from":"x"}`), lines("", `{"tz":"UTC","expr":"* * * * *","from":"2026-01-01T00:00:00Z"}`+"\n", "{}\n")...), multiple: 512},
 		{name: "workers/webhooks: Body", read: quietly(func(in []byte) {
@@ -140,6 +147,19 @@ var objects = []shape{
 	{"many products of plans", func(n int) []byte {
 		return []byte(`{"products":[{"name":"p0"}` + numbered(n/2, `,{"name":"p%d"}`) + `],"plans":[{"name":"a","products":["a"` + numbered(n/2, `,"p%d"`) + `]}]}`)
 	}},
+}
+
+// kongFiles are Kong's with much of one thing.
+var kongFiles = []shape{
+	around("many services", `{"_format_version":"3.0","services":[{"url":"http://a","routes":[{"paths":["/a"]}]}`, `,{"url":"http://a","routes":[{"paths":["/a"]}]}`, "]}"),
+	{"many paths", func(n int) []byte {
+		return []byte(`{"_format_version":"3.0","services":[{"url":"http://a","routes":[{"paths":["/a"]}` + numbered(n, `,{"name":"a","paths":["/a%d/b"]}`) + "]}]}")
+	}},
+	{"many consumers in groups", func(n int) []byte {
+		return []byte(`{"_format_version":"3.0","consumers":[{}` + numbered(n, `,{"username":"a%[1]d","acls":[{"group":"g%[1]d"}],"keyauth_credentials":[{"key":"k-%[1]d-Wm4yH7cQ1sVb6NgEk0Zt"}]}`) + "]}")
+	}},
+	around("many plugins", `{"_format_version":"3.0","services":[{"url":"http://a","routes":[{"paths":["/a"]}]}],"plugins":[{"name":"a"}`, `,{"name":"acl"}`, "]}"),
+	around("many unknown fields", `{"_format_version":"3.0","a":[{}`, `,{"b":1}`, "]}"),
 }
 
 // parameters are the rows of queries, forms and headers.

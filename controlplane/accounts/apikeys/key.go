@@ -41,6 +41,10 @@ type Key struct {
 	// LastUsedAt is the last use that edges have told of, to the minute; nil: none.
 	LastUsedAt *time.Time  `json:"last_used_at"` // UTC
 	LastUsedIP *netip.Addr `json:"last_used_ip"` // from where; nil: not known
+	// ImportedFrom names the system that issued the key, and ExternalID is its id
+	// there; nil: the key is ours, or has none.
+	ImportedFrom *string `json:"imported_from,omitempty"`
+	ExternalID   *string `json:"external_id,omitempty"`
 }
 
 // Created is a new key with its text, which is shown this once.

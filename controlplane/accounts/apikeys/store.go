@@ -34,11 +34,13 @@ func (s Store) now() time.Time {
 	return time.Now()
 }
 
-const columns = `k.id, k.account_id, k.name, k.scopes, k.expires_at, k.created_at, k.rate_limit_per_minute, k.last_used_at, k.last_used_ip`
+const columns = `k.id, k.account_id, k.name, k.scopes, k.expires_at, k.created_at, k.rate_limit_per_minute, k.last_used_at, k.last_used_ip,
+	k.imported_from, k.external_id`
 
 // fields are where a row of columns goes; call utc after the scan.
 func (k *Key) fields() []any {
-	return []any{&k.ID, &k.Account, &k.Name, &k.Scopes, &k.ExpiresAt, &k.CreatedAt, &k.PerMinute, &k.LastUsedAt, &k.LastUsedIP}
+	return []any{&k.ID, &k.Account, &k.Name, &k.Scopes, &k.ExpiresAt, &k.CreatedAt, &k.PerMinute, &k.LastUsedAt, &k.LastUsedIP,
+		&k.ImportedFrom, &k.ExternalID}
 }
 
 // utc makes the times of k what clients see.

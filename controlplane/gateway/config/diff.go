@@ -5,6 +5,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 )
 
 // Change is one difference between two documents.
@@ -55,8 +56,9 @@ func flatten(d Document) map[string]any {
 		RequestLog   string `json:"request_log"`
 		Anonymous    uint32 `json:"anonymous_per_minute"`
 		DefaultClass string `json:"default_class"`
+		KeyHeaders   string `json:"key_headers"`
 		Proxies      uint32 `json:"trusted_proxies"`
-	}{d.AccessLog, d.RequestLog, d.AnonymousLimit(), d.defaultClass(), d.TrustedProxies}}
+	}{d.AccessLog, d.RequestLog, d.AnonymousLimit(), d.defaultClass(), strings.Join(d.KeyHeaders, ", "), d.TrustedProxies}}
 	if d.X402 != nil {
 		m["x402"] = d.X402
 	}

@@ -36,14 +36,17 @@ type Document struct {
 	// TrustedProxies is how many proxies stand before the edges and add the
 	// address that they see to X-Forwarded-For; the client's is the one before
 	// theirs. 0: whoever connects is the client.
-	TrustedProxies uint32    `json:"trusted_proxies,omitempty"`
-	Issuers        []Issuer  `json:"issuers,omitempty"` // besides this platform
-	Classes        []Class   `json:"classes"`           // absent: default, with 600 requests a minute
-	Plans          []Plan    `json:"plans"`             // absent: those of builtin; without it free, with the limits of the classes
-	Scopes         []string  `json:"scopes"`            // every scope that routes may ask for; absent: those that they ask for
-	Products       []Product `json:"products"`
-	X402           *X402     `json:"x402,omitempty"` // who is paid for routes that have a price
-	Routes         []Route   `json:"routes"`
+	TrustedProxies uint32 `json:"trusted_proxies,omitempty"`
+	// KeyHeaders are headers that may hold an API key by itself, such as X-API-Key,
+	// in place of Authorization: Bearer. None: that alone is read.
+	KeyHeaders []string  `json:"key_headers,omitempty"`
+	Issuers    []Issuer  `json:"issuers,omitempty"` // besides this platform
+	Classes    []Class   `json:"classes"`           // absent: default, with 600 requests a minute
+	Plans      []Plan    `json:"plans"`             // absent: those of builtin; without it free, with the limits of the classes
+	Scopes     []string  `json:"scopes"`            // every scope that routes may ask for; absent: those that they ask for
+	Products   []Product `json:"products"`
+	X402       *X402     `json:"x402,omitempty"` // who is paid for routes that have a price
+	Routes     []Route   `json:"routes"`
 }
 
 // Class is a group of routes that share one rate limit of an account.
@@ -112,7 +115,8 @@ type Route struct {
 	Class string   `json:"class,omitempty"` // empty: the first class
 	// Feature is what the caller's plan must have among its features.
 	Feature string `json:"feature,omitempty"`
-	// ForwardCredentials lets the Authorization header go on to the product.
+	// ForwardCredentials lets the Authorization header, and the document's
+	// key_headers, go on to the product.
 	ForwardCredentials bool `json:"forward_credentials,omitempty"`
 	// Streaming gives the route an idle timeout in place of a total one.
 	Streaming bool     `json:"streaming,omitempty"`

@@ -146,6 +146,9 @@ func (j *joiner) join(base Document) {
 	if d.RequestLog == "" {
 		d.RequestLog = base.RequestLog
 	}
+	if len(d.KeyHeaders) == 0 {
+		d.KeyHeaders = base.KeyHeaders
+	}
 	if d.AnonymousPerMinute == 0 {
 		d.AnonymousPerMinute = base.AnonymousPerMinute
 	}

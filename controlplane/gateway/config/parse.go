@@ -28,6 +28,7 @@ type raw struct {
 	RequestLog         string            `json:"request_log"`
 	AnonymousPerMinute uint32            `json:"anonymous_per_minute"`
 	TrustedProxies     uint32            `json:"trusted_proxies"`
+	KeyHeaders         []string          `json:"key_headers"`
 	Issuers            []json.RawMessage `json:"issuers"`
 	Classes            []json.RawMessage `json:"classes"`
 	Plans              []json.RawMessage `json:"plans"`
@@ -50,7 +51,8 @@ func ParseJSON(b []byte) (Document, error) {
 	}
 	var r raw
 	details := faults(httpapi.Unmarshal(b, &r))
-	d := Document{Include: r.Include, Remove: r.Remove, AccessLog: r.AccessLog, RequestLog: r.RequestLog, AnonymousPerMinute: r.AnonymousPerMinute, TrustedProxies: r.TrustedProxies, Scopes: r.Scopes, X402: r.X402}
+	d := Document{Include: r.Include, Remove: r.Remove, AccessLog: r.AccessLog, RequestLog: r.RequestLog, AnonymousPerMinute: r.AnonymousPerMinute, TrustedProxies: r.TrustedProxies, KeyHeaders: r.KeyHeaders,
+		Scopes: r.Scopes, X402: r.X402}
 	d.Issuers = elements[Issuer](r.Issuers, "issuers", policy.MaxIssuers-1, &details)
 	d.Classes = elements[Class](r.Classes, "classes", maxClasses, &details)
 	d.Plans = elements[Plan](r.Plans, "plans", maxPlans, &details)
@@ -143,7 +145,7 @@ func readYAML(b []byte) (js []byte, src Source, err error) {
 	if len(b) > maxYAMLBytes {
 		return nil, src, apierror.Errorf(decision.TooLarge, "The document is larger than %d bytes.", maxYAMLBytes)
 	}
-	if deep(b) {
+	if TooDeep(b) {
 		return nil, src, apierror.Errorf(decision.InvalidRequest, "The document is nested too deeply.")
 	}
 	file, err := parser.ParseBytes(b, 0)
@@ -193,9 +195,9 @@ func parent(field string) string {
 	return ""
 }
 
-// deep guesses, on the safe side, whether the nesting of a YAML text could
+// TooDeep guesses, on the safe side, whether the nesting of a YAML text could
 // exhaust the stack of its reader.
-func deep(b []byte) bool {
+func TooDeep(b []byte) bool {
 	const most = 100
 	depth, dashes := 0, 0
 	for _, c := range b {

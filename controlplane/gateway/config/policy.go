@@ -66,7 +66,7 @@ func (d Document) Policy(version uint64, docsBase string, n Numbers) (*policy.Po
 
 // general is the policy without its routes.
 func (d Document) general(version uint64, docsBase string, n Numbers) (*policy.Policy, error) {
-	p := &policy.Policy{Version: version, DocsBase: docsBase, Anonymous: d.AnonymousLimit(), Payment: d.X402.Terms()}
+	p := &policy.Policy{Version: version, DocsBase: docsBase, Anonymous: d.AnonymousLimit(), Payment: d.X402.Terms(), KeyHeaders: d.keyHeaders()}
 	for _, c := range d.Classes {
 		p.Classes = append(p.Classes, c.Name)
 	}

@@ -90,6 +90,9 @@ func (d Document) withoutFaulty(faults []decision.Detail) Document {
 	if bad["trusted_proxies"] != nil {
 		d.TrustedProxies = 0
 	}
+	if bad["key_headers"] != nil {
+		d.KeyHeaders = nil
+	}
 	if bad["x402"] != nil {
 		d.X402 = nil
 	}

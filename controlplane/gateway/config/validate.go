@@ -51,6 +51,7 @@ func (d Document) faults(was map[string]checked) (details []decision.Detail, now
 	if d.TrustedProxies > maxProxies {
 		v.add("trusted_proxies", "is too large", fmt.Sprintf("at most %d", maxProxies))
 	}
+	v.keyHeaders(d.KeyHeaders)
 	classes := v.classes(d.Classes)
 	products := v.products(d.Products)
 	v.productSchemas = map[string]map[string]JSONSchema{}

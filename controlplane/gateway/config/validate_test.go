@@ -72,6 +72,11 @@ func TestFaults(t *testing.T) {
 	}{
 		{"access log of no kind", func(d *Document) { d.AccessLog = "some" }, "access_log"},
 		{"anonymous limit too large", func(d *Document) { d.AnonymousPerMinute = 1 << 31 }, "anonymous_per_minute"},
+		{"header of a key that is none", func(d *Document) { d.KeyHeaders = []string{"X API Key"} }, "key_headers[0]"},
+		{"header of a key that means something", func(d *Document) { d.KeyHeaders = []string{"X-API-Key", "Authorization"} }, "key_headers[1]"},
+		{"header of a key that is ours", func(d *Document) { d.KeyHeaders = []string{"X-Sluice-Identity"} }, "key_headers[0]"},
+		{"header of a key twice", func(d *Document) { d.KeyHeaders = []string{"apikey", "ApiKey"} }, "key_headers[1]"},
+		{"too many headers of keys", func(d *Document) { d.KeyHeaders = []string{"a", "b", "c", "d", "e"} }, "key_headers"},
 		{"no class", func(d *Document) { d.Classes, d.Plans = nil, nil }, "classes"},
 		{"class without a limit", func(d *Document) { d.Classes[0].PerMinute = 0 }, "classes[0].per_minute"},
 		{"class twice", func(d *Document) { d.Classes = append(d.Classes, d.Classes[0]) }, "classes[1].name"},

@@ -138,7 +138,8 @@ func overlap(old, next *resources.Set) *resources.Set {
 
 // overlapPolicy returns next, with the routes, and revisions of routes, that only
 // old has; next itself when there are none. A rate class that only old has
-// lives as long as they do, with the limits that old's plans have in it.
+// lives as long as they do, with the limits that old's plans have in it, and so do
+// the terms on which old's routes are paid for.
 func overlapPolicy(old, next *policy.Policy) *policy.Policy {
 	if old == next {
 		return next
@@ -152,6 +153,9 @@ func overlapPolicy(old, next *policy.Policy) *policy.Policy {
 	for _, r := range old.Routes {
 		if known[r.Key()] {
 			continue
+		}
+		if r.Price > 0 && merged.Payment.Network == "" {
+			merged.Payment = old.Payment
 		}
 		r.Class = classIn(&merged, old, r.Class)
 		merged.Routes = append(merged.Routes, r)

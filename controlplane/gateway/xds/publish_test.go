@@ -19,6 +19,7 @@ import (
 	"sluice.dev/sluice/controlplane/gateway/xds/resources"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/filters/policy"
+	"sluice.dev/sluice/filters/x402"
 	"sluice.dev/sluice/platform/apierror"
 )
 
@@ -146,6 +147,18 @@ func TestBothRevisionsOfARouteLiveWhileItChanges(t *testing.T) {
 	}
 	if overlapPolicy(next, next) != next {
 		t.Error("a policy that did not change was merged")
+	}
+}
+
+// A document that sells nothing may follow one that did: edges take what stands between
+// them, in which the routes that were sold still are.
+func TestASoldRouteMayGoWithItsTerms(t *testing.T) {
+	t.Parallel()
+	sold := &policy.Policy{Classes: []string{"default"}, Payment: x402.Terms{Network: "base"}, Routes: []policy.Route{{Name: "clips", Price: 1}}}
+	next := &policy.Policy{Classes: []string{"default"}, Routes: []policy.Route{{Name: "other"}}}
+	both := policy.Parse(overlapPolicy(sold, next).Encode())
+	if both == nil || both.Payment.Network != "base" || len(both.Routes) != 2 {
+		t.Errorf("%+v", both)
 	}
 }
 

@@ -22,13 +22,20 @@ func Bearer(header string) (credential string, d decision.Decision) {
 	if len(header) <= len(scheme) || len(header) > maxHeader || !equalFold(header[:len(scheme)], scheme) {
 		return "", decision.Deny(decision.InvalidKey)
 	}
-	credential = header[len(scheme):]
-	for i := range len(credential) {
-		if c := credential[i]; c <= ' ' || c >= 0x7f || c == ',' {
-			return "", decision.Deny(decision.InvalidKey)
-		}
+	if credential = header[len(scheme):]; !visible(credential) {
+		return "", decision.Deny(decision.InvalidKey)
 	}
 	return credential, decision.Pass
+}
+
+// Bare returns the credential in a header that holds a key and nothing else, such as
+// X-API-Key. The decision is invalid_api_key when it holds two, or what no key has.
+// It costs what Bearer does.
+func Bare(header string) (credential string, d decision.Decision) {
+	if len(header) > maxHeader || !visible(header) {
+		return "", decision.Deny(decision.InvalidKey)
+	}
+	return header, decision.Pass
 }
 
 // equalFold compares s with an ASCII string in lower case.

@@ -142,3 +142,42 @@ func FuzzBearer(f *testing.F) {
 		}
 	})
 }
+
+func TestBare(t *testing.T) {
+	t.Parallel()
+	for header, want := range map[string]decision.Code{
+		"abc": "", "a.b-c~d+e/f=": "", "abc,def": decision.InvalidKey, "Bearer abc": decision.InvalidKey, "a\x00b": decision.InvalidKey,
+		strings.Repeat("a", maxHeader+1): decision.InvalidKey,
+	} {
+		if got, d := Bare(header); d.Code != want || d.OK() && got != header {
+			t.Errorf("%.40q: %q %q, want %q", header, got, d.Code, want)
+		}
+	}
+}
+
+func TestWhatMayBeImported(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		strings.Repeat("a", MinImported): true, strings.Repeat("a", MaxImported): true, strings.Repeat("a", MinImported-1): false,
+		strings.Repeat("a", MaxImported+1): false, strings.Repeat("a b", 10): false, strings.Repeat("a,b", 10): false, "": false,
+	} {
+		if Importable(text) != want {
+			t.Errorf("%.40q: %v", text, !want)
+		}
+	}
+	for text, want := range map[string]bool{"eyJhbGciOiJ9.e30.": true, "ewog.e30.": true, "eyJhbGciOiJ9": false, "SG.abc.def": false, "": false, "e": false} {
+		if LooksLikeToken(text) != want {
+			t.Errorf("%q: %v", text, !want)
+		}
+	}
+}
+
+func FuzzImportable(f *testing.F) {
+	f.Add("kong_0123456789abcdef")
+	f.Fuzz(func(t *testing.T, s string) {
+		growth.Linear(t, len(s), 0, 1<<10, func() { Importable(s); LooksLikeToken(s); Bare(s) })
+		if _, d := Bare(s); Importable(s) && !d.OK() {
+			t.Fatalf("%q", s)
+		}
+	})
+}

@@ -40,6 +40,18 @@ func (m *Memo) Tag(text string) (tag keytable.Tag, ok bool) {
 	return keytable.TagOfKey(sha256.Sum256([]byte(text))), true
 }
 
+// Imported returns the tag of a text that Importable has passed; known says that it was
+// found before. Else the caller has it hashed, by TagOfImported, if it may be.
+func (m *Memo) Imported(text string) (tag keytable.Tag, known bool) {
+	s := m.slot(text)
+	return s.tag, same(s.text, text)
+}
+
+// TagOfImported is the tag of a key's text that another system issued.
+func TagOfImported(text string) keytable.Tag {
+	return keytable.TagOfKey(ImportedHash(sha256.Sum256([]byte(text))))
+}
+
 // Keep remembers the tag of a key that was found; text may change afterwards.
 func (m *Memo) Keep(text string, tag keytable.Tag) {
 	if s := m.slot(text); s.tag != tag {
@@ -47,12 +59,14 @@ func (m *Memo) Keep(text string, tag keytable.Tag) {
 	}
 }
 
-// slot is where a text of KeyLen bytes is remembered: by the end of its checksum.
+// slot is where a text is remembered: by its last three bytes, which it must have. They
+// are of the checksum in a key of ours.
 func (m *Memo) slot(text string) *remembered {
 	if m.slots == nil {
 		m.slots = make([]remembered, slots)
 	}
-	return &m.slots[(text[KeyLen-1]*61 + text[KeyLen-2]*7 + text[KeyLen-3])]
+	n := len(text)
+	return &m.slots[text[n-1]*61+text[n-2]*7+text[n-3]]
 }
 
 // same compares in a time that does not depend on where two texts differ.

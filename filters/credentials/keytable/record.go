@@ -34,6 +34,9 @@ const (
 	KindAccount Kind = 5
 	// KindPart is a part of a value that is longer than a record, see Split.
 	KindPart Kind = 6
+	// KindImports says that the table has keys that another system issued, see
+	// TagOfImports.
+	KindImports Kind = 7
 )
 
 // Flags of a key's or an account's record.
@@ -123,6 +126,12 @@ func (r Record) Expired(now int64) bool { return r.Expires != 0 && now >= int64(
 
 // TagOfKey is the tag of the API key whose text has the SHA-256 sum.
 func TagOfKey(sum [sha256.Size]byte) Tag { return Tag(sum[:16]) }
+
+// TagOfImports is the tag of the record without which an edge looks for no key that
+// another system issued.
+func TagOfImports() Tag { return imports }
+
+var imports = tagOf([]byte("imports"))
 
 // TagOfLimit is the tag of the limit of an account in a rate class.
 func TagOfLimit(account uint64, class string) Tag {

@@ -3,6 +3,7 @@ package resources
 import (
 	"maps"
 	"reflect"
+	"slices"
 	"sync"
 
 	cluster "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
@@ -54,7 +55,11 @@ func (b *Builder) Build(d config.Document, p *policy.Policy) (*Set, error) {
 	if err := s.addTraces(); err != nil {
 		return nil, err
 	}
-	if err := s.makeRoutes(b.last.made, unchanged); err != nil {
+	before := b.last.made
+	if b.last.Policy != nil && !slices.Equal(b.last.Policy.KeyHeaders, p.KeyHeaders) { // every route takes them away
+		before = nil
+	}
+	if err := s.makeRoutes(before, unchanged); err != nil {
 		return nil, err
 	}
 	for _, name := range []string{config.Gateway, config.Runtime} {

@@ -68,6 +68,7 @@ func edit(random *rand.Rand, d config.Document) config.Document {
 		d.Products[random.IntN(len(d.Products))].Retries = &n
 	case 9:
 		d.AccessLog, d.AnonymousPerMinute, d.TrustedProxies = pick("all", "off", "failures"), random.Uint32N(3), random.Uint32N(2)
+		d.KeyHeaders = [][]string{nil, {"X-API-Key"}}[random.IntN(2)]
 	}
 	return d
 }

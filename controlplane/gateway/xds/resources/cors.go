@@ -63,9 +63,9 @@ func (s *Set) corsOf(r config.Route) *config.CORS {
 // turnedOn turns a filter on for one route.
 func turnedOn(p *cors.CorsPolicy) *anypb.Any { return pack(&route.FilterConfig{Config: pack(p)}) }
 
-// corsPolicy is c for r.
-func corsPolicy(c config.CORS, r config.Route) *cors.CorsPolicy {
-	methods, headers, expose := r.Matches(), or(c.Headers, defaultCORSHeaders), or(c.Expose, defaultCORSExpose)
+// corsPolicy is c for r; keyHeaders may hold a key too.
+func corsPolicy(c config.CORS, r config.Route, keyHeaders []string) *cors.CorsPolicy {
+	methods, headers, expose := r.Matches(), or(c.Headers, with(defaultCORSHeaders, keyHeaders)), or(c.Expose, defaultCORSExpose)
 	if r.Price != "" {
 		headers, expose = slices.Concat(headers, paymentHeaders), slices.Concat(expose, paymentExpose)
 	}
@@ -121,7 +121,7 @@ func (s *Set) preflight(r config.Route, p config.Pattern, c config.CORS) *route.
 		asked = safeRegex(strings.Join(methods, "|"))
 	}
 	m.Headers = append(m.Headers, header("access-control-request-method", asked))
-	policy := corsPolicy(c, r)
+	policy := corsPolicy(c, r, s.Policy.KeyHeaders)
 	policy.ForwardNotMatchingPreflights = wrapperspb.Bool(false)
 	return &route.Route{
 		Name: config.Preflight, Match: m, Metadata: s.opts.named(config.Preflight),

@@ -18,13 +18,13 @@ func TestPagesMayPayWhereThereIsAPrice(t *testing.T) {
 		sends, reads []string
 		never        string // sent
 	}{
-		{"no price", config.CORS{}, "", []string{"authorization", "content-type"}, []string{"retry-after", "x-ratelimit-remaining"}, "x-payment"},
+		{"no price", config.CORS{}, "", []string{"authorization", "content-type", "x-api-key"}, []string{"retry-after", "x-ratelimit-remaining"}, "x-payment"},
 		{"a price", config.CORS{}, "0.01", []string{"authorization", "x-payment", "payment-signature", "access-control-expose-headers"},
 			[]string{"x-ratelimit-remaining", "x-payment-response", "payment-response", "payment-required"}, "cookie"},
 		{"a price, and lists", config.CORS{Headers: []string{"x-a"}, Expose: []string{"x-b"}}, "0.01",
 			[]string{"x-a", "x-payment"}, []string{"x-b", "x-payment-response"}, "authorization"},
 	} {
-		p := corsPolicy(c.cors, config.Route{Price: c.price})
+		p := corsPolicy(c.cors, config.Route{Price: c.price}, []string{"x-api-key"})
 		sends, reads := strings.Split(p.AllowHeaders, ", "), strings.Split(p.ExposeHeaders, ", ")
 		for _, h := range c.sends {
 			if !slices.Contains(sends, h) {

@@ -1,6 +1,8 @@
 package resources
 
 import (
+	"slices"
+
 	tree "github.com/cncf/xds/go/xds/type/matcher/v3"
 	route "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	"sluice.dev/sluice/controlplane/gateway/config"
@@ -15,8 +17,9 @@ var single = []string{"authorization", "x-payment", ":authority"}
 // comma in it. The list of a route's own header matchers would not do: those
 // look at each value by itself.
 func (s *Set) onlySingle(on *tree.Matcher_OnMatch) *tree.Matcher {
-	several := make([]*tree.Matcher_MatcherList_Predicate, len(single))
-	for i, name := range single {
+	names := slices.Concat(single, s.Policy.KeyHeaders)
+	several := make([]*tree.Matcher_MatcherList_Predicate, len(names))
+	for i, name := range names {
 		several[i] = contains(name, ",")
 	}
 	return &tree.Matcher{

@@ -146,6 +146,14 @@ func methods(r config.Route) []string {
 // payment on a request with a key is among them: it is still good.
 var credentials = []string{"authorization", "x-payment", "payment-signature"}
 
+// with is list, and more behind it; list itself when there is no more.
+func with(list, more []string) []string {
+	if len(more) == 0 {
+		return list
+	}
+	return slices.Concat(list, more)
+}
+
 func (s *Set) route(r config.Route, p config.Pattern, method string) *route.Route {
 	out := &route.Route{Name: s.keys[r.Name], Match: match(r, p), Metadata: s.opts.named(r.Name)}
 	filters := map[string]*anypb.Any{}
@@ -160,7 +168,7 @@ func (s *Set) route(r config.Route, p config.Pattern, method string) *route.Rout
 		filters[ChatCapsFilter] = pack(&route.FilterConfig{Config: &anypb.Any{}})
 	}
 	if c := s.corsOf(r); c != nil {
-		filters[CORSFilter] = turnedOn(corsPolicy(*c, r))
+		filters[CORSFilter] = turnedOn(corsPolicy(*c, r, s.Policy.KeyHeaders))
 	}
 	if len(filters) > 0 {
 		out.TypedPerFilterConfig = filters
@@ -170,7 +178,7 @@ func (s *Set) route(r config.Route, p config.Pattern, method string) *route.Rout
 		return out
 	}
 	if !r.ForwardCredentials {
-		out.RequestHeadersToRemove = credentials
+		out.RequestHeadersToRemove = with(credentials, s.Policy.KeyHeaders)
 	}
 	a := s.action(r, method)
 	rewrite(a, p, r.Rewrite, s.products[r.Product])

@@ -44,6 +44,21 @@ func TestProductSeesTheCredentialOnlyWhereTheRouteSaysSo(t *testing.T) {
 	}
 }
 
+func TestKeyHeadersGoNoFurther(t *testing.T) {
+	t.Parallel()
+	d := config.Document{
+		KeyHeaders: []string{"X-API-Key"}, Classes: []config.Class{{Name: "default", PerMinute: 1}},
+		Products: []config.Product{{Name: "p", Upstreams: []config.Upstream{{Address: "a:1"}}}},
+		Routes:   []config.Route{{Name: "it", Path: "/a", Product: "p", Auth: []string{"key"}}, {Name: "sent.on", Path: "/b", Product: "p", Auth: []string{"key"}, ForwardCredentials: true}},
+	}
+	s := build(t, d, Options{})
+	for name, want := range map[string]bool{"it": true, "sent.on": false} {
+		if got := slices.Contains(s.made[name].routes[0].route.RequestHeadersToRemove, "x-api-key"); got != want {
+			t.Errorf("%s: taken away %v", name, got)
+		}
+	}
+}
+
 func TestTimeouts(t *testing.T) {
 	t.Parallel()
 	for what, c := range map[string]struct {

@@ -12,6 +12,7 @@ import (
 	route "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	"google.golang.org/protobuf/proto"
 	"sluice.dev/sluice/controlplane/gateway/config"
+	"sluice.dev/sluice/filters/policy"
 )
 
 // flat returns every route of a virtual host once; listed in the order in which
@@ -116,7 +117,7 @@ func first(list []*route.Route, method, path string) string {
 // bare is a set of d of which the routes alone are compiled; they have no revisions.
 func bare(t *testing.T, d config.Document) *Set {
 	t.Helper()
-	s := &Set{doc: d, keys: map[string]string{}, made: map[string]*made{}, lists: routeLists{now: map[string]encodedList{}}, ends: Options{}.catchAll()}
+	s := &Set{Policy: &policy.Policy{}, doc: d, keys: map[string]string{}, made: map[string]*made{}, lists: routeLists{now: map[string]encodedList{}}, ends: Options{}.catchAll()}
 	for _, r := range d.Routes {
 		s.keys[r.Name] = r.Name
 	}

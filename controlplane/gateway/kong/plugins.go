@@ -1,0 +1,404 @@
+package kong
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"sluice.dev/sluice/controlplane/gateway/config"
+)
+
+// plugins are those of a file that are on, by name, for all services, for one, or for a
+// route. For a request the one of the route counts, else that of its service, else the
+// global one.
+type plugins struct {
+	global, consumers map[string]*node
+	services, routes  map[string]map[string]*node // by the name or id of what they belong to
+	own               map[*node]map[string]*node  // those that stand in a service or route
+}
+
+// of returns the plugin of a name that counts for route r of service s; global says
+// that it is that of all.
+func (p plugins) of(name string, s, r *node) (found *node, level string) {
+	for _, at := range []struct {
+		n     *node
+		named map[string]map[string]*node
+		level string
+	}{{r, p.routes, "route"}, {s, p.services, "service"}} {
+		if f := p.own[at.n][name]; f != nil {
+			return f, at.level
+		}
+		for _, id := range []string{"name", "id"} {
+			if f := at.named[at.n.str(id)][name]; f != nil && at.n.str(id) != "" {
+				return f, at.level
+			}
+		}
+	}
+	if f := p.global[name]; f != nil {
+		return f, "global"
+	}
+	return nil, ""
+}
+
+// readPlugins finds the plugins of the top level. Those for one consumer are looked at
+// with that consumer.
+func (i *importer) readPlugins() {
+	i.plugins = plugins{map[string]*node{}, map[string]*node{}, map[string]map[string]*node{}, map[string]map[string]*node{}, map[*node]map[string]*node{}}
+	for _, p := range i.root.each("plugins") {
+		name := p.str("name")
+		service, route, consumer, group := p.ref("service"), p.ref("route"), p.ref("consumer"), p.ref("consumer_group")
+		if !i.counts(p, name) {
+			continue
+		}
+		switch {
+		case group != "" || consumer != "" && (service != "" || route != ""):
+			i.note(Differs, p, "plugin "+name+" for some consumers alone is not translated")
+			p.ignore()
+		case consumer != "" && name == "rate-limiting":
+			i.plugins.consumers[consumer] = p
+		case consumer != "":
+			i.note(Differs, p, "plugin "+name+" for one consumer is not translated")
+			p.ignore()
+		case route != "":
+			put(i.plugins.routes, route, name, p)
+		case service != "":
+			put(i.plugins.services, service, name, p)
+		default:
+			i.plugins.global[name] = p
+		}
+	}
+	for _, p := range i.plugins.global {
+		i.check(p)
+	}
+	for _, of := range []map[string]map[string]*node{i.plugins.services, i.plugins.routes} {
+		for _, named := range of {
+			for _, p := range named {
+				i.check(p)
+			}
+		}
+	}
+}
+
+func put(m map[string]map[string]*node, id, name string, p *node) {
+	if m[id] == nil {
+		m[id] = map[string]*node{}
+	}
+	m[id][name] = p
+}
+
+// counts reports whether a plugin is on.
+func (i *importer) counts(p *node, name string) bool {
+	for _, field := range []string{"protocols", "ordering"} {
+		p.get(field).ignore()
+	}
+	if p.is("enabled", true) && name != "" {
+		return true
+	}
+	p.ignore()
+	i.note(Ignored, p, "plugin "+name+" is off")
+	return false
+}
+
+// readOwn finds the plugins that stand in a service or route.
+func (i *importer) readOwn(of *node) {
+	named := map[string]*node{}
+	for _, p := range of.each("plugins") {
+		if name := p.str("name"); i.counts(p, name) {
+			named[name] = p
+			i.check(p)
+		}
+	}
+	i.plugins.own[of] = named
+}
+
+// guards keep callers out in ways that nothing here does: a route that has one is left
+// out.
+var guards = []string{"ip-restriction", "opa", "bot-detection", "mtls-auth", "tls-handshake-modifier", "upstream-oauth", "vault-auth", "header-cert-auth", "websocket-validator"}
+
+// identities say who calls, by other means than keys, and in which way of ours callers
+// come in place of them.
+var identities = map[string]string{
+	"jwt": "token", "openid-connect": "token", "jwt-signer": "token", "oauth2-introspection": "token",
+	"oauth2": "key", "basic-auth": "key", "hmac-auth": "key", "ldap-auth": "key", "ldap-auth-advanced": "key", "session": "key", "saml": "key", "key-auth-enc": "key",
+}
+
+// needless are plugins of which Sluice does what matters anyway.
+var needless = map[string]string{
+	"correlation-id": "edges set X-Request-ID on every request and answer",
+	"prometheus":     "edges and processes have metrics at /metrics, see docs/operations.md",
+	"opentelemetry":  "set SLUICE_OTLP_ENDPOINT, see docs/operations.md",
+	"zipkin":         "set SLUICE_OTLP_ENDPOINT, see docs/operations.md",
+	"file-log":       "edges log to standard error, see access_log in docs/config.md",
+	"http-log":       "edges log to standard error, see access_log in docs/config.md",
+	"tcp-log":        "edges log to standard error, see access_log in docs/config.md",
+	"udp-log":        "edges log to standard error, see access_log in docs/config.md",
+	"syslog":         "edges log to standard error, see access_log in docs/config.md",
+	"statsd":         "edges and processes have metrics at /metrics, see docs/operations.md",
+	"datadog":        "edges and processes have metrics at /metrics, see docs/operations.md",
+}
+
+// translated are plugins that routes and consumers ask for.
+var translated = []string{"key-auth", "rate-limiting", "cors", "request-size-limiting", "acl", "request-termination"}
+
+// check notes a plugin, once, that is not translated or not to the letter.
+func (i *importer) check(p *node) {
+	name := p.str("name")
+	config := p.get("config")
+	switch {
+	case slices.Contains(translated, name):
+		return
+	case needless[name] != "":
+		i.note(Ignored, p, "plugin "+name+": "+needless[name])
+	case slices.Contains(guards, name):
+		i.note(ByHand, p, "plugin "+name+" keeps callers out, which cannot be expressed: the routes that it guards are left out")
+	case identities[name] == "token":
+		i.note(ByHand, p, "plugin "+name+": routes want a token; name who issues them under issuers, see docs/config.md")
+	case identities[name] != "":
+		i.note(ByHand, p, "plugin "+name+" has no equal: routes want an API key in its place")
+	default:
+		i.note(Differs, p, "plugin "+name+" is not translated: what it did, it does no more")
+	}
+	config.ignore()
+}
+
+// auth is how route r of service s lets callers in, and whether a plugin keeps out whom
+// nothing here would.
+func (i *importer) auth(s, r *node) (auth []string, guard string) {
+	add := func(way string) {
+		if !slices.Contains(auth, way) {
+			auth = append(auth, way)
+		}
+	}
+	if p, _ := i.plugins.of("key-auth", s, r); p != nil {
+		add("key")
+		if i.keyAuth(p) {
+			add("none")
+		}
+	}
+	for _, name := range sortedNames(identities) {
+		if p, _ := i.plugins.of(name, s, r); p != nil {
+			add(identities[name])
+		}
+	}
+	for _, name := range guards {
+		if p, _ := i.plugins.of(name, s, r); p != nil {
+			guard = name
+		}
+	}
+	if len(auth) == 0 {
+		auth = []string{"none"}
+	}
+	return auth, guard
+}
+
+func sortedNames(m map[string]string) []string {
+	var names []string
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+var headerName = regexp.MustCompile(`^[A-Za-z0-9-]{1,100}$`)
+
+// keyAuth reads where keys are sent, and reports whether a request without one passes.
+func (i *importer) keyAuth(p *node) (optional bool) {
+	c := p.get("config")
+	c.get("run_on_preflight").ignore()
+	c.get("realm").ignore()
+	names := c.strs("key_names")
+	if len(names) == 0 {
+		names = []string{"apikey"}
+	}
+	if !c.is("key_in_header", true) {
+		i.noteAt(ByHand, p, "key-auth reads keys from the query or the body alone: callers must send them in a header")
+	}
+	if c.is("key_in_query", true) {
+		i.noteOnce(Differs, "keys in the query (?"+names[0]+"=…) are not read, because they end up in logs: callers must send them in a header")
+	}
+	if c.is("key_in_body", false) {
+		i.noteAt(Differs, p, "keys in the body are not read")
+	}
+	if !c.is("hide_credentials", false) {
+		i.noteOnce(Differs, "services do not get callers' keys: set forward_credentials on routes whose service needs them")
+	}
+	for _, name := range names {
+		switch {
+		case strings.EqualFold(name, "authorization"):
+		case !headerName.MatchString(name):
+			i.noteAt(ByHand, p, "the header "+name+" cannot hold a key here: letters, digits and dashes")
+		case slices.ContainsFunc(i.doc.KeyHeaders, func(h string) bool { return strings.EqualFold(h, name) }):
+		case len(i.doc.KeyHeaders) == 4:
+			i.noteAt(ByHand, p, "the header "+name+" is one too many: at most four may hold keys")
+		default:
+			i.doc.KeyHeaders = append(i.doc.KeyHeaders, name)
+		}
+	}
+	if c.str("anonymous") != "" {
+		i.noteAt(Differs, p, "a request without a key passes, as the anonymous consumer did; one with a bad key is refused")
+		return true
+	}
+	return false
+}
+
+// noteAt notes something about a plugin that many routes ask for, once.
+func (i *importer) noteAt(s Severity, p *node, text string) {
+	if key := p.path + " " + text; !i.once[key] {
+		i.once[key] = true
+		i.note(s, p, text)
+	}
+}
+
+const (
+	// defaultPerMinute is the limit of routes that have none: Kong has none at all.
+	defaultPerMinute = 100_000
+	maxPerMinute     = 1 << 30
+	maxClasses       = 64
+)
+
+// class is the rate class of route r of service s; "" is the default.
+func (i *importer) class(s, r *node, open bool) string {
+	if p, _ := i.plugins.of("rate-limiting-advanced", s, r); p != nil {
+		i.noteAt(ByHand, p, "give its routes a class with the limit for 60 seconds")
+	}
+	p, level := i.plugins.of("rate-limiting", s, r)
+	if p == nil {
+		return ""
+	}
+	minute, ok := i.perMinute(p)
+	if !ok {
+		return ""
+	}
+	if open {
+		i.noteAt(ByHand, p, "requests without a credential have one limit for all routes: anonymous_per_minute, see docs/config.md")
+	}
+	name := map[string]string{"route": "route-" + r.str("name"), "service": "service-" + s.str("name"), "global": "global"}[level]
+	name = strings.Trim(notInNames.ReplaceAllString(strings.ToLower(name), "-"), "-._")
+	name = name[:min(len(name), 60)]
+	for n, c := range i.doc.Classes {
+		if c.Name == name && c.PerMinute == minute {
+			return name
+		}
+		if c.Name == name {
+			name = fmt.Sprintf("%s-%d", name, n+2)
+		}
+	}
+	if len(i.doc.Classes) == maxClasses {
+		i.noteAt(ByHand, p, "there are more than 64 limits: its routes have that of the class default")
+		return ""
+	}
+	i.doc.Classes = append(i.doc.Classes, config.Class{Name: name, PerMinute: minute})
+	return name
+}
+
+// perMinute is a limit in requests a minute.
+func (i *importer) perMinute(p *node) (limit uint32, ok bool) {
+	c := p.get("config")
+	for _, name := range []string{"policy", "fault_tolerant", "hide_client_headers", "redis", "redis_host", "redis_port", "redis_password", "redis_username", "redis_timeout",
+		"redis_database", "redis_ssl", "redis_ssl_verify", "redis_server_name", "error_code", "error_message", "sync_rate", "path", "header_name"} {
+		c.get(name).ignore()
+	}
+	if by := c.str("limit_by"); by != "" && by != "consumer" && by != "credential" {
+		i.noteAt(Differs, p, "rate-limiting by "+by+": here a limit is for each account")
+	}
+	minute, given := c.number("minute")
+	second, bySecond := c.number("second")
+	for _, unit := range []string{"hour", "day", "month", "year"} {
+		if _, ok := c.number(unit); ok {
+			i.noteAt(Differs, p, "rate-limiting by the "+unit+" is not translated: see quota in docs/config.md for months")
+		}
+	}
+	switch {
+	case !given && bySecond:
+		minute = min(second, maxPerMinute) * 60
+		i.noteAt(Differs, p, fmt.Sprintf("rate-limiting by the second: %d a second became %d in any 60 seconds", second, minute))
+	case bySecond:
+		i.noteAt(Differs, p, "rate-limiting by the second beside the minute is not translated")
+	case !given:
+		return 0, false
+	}
+	if minute < 1 || minute > maxPerMinute {
+		i.noteAt(ByHand, p, fmt.Sprintf("rate-limiting: a limit is from 1 to %d a minute", maxPerMinute))
+		return 0, false
+	}
+	return uint32(minute), true
+}
+
+var (
+	corsOrigin   = regexp.MustCompile(`^https?://(\*\.)?[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?(:[0-9]{1,5})?$`)
+	corsDefaults = []string{"methods", "preflight_continue", "private_network", "allow_origin_absent"}
+)
+
+// cors is what browsers may do on route r of service s; nil: nothing but what the
+// service says.
+func (i *importer) cors(s, r *node) *config.CORS {
+	p, _ := i.plugins.of("cors", s, r)
+	if p == nil {
+		return nil
+	}
+	c := p.get("config")
+	for _, name := range corsDefaults {
+		c.get(name).ignore()
+	}
+	out := &config.CORS{Credentials: c.is("credentials", false)}
+	origins := c.strs("origins")
+	if len(origins) == 0 {
+		origins = []string{"*"}
+	}
+	for _, o := range origins {
+		if o != "*" && !corsOrigin.MatchString(o) {
+			i.noteAt(ByHand, p, "cors: the origin "+o+" cannot be expressed")
+			continue
+		}
+		if !slices.Contains(out.Origins, o) && len(out.Origins) < 100 {
+			out.Origins = append(out.Origins, o)
+		}
+	}
+	if len(out.Origins) == 0 {
+		out.Origins = []string{}
+	}
+	if out.Credentials && slices.Contains(out.Origins, "*") {
+		out.Credentials = false
+		i.noteAt(ByHand, p, "cors: credentials for any origin would let any page act for its visitors: name the origins")
+	}
+	out.Headers, out.Expose = i.headers(p, c.strs("headers")), i.headers(p, c.strs("exposed_headers"))
+	if seconds, ok := c.number("max_age"); ok && seconds > 0 {
+		out.MaxAge = config.Duration(fmt.Sprintf("%ds", min(seconds, 86400)))
+	}
+	return out
+}
+
+// headers are those of list that are names of headers.
+func (i *importer) headers(p *node, list []string) (good []string) {
+	for _, h := range list {
+		if headerName.MatchString(h) && len(good) < 100 {
+			good = append(good, h)
+		} else {
+			i.noteAt(Differs, p, "cors: the header "+h+" cannot be expressed")
+		}
+	}
+	return good
+}
+
+// bodyLimit is the largest body of route r of service s; 0: the default.
+func (i *importer) bodyLimit(s, r *node) uint64 {
+	p, _ := i.plugins.of("request-size-limiting", s, r)
+	if p == nil {
+		i.noteOnce(Differs, "bodies may have 10 MiB where no plugin says otherwise: see body_limit and streaming in docs/config.md")
+		return 0
+	}
+	c := p.get("config")
+	c.get("require_content_length").ignore()
+	unit := map[string]uint64{"": 1 << 20, "megabytes": 1 << 20, "kilobytes": 1 << 10, "bytes": 1}[c.str("size_unit")]
+	size, ok := c.number("allowed_payload_size")
+	if !ok {
+		size = 128
+	}
+	if size < 1 || unit == 0 || size > 1<<20 && unit > 1 || size > 1<<40 {
+		i.noteAt(ByHand, p, "request-size-limiting: its size cannot be read")
+		return 0
+	}
+	return uint64(size) * unit
+}
