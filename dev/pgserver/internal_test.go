@@ -213,7 +213,7 @@ func fakeServer(t *testing.T, dir, version string) {
 func TestTheServerIsThatOfItsData(t *testing.T) {
 	t.Parallel()
 	h := home{base: t.TempDir()}
-	old := t.TempDir()
+	old := filepath.Join(t.TempDir(), "old")
 	fakeServer(t, old, "98.1")
 	unpacked := 0
 	download := Download{Version: "99.0", Unpack: func(_ context.Context, dir string) error {
