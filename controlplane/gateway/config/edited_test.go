@@ -26,6 +26,9 @@ func filled(t *testing.T, typ reflect.Type, n int) reflect.Value {
 	case reflect.Pointer:
 		v.Set(reflect.New(typ.Elem()))
 		v.Elem().Set(filled(t, typ.Elem(), n))
+	case reflect.Map:
+		v.Set(reflect.MakeMap(typ))
+		v.SetMapIndex(filled(t, typ.Key(), n), filled(t, typ.Elem(), n))
 	case reflect.Struct:
 		for i := range typ.NumField() {
 			v.Field(i).Set(filled(t, typ.Field(i).Type, n))

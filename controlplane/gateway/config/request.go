@@ -1,5 +1,10 @@
 package config
 
+import (
+	"maps"
+	"slices"
+)
+
 // ValidateRequest is the value of a route's validate.
 const ValidateRequest = "request"
 
@@ -43,5 +48,20 @@ func (r *Request) Equal(o *Request) bool {
 	if r == nil || o == nil {
 		return r == o
 	}
-	return r == o || same(r, o)
+	return r == o || slices.EqualFunc(r.Parameters, o.Parameters, Parameter.Equal) && r.Body.Equal(o.Body)
+}
+
+// Equal reports whether two parameters say the same.
+func (p Parameter) Equal(o Parameter) bool {
+	explode := equalAt(p.Explode, o.Explode)
+	p.Explode, o.Explode = nil, nil
+	return explode && p == o
+}
+
+// Equal reports whether two bodies say the same.
+func (b *RequestBody) Equal(o *RequestBody) bool {
+	if b == nil || o == nil {
+		return b == o
+	}
+	return b.Required == o.Required && maps.Equal(b.Content, o.Content)
 }

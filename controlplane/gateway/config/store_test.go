@@ -51,6 +51,27 @@ func TestVersions(t *testing.T) {
 	}
 }
 
+// The database writes JSON in its own way, which is no change of a document: not of
+// what requests must be either.
+func TestSchemasAreAsTheyWereStored(t *testing.T) {
+	t.Parallel()
+	s := Store{DB: pgtest.Pool(t)}
+	d := small()
+	schema := JSONSchema("")
+	if err := schema.UnmarshalJSON([]byte(`{"properties":{"b":{"minimum":1e2,"multipleOf":0.010},"aa":{"const":1E+30},"é":{"enum":["<&>",1e-7,12345678901234567890123]}},"type":"object"}`)); err != nil {
+		t.Fatal(err)
+	}
+	d.Products[0].Schemas = map[string]JSONSchema{"Long": schema, "A": "true"}
+	one := putDoc(t, s, d, "a", 0)
+	v, err := s.Latest(t.Context())
+	if err != nil || !v.Document.Equal(d) || len(Diff(v.Document, d)) != 0 || v.Document.Products[0].Schemas["Long"] != schema {
+		t.Errorf("%v\n%s\n%s", err, v.Document.Products[0].Schemas["Long"], schema)
+	}
+	if again := putDoc(t, s, d, "b", Any); again.Number != one.Number {
+		t.Error("the same document is another version")
+	}
+}
+
 func TestWritersOfTheSameVersionDoNotOverwriteEachOther(t *testing.T) {
 	t.Parallel()
 	s := Store{DB: pgtest.Pool(t)}

@@ -149,3 +149,22 @@ func named(t *testing.T, text string) string {
 	}
 	return strings.Join(list, " ")
 }
+
+// A route that does not ask for checks runs not one instruction of the filter: with
+// a program in its place that traps on such requests, they pass, as often as they
+// come. On a route that asks, the same request shows that it would.
+func TestRoutesThatDoNotAskNeverEnterTheFilter(t *testing.T) {
+	t.Parallel()
+	v := crashing(t, "validate", config.Route{Name: "checked", Path: "/checked", Auth: []string{"none"}, Product: "api", Validate: config.ValidateRequest,
+		Request: &config.Request{Parameters: []config.Parameter{{Name: "limit", In: "query", Schema: `{"type":"integer"}`}}}})
+	for range 50 {
+		if res, _ := exchange(t, v.addr, get("/v1/health", 60)); res.StatusCode != 200 {
+			t.Fatalf("a route that does not ask: %d", res.StatusCode)
+		}
+	}
+	before := v.hits.Load()
+	if res, _ := exchange(t, v.addr, get("/checked", 60)); res.StatusCode != 503 || v.hits.Load() != before {
+		t.Errorf("a route that asks: %d", res.StatusCode)
+	}
+	recovered(t, v.addr, "/checked")
+}
