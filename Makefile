@@ -28,7 +28,7 @@ export GOFLAGS := $(strip -trimpath $(GOFLAGS))
 TEST_ENV = SLUICE_BIN=$(OUT)/bin/sluice SLUICE_WASM_DIR=$(OUT)/wasm SLUICE_ENVOY="$$($(BIN)/provision envoy)" \
            SLUICE_MEDIA_ENGINE="$$($(BIN)/provision engine)" SLUICE_FFMPEG="$$($(BIN)/provision ffmpeg)"
 
-.PHONY: help up test check bench chaos docker e2e-docker filters wasm always fuzz tools generate lint clean build helpers race clients browser soak outages h2spec vuln schemathesis release release-check
+.PHONY: help up test check bench chaos docker e2e-docker filters wasm always fuzz tools generate lint clean build helpers bench-imports race clients browser soak outages h2spec vuln schemathesis release release-check
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -99,6 +99,9 @@ e2e-docker: docker ## run the platform in containers, drive it, and kill contain
 
 bench-gateways: wasm build ## measure side by side with nginx + Lua, HAProxy, Caddy and Traefik, which are fetched first
 	@$(TEST_ENV) $(BIN)/withpg $(GO) run ./bench/gateways -install
+
+bench-imports: helpers ## import some 80 public OpenAPI documents of many authors, and have Envoy read what they become (fetches npm packages and Go modules)
+	@$(TEST_ENV) $(GO) run ./bench/openapi-imports
 
 filters: $(BIN)/provision ## rebuild the committed filters in deploy/wasm whose sources have changed (needs TinyGo, which it builds)
 	@$(BIN)/provision filters

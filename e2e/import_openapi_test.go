@@ -32,6 +32,8 @@ paths:
       responses: {'200': {description: It, content: {application/json: {schema: {$ref: '#/components/schemas/Pet'}}}}}
   /pets/{petId}:
     get: {operationId: getPet, tags: [pets], responses: {'200': {description: It, content: {application/json: {schema: {$ref: '#/components/schemas/Pet'}}}}}}
+  /pets/{petId}/vaccinations/{number}/reports/{report}/pages/{page}/paragraphs/{paragraph}/attachments/{name}/{part}: # a long expression
+    get: {operationId: readDeep, responses: {'200': {description: It}}}
 components:
   schemas: {Pet: {type: object, properties: {path: {type: string}, name: {type: string}, parent: {$ref: '#/components/schemas/Pet'}}}}
   securitySchemes: {key: {type: apiKey, in: header, name: X-Key}, oauth: {type: oauth2, flows: {}}}
@@ -82,10 +84,12 @@ func TestAnAPIIsImported(t *testing.T) {
 	}
 	write(document, petsDocument)
 	runs(0, "import", "openapi", document, "--upstream", petShop(t), "-f", file)
-	if out := runs(0, "apply", "-f", file); !strings.Contains(out, "pets is described: 3 operations") {
+	if out := runs(0, "apply", "-f", file); !strings.Contains(out, "pets is described: 4 operations") {
 		t.Fatal(out)
 	}
 	s.becomes(t, "/v1/pets", 401)
+
+	s.becomes(t, "/v1/pets/1/vaccinations/2/reports/3/pages/4/paragraphs/5/attachments/a.png/6", 401)
 
 	key := func(scope string) string {
 		out := runs(0, "key", "create", "--name", "k", "--scope", scope, "--output", "json")

@@ -39,6 +39,7 @@ func TestBootstrapFollowsTheEdgeChecklist(t *testing.T) {
 		"the runtime's connections":          {[]any{"layered_runtime", "layers", 0, "static_layer", "resource_limits", "listener", "runtime", "connection_limit"}, uint64(50_000)},
 		"resets of streams are bounded":      {[]any{"layered_runtime", "layers", 0, "static_layer", "overload", "premature_reset_total_stream_count"}, uint64(200)},
 		"connections take turns":             {[]any{"layered_runtime", "layers", 0, "static_layer", "http", "max_requests_per_io_cycle"}, uint64(8)},
+		"long paths are expressions":         {[]any{"layered_runtime", "layers", 0, "static_layer", "re2", "max_program_size", "error_level"}, uint64(4096)},
 		"xDS does not buffer without bounds": {[]any{"static_resources", "clusters", 0, "per_connection_buffer_limit_bytes"}, uint64(1 << 20)},
 		"the feed does not either":           {[]any{"static_resources", "clusters", 1, "per_connection_buffer_limit_bytes"}, uint64(1 << 20)},
 		"a crash costs no other program":     {[]any{"bootstrap_extensions", 0, "typed_config", "config", "failure_policy"}, "FAIL_RELOAD"},

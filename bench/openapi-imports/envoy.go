@@ -18,7 +18,9 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
+	"sluice.dev/sluice/controlplane/gateway/openapi/document"
 	"sluice.dev/sluice/controlplane/gateway/xds/resources"
+	agent "sluice.dev/sluice/envoy"
 )
 
 // findEnvoy is the pinned Envoy, by the variable that tests use.
@@ -40,7 +42,11 @@ func (r row) read(ctx context.Context, envoy string) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	b := &bootstrap.Bootstrap{StaticResources: &bootstrap.Bootstrap_StaticResources{}}
+	limits, err := runtimeLimits()
+	if err != nil {
+		return err
+	}
+	b := &bootstrap.Bootstrap{StaticResources: &bootstrap.Bootstrap_StaticResources{}, LayeredRuntime: limits}
 	listeners, err := r.set.Listeners(resources.Addresses{Gateway: "127.0.0.1:1"})
 	if err != nil {
 		return err
@@ -81,6 +87,24 @@ func (r row) read(ctx context.Context, envoy string) error {
 		return fmt.Errorf("Envoy refuses it: %w: %s", err, strings.TrimSpace(string(out[max(0, len(out)-500):])))
 	}
 	return nil
+}
+
+// runtimeLimits are those of an edge's own bootstrap.
+func runtimeLimits() (*bootstrap.LayeredRuntime, error) {
+	text, err := agent.Render(agent.Config{NodeID: "bench", GatewayAddr: "127.0.0.1:1", RuntimeAddr: "127.0.0.1:2", AdminAddr: "127.0.0.1:3", ControlPlane: []string{"127.0.0.1:4"}})
+	if err != nil {
+		return nil, err
+	}
+	values, err := document.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	part, err := json.Marshal(values["layered_runtime"])
+	if err != nil {
+		return nil, err
+	}
+	out := &bootstrap.LayeredRuntime{}
+	return out, protojson.Unmarshal(part, out)
 }
 
 // inline puts the routes and filters of the set into a listener, as xDS would.

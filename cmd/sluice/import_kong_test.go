@@ -16,11 +16,11 @@ func TestImportKongWritesThreeFiles(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "out")
 	run := func(args ...string) (string, error) {
-		c := importCommand()
+		c := importKongCommand()
 		var out bytes.Buffer
 		c.SetOut(&out)
 		c.SetErr(&out)
-		c.SetArgs(append([]string{"kong", "--out", dir}, args...))
+		c.SetArgs(append([]string{"--out", dir}, args...))
 		c.SilenceUsage = true
 		err := c.ExecuteContext(t.Context())
 		return out.String(), err

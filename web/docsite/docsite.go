@@ -36,7 +36,7 @@ const Root = "/docs"
 // is in no group stands in the last one.
 var groups = []group{
 	{Name: "Get started", names: []string{"quickstart", "concepts", "clients"}},
-	{Name: "Build", names: []string{"keys", "oauth", "media", "schedules", "webhooks", "runtime", "agents", "x402", "usage", "openapi"}},
+	{Name: "Build", names: []string{"keys", "oauth", "media", "schedules", "webhooks", "runtime", "agents", "x402", "usage", "openapi", "import-openapi", "validation"}},
 	{Name: "Operate", names: []string{"install", "config", "profiles", "settings", "dashboard", "requests", "fleet", "operations", "security", "hardening"}},
 	{Name: "More"},
 }

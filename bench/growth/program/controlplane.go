@@ -23,6 +23,7 @@ import (
 	"sluice.dev/sluice/controlplane/gateway/config"
 	"sluice.dev/sluice/controlplane/gateway/issuers"
 	"sluice.dev/sluice/controlplane/gateway/kong"
+	"sluice.dev/sluice/controlplane/gateway/openapi/document"
 	"sluice.dev/sluice/controlplane/gateway/requestlog"
 	edgelog "sluice.dev/sluice/envoy/requestlog"
 	"sluice.dev/sluice/filters/decision"
@@ -82,6 +83,11 @@ func documents() []parser {
 		}, forms: append(in(`{"routes":%s}`, `{"classes":%s,"plans":[{"name":"a","limits":{}}]}`, `{"plans":[{"name":"a","limits":%s}]}`, `{"plans":[{"name":"a","products":%s}]}`,
 			`{"routes":[{"name":"a","path":"/a","methods":%s}]}`, `{"routes":[{"name":"a","path":%s}]}`, `{"issuers":[{"scope_map":%s}]}`), objects...), multiple: 1 << 10},
 		{name: "controlplane/gateway/config: ParsePath", read: quietly(func(in []byte) { _, _ = config.ParsePath(string(in)) }), forms: texts("/v1/%s", "/%s/*"), n: 128},
+		{name: "controlplane/gateway/openapi/document: Read", read: quietly(func(in []byte) {
+			if d, err := document.Read(in, nil); err == nil {
+				d.OpenAPI("", d.Operations)
+			}
+		}), forms: append(in(`{"openapi":"3.0.0","paths":%s}`, `{"swagger":"2.0","paths":{"/a":{"get":{"parameters":%s}}}}`, `{"openapi":"3.1.0","paths":{"/a":{"get":{"responses":{"200":{"content":{"a/b":{"schema":%s}}}}}}}}`), texts("openapi: 3.0.0\npaths: {/a: {get: {summary: %s}}}")...), multiple: 4 << 10, constant: 512 << 10},
 		{name: "web/mcp/toolset: From", read: quietly(func(in []byte) { _, _ = toolset.From(in) }),
 			forms: valid(in(`{"paths":{"/a":{"post":{"operationId":"a","security":[{"key":[]}],"responses":{"200":{}},"requestBody":{"content":{"application/json":{"schema":%s}}}}}}}`,
 				`{"paths":{"/a":{"parameters":%s,"get":{"operationId":"a","security":[{"key":[]}],"responses":{"200":{}}}}}}`)), multiple: 256},
