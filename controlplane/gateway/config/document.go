@@ -42,7 +42,7 @@ type Document struct {
 	KeyHeaders []string  `json:"key_headers,omitempty"`
 	Issuers    []Issuer  `json:"issuers,omitempty"` // besides this platform
 	Classes    []Class   `json:"classes"`           // absent: default, with 600 requests a minute
-	Plans      []Plan    `json:"plans"`             // absent: those of builtin; without it free, with the limits of the classes
+	Plans      []Plan    `json:"plans,omitzero"`    // absent: those of builtin; without it free, with the limits of the classes
 	Scopes     []string  `json:"scopes"`            // every scope that routes may ask for; absent: those that they ask for
 	Products   []Product `json:"products"`
 	X402       *X402     `json:"x402,omitempty"` // who is paid for routes that have a price

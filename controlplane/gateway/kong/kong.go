@@ -51,10 +51,6 @@ type Result struct {
 // route asks for it.
 const KeyScope = "kong:consumer"
 
-// Plans that the document has: that of imported accounts, and that of the account that
-// a local stack begins with.
-var plans = []string{"free", "local"}
-
 // importer is one file on its way.
 type importer struct {
 	root     *node
@@ -91,17 +87,14 @@ func Import(b []byte, now time.Time) (Result, error) {
 	i.readUpstreams()
 	i.doc = config.Document{
 		Classes:  []config.Class{{Name: "default", PerMinute: defaultPerMinute}},
-		Plans:    []config.Plan{},
 		Products: []config.Product{},
 		Routes:   []config.Route{},
-	}
-	for _, name := range plans {
-		i.doc.Plans = append(i.doc.Plans, config.Plan{Name: name})
 	}
 	i.readServices()
 	i.readConsumers()
 	i.doc.Scopes = i.scopes()
 	i.dropFaulty()
+	i.doc.Include = []string{config.Builtin}
 	i.noteUnused(i.root)
 	slices.SortStableFunc(i.notes, func(a, b Note) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(rank[a.Severity], rank[b.Severity]))
@@ -211,7 +204,8 @@ func word(s string) string {
 // as two routes for the same requests, and notes why.
 func (i *importer) dropFaulty() {
 	for range 20 {
-		faults := i.doc.Faults()
+		whole, _ := i.doc.Expand("")
+		faults := whole.Faults()
 		if len(faults) == 0 {
 			return
 		}
