@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -24,7 +25,9 @@ func NewMatcher(d Document, listener string) Matcher {
 			m.list = append(m.list, matchable{p, r})
 		}
 	}
-	slices.SortStableFunc(m.list, func(a, b matchable) int { return a.pattern.Compare(b.pattern) })
+	slices.SortStableFunc(m.list, func(a, b matchable) int {
+		return cmp.Or(a.pattern.Compare(b.pattern), a.rank()-b.rank())
+	})
 	for i, c := range m.list {
 		shape := c.pattern.Regexp()
 		m.byShape[shape] = append(m.byShape[shape], i)
@@ -60,6 +63,14 @@ func shape(steps []string) string {
 		}
 	}
 	return p.Regexp()
+}
+
+// rank puts a route for all methods behind those of its path that name theirs.
+func (c matchable) rank() int {
+	if len(c.route.Methods) == 0 {
+		return 1
+	}
+	return 0
 }
 
 func (c matchable) takes(method string) bool {

@@ -30,10 +30,11 @@ func TestWhichRouteTakesATemplate(t *testing.T) {
 		{Name: "all", Path: "/*"},
 		{Name: "any", Path: "/pets/{name}"},
 		{Name: "read", Path: "/pets/{id}/toys", Methods: []string{"GET"}},
+		{Name: "put", Path: "/pets/{it}", Methods: []string{"PUT"}},
 		{Name: "runtime", Path: "/pets", Listener: Runtime},
 	}}, Gateway)
 	for template, want := range map[string]string{
-		"GET /pets/{petId}": "any", "GET /pets/{pet_id}": "any", "GET /pets/{a}.{b}": "any", "GET /pets": "all",
+		"GET /pets/{petId}": "any", "PUT /pets/{petId}": "put", "GET /pets/{pet_id}": "any", "GET /pets/{a}.{b}": "any", "GET /pets": "all",
 		"GET /pets/{x}/toys": "read", "HEAD /pets/{x}/toys": "read", "PUT /pets/{x}/toys": "all",
 	} {
 		method, path, _ := strings.Cut(template, " ")
