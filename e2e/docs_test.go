@@ -115,19 +115,43 @@ func TestDocsExamples(t *testing.T) {
 		t.Fatalf("only %d pages have examples", len(pages))
 	}
 	env := s.reader(t)
+	delete(pages, "quickstart") // which has a stack of its own
 	for page, list := range pages {
 		t.Run(page, func(t *testing.T) {
 			t.Parallel()
 			for _, x := range list {
-				out := x.run(t, env, "example.sh", "bash", "-euo", "pipefail")
-				for line := range strings.Lines(x.text) {
-					if want, ok := strings.CutPrefix(strings.TrimSpace(line), "# => "); ok && !strings.Contains(out, want) {
-						t.Errorf("docs/%s.md:%d: no %q in\n%s", page, x.line, want, out)
-					}
-				}
+				x.keepsWord(t, env)
 			}
 		})
 	}
+}
+
+// keepsWord runs a box and finds in its output what its lines "# => " promise.
+func (x example) keepsWord(t *testing.T, env []string) {
+	t.Helper()
+	out := x.run(t, env, "example.sh", "bash", "-euo", "pipefail")
+	for line := range strings.Lines(x.text) {
+		if want, ok := strings.CutPrefix(strings.TrimSpace(line), "# => "); ok && !strings.Contains(out, want) {
+			t.Errorf("docs/%s.md:%d: no %q in\n%s", x.page, x.line, want, out)
+		}
+	}
+}
+
+// The boxes of the quick start, one after another as a reader runs them, put a service
+// behind a gateway of its own.
+func TestQuickStart(t *testing.T) {
+	t.Parallel()
+	list := examples(t, "sh")["quickstart"]
+	if len(list) < 5 {
+		t.Fatalf("only %d boxes", len(list))
+	}
+	s := gatewayAlone(t)
+	whole := list[0]
+	for _, x := range list[1:] {
+		whole.text += x.text
+	}
+	whole.text = strings.ReplaceAll(whole.text, "http://127.0.0.1:3000", ownService(t))
+	whole.keepsWord(t, s.reader(t))
 }
 
 // The clients to copy work as they stand.

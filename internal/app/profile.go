@@ -54,7 +54,7 @@ func (e Environment) runtimeAddr() (string, error) {
 // the documentation.
 var (
 	ownEvents    = []string{"webhook", "test"}
-	productPages = []string{"media", "runtime", "schedules", "x402"}
+	productPages = []string{"tour", "media", "runtime", "schedules", "x402"}
 )
 
 // CheckDocument finds what is wrong with d, which Faults finds nothing wrong with,

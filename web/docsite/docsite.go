@@ -35,9 +35,11 @@ const Root = "/docs"
 // groups are the parts of the menu, with the names of their pages in order. What
 // is in no group stands in the last one.
 var groups = []group{
-	{Name: "Get started", names: []string{"quickstart", "concepts", "clients"}},
-	{Name: "Build", names: []string{"keys", "oauth", "media", "schedules", "webhooks", "runtime", "agents", "x402", "usage", "openapi", "import-openapi", "validation"}},
-	{Name: "Operate", names: []string{"install", "config", "profiles", "settings", "dashboard", "requests", "fleet", "operations", "security", "hardening"}},
+	{Name: "Get started", names: []string{"quickstart", "install", "concepts", "config", "compare"}},
+	{Name: "Your API", names: []string{"keys", "import-openapi", "validation", "requests", "usage", "webhooks", "oauth", "agents", "openapi", "clients"}},
+	{Name: "Come from elsewhere", names: []string{"from-kong", "from-unkey", "behind-nginx"}},
+	{Name: "Products of the platform", names: []string{"tour", "runtime", "schedules", "media", "x402"}},
+	{Name: "Operate", names: []string{"operations", "dashboard", "settings", "profiles", "fleet", "security", "hardening", "docker", "kubernetes"}},
 	{Name: "More"},
 }
 
