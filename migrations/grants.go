@@ -166,6 +166,7 @@ var grants = map[Role]map[string]string{
 		"schedule_executions":   all,
 		"schedule_sealing":      change,
 		"schedules":             change,
+		"scopes":                read,
 		"sessions":              "SELECT, UPDATE, DELETE",
 		"sign_in_attempts":      expire,
 		"signing_keys":          write,

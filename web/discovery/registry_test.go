@@ -166,7 +166,7 @@ func TestRegistryOfAGatewayAlone(t *testing.T) {
 		names = append(names, p.Name)
 	}
 	slices.Sort(names)
-	if !slices.Equal(names, []string{"account", "billing", "keys", "mcp", "oauth", "shop", "users", "webhooks"}) || r.Links.X402 != "" || slices.ContainsFunc(r.Auth, func(m AuthMethod) bool { return m.Name == "x402" }) {
+	if !slices.Equal(names, []string{"account", "billing", "keys", "mcp", "oauth", "requests", "shop", "users", "webhooks"}) || r.Links.X402 != "" || slices.ContainsFunc(r.Auth, func(m AuthMethod) bool { return m.Name == "x402" }) {
 		t.Errorf("%q %+v", names, r.Links)
 	}
 	if c := NewCard(r, "1"); strings.Contains(c.Description, "media") {
