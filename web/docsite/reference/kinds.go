@@ -125,14 +125,14 @@ func (r *reader) value(v any) string {
 
 // limits are what a schema asks of a value beside its type.
 func (r *reader) limits(s object) (list []string) {
-	for _, l := range []struct{ keyword, before, after string }{
-		{"default", "default: ", ""},
-		{"minimum", "at least ", ""}, {"exclusiveMinimum", "more than ", ""}, {"maximum", "at most ", ""}, {"exclusiveMaximum", "less than ", ""},
-		{"minLength", "at least ", " characters"}, {"maxLength", "at most ", " characters"},
-		{"minItems", "at least ", " items"}, {"maxItems", "at most ", " items"}, {"pattern", "pattern: ", ""},
+	for _, l := range []struct{ keyword, before string }{
+		{"default", "default: "},
+		{"minimum", "at least "}, {"exclusiveMinimum", "more than "}, {"maximum", "at most "}, {"exclusiveMaximum", "less than "},
+		{"minLength", "length at least "}, {"maxLength", "length at most "},
+		{"minItems", "items: at least "}, {"maxItems", "items: at most "}, {"pattern", "pattern: "},
 	} {
 		if v, ok := s[l.keyword]; ok && v != nil {
-			list = append(list, l.before+r.value(v)+l.after)
+			list = append(list, l.before+r.value(v))
 		}
 	}
 	if s["readOnly"] == true {

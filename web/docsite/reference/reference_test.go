@@ -71,8 +71,8 @@ func TestTheList(t *testing.T) {
 	w := get("/docs/reference")
 	holds(t, w.Body.String(), `<title>API reference ·`, `<a href="/docs/reference" aria-current="page">`, `<a href="/openapi.json">`, `The 3 operations`, `<code>https://api.example</code>`,
 		`<h2 id="pets-animals">pets: animals</h2>`, `<a href="/docs/reference#pets-animals">pets: animals</a> <span class="dim">2</span>`,
-		`<tr id="operation-listPets"><td><a href="/docs/reference/listPets"><code>GET /pets</code></a></td><td>List pets</td>`,
-		`&lt;script&gt;alert(1)&lt;/script&gt; <span class="chip busy">deprecated</span>`)
+		`<li id="operation-listPets"><a href="/docs/reference/listPets"><code>GET /pets</code></a><br>List pets</li>`,
+		`<span class="chip busy">deprecated</span><br>&lt;script&gt;alert(1)&lt;/script&gt;</li>`)
 	if body := w.Body.String(); strings.Contains(body, "<script") {
 		t.Error(body)
 	}
@@ -98,7 +98,7 @@ func TestThePageOfAnOperation(t *testing.T) {
 	body := get("/docs/reference/addPet").Body.String()
 	holds(t, body, `the session of a person`, `Bearer $SLUICE_SESSION_TOKEN`, `<code>pets:write</code>`, `-d &#39;{&#34;name&#34;:&#34;string&#34;}&#39;`, `<code>code</code>`,
 		`&lt;script&gt;alert(2)&lt;/script&gt;`, `alert(3)`, `What it is &lt;script&gt;called`,
-		`<tr><td><code>name</code><small>required</small></td><td>string<small>at most 40 characters</small></td>`,
+		`<tr><td><code>name</code><small>required</small></td><td>string<small>length at most 40</small></td>`,
 		`<tr><td><code>age</code></td><td>integer or null<small>at least 0</small></td>`,
 		`<tr><td><code>parent</code></td><td>Pet, as above</td>`, `<code>toys[].colour</code>`, `<td>House or object</td>`, `<code>home (House).street</code>`, `<code>home (Tent).poles</code>`)
 	for _, never := range []string{"<script", "javascript:"} {
