@@ -145,6 +145,9 @@ func menu(pages map[string]Page) (list []group) {
 // tables without a head.
 var headless = regexp.MustCompile(`<thead>\s*<tr>\s*(<th[^>]*></th>\s*)+</tr>\s*</thead>\s*`)
 
+// unnamed is the head of a column without a name, which is no heading to a screen reader.
+var unnamed = regexp.MustCompile(`<th([^>]*)></th>`)
+
 // render makes a page from Markdown. Its title is the first heading.
 func (s *Site) render(name string, raw []byte) (Page, error) {
 	p := Page{Name: name, Title: name}
@@ -164,7 +167,7 @@ func converted(md goldmark.Markdown, raw []byte) (template.HTML, error) {
 	// Tables and code that are too wide scroll in a box of their own, by keyboard too.
 	html := strings.NewReplacer("<table>", `<div class="scroll" tabindex="0" role="group" aria-label="Table"><table>`, "</table>", "</table></div>",
 		"<pre>", `<pre tabindex="0">`).Replace(b.String())
-	return template.HTML(headless.ReplaceAllString(html, "")), nil //nolint:gosec // see Page
+	return template.HTML(unnamed.ReplaceAllString(headless.ReplaceAllString(html, ""), "<td$1></td>")), nil //nolint:gosec // see Page
 }
 
 // strangers reads Markdown that others wrote: HTML in it is text.
