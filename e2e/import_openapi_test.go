@@ -111,6 +111,9 @@ func TestAnAPIIsImported(t *testing.T) {
 		}
 		return nil
 	})
+	if r := call(t, http.MethodGet, s.url("/docs/reference/pets_addPet"), "", nil); r.StatusCode != 200 || !strings.Contains(r.body, "<code>POST /v1/pets</code>") || !strings.Contains(r.body, "<code>pets:write</code>") {
+		t.Errorf("the reference: %d %s", r.StatusCode, r.body)
+	}
 	a := s.agent(t, writer)
 	if got := must(t, a, "pets_getPet", map[string]any{"petId": "7"}); got["path"] != "GET /v1/pets/7" {
 		t.Fatal(got)
@@ -147,6 +150,9 @@ func TestAnAPIIsImported(t *testing.T) {
 		}
 		return nil
 	})
+	if r := call(t, http.MethodGet, s.url("/docs/reference/pets_listPets"), "", nil); r.StatusCode != 404 {
+		t.Errorf("an operation without a route is in the reference: %d", r.StatusCode)
+	}
 	if r := call(t, http.MethodDelete, s.dev["SLUICE_ADMIN_URL"]+"/admin/v1/products/pets/description", s.dev["SLUICE_ADMIN_KEY"], nil); r.StatusCode != 204 {
 		t.Fatal(r.StatusCode)
 	}

@@ -175,6 +175,10 @@ func TestGatewayProfileIsSilentAboutTheRest(t *testing.T) {
 			t.Errorf("the menu has %s: %v", page, got)
 		}
 	}
+	reference := call(t, http.MethodGet, s.url("/docs/reference"), "", nil)
+	if !strings.Contains(reference.body, "<code>GET /v1/webhooks</code>") || strings.Contains(reference.body, "/v1/streams") {
+		t.Errorf("the reference: %d %s", reference.StatusCode, reference.body)
+	}
 	for _, path := range []string{"/docs/media", "/docs/events/stream.started", "/.well-known/x402"} {
 		wantStatus(t, call(t, http.MethodGet, s.url(path), "", nil), 404)
 	}

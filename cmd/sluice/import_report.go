@@ -145,7 +145,7 @@ func (c client) putDescription(ctx context.Context, w io.Writer, product string,
 		return fmt.Errorf("the answer is not what was expected: %w", err)
 	}
 	if r.Changed {
-		_, err = fmt.Fprintf(w, "%s is described: %d operations in /openapi.json, in the documentation and as tools of agents\n", product, r.Operations)
+		_, err = fmt.Fprintf(w, "%s is described: %d operations in /openapi.json, in the reference at /docs/reference and as tools of agents\n", product, r.Operations)
 	}
 	return err
 }

@@ -16,6 +16,7 @@ import (
 	"sluice.dev/sluice/web/dashboard"
 	"sluice.dev/sluice/web/discovery"
 	"sluice.dev/sluice/web/docsite"
+	"sluice.dev/sluice/web/docsite/reference"
 	"sluice.dev/sluice/web/eventdocs"
 	"sluice.dev/sluice/web/mcp"
 	"sluice.dev/sluice/workers/payments"
@@ -64,6 +65,7 @@ func (c *controlPlane) surfaces() (api.Config, error) {
 		AnswerSecret: c.answerSecrets[0], FormerAnswerSecrets: c.answerSecrets[1:],
 		Open: []api.Routes{
 			c.apps.Routes, eventdocs.Pages{Types: c.webhooks.Types()}.Routes, documentation.Routes, described.Routes, found.OpenRoutes,
+			(&reference.Pages{Document: described.Text, Site: documentation}).Routes,
 			func(r chi.Router, _ httpapi.Adapter) {
 				r.Method(http.MethodGet, mcp.Path, tools)
 				r.Method(http.MethodPost, mcp.Path, tools)

@@ -50,18 +50,18 @@ const first = "quickstart"
 type group struct {
 	Name  string
 	names []string
-	Pages []page
+	Pages []Page
 }
 
-// page is one page, as HTML.
-type page struct {
+// Page is one page, as HTML.
+type Page struct {
 	Name  string // of its file, without the end
 	Title string
-	Body  template.HTML // made from our own Markdown, in which HTML does not count
+	Body  template.HTML // made from Markdown in which HTML does not count, or by a template
 }
 
 // Link is where the page is served.
-func (p page) Link() string { return Root + "/" + p.Name }
+func (p Page) Link() string { return Root + "/" + p.Name }
 
 //go:embed page.html
 var source string
@@ -69,7 +69,7 @@ var source string
 // Site is the documentation, made into pages.
 type Site struct {
 	menu    []group
-	pages   map[string]page
+	pages   map[string]Page
 	files   *webpage.Files // style and pictures
 	without []string
 	layout  *template.Template
@@ -90,7 +90,7 @@ func New(docs fs.FS, without ...string) (*Site, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Site{pages: map[string]page{}, files: files, without: without}
+	s := &Site{pages: map[string]Page{}, files: files, without: without}
 	s.layout, err = template.New("page").Funcs(template.FuncMap{"asset": files.Path}).Parse(source)
 	if err != nil {
 		return nil, err
@@ -118,8 +118,8 @@ func New(docs fs.FS, without ...string) (*Site, error) {
 }
 
 // menu puts pages into their groups.
-func menu(pages map[string]page) (list []group) {
-	left := map[string]page{}
+func menu(pages map[string]Page) (list []group) {
+	left := map[string]Page{}
 	for name, p := range pages {
 		left[name] = p
 	}
@@ -134,7 +134,7 @@ func menu(pages map[string]page) (list []group) {
 			for _, p := range left {
 				g.Pages = append(g.Pages, p)
 			}
-			slices.SortFunc(g.Pages, func(a, b page) int { return strings.Compare(a.Title, b.Title) })
+			slices.SortFunc(g.Pages, func(a, b Page) int { return strings.Compare(a.Title, b.Title) })
 		}
 		if g.Pages != nil {
 			list = append(list, g)
@@ -147,26 +147,57 @@ func menu(pages map[string]page) (list []group) {
 // tables without a head.
 var headless = regexp.MustCompile(`<thead>\s*<tr>\s*(<th[^>]*></th>\s*)+</tr>\s*</thead>\s*`)
 
+// unnamed is the head of a column without a name, which is no heading to a screen reader.
+var unnamed = regexp.MustCompile(`<th([^>]*)></th>`)
+
 // render makes a page from Markdown. Its title is the first heading.
-func (s *Site) render(name string, raw []byte) (page, error) {
-	p := page{Name: name, Title: name}
+func (s *Site) render(name string, raw []byte) (Page, error) {
+	p := Page{Name: name, Title: name}
 	md := goldmark.New(goldmark.WithExtensions(extension.GFM),
 		goldmark.WithParserOptions(parser.WithAutoHeadingID(), parser.WithASTTransformers(util.Prioritized(served{s.files, &p, s.without}, 100))))
+	var err error
+	p.Body, err = converted(md, raw)
+	return p, err
+}
+
+// converted is Markdown as HTML.
+func converted(md goldmark.Markdown, raw []byte) (template.HTML, error) {
 	var b bytes.Buffer
 	if err := md.Convert(raw, &b); err != nil {
-		return p, err
+		return "", err
 	}
 	// Tables and code that are too wide scroll in a box of their own, by keyboard too.
 	html := strings.NewReplacer("<table>", `<div class="scroll" tabindex="0" role="group" aria-label="Table"><table>`, "</table>", "</table></div>",
 		"<pre>", `<pre tabindex="0">`).Replace(b.String())
-	p.Body = template.HTML(headless.ReplaceAllString(html, "")) //nolint:gosec // see page
-	return p, nil
+	return template.HTML(unnamed.ReplaceAllString(headless.ReplaceAllString(html, ""), "<td$1></td>")), nil //nolint:gosec // see Page
+}
+
+// strangers reads Markdown that others wrote: HTML in it is text.
+var strangers = goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithParser(parser.NewParser(
+	parser.WithBlockParsers(but(parser.DefaultBlockParsers(), parser.NewHTMLBlockParser())...),
+	parser.WithInlineParsers(but(parser.DefaultInlineParsers(), parser.NewRawHTMLParser())...),
+	parser.WithParagraphTransformers(parser.DefaultParagraphTransformers()...),
+)))
+
+// but is a list of parsers without one of them.
+func but(list []util.PrioritizedValue, one any) []util.PrioritizedValue {
+	return slices.DeleteFunc(list, func(v util.PrioritizedValue) bool { return v.Value == one })
+}
+
+// Text is Markdown of others, as HTML: HTML in it is shown as it stands there, and no
+// link of it does more than lead somewhere. The caller bounds raw.
+func Text(raw []byte) template.HTML {
+	text, err := converted(strangers, raw)
+	if err != nil { // a buffer takes everything
+		return template.HTML(template.HTMLEscapeString(string(raw))) //nolint:gosec // escaped
+	}
+	return text
 }
 
 // served changes what a page's text says of files to what is served.
 type served struct {
 	files   *webpage.Files
-	page    *page
+	page    *Page
 	without []string
 }
 
@@ -229,8 +260,14 @@ func (s *Site) show(w http.ResponseWriter, r *http.Request) error {
 	if !ok {
 		return apierror.Errorf(decision.NotFound, "There is no such page.")
 	}
+	return s.Show(w, p, "public, max-age=300")
+}
+
+// Show answers with a page, which need not be one of docs, beside the menu. cache says
+// who may keep it, and for how long.
+func (s *Site) Show(w http.ResponseWriter, p Page, cache string) error {
 	return webpage.Write(w, s.layout, "page", struct {
-		page
+		Page
 		Menu []group
-	}{p, s.menu}, webpage.Answer{Policy: webpage.Allow{Files: true, Images: "'self'"}.Policy(), Cache: "public, max-age=300"})
+	}{p, s.menu}, webpage.Answer{Policy: webpage.Allow{Files: true, Images: "'self'"}.Policy(), Cache: cache})
 }

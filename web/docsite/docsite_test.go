@@ -12,7 +12,7 @@ import (
 )
 
 var small = fstest.MapFS{
-	"quickstart.md": {Data: []byte("# Quick *start*\n\n![A map](map.svg)\n\nSee [keys](keys.md#the-feed), [why](../RATIONALE.md), [out](https://example.com) and [above](#top).\n\n<script>alert(1)</script>\n\n| a | b |\n| --- | --- |\n| 1 | [x](javascript:alert(1)) |\n\n| | |\n| --- | --- |\n| c | d |\n\n```sh\ncurl\n```\n")},
+	"quickstart.md": {Data: []byte("# Quick *start*\n\n![A map](map.svg)\n\nSee [keys](keys.md#the-feed), [why](../RATIONALE.md), [out](https://example.com) and [above](#top).\n\n<script>alert(1)</script>\n\n| a | b |\n| --- | --- |\n| 1 | [x](javascript:alert(1)) |\n\n| | |\n| --- | --- |\n| c | d |\n\n| | e |\n| --- | --- |\n| f | g |\n\n```sh\ncurl\n```\n")},
 	"keys.md":       {Data: []byte("# Keys\n\n## The feed\n")},
 	"zebra.md":      {Data: []byte("# A zebra\n")},
 	"map.svg":       {Data: []byte("<svg/>")},
@@ -42,7 +42,7 @@ func TestAPage(t *testing.T) {
 	body := w.Body.String()
 	for _, want := range []string{
 		"<title>Quick *start* · Sluice documentation</title>", `<a href="/docs/keys#the-feed">keys</a>`, ", why, ", `<a href="https://example.com">out</a>`,
-		`<a href="#top">above</a>`, `tabindex="0" role="group"`, `<pre tabindex="0">`, `aria-current="page"`, `src="/docs/assets/map.`,
+		`<a href="#top">above</a>`, `tabindex="0" role="group"`, `<pre tabindex="0">`, "<td></td>\n<th>e</th>", `aria-current="page"`, `src="/docs/assets/map.`,
 	} {
 		if !strings.Contains(body, want) {
 			t.Errorf("no %s in %s", want, body)

@@ -84,12 +84,21 @@ func (e entry) StatusText() string { return http.StatusText(e.Status) }
 type part struct {
 	Text string
 	Code bool
+	Link string
 }
 
-// Parts splits the remedy at back quotes, the one mark-up it has.
+// reference is what remedies call the page that they lead to.
+const reference = "API reference"
+
+// Parts splits the remedy at back quotes, the one mark-up it has, and around the name
+// of the reference.
 func (e entry) Parts() (list []part) {
 	for i, text := range strings.Split(e.Remedy, "`") {
-		list = append(list, part{text, i%2 == 1})
+		before, after, found := strings.Cut(text, reference)
+		list = append(list, part{Text: before, Code: i%2 == 1})
+		if found {
+			list = append(list, part{Text: reference, Link: "/docs/reference"}, part{Text: after})
+		}
 	}
 	return list
 }

@@ -37,6 +37,14 @@ func TestEveryCodeHasItsPage(t *testing.T) {
 	}
 }
 
+// What a remedy calls the API reference is there to be followed.
+func TestTheReferenceIsLinked(t *testing.T) {
+	t.Parallel()
+	if body := get("/docs/errors/"+string(decision.RouteNotMapped), "").Body.String(); !strings.Contains(body, `against the <a href="/docs/reference">API reference</a>.</p>`) {
+		t.Error(body)
+	}
+}
+
 func TestPrograms(t *testing.T) {
 	t.Parallel()
 	for _, w := range []*httptest.ResponseRecorder{get("/docs/errors", "application/json"), get("/docs/errors?format=json", "")} {
