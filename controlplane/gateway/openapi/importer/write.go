@@ -3,6 +3,7 @@ package importer
 import (
 	"bytes"
 	"encoding/json"
+	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -99,6 +100,7 @@ func marshal(v any) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	compactChecks(n)
 	var b bytes.Buffer
 	enc := yaml.NewEncoder(&b)
 	enc.SetIndent(2)
@@ -107,6 +109,10 @@ func marshal(v any) (string, error) {
 	}
 	return b.String(), enc.Close()
 }
+
+// exponent is what precedes an exponent in a number without a point: some readers of
+// YAML take it for text.
+var exponent = regexp.MustCompile(`^(-?[0-9]+)(e)`)
 
 // node reads the next JSON value as YAML, in its order.
 func node(dec *json.Decoder) (*yaml.Node, error) {
@@ -134,8 +140,54 @@ func node(dec *json.Decoder) (*yaml.Node, error) {
 		_, err = dec.Token()
 		return n, err
 	case json.Number:
-		n.Kind, n.Tag, n.Value = yaml.ScalarNode, "!!int", t.String()
+		n.Kind, n.Value = yaml.ScalarNode, exponent.ReplaceAllString(t.String(), "$1.0$2")
 		return n, nil
 	}
 	return n, n.Encode(t)
+}
+
+// maxFlow bounds what of a schema stands on one line, in bytes.
+const maxFlow = 100
+
+// compactChecks writes the small parts of schemas and requests on one line each.
+func compactChecks(element *yaml.Node) {
+	if element.Kind != yaml.MappingNode {
+		return
+	}
+	for i := 0; i+1 < len(element.Content); i += 2 {
+		switch v := element.Content[i+1]; element.Content[i].Value {
+		case "schemas":
+			for j := 1; j < len(v.Content); j += 2 {
+				compact(v.Content[j])
+			}
+		case "request":
+			compact(v)
+		}
+	}
+}
+
+// compact writes what is small in n on one line, and what is not on many. It returns
+// about how many bytes n has on one.
+func compact(n *yaml.Node) int {
+	if n.Kind == yaml.ScalarNode {
+		return len(n.Value) + 2
+	}
+	size := 2
+	for _, x := range n.Content {
+		size += compact(x) + 1
+	}
+	n.Style = 0
+	if size <= maxFlow {
+		flow(n)
+	}
+	return size
+}
+
+func flow(n *yaml.Node) {
+	if n.Kind != yaml.ScalarNode {
+		n.Style = yaml.FlowStyle
+	}
+	for _, x := range n.Content {
+		flow(x)
+	}
 }
