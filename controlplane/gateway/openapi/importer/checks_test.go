@@ -2,7 +2,9 @@ package importer
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,6 +26,9 @@ func TestRequestsAreValidated(t *testing.T) {
 			fmt.Fprintf(&b, "# %d × %s: %s\n", n.Count, n.What, strings.Join(n.Where, ", "))
 		}
 		golden(t, filepath.Join("testdata", name+".golden"), b.String())
+		if c, _, err := config.ParseYAML(file); err != nil || !maps.Equal(c.Products[0].Schemas, r.Product.Schemas) || !slices.EqualFunc(c.Routes, r.Routes, func(a, b config.Route) bool { return a.Request.Equal(b.Request) }) {
+			t.Errorf("%s: the file says something else", name)
+		}
 		o = Options{Checks: ChecksBeside(valid(t, file), r.Product.Name)}
 		if _, again, err := Into(file, d, o); err != nil || string(again) != string(file) {
 			t.Errorf("%s: the same import again: %v\n%s", name, err, again)

@@ -176,9 +176,13 @@ func (w *writer) keyword(out document.Object, key string, v any, fixed []map[str
 // of them on a line are refused.
 const maxMarks = 500
 
-// data looks for texts that no file can have.
+// data looks for texts and numbers that no file keeps.
 func (w *writer) data(v any) {
 	switch v := v.(type) {
+	case json.Number:
+		if !keepsDigits(v.String()) {
+			w.bad("a number of more digits than YAML keeps")
+		}
 	case string:
 		if count(v, "-?:") > maxMarks {
 			w.bad("a text with more than %d dashes and colons", maxMarks)
@@ -186,6 +190,10 @@ func (w *writer) data(v any) {
 	case []any:
 		for _, x := range v {
 			w.data(x)
+		}
+	case document.Object:
+		for _, key := range sortedKeys(v) {
+			w.data(v[key])
 		}
 	}
 }

@@ -3,7 +3,7 @@ package importer
 import (
 	"bytes"
 	"encoding/json"
-	"regexp"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -110,9 +110,37 @@ func marshal(v any) (string, error) {
 	return b.String(), enc.Close()
 }
 
-// exponent is what precedes an exponent in a number without a point: some readers of
-// YAML take it for text.
-var exponent = regexp.MustCompile(`^(-?[0-9]+)(e)`)
+// numeral writes a number of JSON as YAML: readers take it for text where an integer is
+// larger than machines have, or has an exponent and no point.
+func numeral(s string) string {
+	if strings.ContainsRune(s, '.') || !strings.ContainsRune(s, 'e') && fitsInteger(s) {
+		return s
+	}
+	whole, exponent, found := strings.Cut(s, "e")
+	if found {
+		exponent = "e" + exponent
+	}
+	return whole + ".0" + exponent
+}
+
+func fitsInteger(s string) bool {
+	_, err := strconv.ParseInt(s, 10, 64)
+	_, unsigned := strconv.ParseUint(s, 10, 64)
+	return err == nil || unsigned == nil
+}
+
+// keepsDigits reports whether a file keeps a number: readers of YAML make a float64 of
+// what is no integer of 64 bits.
+func keepsDigits(s string) bool {
+	f, err := strconv.ParseFloat(s, 64)
+	return fitsInteger(s) || err == nil && digits(s) == digits(strconv.FormatFloat(f, 'e', -1, 64))
+}
+
+// digits are those of a number that count, wherever its point is.
+func digits(s string) string {
+	s, _, _ = strings.Cut(strings.ToLower(s), "e")
+	return strings.Trim(strings.NewReplacer("-", "", "+", "", ".", "").Replace(s), "0")
+}
 
 // node reads the next JSON value as YAML, in its order.
 func node(dec *json.Decoder) (*yaml.Node, error) {
@@ -140,7 +168,7 @@ func node(dec *json.Decoder) (*yaml.Node, error) {
 		_, err = dec.Token()
 		return n, err
 	case json.Number:
-		n.Kind, n.Value = yaml.ScalarNode, exponent.ReplaceAllString(t.String(), "$1.0$2")
+		n.Kind, n.Value = yaml.ScalarNode, numeral(t.String())
 		return n, nil
 	}
 	return n, n.Encode(t)
