@@ -61,6 +61,45 @@ func (s *stack) shown(t testing.TB, method, path string) map[string]any {
 	return op
 }
 
+// validatesAnImport has the edge check requests against the document that they were
+// imported from, and goes on with it at the next import.
+func (s *stack) validatesAnImport(t *testing.T, runs func(int, ...string) string, document, file, writer string) {
+	t.Helper()
+	send := func(path string, body any, status int, says string) {
+		t.Helper()
+		eventually(t, "requests that are checked", func() error {
+			r, err := try(http.MethodPost, s.url(path), writer, body)
+			if err = unless(err, r, status); err != nil {
+				return err
+			}
+			if !strings.Contains(string(r.body), says) {
+				return fmt.Errorf("%s is not in %s", says, r.body)
+			}
+			return nil
+		})
+	}
+	wrong := map[string]any{"name": 5, "parent": map[string]any{"name": []string{}}}
+	send("/v1/pets", wrong, 200, "POST /v1/pets")
+	out := runs(0, "import", "openapi", document, "-f", file, "--validate")
+	if !strings.Contains(out, "the edge validates requests of 2 routes; of 0 it does not") {
+		t.Error(out)
+	}
+	runs(0, "apply", "-f", file)
+	send("/v1/pets", wrong, 400, `"field":"body.parent.name"`)
+	send("/v1/pets", wrong, 400, `"field":"body.name"`)
+	send("/v1/pets", map[string]any{"name": "Mia", "parent": map[string]any{"name": "Tom"}}, 200, "POST /v1/pets")
+	eventually(t, "a query that is checked", func() error { return s.oneOf("/v1/pets?kind=bird", writer, 400) })
+
+	if out = runs(0, "import", "openapi", document, "-f", file); !strings.Contains(out, "validates requests of 2 routes") {
+		t.Error("an import without the flag lets go of what the file has: ", out)
+	}
+	runs(0, "apply", "-f", file)
+	send("/v1/pets", wrong, 400, `"field":"body.name"`)
+	runs(0, "import", "openapi", document, "-f", file, "--validate=false")
+	runs(0, "apply", "-f", file)
+	send("/v1/pets", wrong, 200, "POST /v1/pets")
+}
+
 // A service described by OpenAPI is put behind the gateway by two commands: its
 // operations ask for what the document says, and are in the description of the API
 // and among the tools of agents as far as a route leads to them.
@@ -143,6 +182,7 @@ func TestAnAPIIsImported(t *testing.T) {
 		}
 		return s.oneOf("/v1/cats/7", writer, 200)
 	})
+	s.validatesAnImport(t, runs, document, file, writer)
 	s.drop(t, "routes/pets.list-pets")
 	eventually(t, "an operation without a route", func() error {
 		if op := s.shown(t, "get", "/v1/pets"); op != nil {

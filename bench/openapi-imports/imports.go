@@ -13,6 +13,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,6 +32,7 @@ import (
 
 var (
 	cache = flag.String("cache", ".sluice/openapi-documents", "folder that fetched packages are kept in")
+	check = flag.Bool("validate", false, "have requests validated, count how many are, and do not ask Envoy")
 	all   = flag.String("all", "", "import every document below this folder instead, and print failures and sums only")
 )
 
@@ -43,12 +45,15 @@ func main() {
 }
 
 func run(ctx context.Context) error {
+	if *all != "" {
+		return runAll(*all)
+	}
+	if *check {
+		return runChecks(ctx, *cache, flag.Args())
+	}
 	envoy, err := findEnvoy()
 	if err != nil {
 		return err
-	}
-	if *all != "" {
-		return runAll(*all)
 	}
 	files, err := fetch(ctx, *cache)
 	if err != nil {
@@ -87,6 +92,7 @@ type row struct {
 	compare            time.Duration
 	notes              []document.Note
 	set                *resources.Set
+	result             importer.Result
 }
 
 // imported takes one document through every step but Envoy.
@@ -100,21 +106,17 @@ func imported(path string) (r row, err error) {
 	if err != nil {
 		return r, fmt.Errorf("read: %w", err)
 	}
-	o := importer.Options{Product: "api-of-others", Prefix: "/imported", Upstream: "https://api.example.com"}
-	res, err := importer.Import(d, o)
+	o := importer.Options{Product: "api-of-others", Prefix: "/imported", Upstream: "https://api.example.com", Checks: importer.Checks{On: *check}}
+	res, file, err := importer.Into(nil, d, o)
 	if err != nil {
 		return r, fmt.Errorf("import: %w", err)
 	}
-	file, err := importer.Update(nil, res)
-	if err != nil {
-		return r, fmt.Errorf("write: %w", err)
-	}
 	r = row{version: d.Version, bytes: len(text), operations: res.Operations, routes: len(res.Routes), description: len(res.Description),
-		took: time.Since(began), notes: res.Notes}
+		took: time.Since(began), notes: res.Notes, result: res}
 	if again, err := importer.Update(file, res); err != nil || !bytes.Equal(again, file) {
 		return r, fmt.Errorf("the same import changes the file (%v)", err)
 	}
-	if err := r.compile(file); err != nil {
+	if err := r.compile(file); err != nil || *check {
 		return r, err
 	}
 	return r, r.describe(res)
@@ -126,6 +128,9 @@ func (r *row) compile(file []byte) error {
 		c, _, err := config.ParseYAML(file)
 		if err != nil {
 			return fmt.Errorf("parse: %w", err)
+		}
+		if !slices.EqualFunc(c.Routes, r.result.Routes, config.Route.Equal) || !maps.Equal(c.Products[0].Schemas, r.result.Product.Schemas) {
+			return errors.New("the file says something else")
 		}
 		c, faults := c.Expand(profile)
 		if err := config.AllFaults(nil, faults, c); err != nil {

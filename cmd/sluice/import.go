@@ -60,6 +60,8 @@ func importOpenAPICommand(env app.Environment) *cobra.Command {
 type apiImport struct {
 	source, file, failOn string
 	dry, apply           bool
+	validate             bool
+	said                 func(flag string) bool
 	options              importer.Options
 	out, report          io.Writer
 }
@@ -68,6 +70,8 @@ type apiImport struct {
 func (i *apiImport) flags(c *cobra.Command) {
 	c.Flags().StringVar(&i.options.Prefix, "prefix", "", "path that goes before all paths on the gateway, such as /petstore")
 	c.Flags().BoolVar(&i.options.Open, "allow-open", false, "leave operations open to anybody that the document says are; otherwise they need a key")
+	c.Flags().BoolVar(&i.validate, "validate", false, "have the edge check parameters and JSON bodies against the document; a later import goes on with what the file has")
+	i.said = c.Flags().Changed
 }
 
 // run imports, and reports.
@@ -112,11 +116,11 @@ func (i *apiImport) intoFile(d *document.Document, text []byte) error {
 	if err != nil {
 		return located(err, src, i.file)
 	}
-	r, err := i.made(d, before)
+	o, err := i.beside(d, before)
 	if err != nil {
 		return err
 	}
-	after, err := importer.Update(text, r)
+	r, after, err := importer.Into(text, d, o)
 	if err != nil {
 		return located(err, src, i.file)
 	}
@@ -173,17 +177,21 @@ func writeDescription(name string, text []byte) error {
 	return nil
 }
 
-// made is what d becomes beside the rest of a configuration.
-func (i *apiImport) made(d *document.Document, before config.Document) (importer.Result, error) {
+// beside are the options of an import beside the rest of a configuration.
+func (i *apiImport) beside(d *document.Document, before config.Document) (importer.Options, error) {
 	o := i.options
 	name := o.Named(d)
 	whole, _ := before.Expand(config.ProfilePlatform)
 	o.Taken, o.MaxScopes = importer.TakenScopes(whole, name), importer.Room(whole, name)
+	o.Checks = importer.ChecksBeside(whole, name)
+	if i.said("validate") {
+		o.Checks.On = i.validate
+	}
 	there := slices.ContainsFunc(before.Products, func(p config.Product) bool { return p.Name == name })
 	if !there && o.Upstream == "" {
-		return importer.Result{}, fmt.Errorf("%s is a new product: say where it is by --upstream http://HOST:PORT, or name the one that it is by --product", name)
+		return o, fmt.Errorf("%s is a new product: say where it is by --upstream http://HOST:PORT, or name the one that it is by --product", name)
 	}
-	return importer.Import(d, o)
+	return o, nil
 }
 
 // check finds the faults of the configuration that an import has made.

@@ -31,6 +31,9 @@ const shown = 5
 // all that is to happen.
 func (i *apiImport) compare(r importer.Result, before, after config.Document, known []byte) (stop bool, err error) {
 	fmt.Fprintf(i.report, "%s: %d operations of OpenAPI %s are %d routes\n", r.Product.Name, r.Operations, r.Version, len(r.Routes))
+	if r.Validated+r.Unvalidated > 0 {
+		fmt.Fprintf(i.report, "  the edge validates requests of %d routes; of %d it does not, and the others ask for nothing\n", r.Validated, r.Unvalidated)
+	}
 	reportNotes(i.report, r.Notes)
 	list := changes.Demands(before.Routes, after.Routes, r.Product.Name)
 	if len(known) > 0 && r.Description != nil {
@@ -100,7 +103,11 @@ func (i *apiImport) intoForce(ctx context.Context, env app.Environment, d *docum
 	if err := json.Unmarshal(answer, &now); err != nil {
 		return fmt.Errorf("the answer is not what was expected: %w", err)
 	}
-	r, err := i.made(d, now.Document)
+	o, err := i.beside(d, now.Document)
+	if err != nil {
+		return err
+	}
+	r, err := importer.Import(d, o)
 	if err != nil {
 		return err
 	}

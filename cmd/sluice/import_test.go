@@ -45,6 +45,13 @@ func TestImportOfADocument(t *testing.T) {
 		}
 		return d
 	}
+	write(source, strings.Replace(thingsAPI, "{type: string}", "{type: integer}", 1))
+	if out, err := executeApply(t, initCommand(), "--openapi", source, "--upstream", "http://127.0.0.1:3000", "-o", file, "--validate"); err != nil || !read().Routes[0].Checks() {
+		t.Fatal(out, err)
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
 	write(source, thingsAPI)
 	again := []string{"openapi", source, "-f", file}
 	if _, err := executeApply(t, importCommand(app.Environment{}), again...); err == nil || !strings.Contains(err.Error(), "--upstream") {

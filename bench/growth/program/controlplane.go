@@ -24,6 +24,7 @@ import (
 	"sluice.dev/sluice/controlplane/gateway/issuers"
 	"sluice.dev/sluice/controlplane/gateway/kong"
 	"sluice.dev/sluice/controlplane/gateway/openapi/document"
+	"sluice.dev/sluice/controlplane/gateway/openapi/importer"
 	"sluice.dev/sluice/controlplane/gateway/requestlog"
 	edgelog "sluice.dev/sluice/envoy/requestlog"
 	"sluice.dev/sluice/filters/decision"
@@ -89,6 +90,12 @@ func documents() []parser {
 			}
 		}), forms: append(in(`{"openapi":"3.0.0","paths":%s}`, `{"swagger":"2.0","paths":{"/a":{"get":{"parameters":%s}}}}`, `{"openapi":"3.1.0","paths":{"/a":{"get":{"responses":{"200":{"content":{"a/b":{"schema":%s}}}}}}}}`), texts("openapi: 3.0.0\npaths: {/a: {get: {summary: %s}}}")...), multiple: 4 << 10, constant: 512 << 10},
 		referencePages(),
+		{name: "controlplane/gateway/openapi/importer: Import", read: quietly(func(in []byte) {
+			if d, err := document.Read(in, nil); err == nil {
+				_, _ = importer.Import(d, importer.Options{Upstream: "http://127.0.0.1:1", Checks: importer.Checks{On: true}})
+			}
+		}), forms: in(`{"openapi":"3.1.0","paths":{"/a":{"post":{"requestBody":{"content":{"application/json":{"schema":%s}}}}}}}`, `{"swagger":"2.0","paths":{"/a/{b}":{"get":{"parameters":%s}}}}`,
+			`{"openapi":"3.0.0","paths":{"/a":{"post":{"requestBody":{"content":{"application/json":{"schema":{"$ref":"#/components/schemas/A"}}}}}}},"components":{"schemas":{"A":{"allOf":%s}}}}`), multiple: 8 << 10, constant: 1 << 20},
 		{name: "web/mcp/toolset: From", read: quietly(func(in []byte) { _, _ = toolset.From(in) }),
 			forms: valid(in(`{"paths":{"/a":{"post":{"operationId":"a","security":[{"key":[]}],"responses":{"200":{}},"requestBody":{"content":{"application/json":{"schema":%s}}}}}}}`,
 				`{"paths":{"/a":{"parameters":%s,"get":{"operationId":"a","security":[{"key":[]}],"responses":{"200":{}}}}}}`)), multiple: 256},

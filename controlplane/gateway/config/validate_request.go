@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"sluice.dev/sluice/filters/decision"
 	tables "sluice.dev/sluice/filters/schema"
 	requests "sluice.dev/sluice/filters/schema/compile"
 )
@@ -16,8 +17,8 @@ import (
 const (
 	// DefaultChecked is how much of a body an edge holds where it checks it.
 	DefaultChecked = 1 << 20
-	// maxSchemas bounds the text of all schemas of a document, in bytes.
-	maxSchemas = 4 << 20
+	// MaxSchemas bounds the text of all schemas of a document, in bytes.
+	MaxSchemas = 4 << 20
 	// maxSchemaNames bounds the schemas of one product.
 	maxSchemaNames = 5000
 	maxParameters  = 100
@@ -50,6 +51,36 @@ func RequestTable(r Route, schemas map[string]JSONSchema) ([]byte, error) {
 		return nil, fmt.Errorf("route %s: %s %s", r.Name, faults[0].At, faults[0].Issue)
 	}
 	return table, nil
+}
+
+// RequestFaults is what Faults would find in what r asks of its requests, where its
+// product has the given schemas, and the bytes of their table.
+func RequestFaults(r Route, schemas map[string]JSONSchema) (size int, details []decision.Detail) {
+	v := &validator{}
+	v.schemas("schemas", schemas)
+	if most := maxBody(r); r.BodyLimit > most {
+		v.add("body_limit", "is too large", fmt.Sprintf("at most %d bytes", most))
+	}
+	size = v.request("route", r, schemas)
+	return size, v.details
+}
+
+// ChecksSize is what the checks of d's requests take of what a document may have:
+// bytes of schemas and of tables. d is without faults.
+func (d Document) ChecksSize() (schemas, tables int) {
+	of := map[string]map[string]JSONSchema{}
+	for _, p := range d.Products {
+		of[p.Name] = p.Schemas
+		for _, s := range p.Schemas {
+			schemas += len(s)
+		}
+	}
+	for _, r := range d.Routes {
+		if table, err := RequestTable(r, of[r.Product]); err == nil {
+			tables += len(table)
+		}
+	}
+	return schemas, tables
 }
 
 func tableOf(f string, r Route, schemas map[string]JSONSchema) ([]byte, []requests.Fault) {
@@ -194,8 +225,8 @@ func (v *validator) schemas(f string, schemas map[string]JSONSchema) {
 		if !schemaName.MatchString(name) {
 			v.add(f+"."+name, "is not the name of a schema", "1 to 200 letters, digits, dots, dashes and underscores")
 		}
-		if v.schemaBytes += len(schemas[name]); v.schemaBytes-len(schemas[name]) <= maxSchemas && v.schemaBytes > maxSchemas {
-			v.add(f, "make the schemas of the document too large", fmt.Sprintf("at most %d bytes in all", maxSchemas))
+		if v.schemaBytes += len(schemas[name]); v.schemaBytes-len(schemas[name]) <= MaxSchemas && v.schemaBytes > MaxSchemas {
+			v.add(f, "make the schemas of the document too large", fmt.Sprintf("at most %d bytes in all", MaxSchemas))
 		}
 		if schemas[name] == "" {
 			v.add(f+"."+name, "is empty", "a JSON Schema")

@@ -65,7 +65,7 @@ func TestRequestsThatCannotBeChecked(t *testing.T) {
 		{"validate", func(d *Document) { d.Routes[0].Validate = "response" }, "routes[0].validate", "is not a known value"},
 		{"name of a schema", func(d *Document) { d.Products[0].Schemas["a/b"] = "true" }, "products[0].schemas.a/b", "is not the name of a schema"},
 		{"large", func(d *Document) {
-			d.Products[0].Schemas["Large"] = JSONSchema(`{"title":"` + strings.Repeat("a", maxSchemas) + `"}`)
+			d.Products[0].Schemas["Large"] = JSONSchema(`{"title":"` + strings.Repeat("a", MaxSchemas) + `"}`)
 		}, "products[0].schemas", "make the schemas of the document too large"},
 		{"too large a body", func(d *Document) { d.Routes[0].BodyLimit = maxChecked + 1 }, "routes[0].body_limit", "is too large"},
 	} {

@@ -101,6 +101,7 @@ func Read(text []byte, open Open) (*Document, error) {
 		return nil, errors.New("is not an OpenAPI document: it has neither openapi: 3.x nor swagger: 2.0")
 	}
 	f.two = d.Version == "2.0"
+	r.siblings = !f.two && !strings.HasPrefix(d.Version, "3.0")
 	info := child(root, "info")
 	d.Title, d.About, d.Release = str(info["title"]), str(info["description"]), scalarText(info["version"])
 	d.Extensions = extensions(root)
@@ -123,6 +124,15 @@ func version(root Object) string {
 		return v
 	}
 	return ""
+}
+
+// Schema is the schema that a reference of the one form leads to, and its name.
+func (d *Document) Schema(ref string) (name string, schema any, ok bool) {
+	name, ok = strings.CutPrefix(ref, schemaRef)
+	if ok {
+		schema, ok = d.schemas[name]
+	}
+	return name, schema, ok
 }
 
 // OpenAPI returns the description of some operations, with prefix before their

@@ -86,19 +86,14 @@ func (r *reader) parameter(f *file, p Object) Object {
 	if p["deprecated"] == true {
 		out["deprecated"] = true
 	}
+	if p["allowEmptyValue"] == true && p["in"] == "query" {
+		out["allowEmptyValue"] = true
+	}
 	switch content := child(p, "content"); {
 	case f.two:
 		out["schema"] = r.schema(f, p)
-		if p["in"] == "query" && str(p["type"]) == "array" {
-			switch str(p["collectionFormat"]) {
-			case "multi":
-			case "ssv":
-				out["style"], out["explode"] = "spaceDelimited", false
-			case "pipes":
-				out["style"], out["explode"] = "pipeDelimited", false
-			default:
-				out["explode"] = false
-			}
+		if str(p["type"]) == "array" {
+			collection(out, str(p["collectionFormat"]))
 		}
 		delete(child(out, "schema"), "description")
 	case len(content) > 0:
@@ -113,6 +108,22 @@ func (r *reader) parameter(f *file, p Object) Object {
 		}
 	}
 	return out
+}
+
+// collection sets how the array is written that a parameter of Swagger 2 is.
+func collection(out Object, format string) {
+	query := out["in"] == "query"
+	switch {
+	case format == "multi" && query:
+	case format == "ssv" && query:
+		out["style"], out["explode"] = "spaceDelimited", false
+	case format == "pipes" && query:
+		out["style"], out["explode"] = "pipeDelimited", false
+	case format != "" && format != "csv": // OpenAPI 3.1 has no style for it
+		leaveOut(out, "collectionFormat")
+	case query:
+		out["explode"] = false
+	}
 }
 
 // bodyOf is the body that a body parameter of Swagger 2 stands for.

@@ -23,6 +23,8 @@ type reader struct {
 	due     []target // schemas that have a name but are not written yet
 	notes   []Note
 	noted   map[string]int
+
+	siblings bool // what stands beside a $ref counts: 3.1
 }
 
 // file is one of the files that a document is made of.

@@ -2,13 +2,14 @@ package document
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 )
 
 // Keywords of JSON Schema 2020-12 that are kept, by what their values must be.
 var (
-	single = words("items additionalProperties not contains propertyNames if then else unevaluatedProperties unevaluatedItems additionalItems")
+	single = words("items additionalProperties not contains propertyNames if then else unevaluatedProperties unevaluatedItems")
 	listed = words("allOf anyOf oneOf prefixItems")
 	named  = words("properties patternProperties dependentSchemas")
 	strs   = words("format pattern title description contentEncoding contentMediaType")
@@ -16,7 +17,9 @@ var (
 	bools  = words("uniqueItems readOnly writeOnly deprecated")
 	types  = words("string number integer boolean array object null")
 	// silent are keywords that say nothing of what is valid, or that are handled apart.
-	silent = words("type required enum const default nullable example examples xml discriminator externalDocs $ref $comment $schema $id collectionFormat allowEmptyValue in name")
+	silent = words("type required enum const default nullable example examples xml discriminator externalDocs $ref $comment $schema $id collectionFormat allowEmptyValue in name additionalItems")
+	// lost are keywords that ask for something which the one form cannot say.
+	lost = words("$id $dynamicRef $recursiveRef dependencies extends disallow divisibleBy")
 )
 
 func words(s string) map[string]bool {
@@ -38,15 +41,19 @@ func (r *reader) schema(f *file, node any) any {
 		return Object{}
 	}
 	if ref, ok := o["$ref"].(string); ok {
-		to, ok := r.ref(f, ref)
-		if !ok {
-			return Object{}
-		}
-		return Object{"$ref": to}
+		return r.reference(f, o, ref)
 	}
+	return r.object(f, o)
+}
+
+// object returns a schema that is no reference.
+func (r *reader) object(f *file, o Object) Object {
 	out := Object{}
-	for key, v := range o {
-		r.keyword(f, out, key, v)
+	for _, key := range slices.Sorted(maps.Keys(o)) {
+		r.keyword(f, out, key, o[key])
+	}
+	if _, tuple := o["items"].([]any); tuple && o["additionalItems"] != nil {
+		out["items"] = r.schema(f, o["additionalItems"])
 	}
 	r.values(out, o)
 	bound(out, o, "minimum", "exclusiveMinimum")
@@ -57,8 +64,46 @@ func (r *reader) schema(f *file, node any) any {
 	return out
 }
 
+// LeftOut is the member of a schema, or of a parameter, that names what it says and
+// the one form does not: it asks for more than it seems to.
+const LeftOut = "x-sluice-left-out"
+
+// leaveOut names a keyword under LeftOut.
+func leaveOut(out Object, keyword string) {
+	list, _ := out[LeftOut].([]any)
+	out[LeftOut] = append(list, keyword)
+}
+
+// reference returns a schema that is a reference, and what stands beside it as far as
+// the document's version lets that count. Writers of 3.0 mean nullable all the same.
+func (r *reader) reference(f *file, o Object, ref string) Object {
+	to, ok := r.ref(f, ref)
+	if !ok {
+		out := Object{}
+		leaveOut(out, "$ref")
+		return out
+	}
+	out := Object{"$ref": to}
+	if r.siblings {
+		beside := maps.Clone(o)
+		delete(beside, "$ref")
+		for _, key := range []string{"title", "description", "default", "deprecated"} {
+			delete(beside, key)
+		}
+		if more := r.object(f, beside); len(more) > 0 {
+			return Object{"allOf": []any{out, more}}
+		}
+	} else if o["nullable"] == true || o["x-nullable"] == true {
+		return nullable(out)
+	}
+	return out
+}
+
 // keyword writes one keyword of a schema.
 func (r *reader) keyword(f *file, out Object, key string, v any) {
+	if lost[key] {
+		leaveOut(out, key)
+	}
 	switch {
 	case silent[key] || strings.HasPrefix(key, "x-"):
 	case single[key]:
@@ -67,12 +112,6 @@ func (r *reader) keyword(f *file, out Object, key string, v any) {
 				out["prefixItems"] = r.schemaList(f, list)
 			}
 			return
-		}
-		if key == "additionalItems" {
-			key = "items"
-			if _, tuple := out["items"]; tuple {
-				return
-			}
 		}
 		out[key] = r.schema(f, v)
 	case listed[key]:
@@ -98,6 +137,14 @@ func (r *reader) keyword(f *file, out Object, key string, v any) {
 		if b, ok := v.(bool); ok {
 			out[key] = b
 		}
+	case key == "dependentRequired":
+		if of, ok := v.(Object); ok {
+			by := Object{}
+			for name, list := range of {
+				by[name] = anys(unique(texts(list)))
+			}
+			out[key] = by
+		}
 	case strings.HasPrefix(key, "$"):
 		r.note(key, "keywords of JSON Schema that are left out of the description")
 	}
@@ -121,6 +168,7 @@ func (r *reader) values(out, o Object) {
 			out["type"] = t
 		} else if t != "any" {
 			r.note(t, "types that JSON Schema does not have: taken as anything")
+			leaveOut(out, "type")
 		}
 	case []any:
 		var known []any
@@ -139,11 +187,12 @@ func (r *reader) values(out, o Object) {
 	if list, ok := o["enum"].([]any); ok && len(list) > 0 && r.spend(len(list)) {
 		out["enum"] = list
 	}
-	for _, key := range []string{"const", "default"} {
-		switch v := o[key].(type) {
-		case string, bool, json.Number:
-			out[key] = v
-		}
+	if v, ok := o["const"]; ok {
+		out["const"] = v
+	}
+	switch v := o["default"].(type) {
+	case string, bool, json.Number:
+		out["default"] = v
 	}
 }
 

@@ -15,8 +15,9 @@ import (
 )
 
 // demands sets what a route asks of its callers, by the document's security and then
-// by x-sluice-*. What is not clear asks for a key.
-func (im *importer) demands(r *imported, op document.Operation, secured bool, where string) {
+// by x-sluice-*. What is not clear asks for a key. It returns whether requests are to
+// be validated.
+func (im *importer) demands(r *imported, op document.Operation, secured bool, where string) (validate bool) {
 	r.route.Auth = []string{"key"}
 	switch {
 	case open(op.Security) && secured && im.Open:
@@ -31,6 +32,10 @@ func (im *importer) demands(r *imported, op document.Operation, secured bool, wh
 	if slices.Contains(r.route.Auth, "none") {
 		r.needs = nil
 	}
+	if said, ok := op.Extensions["x-sluice-validate"]; ok {
+		return said == config.ValidateRequest
+	}
+	return im.Checks.On
 }
 
 // open reports whether one of the alternatives asks for nothing.
@@ -97,6 +102,8 @@ func (im *importer) extensions(r *imported, x document.Object, where string) {
 			}
 		case "x-sluice-timeout":
 			r.route.Timeout, ok = config.Duration(text), text != ""
+		case "x-sluice-validate":
+			ok = text == config.ValidateRequest || text == "none"
 		default:
 			im.note(where, "%s: not an extension that Sluice knows", decision.Cut(key, 60))
 		}

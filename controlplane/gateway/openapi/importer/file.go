@@ -23,6 +23,30 @@ classes:
 // maxFile bounds a configuration in YAML, as config.ParseYAML does.
 const maxFile = 2 << 20
 
+// LargeError says that a file would be larger than a configuration may be.
+type LargeError struct{ Bytes int }
+
+func (e *LargeError) Error() string {
+	return fmt.Sprintf("the file would have %d bytes, more than the %d that a configuration in YAML may have: import a part of the document", e.Bytes, maxFile)
+}
+
+// Into imports d and puts it into text, as Import and Update do; where schemas would
+// make the file too large, with fewer operations validated.
+func Into(text []byte, d *document.Document, o Options) (Result, []byte, error) {
+	for {
+		r, err := Import(d, o)
+		if err != nil {
+			return r, nil, err
+		}
+		out, err := Update(text, r)
+		large, is := errors.AsType[*LargeError](err)
+		if !is || r.Validated == 0 {
+			return r, out, err
+		}
+		o.Checks.Text = max(1, r.checked*15/16*(maxFile>>10)/(large.Bytes>>10))
+	}
+}
+
 // Update returns the text of a configuration, in YAML, with what was imported put
 // into it. What the file says of other things stays as it is, comments included; the
 // routes of the product, and the comments above them, are written anew. An empty text
@@ -60,7 +84,7 @@ func Update(text []byte, r Result) ([]byte, error) {
 	f.routes(before, want)
 	out := f.text()
 	if len(out) > maxFile {
-		return nil, fmt.Errorf("the file would have %d bytes, more than the %d that a configuration in YAML may have: import a part of the document", len(out), maxFile)
+		return nil, &LargeError{len(out)}
 	}
 	if got, err := reread(out); err != nil || len(config.Diff(got, want)) > 0 {
 		return nil, errors.New("the file is laid out in a way that an import cannot edit: put each element of its lists on lines of its own")

@@ -34,6 +34,8 @@ type Options struct {
 	// 0: DefaultScopes.
 	Taken     []string
 	MaxScopes int
+	// Checks has the routes validate requests, as far as it leaves room.
+	Checks Checks
 }
 
 // Named is the name of the product that d becomes.
@@ -53,8 +55,12 @@ type Result struct {
 	Scopes     []string
 	Classes    []string // that routes name
 	Operations int      // of the document
-	Version    string   // of OpenAPI
-	Notes      []document.Note
+	// Validated is how many routes have edges check requests, and Unvalidated how many
+	// do not though the document says what requests must be.
+	Validated, Unvalidated int
+	Version                string // of OpenAPI
+	Notes                  []document.Note
+	checked                int // bytes of schemas and requests
 	// Description is the OpenAPI document, in version 3.1, of what the routes lead to.
 	Description []byte
 }
@@ -67,13 +73,16 @@ const MaxDescription = 4 << 20
 // It takes time and memory linear in d, but for sorting.
 func Import(d *document.Document, o Options) (Result, error) {
 	o.Product = o.Named(d)
+	most := MaxChecks()
+	o.Checks.Text, o.Checks.Tables = cmp.Or(o.Checks.Text, most.Text), cmp.Or(o.Checks.Tables, most.Tables)
 	if !productForm.MatchString(o.Product) {
 		return Result{}, fmt.Errorf("--product %q is not a name: use 1 to 100 of a-z, 0-9, dot, dash and underscore", o.Product)
 	}
 	if _, err := config.ParsePath(o.Prefix + "/x"); err != nil || strings.HasSuffix(o.Prefix, "/") {
 		return Result{}, fmt.Errorf("--prefix %q is not the beginning of a path, such as /petstore", o.Prefix)
 	}
-	im := &importer{Options: o, notes: slices.Clone(d.Notes), at: map[string]int{}, noted: map[string]int{}, names: map[string]bool{}, scopes: map[string]string{}}
+	im := &importer{Options: o, notes: slices.Clone(d.Notes), at: map[string]int{}, noted: map[string]int{}, names: map[string]bool{}, scopes: map[string]string{},
+		schemas: &schemas{of: d, named: map[string]*checked{}, fixed: map[string]map[string]bool{}}}
 	for i, n := range im.notes {
 		im.noted[n.What] = i
 	}
@@ -93,6 +102,7 @@ func Import(d *document.Document, o Options) (Result, error) {
 	im.name()
 	im.fold()
 	im.sort()
+	im.checks(&res)
 	for _, r := range im.routes {
 		res.Routes = append(res.Routes, r.route)
 		res.Groups[r.route.Name] = r.group
@@ -124,6 +134,9 @@ type importer struct {
 	kept   []document.Operation
 	notes  []document.Note
 	noted  map[string]int
+
+	schemas  *schemas
+	brackets int // in texts of schemas, that nothing closes
 }
 
 // imported is a route with what it is made of.
@@ -133,6 +146,7 @@ type imported struct {
 	id      string // operationId, or method and path
 	group   string // the first tag
 	needs   []string
+	request *request // nil: requests are not to be checked
 }
 
 func (im *importer) note(where, what string, args ...any) {
@@ -192,7 +206,9 @@ func (im *importer) operation(op document.Operation, secured bool) {
 	if widened {
 		im.note(where, "path segments with text beside a variable, or with two variables: the route takes any text there")
 	}
-	im.demands(&r, op, secured, where)
+	if im.demands(&r, op, secured, where) {
+		r.request = im.request(op, path, where)
+	}
 	im.kept = append(im.kept, op)
 	for _, method := range []string{op.Method, map[string]string{"HEAD": "GET"}[op.Method]} {
 		if i, ok := im.at[method+" "+pattern.Regexp()]; ok {
@@ -218,6 +234,7 @@ func (im *importer) join(into *imported, r imported, where string) {
 	if into.route.Price != r.route.Price {
 		into.route.Price = ""
 	}
+	joinChecks(into, &r)
 	into.route.BodyLimit = max(into.route.BodyLimit, r.route.BodyLimit)
 	into.route.Streaming = into.route.Streaming || r.route.Streaming
 }

@@ -13,6 +13,7 @@ const newClassPerMinute = 600
 // Merge puts what was imported into a configuration. A product that is there keeps
 // what Options do not say, and a route that is there by name keeps what a document
 // cannot say: hosts, headers, CORS, its timeout, its feature and whether it streams.
+// Schemas of a product whose routes validate requests are those of the document.
 // Routes of the product that the document no longer has are gone, and so are scopes
 // that only they asked for; a configuration that does not list its scopes goes on
 // without.
@@ -20,9 +21,14 @@ func Merge(d config.Document, r Result) config.Document {
 	d.Products = slices.Clone(d.Products)
 	if i := slices.IndexFunc(d.Products, func(p config.Product) bool { return p.Name == r.Product.Name }); i < 0 {
 		d.Products = append(d.Products, r.Product)
-	} else if r.Product.Upstream != "" && d.Products[i].Upstream != r.Product.Upstream {
+	} else {
 		p := d.Products[i]
-		p.Upstream, p.Upstreams, p.TLS, p.Host = r.Product.Upstream, nil, nil, ""
+		if r.Product.Upstream != "" && p.Upstream != r.Product.Upstream {
+			p.Upstream, p.Upstreams, p.TLS, p.Host = r.Product.Upstream, nil, nil, ""
+		}
+		if r.Validated > 0 || validates(d, p.Name) { // otherwise they are somebody's own
+			p.Schemas = r.Product.Schemas
+		}
 		d.Products[i] = p
 	}
 	had, scopes := map[string]config.Route{}, map[string]bool{}

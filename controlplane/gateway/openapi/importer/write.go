@@ -3,6 +3,7 @@ package importer
 import (
 	"bytes"
 	"encoding/json"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -99,6 +100,7 @@ func marshal(v any) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	compactChecks(n)
 	var b bytes.Buffer
 	enc := yaml.NewEncoder(&b)
 	enc.SetIndent(2)
@@ -106,6 +108,38 @@ func marshal(v any) (string, error) {
 		return "", err
 	}
 	return b.String(), enc.Close()
+}
+
+// numeral writes a number of JSON as YAML: readers take it for text where an integer is
+// larger than machines have, or has an exponent and no point.
+func numeral(s string) string {
+	if strings.ContainsRune(s, '.') || !strings.ContainsRune(s, 'e') && fitsInteger(s) {
+		return s
+	}
+	whole, exponent, found := strings.Cut(s, "e")
+	if found {
+		exponent = "e" + exponent
+	}
+	return whole + ".0" + exponent
+}
+
+func fitsInteger(s string) bool {
+	_, err := strconv.ParseInt(s, 10, 64)
+	_, unsigned := strconv.ParseUint(s, 10, 64)
+	return err == nil || unsigned == nil
+}
+
+// keepsDigits reports whether a file keeps a number: readers of YAML make a float64 of
+// what is no integer of 64 bits.
+func keepsDigits(s string) bool {
+	f, err := strconv.ParseFloat(s, 64)
+	return fitsInteger(s) || err == nil && digits(s) == digits(strconv.FormatFloat(f, 'e', -1, 64))
+}
+
+// digits are those of a number that count, wherever its point is.
+func digits(s string) string {
+	s, _, _ = strings.Cut(strings.ToLower(s), "e")
+	return strings.Trim(strings.NewReplacer("-", "", "+", "", ".", "").Replace(s), "0")
 }
 
 // node reads the next JSON value as YAML, in its order.
@@ -134,8 +168,54 @@ func node(dec *json.Decoder) (*yaml.Node, error) {
 		_, err = dec.Token()
 		return n, err
 	case json.Number:
-		n.Kind, n.Tag, n.Value = yaml.ScalarNode, "!!int", t.String()
+		n.Kind, n.Value = yaml.ScalarNode, numeral(t.String())
 		return n, nil
 	}
 	return n, n.Encode(t)
+}
+
+// maxFlow bounds what of a schema stands on one line, in bytes.
+const maxFlow = 100
+
+// compactChecks writes the small parts of schemas and requests on one line each.
+func compactChecks(element *yaml.Node) {
+	if element.Kind != yaml.MappingNode {
+		return
+	}
+	for i := 0; i+1 < len(element.Content); i += 2 {
+		switch v := element.Content[i+1]; element.Content[i].Value {
+		case "schemas":
+			for j := 1; j < len(v.Content); j += 2 {
+				compact(v.Content[j])
+			}
+		case "request":
+			compact(v)
+		}
+	}
+}
+
+// compact writes what is small in n on one line, and what is not on many. It returns
+// about how many bytes n has on one.
+func compact(n *yaml.Node) int {
+	if n.Kind == yaml.ScalarNode {
+		return len(n.Value) + 2
+	}
+	size := 2
+	for _, x := range n.Content {
+		size += compact(x) + 1
+	}
+	n.Style = 0
+	if size <= maxFlow {
+		flow(n)
+	}
+	return size
+}
+
+func flow(n *yaml.Node) {
+	if n.Kind != yaml.ScalarNode {
+		n.Style = yaml.FlowStyle
+	}
+	for _, x := range n.Content {
+		flow(x)
+	}
 }
