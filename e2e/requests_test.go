@@ -177,7 +177,6 @@ func TestAFloodOfFailuresIsBounded(t *testing.T) {
 	for range n {
 		wantStatus(t, call(t, http.MethodPost, s.url("/v1/streams"), loud, nil), 403)
 	}
-	took := int(time.Since(began)/time.Second) + 2
 	s.recordedAs(t, call(t, http.MethodGet, s.url("/v1/streams"), "", nil)) // nobody known, and not pushed out
 	var told int64
 	eventually(t, "every one is recorded or told of", func() error {
@@ -189,6 +188,7 @@ func TestAFloodOfFailuresIsBounded(t *testing.T) {
 		defer conn.Close(t.Context())
 		err = conn.QueryRow(t.Context(), `SELECT (SELECT count(*) FROM request_log WHERE key_id = $1 AND status = 403),
 			(SELECT coalesce(sum(dropped), 0) FROM request_log_shares WHERE account_id <> '')`, loudID).Scan(&rows, &dropped)
+		took := int(time.Since(began)/time.Second) + 2 // the agent may be behind
 		if told = dropped; err == nil && (rows > 20*took || int64(rows)+dropped != n) {
 			err = fmt.Errorf("%d rows in %d seconds, and %d dropped, of %d", rows, took, dropped, n)
 		}
