@@ -126,6 +126,30 @@ func TestDocsExamples(t *testing.T) {
 	}
 }
 
+// The boxes of pages that a gateway alone shows work there too.
+func TestDocsExamplesOfAGateway(t *testing.T) {
+	t.Parallel()
+	s := gatewayAlone(t)
+	env, pages := s.reader(t), 0
+	for page, list := range examples(t, "sh") {
+		b, err := os.ReadFile("../docs/" + page + ".md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		title, _, _ := strings.Cut(string(b), "\n")
+		if page == "quickstart" || strings.HasSuffix(title, "<!-- platform -->") {
+			continue
+		}
+		pages++
+		for _, x := range list {
+			x.keepsWord(t, env)
+		}
+	}
+	if pages < 8 {
+		t.Errorf("only %d pages have examples", pages)
+	}
+}
+
 // keepsWord runs a box and finds in its output what its lines "# => " promise.
 func (x example) keepsWord(t *testing.T, env []string) {
 	t.Helper()

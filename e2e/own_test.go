@@ -170,7 +170,7 @@ func TestGatewayProfileIsSilentAboutTheRest(t *testing.T) {
 		t.Errorf("tools: %q", said(tools.body))
 	}
 	docs := call(t, http.MethodGet, s.url("/docs"), "", nil)
-	for page, want := range map[string]bool{"config": true, "webhooks": true, "media": false, "runtime": false, "x402": false, "schedules": false} {
+	for page, want := range map[string]bool{"config": true, "webhooks": true, "media": false, "runtime": false, "x402": false, "schedules": false, "contract": false, "chaos": false, "clients": false} {
 		if got := strings.Contains(docs.body, `href="/docs/`+page+`"`); got != want {
 			t.Errorf("the menu has %s: %v", page, got)
 		}

@@ -15,7 +15,8 @@ func TestSettingsPageListsEveryVariable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if listed := strings.Count(string(b), "\n| `SLUICE_"); listed != len(variables) {
+	page := strings.NewReplacer(" <!-- platform -->\n", "\n", "<!-- platform -->", "", "<!-- /platform -->", "").Replace(string(b)) // what is marked is of some products
+	if listed := strings.Count(page, "\n| `SLUICE_"); listed != len(variables) {
 		t.Errorf("docs/settings.md lists %d variables, the program reads %d", listed, len(variables))
 	}
 	for _, v := range variables {
@@ -29,7 +30,7 @@ func TestSettingsPageListsEveryVariable(t *testing.T) {
 		case len(strings.Fields(v.readers)) == 6:
 			readers = "all"
 		}
-		if row := fmt.Sprintf("\n| `%s` | %s | %s | %s |\n", v.name, fallback, readers, v.help); !strings.Contains(string(b), row) {
+		if row := fmt.Sprintf("\n| `%s` | %s | %s | %s |\n", v.name, fallback, readers, v.help); !strings.Contains(page, row) {
 			t.Errorf("docs/settings.md lacks: %s", row)
 		}
 	}

@@ -50,12 +50,8 @@ func (e Environment) runtimeAddr() (string, error) {
 	return e.Get("SLUICE_RUNTIME_ADDR"), nil
 }
 
-// What a control plane with the profile gateway has of events, and does not have of
-// the documentation.
-var (
-	ownEvents    = []string{"webhook", "test"}
-	productPages = []string{"tour", "media", "runtime", "schedules", "x402"}
-)
+// ownEvents are the groups of events of a control plane with the profile gateway.
+var ownEvents = []string{"webhook", "test"}
 
 // CheckDocument finds what is wrong with d, which Faults finds nothing wrong with,
 // when it is compiled for edges: without a control plane, as this one would.

@@ -32,11 +32,7 @@ func (c *controlPlane) surfaces() (api.Config, error) {
 	if err != nil {
 		return api.Config{}, err
 	}
-	var without []string
-	if !c.all {
-		without = productPages
-	}
-	documentation, err := docsite.New(docs.Files, without...)
+	documentation, err := docsite.New(docs.Files, c.all)
 	if err != nil {
 		return api.Config{}, err
 	}

@@ -71,7 +71,7 @@ type Site struct {
 	menu    []group
 	pages   map[string]Page
 	files   *webpage.Files // style and pictures
-	without []string
+	without []string       // pages that are left out
 	layout  *template.Template
 }
 
@@ -83,14 +83,15 @@ func (s *Site) Routes(r chi.Router, a httpapi.Adapter) {
 	r.Get(Root+"/assets/{name}", a.Handle(s.files.Serve))
 }
 
-// New makes the pages from the Markdown and the pictures in docs, without some by
-// name: what leads there stays as text.
-func New(docs fs.FS, without ...string) (*Site, error) {
+// New makes the pages from the Markdown and the pictures in docs: with what is marked
+// as being of media, chat, schedules and payments, or without. What leads to a page that
+// is left out stays as text.
+func New(docs fs.FS, all bool) (*Site, error) {
 	files, err := webpage.NewFiles(Root+"/assets/", docs, "*.svg")
 	if err != nil {
 		return nil, err
 	}
-	s := &Site{pages: map[string]Page{}, files: files, without: without}
+	s := &Site{pages: map[string]Page{}, files: files}
 	s.layout, err = template.New("page").Funcs(template.FuncMap{"asset": files.Path}).Parse(source)
 	if err != nil {
 		return nil, err
@@ -99,19 +100,26 @@ func New(docs fs.FS, without ...string) (*Site, error) {
 	if err != nil {
 		return nil, err
 	}
+	texts := map[string][]byte{}
 	for _, file := range names {
-		if slices.Contains(without, strings.TrimSuffix(file, ".md")) {
-			continue
-		}
 		raw, err := fs.ReadFile(docs, file)
 		if err != nil {
 			return nil, err
 		}
-		p, err := s.render(strings.TrimSuffix(file, ".md"), raw)
-		if err != nil {
+		name := strings.TrimSuffix(file, ".md")
+		if raw, err = shown(raw, all); err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
-		s.pages[p.Name] = p
+		if raw == nil {
+			s.without = append(s.without, name)
+			continue
+		}
+		texts[name] = raw
+	}
+	for name, raw := range texts {
+		if s.pages[name], err = s.render(name, raw); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
 	}
 	s.menu = menu(s.pages)
 	return s, nil

@@ -20,7 +20,7 @@ var small = fstest.MapFS{
 
 func router(t *testing.T, files fstest.MapFS) chi.Router {
 	t.Helper()
-	s, err := New(files)
+	s, err := New(files, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestNoPageIsLost(t *testing.T) {
 // not.
 func TestTheRealPages(t *testing.T) {
 	t.Parallel()
-	s, err := New(docs.Files)
+	s, err := New(docs.Files, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,23 +112,6 @@ func TestWhereLinksLead(t *testing.T) {
 	for _, to := range []string{"../README.md", "../deploy/sluice.yaml", "picture.png", "sub/page.md"} {
 		if _, ok := link(to); ok {
 			t.Errorf("%s is not served", to)
-		}
-	}
-}
-
-// Pages that a deployment does without are in no menu, and what leads to them is text.
-func TestPagesThatAreLeftOut(t *testing.T) {
-	t.Parallel()
-	s, err := New(docs.Files, "media", "x402")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, ok := s.pages["media"]; ok || len(s.pages) < 10 {
-		t.Errorf("%d pages", len(s.pages))
-	}
-	for name, p := range s.pages {
-		if strings.Contains(string(p.Body), Root+"/media") || strings.Contains(string(p.Body), Root+"/x402") {
-			t.Errorf("%s leads to a page that is not there", name)
 		}
 	}
 }

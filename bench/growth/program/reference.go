@@ -13,7 +13,7 @@ import (
 
 // site is the documentation, around the pages of the reference.
 var site = func() *docsite.Site {
-	s, err := docsite.New(docs.Files)
+	s, err := docsite.New(docs.Files, true)
 	if err != nil {
 		panic(err) // it is in the binary
 	}

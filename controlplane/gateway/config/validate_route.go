@@ -23,7 +23,7 @@ const maxRespondBytes = 4096
 func (v *validator) route(f string, r Route) {
 	v.oneOf(f+".listener", r.Listener, "", Gateway, Runtime)
 	if _, err := ParsePath(r.Path); err != nil {
-		v.add(f+".path", err.Error(), "such as /v1/streams, /v1/streams/{id} or /v1/streams/*")
+		v.add(f+".path", err.Error(), "such as /orders, /orders/{id} or /orders/*")
 	}
 	for i, m := range v.within(f+".methods", r.Methods, maxMethods) {
 		if !methodForm.MatchString(m) || m == "CONNECT" || slices.Contains(r.Methods[:i], m) {

@@ -24,7 +24,7 @@ import (
 // serve serves the reference of a document, which may change.
 func serve(t testing.TB, document func() []byte) func(path string) *httptest.ResponseRecorder {
 	t.Helper()
-	site, err := docsite.New(fstest.MapFS{"quickstart.md": {Data: []byte("# Start")}})
+	site, err := docsite.New(fstest.MapFS{"quickstart.md": {Data: []byte("# Start")}}, true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,141 @@
+package docsite
+
+import (
+	"io/fs"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"sluice.dev/sluice/docs"
+)
+
+// What is marked is shown where a deployment has all products, and only there; the
+// marks are shown nowhere.
+func TestMarkedText(t *testing.T) {
+	t.Parallel()
+	const page = "# A\n\n| a | b |\n| --- | --- |\n| one | `x`<!-- platform -->, chat<!-- /platform --> |\n| chat | 2 | <!-- platform -->\n\n" +
+		"<!-- platform -->\n```\nchat\n```\n<!-- /platform -->\nend\n"
+	for want, all := range map[string]bool{
+		"# A\n\n| a | b |\n| --- | --- |\n| one | `x`, chat |\n| chat | 2 |\n\n\n```\nchat\n```\n\nend\n": true,
+		"# A\n\n| a | b |\n| --- | --- |\n| one | `x` |\n\n\n\nend\n":                                     false,
+	} {
+		if got, err := shown([]byte(page), all); err != nil || string(got) != want {
+			t.Errorf("%v: %q, %v", all, got, err)
+		}
+	}
+	if got, err := shown([]byte("# Chat <!-- platform -->\n\ntext\n"), false); err != nil || got != nil {
+		t.Errorf("%q %v", got, err)
+	}
+	if got, err := shown([]byte("# Chat <!-- platform -->\n"), true); err != nil || string(got) != "# Chat\n" {
+		t.Errorf("%q %v", got, err)
+	}
+}
+
+func TestMarksThatAreWrong(t *testing.T) {
+	t.Parallel()
+	for _, page := range []string{
+		"<!-- platform -->\na\n", "a\n<!-- /platform -->\n", "<!-- platform -->\n<!-- platform -->\n<!-- /platform -->\n",
+		"<!-- platform -->\na <!-- platform -->\n<!-- /platform -->\n", "a <!-- /platform -->\n", "a <!-- platform --> b\n",
+		"a <!-- platform --> b <!-- platform --> c <!-- /platform -->\n", "```\na <!-- platform -->\n```\n", "```\n<!-- platform -->\n<!-- /platform -->\n```\n",
+		"`a <!-- platform --> b <!-- /platform -->`\n",
+	} {
+		for _, all := range []bool{true, false} {
+			if got, err := shown([]byte("# A\n"+page), all); err == nil {
+				t.Errorf("%q: %q", page, got)
+			}
+		}
+	}
+}
+
+// sites are the pages of the project as both kinds of deployments show them.
+func sites(t *testing.T) (platform, gateway *Site) {
+	t.Helper()
+	platform, err := New(docs.Files, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if gateway, err = New(docs.Files, false); err != nil {
+		t.Fatal(err)
+	}
+	return platform, gateway
+}
+
+// A gateway without media, chat, schedules and payments has no pages about them, and
+// what led there is text.
+func TestPagesOfAGateway(t *testing.T) {
+	t.Parallel()
+	platform, gateway := sites(t)
+	want := []string{"chaos", "clients", "contract", "media", "runtime", "schedules", "tour", "x402"}
+	if slices.Sort(gateway.without); !slices.Equal(gateway.without, want) || len(gateway.pages)+len(want) != len(platform.pages) || platform.without != nil {
+		t.Errorf("left out: %q; and %q", gateway.without, platform.without)
+	}
+	to, ids := regexp.MustCompile(`href="/docs/([^/"#]+)(?:#([^"]*))?"`), regexp.MustCompile(`href="#([^"]*)"`)
+	served := []string{"errors", "reference", "events"}
+	for _, s := range []*Site{platform, gateway} {
+		for name, p := range s.pages {
+			links := to.FindAllStringSubmatch(string(p.Body), -1)
+			for _, m := range ids.FindAllStringSubmatch(string(p.Body), -1) {
+				links = append(links, []string{m[0], name, m[1]})
+			}
+			for _, m := range links {
+				if page, ok := s.pages[m[1]]; !slices.Contains(served, m[1]) && (!ok || m[2] != "" && !strings.Contains(string(page.Body), `id="`+m[2]+`"`)) {
+					t.Errorf("%s: %s leads nowhere", name, m[0])
+				}
+			}
+		}
+	}
+}
+
+// products is how pages speak of what a gateway alone does not have.
+var products = regexp.MustCompile(`(?i)live media|live streams?\b|media (product|engine)|\brecordings\b|recording[._](completed|ready|failed|id)|\bvods?\b|\bvideos?\b|\bfilms?\b|playback|` +
+	`\bclips?\b|\bchat\b|chat_|completions\b|echo-1|model provider|provider of models|\bruntimes?\b|x402|x-payment|x-sluice-price|\bpriced\b|settlements?\b|` +
+	`/v1/streams|\bstreams:|streams\.(list|create|read)|\bstreams? (of chat|went|ended|failed|was)|stream\.(\*|started|ended)|of (your|one) streams?\b|listStreams|createStream|` +
+	`schedule|/v1/events|/v1/recordings|ffmpeg|mediamtx|\b(RTMP|SRT|WebRTC|HLS)\b|SLUICE_(RUNTIME|MEDIA|CHAT|X402|MODEL|RTMP|SRT|WEBRTC|HLS|FFMPEG)`)
+
+// other is what looks like it and is not: how webhooks are retried, and words of others.
+var other = strings.NewReplacer("retry_schedule", "", "Go runtime", "")
+
+// open are pages that may name the products: they explain the choice, or describe
+// manifests that run them all.
+var open = []string{"profiles", "compare", "kubernetes"}
+
+// A gateway's pages are silent about what it does not have; the platform's are not.
+func TestAGatewaysPagesAreSilentAboutTheRest(t *testing.T) {
+	t.Parallel()
+	platform, gateway := sites(t)
+	for name, p := range gateway.pages {
+		for line := range strings.Lines(other.Replace(string(p.Body))) {
+			if found := products.FindAllString(line, -1); found != nil && !slices.Contains(open, name) {
+				t.Errorf("%s speaks of %q: %.200s", name, found, line)
+			}
+		}
+		if strings.Contains(string(p.Body), "platform --") || strings.Contains(string(platform.pages[name].Body), "platform --") || strings.Contains(string(p.Body), "raw HTML") {
+			t.Errorf("%s shows marks", name)
+		}
+	}
+	speak := 0
+	for name, p := range platform.pages {
+		if gateway.pages[name].Name != "" && products.MatchString(other.Replace(string(p.Body))) {
+			speak++
+		}
+	}
+	if speak < 15 {
+		t.Errorf("only %d of the platform's pages speak of its products", speak)
+	}
+	names, err := fs.Glob(docs.Files, "*.md")
+	if err != nil || len(names) != len(platform.pages) {
+		t.Fatal(names, err)
+	}
+	bare := strings.NewReplacer(" "+opens+"\n", "\n", opens, "", closes, "")
+	for _, file := range names {
+		raw, err := fs.ReadFile(docs.Files, file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := shown(raw, true)
+		if err != nil || string(got) != bare.Replace(string(raw)) {
+			t.Errorf("%s: the platform shows something else: %v", file, err)
+		}
+	}
+}
