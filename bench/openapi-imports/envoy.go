@@ -20,28 +20,28 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 	"sluice.dev/sluice/controlplane/gateway/openapi/document"
 	"sluice.dev/sluice/controlplane/gateway/xds/resources"
-	agent "sluice.dev/sluice/envoy"
+	"sluice.dev/sluice/envoy"
 )
 
 // findEnvoy is the pinned Envoy, by the variable that tests use.
 func findEnvoy() (string, error) {
-	envoy := os.Getenv("SLUICE_ENVOY")
-	if envoy == "" {
+	program := os.Getenv("SLUICE_ENVOY")
+	if program == "" {
 		return "", errors.New("SLUICE_ENVOY is not set: run `make bench-imports`")
 	}
-	return envoy, nil
+	return program, nil
 }
 
 func marshal(v any) ([]byte, error) { return json.Marshal(v) }
 
 // read has Envoy read everything that an edge would be served: it fails when Envoy
 // refuses any of it.
-func (r row) read(ctx context.Context, envoy string) error {
+func (r row) read(ctx context.Context, program string) error {
 	dir, err := os.MkdirTemp("", "openapi-imports")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	limits, err := runtimeLimits()
 	if err != nil {
 		return err
@@ -81,17 +81,17 @@ func (r row) read(ctx context.Context, envoy string) error {
 	if err := os.Symlink(wasm, filepath.Join(dir, "wasm")); err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, envoy, "--mode", "validate", "-c", file, "--log-level", "error")
+	cmd := exec.CommandContext(ctx, program, "--mode", "validate", "-c", file, "--log-level", "error")
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("Envoy refuses it: %w: %s", err, strings.TrimSpace(string(out[max(0, len(out)-500):])))
+		return fmt.Errorf("refused by Envoy: %w: %s", err, strings.TrimSpace(string(out[max(0, len(out)-500):])))
 	}
 	return nil
 }
 
 // runtimeLimits are those of an edge's own bootstrap.
 func runtimeLimits() (*bootstrap.LayeredRuntime, error) {
-	text, err := agent.Render(agent.Config{NodeID: "bench", GatewayAddr: "127.0.0.1:1", RuntimeAddr: "127.0.0.1:2", AdminAddr: "127.0.0.1:3", ControlPlane: []string{"127.0.0.1:4"}})
+	text, err := envoy.Render(envoy.Config{NodeID: "bench", GatewayAddr: "127.0.0.1:1", RuntimeAddr: "127.0.0.1:2", AdminAddr: "127.0.0.1:3", ControlPlane: []string{"127.0.0.1:4"}})
 	if err != nil {
 		return nil, err
 	}

@@ -113,8 +113,12 @@ func imported(path string) (r row, err error) {
 	}
 	r = row{version: d.Version, bytes: len(text), operations: res.Operations, routes: len(res.Routes), description: len(res.Description),
 		took: time.Since(began), notes: res.Notes, result: res}
-	if again, err := importer.Update(file, res); err != nil || !bytes.Equal(again, file) {
-		return r, fmt.Errorf("the same import changes the file (%v)", err)
+	again, err := importer.Update(file, res)
+	if err != nil {
+		return r, fmt.Errorf("the same import again: %w", err)
+	}
+	if !bytes.Equal(again, file) {
+		return r, errors.New("the same import changes the file")
 	}
 	if err := r.compile(file); err != nil || *check {
 		return r, err

@@ -224,7 +224,7 @@ func readOpenAPI(ctx context.Context, source string) (*document.Document, error)
 		if root, err = os.OpenRoot(filepath.Dir(source)); err != nil {
 			return nil, err
 		}
-		defer root.Close()
+		defer func() { _ = root.Close() }()
 		open = func(path string, limit int64) ([]byte, error) {
 			f, err := root.Open(filepath.FromSlash(path))
 			if err != nil {

@@ -88,7 +88,7 @@ func unpackDeb(name, root string) error {
 	if err != nil {
 		return err
 	}
-	defer into.Close()
+	defer func() { _ = into.Close() }()
 	entries := tar.NewReader(plain)
 	for {
 		h, err := entries.Next()

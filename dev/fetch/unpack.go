@@ -26,7 +26,7 @@ func extract(archive, inside, to string) error {
 	if err != nil {
 		return err
 	}
-	defer z.Close()
+	defer func() { _ = z.Close() }()
 	for _, f := range z.File {
 		if !matches(f.Name, inside) {
 			continue
@@ -83,7 +83,7 @@ func unpackServer(archive, dir string) error {
 	if err != nil {
 		return err
 	}
-	defer z.Close()
+	defer func() { _ = z.Close() }()
 	for _, f := range z.File {
 		if !strings.HasSuffix(f.Name, ".txz") {
 			continue
@@ -116,7 +116,7 @@ func untar(in io.Reader, dir string) error {
 	if err != nil {
 		return err
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	limited := &io.LimitedReader{R: plain, N: maxUnpacked}
 	entries := tar.NewReader(limited)
 	for {

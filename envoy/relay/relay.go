@@ -31,7 +31,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
-	"sluice.dev/sluice/envoy/traffic"
+	"sluice.dev/sluice/envoy/trafficmetrics"
 	"sluice.dev/sluice/filters/edgeapi"
 	"sluice.dev/sluice/filters/x402"
 )
@@ -74,7 +74,7 @@ type Relay struct {
 	feed      *feed
 	staleness *staleness
 	rateSync  *rateSync
-	traffic   *traffic.Totals
+	traffic   *trafficmetrics.Totals
 	began     time.Time
 
 	mu      sync.Mutex
@@ -112,7 +112,7 @@ func New(c Config) (*Relay, error) {
 	}
 	a := newStaleness(c)
 	r := &Relay{cfg: c, upstreams: up, staleness: a, lastGood: loadLastGood(c, a), rateSync: newRateSync(c), began: c.Now()}
-	r.traffic = traffic.New(c.Now, (&routesInForce{lastGood: r.lastGood}).present)
+	r.traffic = trafficmetrics.New(c.Now, (&routesInForce{lastGood: r.lastGood}).present)
 	if r.feed, err = newFeed(c, up, a); err != nil {
 		return nil, err
 	}

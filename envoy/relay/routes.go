@@ -10,17 +10,17 @@ import (
 	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	"sluice.dev/sluice/envoy/traffic"
+	"sluice.dev/sluice/envoy/trafficmetrics"
 	"sluice.dev/sluice/filters/edgeapi"
 	"sluice.dev/sluice/filters/limits/meter"
-	counted "sluice.dev/sluice/filters/limits/traffic"
+	"sluice.dev/sluice/filters/limits/traffic"
 	"sluice.dev/sluice/filters/policy"
 )
 
 // takeTraffic adds what Envoy has counted for metrics: 204, or 400 for what is no parcel.
-func takeTraffic(t *traffic.Totals) http.HandlerFunc {
+func takeTraffic(t *trafficmetrics.Totals) http.HandlerFunc {
 	return func(w http.ResponseWriter, q *http.Request) {
-		raw, err := io.ReadAll(http.MaxBytesReader(w, q.Body, counted.MaxParcel))
+		raw, err := io.ReadAll(http.MaxBytesReader(w, q.Body, traffic.MaxParcel))
 		if err != nil || !t.Take(raw) {
 			http.Error(w, "not a parcel", http.StatusBadRequest)
 			return

@@ -17,23 +17,23 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	"sluice.dev/sluice/envoy/traffic"
+	"sluice.dev/sluice/envoy/trafficmetrics"
 	"sluice.dev/sluice/filters/edgeapi"
 	"sluice.dev/sluice/filters/limits/meter"
-	counted "sluice.dev/sluice/filters/limits/traffic"
+	"sluice.dev/sluice/filters/limits/traffic"
 	"sluice.dev/sluice/filters/policy"
 )
 
 func TestWhatIsCountedIsTaken(t *testing.T) {
 	t.Parallel()
-	h := takeTraffic(traffic.New(time.Now, func() map[meter.Route]string { return nil }))
+	h := takeTraffic(trafficmetrics.New(time.Now, func() map[meter.Route]string { return nil }))
 	for what, c := range map[string]struct {
 		body   []byte
 		status int
 	}{
-		"a parcel":  {counted.Parcel{Boot: "b", Sequence: 1}.Append(nil), http.StatusNoContent},
+		"a parcel":  {traffic.Parcel{Boot: "b", Sequence: 1}.Append(nil), http.StatusNoContent},
 		"none":      {[]byte("nonsense"), http.StatusBadRequest},
-		"too large": {make([]byte, counted.MaxParcel+1), http.StatusBadRequest},
+		"too large": {make([]byte, traffic.MaxParcel+1), http.StatusBadRequest},
 	} {
 		w := httptest.NewRecorder()
 		h(w, httptest.NewRequest(http.MethodPost, edgeapi.TrafficPath, io.NopCloser(bytes.NewReader(c.body))))

@@ -102,7 +102,7 @@ func Check(p *policy.Policy, routeName string, env Env, now int64) Verdict {
 			return checkKey(p, route, env, credential, tag, now)
 		}
 		tokens := route.Auth&(policy.AuthToken|policy.AuthSession) != 0
-		if !(tokens && apikey.LooksLikeToken(credential)) && hasImports(env, credential) {
+		if (!tokens || !apikey.LooksLikeToken(credential)) && hasImports(env, credential) {
 			return checkImported(p, route, env, credential, now)
 		}
 	}

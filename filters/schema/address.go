@@ -109,13 +109,13 @@ func isAuthority(s string) bool {
 		}
 		s = s[at+1:]
 	}
-	host, port := s, ""
+	var host, port string
 	if strings.HasPrefix(s, "[") {
 		end := strings.IndexByte(s, ']')
 		if end < 0 || !isIPv6(s[1:end]) {
 			return false
 		}
-		if host, port = "", s[end+1:]; port != "" && port[0] != ':' {
+		if port = s[end+1:]; port != "" && port[0] != ':' {
 			return false
 		}
 		port = strings.TrimPrefix(port, ":")

@@ -43,16 +43,16 @@ const (
 // however many ask. Several tasks of a container may ask for the same node: without
 // that, schemas that refer to themselves in several alternatives would double their
 // work with each level.
-func (c *Checker) seed(to int, node uint32, role uint8, n uint32, loud bool) {
+func (c *Checker) seed(to int, node uint32, role uint8, loud bool) {
 	for i := c.base; i < len(c.tasks); i++ {
 		c.budget--
 		if t := &c.tasks[i]; t.node == node {
-			c.links = append(c.links, link{int32(to), t.links, role, n})
+			c.links = append(c.links, link{int32(to), t.links, role, 0})
 			t.links, t.loud = int32(len(c.links)-1), t.loud || loud
 			return
 		}
 	}
-	c.add1(to, node, role, n, loud)
+	c.add1(to, node, role, 0, loud)
 }
 
 // add1 adds a task.

@@ -78,7 +78,7 @@ func (c *Checker) check(node uint32, field string, b []byte) bool {
 	c.frames, c.tasks, c.links, c.marks, c.bits = c.frames[:0], c.tasks[:0], c.links[:0], c.marks[:0], c.bits[:0]
 	before := len(c.details)
 	c.base, c.above = 0, 0
-	c.seed(outside, node, roleAll, 0, true)
+	c.seed(outside, node, roleAll, true)
 	for c.begin() && c.finish() {
 	}
 	if c.issue == "" && c.i < len(b) {

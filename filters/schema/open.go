@@ -23,12 +23,12 @@ func (c *Checker) element(i int, g, n uint32) {
 	w := c.t.words[g : g+ArrayWords]
 	loud := c.tasks[i].loud
 	if n < w[ArrayPrefix] {
-		c.seed(i, c.t.words[g+ArrayWords+n], roleAll, 0, loud)
+		c.seed(i, c.t.words[g+ArrayWords+n], roleAll, loud)
 	} else if w[ArrayItems] != 0 {
-		c.seed(i, w[ArrayItems], roleAll, 0, loud)
+		c.seed(i, w[ArrayItems], roleAll, loud)
 	}
 	if w[ArrayContains] != 0 {
-		c.seed(i, w[ArrayContains], roleContains, 0, false)
+		c.seed(i, w[ArrayContains], roleContains, false)
 	}
 }
 
@@ -70,7 +70,7 @@ func (c *Checker) names(name []byte) {
 	c.base, c.above = len(c.tasks), len(c.links)
 	for i := f.base; i < f.end; i++ {
 		if g := c.live(i, NodeObject); g != 0 && c.t.words[g+ObjectNames] != 0 {
-			c.seed(i, c.t.words[g+ObjectNames], roleAll, 0, c.tasks[i].loud)
+			c.seed(i, c.t.words[g+ObjectNames], roleAll, c.tasks[i].loud)
 		}
 	}
 	if len(c.tasks) == c.base {
@@ -93,18 +93,18 @@ func (c *Checker) property(i int, g uint32, name []byte, hash uint32) {
 		}
 		if node != 0 {
 			known = true
-			c.seed(i, node, roleAll, 0, loud)
+			c.seed(i, node, roleAll, loud)
 		}
 	}
 	for n, p := uint32(0), w[ObjectPatterns+1]; n < w[ObjectPatterns]; n, p = n+1, p+PatternPairs {
 		c.budget -= 1 + len(name)/16
 		if c.t.matches(c.t.words[p], name) {
 			known = true
-			c.seed(i, c.t.words[p+1], roleAll, 0, loud)
+			c.seed(i, c.t.words[p+1], roleAll, loud)
 		}
 	}
 	if !known && w[ObjectOthers] != 0 {
-		c.seed(i, w[ObjectOthers], roleAll, 0, loud)
+		c.seed(i, w[ObjectOthers], roleAll, loud)
 	}
 }
 

@@ -26,7 +26,6 @@ import (
 	"sluice.dev/sluice/controlplane/gateway/openapi/document"
 	"sluice.dev/sluice/controlplane/gateway/openapi/importer"
 	"sluice.dev/sluice/controlplane/gateway/requestlog"
-	edgelog "sluice.dev/sluice/envoy/requestlog"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/events"
 	"sluice.dev/sluice/platform/http/httpapi"
@@ -88,14 +87,16 @@ func documents() []parser {
 			if d, err := document.Read(in, nil); err == nil {
 				d.OpenAPI("", d.Operations)
 			}
-		}), forms: append(in(`{"openapi":"3.0.0","paths":%s}`, `{"swagger":"2.0","paths":{"/a":{"get":{"parameters":%s}}}}`, `{"openapi":"3.1.0","paths":{"/a":{"get":{"responses":{"200":{"content":{"a/b":{"schema":%s}}}}}}}}`), texts("openapi: 3.0.0\npaths: {/a: {get: {summary: %s}}}")...), multiple: 4 << 10, constant: 512 << 10},
+		}), forms: append(in(`{"openapi":"3.0.0","paths":%s}`, `{"swagger":"2.0","paths":{"/a":{"get":{"parameters":%s}}}}`,
+			`{"openapi":"3.1.0","paths":{"/a":{"get":{"responses":{"200":{"content":{"a/b":{"schema":%s}}}}}}}}`), texts("openapi: 3.0.0\npaths: {/a: {get: {summary: %s}}}")...), multiple: 4 << 10, constant: 512 << 10},
 		referencePages(),
 		{name: "controlplane/gateway/openapi/importer: Import", read: quietly(func(in []byte) {
 			if d, err := document.Read(in, nil); err == nil {
 				_, _ = importer.Import(d, importer.Options{Upstream: "http://127.0.0.1:1", Checks: importer.Checks{On: true}})
 			}
 		}), forms: in(`{"openapi":"3.1.0","paths":{"/a":{"post":{"requestBody":{"content":{"application/json":{"schema":%s}}}}}}}`, `{"swagger":"2.0","paths":{"/a/{b}":{"get":{"parameters":%s}}}}`,
-			`{"openapi":"3.0.0","paths":{"/a":{"post":{"requestBody":{"content":{"application/json":{"schema":{"$ref":"#/components/schemas/A"}}}}}}},"components":{"schemas":{"A":{"allOf":%s}}}}`), multiple: 8 << 10, constant: 1 << 20},
+			`{"openapi":"3.0.0","paths":{"/a":{"post":{"requestBody":{"content":{"application/json":{"schema":{"$ref":"#/components/schemas/A"}}}}}}},"components":{"schemas":{"A":{"allOf":%s}}}}`),
+			multiple: 8 << 10, constant: 1 << 20},
 		{name: "web/mcp/toolset: From", read: quietly(func(in []byte) { _, _ = toolset.From(in) }),
 			forms: valid(in(`{"paths":{"/a":{"post":{"operationId":"a","security":[{"key":[]}],"responses":{"200":{}},"requestBody":{"content":{"application/json":{"schema":%s}}}}}}}`,
 				`{"paths":{"/a":{"parameters":%s,"get":{"operationId":"a","security":[{"key":[]}],"responses":{"200":{}}}}}}`)), multiple: 256},
@@ -122,10 +123,7 @@ func documents() []parser {
 		}, forms: in(`{"webhook":{"payload":%s}}`, `{"schedule":%s}`, `{"name":%s}`), multiple: 160},
 		{name: "controlplane/gateway/requestlog: ParseBatch", read: func(in []byte) error { _, err := requestlog.ParseBatch(in, now); return err },
 			forms: in(`{"edge":"e","requests":%s}`, `{"edge":"e","requests":[{"id":"1","path":%s}]}`, `{"edge":"e","requests":[{"id":"1","scopes":%s}]}`, `{"edge":"e","dropped":%s}`), multiple: 512},
-		{name: "envoy/requestlog: Writer", read: quietly(func(in []byte) {
-			recorder := edgelog.New(edgelog.Config{Edge: "e", Now: func() time.Time { return now }})
-			_, _ = (&edgelog.Writer{Print: io.Discard, Record: recorder}).Write(append([]byte(`{"#":"aa",`), in...))
-		}), forms: in(`"caller":%s,"route":"r","status":500}`, `"path":%s,"status":200}`, `"request_id":"1","time":"2026-01-02T03:04:05Z","host":%s}`)},
+		edgeLines(),
 		{name: "controlplane/gateway/issuers: Parse", read: quietly(func(in []byte) { _, _ = issuers.Parse(in) }), forms: in(`{"keys":%s}`, `{"keys":[{"kid":%s}]}`, `{"x":%s}`), multiple: 192},
 		{name: "controlplane/accounts/seed: ParseEnv", read: quietly(func(in []byte) { _, _ = seed.ParseEnv(bytes.NewReader(in)) }), forms: lines("", "A=1\n", "A='2'\n", "export A=\n")},
 		{name: "controlplane/accounts/keyfile: Read", read: func(in []byte) error {

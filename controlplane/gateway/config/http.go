@@ -27,7 +27,7 @@ func (p *Publisher) Routes(r chi.Router, a httpapi.Adapter) {
 	h := handlers{p}
 	r.Get("/config", httpapi.Handle(a, http.StatusOK, h.get))
 	r.Put("/config", a.Handle(h.put))
-	r.Get("/config/schema", a.Handle(schema))
+	r.Get("/config/schema", a.Handle(showSchema))
 	r.Get("/config/versions", httpapi.Handle(a, http.StatusOK, h.history))
 	r.Get("/config/versions/{version}", httpapi.Handle(a, http.StatusOK, h.version))
 	r.Post("/config/versions/{version}/rollback", httpapi.Handle(a, http.StatusOK, h.rollback))

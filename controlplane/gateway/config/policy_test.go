@@ -12,7 +12,7 @@ import (
 	"sluice.dev/sluice/platform/apierror"
 )
 
-func compile(t *testing.T, d Document) *policy.Policy {
+func compilePolicy(t *testing.T, d Document) *policy.Policy {
 	t.Helper()
 	p, err := d.Policy(9, "http://gw", ProvisionalNumbers(d))
 	if err != nil {
@@ -34,7 +34,7 @@ func routeOf(p *policy.Policy, name string) (*policy.Route, bool) {
 func TestPolicyOfTheDefaults(t *testing.T) {
 	t.Parallel()
 	d := defaults(t)
-	n, p := ProvisionalNumbers(d), compile(t, d)
+	n, p := ProvisionalNumbers(d), compilePolicy(t, d)
 	if p.Version != 9 || p.DocsBase != "http://gw" || p.Anonymous != 6000 {
 		t.Errorf("%d %q %d", p.Version, p.DocsBase, p.Anonymous)
 	}
@@ -59,7 +59,7 @@ func TestPolicyOfTheDefaults(t *testing.T) {
 func TestLimitsOfPlans(t *testing.T) {
 	t.Parallel()
 	d := defaults(t)
-	n, p := ProvisionalNumbers(d), compile(t, d)
+	n, p := ProvisionalNumbers(d), compilePolicy(t, d)
 	for plan, want := range map[string]string{"local": "[{1000000 0} {5000 0} {60 0}]", "pro": "[{600 300} {5000 0} {60 0}]", "free": "[{60 0} {5000 0} {60 0}]"} {
 		pl, ok := p.Plan(n.Plans[plan])
 		if got := fmt.Sprint(pl.Limits); !ok || got != want {
@@ -131,7 +131,7 @@ func TestIssuersOfTokens(t *testing.T) {
 	if got := fieldsAtFault(t, d.Validate()); got != nil {
 		t.Fatal(got)
 	}
-	n, p := ProvisionalNumbers(d), compile(t, d)
+	n, p := ProvisionalNumbers(d), compilePolicy(t, d)
 	bit := func(s string) keytable.Scopes { return keytable.Scopes{}.With(n.Scopes[s]) }
 	want := []policy.Issuer{
 		{Name: "http://gw", Audience: "http://gw", Own: true, ScopeClaim: "scopes", AccountClaim: "account"},
@@ -159,7 +159,7 @@ func TestProductsOfPlans(t *testing.T) {
 	d := small()
 	d.Plans[0].Products = []string{"media"}
 	d.Routes[0].Auth = []string{"key", "token"}
-	p := compile(t, d)
+	p := compilePolicy(t, d)
 	pl, _ := p.Plan(ProvisionalNumbers(d).Plans["free"])
 	r, _ := routeOf(p, "streams.get")
 	if !pl.Includes("media") || pl.Includes("voice") || r.Auth != policy.AuthKey|policy.AuthToken {
@@ -176,7 +176,7 @@ func TestRevisionFollowsWhatARouteAsks(t *testing.T) {
 		d.Plans[0].Features = []string{"sso"}
 		d.Scopes = append(d.Scopes, "streams:write")
 		change(&d)
-		r, _ := routeOf(compile(t, d), "streams.get")
+		r, _ := routeOf(compilePolicy(t, d), "streams.get")
 		return r.Revision
 	}
 	first := revisionOf(func(*Document) {})
@@ -245,7 +245,7 @@ func TestPolicyTellsTheOnlyMethod(t *testing.T) {
 	} {
 		d := small()
 		d.Routes[0].Methods = c.methods
-		if r, _ := routeOf(compile(t, d), "streams.get"); r.Method() != c.want {
+		if r, _ := routeOf(compilePolicy(t, d), "streams.get"); r.Method() != c.want {
 			t.Errorf("%v: %q, want %q", c.methods, r.Method(), c.want)
 		}
 	}

@@ -36,8 +36,8 @@ func Schemas() (map[string]any, error) {
 	return out, nil
 }
 
-// schema answers GET config/schema.
-func schema(w http.ResponseWriter, _ *http.Request) error {
+// showSchema answers GET config/schema.
+func showSchema(w http.ResponseWriter, _ *http.Request) error {
 	w.Header().Set("Content-Type", "application/schema+json")
 	w.Header().Set("Cache-Control", "public, max-age=60")
 	_, err := w.Write(Schema)

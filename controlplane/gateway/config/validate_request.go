@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"sluice.dev/sluice/filters/decision"
-	tables "sluice.dev/sluice/filters/schema"
-	requests "sluice.dev/sluice/filters/schema/compile"
+	"sluice.dev/sluice/filters/schema"
+	"sluice.dev/sluice/filters/schema/compile"
 )
 
 const (
@@ -83,37 +83,37 @@ func (d Document) ChecksSize() (schemas, tables int) {
 	return schemas, tables
 }
 
-func tableOf(f string, r Route, schemas map[string]JSONSchema) ([]byte, []requests.Fault) {
-	in := requests.Request{}
+func tableOf(f string, r Route, schemas map[string]JSONSchema) ([]byte, []compile.Fault) {
+	in := compile.Request{}
 	pattern, _ := ParsePath(r.Path)
 	for i, p := range r.Request.Parameters {
-		q := requests.Parameter{At: fmt.Sprintf("%s.parameters[%d].schema", f, i), Name: p.Name, In: p.In, Required: p.Required, Schema: string(p.Schema), Between: ','}
+		q := compile.Parameter{At: fmt.Sprintf("%s.parameters[%d].schema", f, i), Name: p.Name, In: p.In, Required: p.Required, Schema: string(p.Schema), Between: ','}
 		switch p.Style {
 		case "spaceDelimited":
 			q.Between = ' '
 		case "pipeDelimited":
 			q.Between = '|'
 		}
-		q.Explode = p.In == requests.Query && (p.Style == "" || p.Style == "form")
+		q.Explode = p.In == compile.Query && (p.Style == "" || p.Style == "form")
 		if p.Explode != nil {
-			q.Explode = *p.Explode && p.In == requests.Query
+			q.Explode = *p.Explode && p.In == compile.Query
 		}
 		switch p.In {
-		case requests.Header:
+		case compile.Header:
 			q.Name = strings.ToLower(p.Name)
-		case requests.Path:
+		case compile.Path:
 			q.Required = true
 			q.Segment = slices.IndexFunc(pattern, func(s Segment) bool { return s.Kind == Variable && s.Text == p.Name })
 		}
 		in.Parameters = append(in.Parameters, q)
 	}
 	if b := r.Request.Body; b != nil {
-		in.Body = &requests.Body{Required: b.Required}
+		in.Body = &compile.Body{Required: b.Required}
 		for _, media := range mediaTypes(b.Content) {
-			in.Body.Contents = append(in.Body.Contents, requests.Content{At: f + ".body.content." + media + ".schema", Type: strings.ToLower(media), Schema: string(b.Content[media].Schema)})
+			in.Body.Contents = append(in.Body.Contents, compile.Content{At: f + ".body.content." + media + ".schema", Type: strings.ToLower(media), Schema: string(b.Content[media].Schema)})
 		}
 	}
-	return requests.Table(in, func(name string) string { return string(schemas[name]) })
+	return compile.Table(in, func(name string) string { return string(schemas[name]) })
 }
 
 // mediaTypes are those of a body, with ranges behind the others.
@@ -160,14 +160,14 @@ func (v *validator) parameters(f string, r Route) {
 	seen := map[string]bool{}
 	for i, p := range r.Request.Parameters {
 		at := fmt.Sprintf("%s.parameters[%d]", f, i)
-		v.oneOf(at+".in", p.In, requests.Path, requests.Query, requests.Header)
+		v.oneOf(at+".in", p.In, compile.Path, compile.Query, compile.Header)
 		name := p.Name
 		switch {
 		case name == "" || len(name) > 200:
 			v.add(at+".name", "is not a name", "1 to 200 bytes")
-		case p.In == requests.Path && !slices.ContainsFunc(pattern, func(s Segment) bool { return s.Kind == Variable && s.Text == name }):
+		case p.In == compile.Path && !slices.ContainsFunc(pattern, func(s Segment) bool { return s.Kind == Variable && s.Text == name }):
 			v.add(at+".name", "is not a variable of the route's path", "such as {"+name+"} in the path")
-		case p.In == requests.Header:
+		case p.In == compile.Header:
 			if name = strings.ToLower(name); !plainHeader(name) || slices.Contains(unchecked, name) {
 				v.add(at+".name", "is not a header that is checked here", "letters, digits and dashes; media types stand under body.content")
 			}
@@ -189,7 +189,7 @@ func plainHeader(name string) bool {
 
 func (v *validator) style(at string, p Parameter) {
 	known := []string{"", "simple"}
-	if p.In == requests.Query {
+	if p.In == compile.Query {
 		known = []string{"", "form", "spaceDelimited", "pipeDelimited"}
 	}
 	if !slices.Contains(known, p.Style) {
@@ -236,8 +236,8 @@ func (v *validator) schemas(f string, schemas map[string]JSONSchema) {
 
 // tables checks the sum of all routes' tables.
 func (v *validator) tables(size int) {
-	if size > tables.MaxSet {
-		v.add("routes", fmt.Sprintf("make tables of %d bytes for the checks of their requests", size), fmt.Sprintf("at most %d: fewer routes with validate, or simpler schemas", tables.MaxSet))
+	if size > schema.MaxSet {
+		v.add("routes", fmt.Sprintf("make tables of %d bytes for the checks of their requests", size), fmt.Sprintf("at most %d: fewer routes with validate, or simpler schemas", schema.MaxSet))
 	}
 }
 

@@ -197,7 +197,7 @@ func (t *translator) property(rest string) error {
 		return fmt.Errorf("has a \\%c without the name of a property", rest[1])
 	}
 	name := rest[3:end]
-	if short, ok := map[string]string{"Letter": "L", "Lowercase_Letter": "Ll", "Uppercase_Letter": "Lu", "Number": "N", "Decimal_Number": "Nd", "digit": "Nd", "Punctuation": "P", "punct": "P", "Symbol": "S", "Separator": "Z", "Mark": "M"}[name]; ok {
+	if short, ok := shortNames[name]; ok {
 		name = short
 	}
 	for _, prefix := range []string{"Script=", "sc=", "General_Category=", "gc="} {
@@ -205,4 +205,10 @@ func (t *translator) property(rest string) error {
 	}
 	t.put(rest[:3]+name+"}", end+1)
 	return nil
+}
+
+// shortNames are the short forms of general categories that Go's regexp knows.
+var shortNames = map[string]string{
+	"Letter": "L", "Lowercase_Letter": "Ll", "Uppercase_Letter": "Lu", "Number": "N", "Decimal_Number": "Nd", "digit": "Nd",
+	"Punctuation": "P", "punct": "P", "Symbol": "S", "Separator": "Z", "Mark": "M",
 }

@@ -41,7 +41,7 @@ func (s *object) members() {
 	put(schema.ObjectRequired, len(required), words)
 
 	words = nil
-	needs, _ := s.dictionary("dependentRequired")
+	needs := s.dictionary("dependentRequired")
 	for _, name := range slices.Sorted(maps.Keys(needs)) {
 		for _, other := range s.texts("dependentRequired", needs[name]) {
 			at, n := s.put2(other)
@@ -92,21 +92,21 @@ func (s *object) properties(names []string, nodes, bits map[string]uint32) (word
 }
 
 // dictionary is a keyword's value, which must be an object.
-func (s *object) dictionary(keyword string) (map[string]any, bool) {
+func (s *object) dictionary(keyword string) map[string]any {
 	v, there := s.v[keyword]
 	if !there {
-		return nil, false
+		return nil
 	}
 	m, ok := v.(map[string]any)
 	if !ok {
 		s.bad(keyword, "an object")
 	}
-	return m, ok
+	return m
 }
 
 // mapped compiles the schemas that a keyword's value names.
 func (s *object) mapped(keyword string) map[string]uint32 {
-	m, _ := s.dictionary(keyword)
+	m := s.dictionary(keyword)
 	nodes := make(map[string]uint32, len(m))
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		nodes[name] = s.compiler.node(s.place.at(keyword, name), m[name])

@@ -106,7 +106,9 @@ func prune(text []byte, d config.Document, product string) (pruned []byte, opera
 		return !ok || r.Product != product
 	})
 	if len(kept) == 0 {
-		return nil, 0, apierror.Invalid([]decision.Detail{{Field: "paths", Issue: "describe no operation that a route of the product leads to", Expected: "paths as they are on the gateway; apply the configuration first"}})
+		return nil, 0, apierror.Invalid([]decision.Detail{{
+			Field: "paths", Issue: "describe no operation that a route of the product leads to", Expected: "paths as they are on the gateway; apply the configuration first",
+		}})
 	}
 	pruned, err = json.Marshal(doc.OpenAPI("", kept))
 	if err == nil && len(pruned) > MaxBytes {

@@ -10,7 +10,6 @@ package document
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 
 	"sluice.dev/sluice/filters/decision"
@@ -152,10 +151,7 @@ func (d *Document) OpenAPI(prefix string, operations []Operation) Object {
 }
 
 // note adds a place to the note of that text.
-func (r *reader) note(where, what string, args ...any) {
-	if len(args) > 0 {
-		what = fmt.Sprintf(what, args...)
-	}
+func (r *reader) note(where, what string) {
 	what = decision.Cut(what, 300)
 	i, ok := r.noted[what]
 	if !ok {

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"sluice.dev/sluice/controlplane/gateway/config"
-	tables "sluice.dev/sluice/filters/schema"
+	"sluice.dev/sluice/filters/schema"
 )
 
 // Checks says whether requests are checked, and how much that may take. No number
@@ -20,7 +20,7 @@ type Checks struct {
 }
 
 // MaxChecks is what the checks of a document may take that has nothing else.
-func MaxChecks() Checks { return Checks{Text: config.MaxSchemas, Tables: tables.MaxSet} }
+func MaxChecks() Checks { return Checks{Text: config.MaxSchemas, Tables: schema.MaxSet} }
 
 // ChecksBeside is what the checks of a product may take in d. They are on when they
 // are on for a route of the product.
@@ -54,7 +54,7 @@ func validates(d config.Document, product string) bool {
 const (
 	// maxRequestText bounds the schemas that one operation leads to: those of more
 	// text make a table that is too large.
-	maxRequestText = 4 * tables.MaxTable
+	maxRequestText = 4 * schema.MaxTable
 	// maxWork bounds the schemas that operations lead to in all, each counted for
 	// every operation, and 64 bytes of them for one more.
 	maxWork = 16 << 20
@@ -127,7 +127,7 @@ func (im *importer) reached(q *request, work *int) map[string]*checked {
 		*work -= c.nodes + len(c.schema)/64
 		switch {
 		case q.reason != "":
-		case nodes > tables.MaxNodes || text > maxRequestText:
+		case nodes > schema.MaxNodes || text > maxRequestText:
 			q.reason = tooLarge
 		case *work < 0:
 			q.reason = "the operations of the document lead to too many schemas in all"
@@ -143,9 +143,9 @@ func (im *importer) reached(q *request, work *int) map[string]*checked {
 }
 
 var (
-	tooLarge = fmt.Sprintf("its schemas are more than %d, or make a table of more than %d KiB", tables.MaxNodes, tables.MaxTable>>10)
+	tooLarge = fmt.Sprintf("its schemas are more than %d, or make a table of more than %d KiB", schema.MaxNodes, schema.MaxTable>>10)
 	// place is where a fault says that it is.
-	place = regexp.MustCompile("^(refers to schemas\\.[^ ]+, which )?(at [^ ]* )?")
+	place = regexp.MustCompile(`^(refers to schemas\.[^ ]+, which )?(at [^ ]* )?`)
 )
 
 // fits sets the request of a route, or q's reason when edges would not take it.
@@ -175,7 +175,7 @@ func (im *importer) fits(r *imported, q *request, reached map[string]*checked, k
 		return
 	}
 	if size > im.Checks.Tables {
-		q.reason = fmt.Sprintf("tables of more than %d MiB in all", tables.MaxSet>>20)
+		q.reason = fmt.Sprintf("tables of more than %d MiB in all", schema.MaxSet>>20)
 		return
 	}
 	if im.brackets+brackets > maxBrackets {

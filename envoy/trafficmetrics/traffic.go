@@ -1,7 +1,7 @@
-// Package traffic sums up what the workers of an edge's Envoy have counted, and shows it to
+// Package trafficmetrics sums up what the workers of an edge's Envoy have counted, and shows it to
 // Prometheus. It lives in the edge's agent, so its counters outlive hot restarts and crashes of
 // Envoy, and start from zero with the agent alone.
-package traffic
+package trafficmetrics
 
 import (
 	"cmp"
