@@ -101,7 +101,7 @@ func TestRollbackWaitsItsTurn(t *testing.T) {
 	}()
 	<-compiling
 	go func() { rolledBack <- v.post(old+"/rollback", form) }()
-	for range 30 {
+	for range 300 { // some hundred milliseconds of questions
 		var waiting int
 		err := b.db.QueryRow(t.Context(), `SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'config_versions'::regclass
 			AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`).Scan(&waiting)
@@ -109,7 +109,6 @@ func TestRollbackWaitsItsTurn(t *testing.T) {
 			t.Errorf("the rollback did not wait its turn: %d connections wait for the lock; %v", waiting, err)
 			break
 		}
-		time.Sleep(10 * time.Millisecond)
 	}
 	close(refuse)
 	if code := <-changed; code != 503 {

@@ -1,7 +1,11 @@
-// Package wire reads the binary messages of the edge: policies, usage and counts.
+// Package wire reads the binary messages of the edge (policies, usage and counts), and
+// writes what several of them are made of.
 package wire
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"math"
+)
 
 // Reader takes values off the front of some bytes. Once one does not fit it has
 // failed and gives zeros only, so that a caller may read on and ask at the end.
@@ -85,4 +89,40 @@ func (r *Reader) Uint64() uint64 {
 		return binary.LittleEndian.Uint64(v)
 	}
 	return 0
+}
+
+// Sparse reads what AppendSparse wrote of as many counts, at most 63, and returns their
+// sum.
+func (r *Reader) Sparse(counts []uint32) (sum uint64) {
+	mask := r.Number(1<<len(counts) - 1)
+	for i := range counts {
+		if mask&(1<<i) != 0 {
+			counts[i] = uint32(r.Number(math.MaxUint32))
+			sum += uint64(counts[i])
+		}
+	}
+	return sum
+}
+
+// AppendSparse encodes at most 63 counts behind dst: which of them are not 0, and those.
+func AppendSparse(dst []byte, counts []uint32) []byte {
+	var mask uint64
+	for i, n := range counts {
+		if n > 0 {
+			mask |= 1 << i
+		}
+	}
+	dst = binary.AppendUvarint(dst, mask)
+	for _, n := range counts {
+		if n > 0 {
+			dst = binary.AppendUvarint(dst, uint64(n))
+		}
+	}
+	return dst
+}
+
+// AppendText encodes s, cut to most bytes, behind dst, as Reader.Text reads it.
+func AppendText(dst []byte, s string, most int) []byte {
+	s = s[:min(len(s), most)]
+	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
 }

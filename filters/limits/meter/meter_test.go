@@ -110,7 +110,7 @@ func TestAFullTableKeepsTheTotals(t *testing.T) {
 	}
 	raw := Append(nil, table, names, &Uses{}, 1)
 	b, ok := Parse(raw)
-	if !ok || !full || len(raw) > MaxBatch || len(table.entries) != slots {
+	if !ok || !full || len(raw) > MaxBatch || table.counted.Size() != size {
 		t.Fatalf("ok %v, full %v, %d bytes", ok, full, len(raw))
 	}
 	got := tally{}

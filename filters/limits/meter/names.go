@@ -1,5 +1,11 @@
 package meter
 
+import (
+	"encoding/binary"
+
+	"sluice.dev/sluice/filters/host/wire"
+)
+
 // Route is what a route's number stands for. The zero Route is one that the
 // edge knows nothing of.
 type Route struct{ Name, Product string }
@@ -40,4 +46,25 @@ func (n *Names) Route(number uint32) Route {
 		return Route{}
 	}
 	return n.routes[number-1]
+}
+
+// Append encodes the routes that a batch has counts of, behind dst: each calls use for
+// the route of every one of them. It returns the place of each route in what it wrote,
+// and how many counts there are.
+func (n *Names) Append(dst []byte, each func(use func(route uint32))) (_ []byte, places map[uint32]uint64, counts uint64) {
+	places = map[uint32]uint64{}
+	var routes []uint32
+	each(func(route uint32) {
+		counts++
+		if _, ok := places[route]; !ok {
+			places[route] = uint64(len(routes))
+			routes = append(routes, route)
+		}
+	})
+	dst = binary.AppendUvarint(dst, uint64(len(routes)))
+	for _, number := range routes {
+		r := n.Route(number)
+		dst = wire.AppendText(wire.AppendText(dst, r.Name, maxText), r.Product, maxText)
+	}
+	return dst, places, counts
 }

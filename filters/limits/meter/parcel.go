@@ -36,7 +36,7 @@ type Parcel struct {
 // Append encodes p behind dst.
 func (p Parcel) Append(dst []byte) []byte {
 	dst = append(dst, parcelForm...)
-	dst = binary.AppendUvarint(text(text(dst, p.Edge), p.Boot), p.Sequence)
+	dst = binary.AppendUvarint(wire.AppendText(wire.AppendText(dst, p.Edge, maxText), p.Boot, maxText), p.Sequence)
 	dst = binary.AppendUvarint(dst, uint64(len(p.Batches)))
 	for _, b := range p.Batches {
 		dst = append(binary.AppendUvarint(dst, uint64(len(b))), b...)

@@ -55,14 +55,7 @@ func (r *reader) counts(routes []Route) Count {
 	class := r.Bytes(1)
 	c.Requests, c.Refused = r.Number(math.MaxUint32), r.Number(math.MaxUint32)
 	c.In, c.Out = r.Number(math.MaxInt64), r.Number(math.MaxInt64)
-	mask := r.Number(1<<Buckets - 1)
-	sum := uint64(0)
-	for i := range c.Latency {
-		if mask&(1<<i) != 0 {
-			c.Latency[i] = uint32(r.Number(math.MaxUint32))
-			sum += uint64(c.Latency[i])
-		}
-	}
+	sum := r.Sparse(c.Latency[:])
 	if r.Failed() || route >= uint64(len(routes)) || class[0] >= Classes || c.Requests == 0 || sum != c.Requests || c.Refused > c.Requests {
 		r.Fail()
 		return Count{}

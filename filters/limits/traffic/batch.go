@@ -14,7 +14,7 @@ const parcelForm = "SLT\x01"
 // Limits of what is parsed.
 const (
 	MaxParcel = 256 << 10 // bytes
-	maxCells  = slots + meter.Classes
+	maxCells  = size + meter.Classes
 	maxText   = 128 // bytes of a name
 )
 
@@ -30,24 +30,10 @@ type Cell struct {
 
 // Append encodes the contents of t as a batch behind dst.
 func Append(dst []byte, t *Table, n *meter.Names, reasons *Reasons) []byte {
-	local := map[uint32]uint64{}
-	var routes []uint32
-	count := uint64(0)
-	t.each(func(k Key, _ *Counts) {
-		count++
-		if _, ok := local[k.Route]; !ok {
-			local[k.Route] = uint64(len(routes))
-			routes = append(routes, k.Route)
-		}
-	})
-	dst = binary.AppendUvarint(dst, uint64(len(routes)))
-	for _, number := range routes {
-		r := n.Route(number)
-		dst = text(text(dst, r.Name), r.Product)
-	}
+	dst, local, count := n.Append(dst, func(use func(route uint32)) { t.each(func(k Key, _ *Counts) { use(k.Route) }) })
 	dst = binary.AppendUvarint(dst, uint64(len(reasons.codes)))
 	for _, code := range reasons.codes {
-		dst = text(dst, code)
+		dst = wire.AppendText(dst, code, maxText)
 	}
 	dst = binary.AppendUvarint(dst, count)
 	t.each(func(k Key, c *Counts) {
@@ -64,25 +50,7 @@ func Append(dst []byte, t *Table, n *meter.Names, reasons *Reasons) []byte {
 
 // append encodes h; only the buckets that hold anything.
 func (h *Histogram) append(dst []byte) []byte {
-	var mask uint64
-	for i, n := range h.Buckets {
-		if n > 0 {
-			mask |= 1 << i
-		}
-	}
-	dst = binary.AppendUvarint(binary.AppendUvarint(dst, h.Micros), mask)
-	for _, n := range h.Buckets {
-		if n > 0 {
-			dst = binary.AppendUvarint(dst, uint64(n))
-		}
-	}
-	return dst
-}
-
-// text appends s, cut to maxText bytes.
-func text(dst []byte, s string) []byte {
-	s = s[:min(len(s), maxText)]
-	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
+	return wire.AppendSparse(binary.AppendUvarint(dst, h.Micros), h.Buckets[:])
 }
 
 // Parcel is what keysync hands to the edge's agent at once: batches of workers. Boot
@@ -95,7 +63,7 @@ type Parcel struct {
 
 // Append encodes p behind dst.
 func (p Parcel) Append(dst []byte) []byte {
-	dst = binary.AppendUvarint(text(append(dst, parcelForm...), p.Boot), p.Sequence)
+	dst = binary.AppendUvarint(wire.AppendText(append(dst, parcelForm...), p.Boot, maxText), p.Sequence)
 	return append(dst, p.Batches...)
 }
 
@@ -168,11 +136,6 @@ func (r *reader) cell(routes []meter.Route, reasons []string) (c Cell) {
 
 func (r *reader) histogram() (h Histogram) {
 	h.Micros = r.Number(math.MaxInt64)
-	mask := r.Number(1<<Buckets - 1)
-	for i := range h.Buckets {
-		if mask&(1<<i) != 0 {
-			h.Buckets[i] = uint32(r.Number(math.MaxUint32))
-		}
-	}
+	r.Sparse(h.Buckets[:])
 	return h
 }

@@ -106,7 +106,7 @@ func TestAFullTableLosesNothing(t *testing.T) {
 	t.Parallel()
 	table, names, reasons := NewTable(), &meter.Names{}, &Reasons{}
 	full := false
-	const n = 4 * slots
+	const n = 4 * size
 	for i := range n {
 		full = table.Add(Key{Route: uint32(i + 1), Class: 2}, Request{Took: time.Millisecond})
 	}
