@@ -73,8 +73,8 @@ type Client struct {
 	config   Config
 	reach    reach
 	resolver *net.Resolver
-	open     *http.Client // https on usual ports: public and allowed addresses
-	inner    *http.Client // http, or unusual ports: allowed addresses only
+	open     *http.Client // https: public and allowed addresses
+	inner    *http.Client // http, or a denied port: allowed addresses only
 }
 
 // New returns a Client for the Config.
@@ -143,7 +143,7 @@ func (c *Client) do(ctx context.Context, req Request) (Result, error) {
 		return Result{}, &Failure{Reason: ReasonURL, Cause: err}
 	}
 	client := c.open
-	if t.url.Scheme == "http" || t.unusualPort() {
+	if t.url.Scheme == "http" || t.deniedPort() {
 		client = c.inner
 	}
 	start := time.Now()

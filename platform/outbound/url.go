@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,10 +19,6 @@ const MaxURL = 2048
 
 // lookupTimeout bounds the name lookup of CheckURL.
 const lookupTimeout = time.Second
-
-// httpsPorts are the ports that an https:// URL may name: those that public
-// edges serve HTTPS on.
-var httpsPorts = []uint16{443, 2053, 2083, 2087, 2096, 8443}
 
 // Refusal says what is wrong with a URL or a header, in the words of an error
 // detail.
@@ -48,8 +43,8 @@ func Detail(field string, err error) decision.Detail {
 // known before the call; the error is a *Refusal.
 //
 // It must be absolute and https, with a plain host name or address, without
-// credentials or fragment, on one of the usual HTTPS ports. Its name may not
-// lead to an address outside the open Internet. http:// and other ports are for
+// credentials or fragment, on a port that is not denied. Its name may not
+// lead to an address outside the open Internet. http:// and denied ports are for
 // hosts of which every address is in the allow-list. A name that does not
 // resolve now is accepted over https: the addresses are checked again at every
 // connection, which is the check that counts.
@@ -73,8 +68,8 @@ func (c *Client) CheckURL(ctx context.Context, raw string) error {
 		return nil
 	case t.url.Scheme == "http":
 		return &Refusal{"does not use https", "an https:// URL"}
-	case t.unusualPort():
-		return &Refusal{"has a port that is not allowed", "port 443, 2053, 2083, 2087, 2096 or 8443"}
+	case t.deniedPort():
+		return &Refusal{"has a port that is not allowed", "443, or another port than those of mail, SSH, databases and the like"}
 	case privateName(t.host):
 		return &Refusal{"has a host name that is not public", "a host on the public Internet"}
 	}
@@ -106,9 +101,6 @@ type target struct {
 	host string // without brackets and port
 	port uint16
 }
-
-// unusualPort reports whether the port is open only to hosts of the allow-list.
-func (t target) unusualPort() bool { return !slices.Contains(httpsPorts, t.port) }
 
 // parseTarget checks the form of a URL without looking anything up.
 func parseTarget(raw string) (target, error) {

@@ -4,7 +4,6 @@ package server
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/tls"
 	_ "embed"
 	"log/slog"
@@ -111,7 +110,7 @@ func router(c Config, adapter httpapi.Adapter, guard access.Guard, binary http.H
 	models := guard.Require(access.Share(fairshare.New(fairshare.Config{Places: lists}), adapter, catalog.Catalog{Targets: targets, Adapter: adapter, Log: c.Log}))
 	bodies := guard.Require(access.Share(fairshare.New(fairshare.Config{Places: uploads}), adapter, binary))
 	tools := mcp.New(mcp.Config{Chat: completions, Models: models, Guard: guard, Adapter: adapter, PublicURL: c.PublicURL, Hosts: c.Hosts, Version: Version})
-	r := adapter.Router(identify, matchPath, adapter.Recover)
+	r := adapter.Router(httpapi.Identify, matchPath, adapter.Recover)
 	r.Method(http.MethodPost, "/v1/chat/completions", completions)
 	r.Method(http.MethodGet, "/v1/models", models)
 	r.Method(http.MethodGet, "/", landing.Handler(landing.Config{PublicURL: c.PublicURL, Docs: c.DocsBase + "/docs/", Model: example(targets)}))
@@ -156,16 +155,3 @@ func matchPath(next http.Handler) http.Handler {
 	})
 }
 
-// identify is a middleware that gives a request that came without an edge an id of
-// its own, and every response its request's.
-func identify(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		id := httpapi.RequestID(r)
-		if id == "" || strings.ContainsFunc(id, func(c rune) bool { return c <= ' ' || c > '~' }) {
-			id = "req_" + rand.Text()
-			r.Header.Set(httpapi.RequestIDHeader, id)
-		}
-		w.Header().Set(httpapi.RequestIDHeader, id)
-		next.ServeHTTP(w, r)
-	})
-}

@@ -105,7 +105,7 @@ func Public(c Config) http.Handler {
 // operator's key. /health is open.
 func Admin(c Config) http.Handler {
 	once := c.joinAnswers()
-	r := c.router(identity.Direct(c.Proxies))
+	r := c.router(httpapi.Identify, identity.Direct(c.Proxies))
 	a := accounts.API{Store: accounts.Store{DB: c.DB}, Respond: c.Respond,
 		CheckPassword: sessions.CheckPassword, HashPassword: func(ctx context.Context, password string) (string, error) {
 			return sessions.HashPassword(ctx, password, "")

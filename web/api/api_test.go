@@ -246,3 +246,16 @@ func TestOperatorsMakeSessions(t *testing.T) {
 		t.Fatal(w.Code, got)
 	}
 }
+
+// Operators call the admin API without an edge before it: it gives requests their ids.
+func TestAdminAnswersSayTheirRequest(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for _, given := range []string{"", "mine-1"} {
+		w, got := call(b.admin, "GET", "/admin/v1/accounts/nope", "", bearer(b.seeded.AdminKey), header{"X-Request-ID": given})
+		id := w.Header().Get("X-Request-ID")
+		if id == "" || given != "" && id != given || got["error"].(map[string]any)["request_id"] != id {
+			t.Errorf("given %q: %d %q %v", given, w.Code, id, got)
+		}
+	}
+}

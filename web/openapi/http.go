@@ -2,8 +2,6 @@ package openapi
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"log/slog"
 	"net/http"
@@ -82,24 +80,7 @@ func (s *Service) Routes(r chi.Router, a httpapi.Adapter) {
 		if err != nil {
 			return err
 		}
-		return Write(w, r, b)
-	}))
-}
-
-// Write answers with a description that anybody may read, or with 304 when the
-// client has it already.
-func Write(w http.ResponseWriter, r *http.Request, text []byte) error {
-	sum := sha256.Sum256(text)
-	tag := `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
-	h := w.Header()
-	h.Set("ETag", tag)
-	h.Set("Cache-Control", "public, max-age=60")
-	h.Set("Access-Control-Allow-Origin", "*")
-	if r.Header.Get("If-None-Match") == tag {
-		w.WriteHeader(http.StatusNotModified)
+		httpapi.Document(w, r, "application/json", b)
 		return nil
-	}
-	h.Set("Content-Type", "application/json")
-	_, err := w.Write(text)
-	return err
+	}))
 }

@@ -3,6 +3,7 @@ package schedules_test
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -210,4 +211,26 @@ func TestPreview(t *testing.T) {
 	if runs, _ := once.at("nextExecutions").([]any); len(runs) != 1 {
 		t.Error(once.raw)
 	}
+}
+
+// What was read can be sent back: nothing changes, and its own retryPolicy is shown
+// whatever its webhook's says.
+func TestAScheduleThatWasReadCanBeSentBack(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.service.CheckURL = func(context.Context, string) error { return nil }
+	path := "/v1/events/schedules/" + b.do("POST", "/v1/events/schedules", `{"name":"a","type":"webhook","schedule":`+daily+`,"retryPolicy":{"maxRetries":7},
+		"webhook":{"url":"https://example.com/a","headers":{"X-Token":"t"},"retryPolicy":{"maxRetries":2,"initialDelaySeconds":1}}}`).want(201).text("id")
+	read := b.do("GET", path, "").want(200)
+	if own, hooks := read.at("retryPolicy.maxRetries"), read.at("webhook.retryPolicy.maxRetries"); own != 7.0 || hooks != 2.0 {
+		t.Errorf("retryPolicy %v, webhook.retryPolicy %v", own, hooks)
+	}
+	sent := b.do("PATCH", path, read.raw).want(200)
+	delete(read.body, "updatedAt")
+	delete(sent.body, "updatedAt")
+	if !reflect.DeepEqual(read.body, sent.body) {
+		t.Errorf("%s became %s", read.raw, sent.raw)
+	}
+	b.exec(`UPDATE schedules SET status = 'completed', next_fire_at = NULL`)
+	b.do("PATCH", path, b.do("GET", path, "").want(200).raw).want(200)
 }

@@ -18,6 +18,7 @@ import (
 //	completed   active   no               refused, there is no run left
 //	completed   -        no               completed
 //	completed   paused   any              refused
+//	completed   completed                 as if nothing were asked: a schedule that was read is sent back
 //	active      paused   any              paused
 type transition struct {
 	from  string
@@ -34,6 +35,9 @@ func (t transition) keepsNext() bool {
 // resolve returns the new status and next run. Future computes the first run
 // from now, or fails when there is none.
 func (t transition) resolve(future func() (time.Time, error)) (string, *time.Time, error) {
+	if t.asked == Completed && t.from == Completed {
+		t.asked = ""
+	}
 	switch t.asked {
 	case "", Active, Paused:
 	default:

@@ -42,6 +42,9 @@ func TestTransitions(t *testing.T) {
 		{Completed, Active, true, false, Active, &future},
 		{Completed, Active, false, true, none, nil},
 		{Completed, Paused, false, true, "conflict", nil},
+		{Completed, Completed, false, true, Completed, nil},
+		{Completed, Completed, true, false, Active, &future},
+		{Paused, Completed, false, false, "invalid_request", nil},
 		{Active, Completed, false, false, "invalid_request", nil},
 		{Active, "deleted", false, false, "invalid_request", nil},
 	} {

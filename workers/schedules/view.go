@@ -52,7 +52,7 @@ func viewOf(s Schedule) view {
 	return view{
 		ID: s.ID, Name: d.Name, Description: d.Description, Type: d.Type,
 		Schedule: timingView{d.Schedule, inUTC(s.Next)},
-		Action:   d.Action, Webhook: d.Webhook.Masked(), RetryPolicy: d.Retry(), Tags: nonNil(d.Tags),
+		Action:   d.Action, Webhook: d.Webhook.Masked(), RetryPolicy: d.Own(), Tags: nonNil(d.Tags),
 		CatchUpPolicy: d.CatchUpPolicy, MaxCatchUp: d.MaxCatchUp, OverlapPolicy: d.OverlapPolicy,
 		Status: s.Status, ExecutionCount: s.Count, LastExecution: millis(s.Last), LastExecutionStatus: s.LastStatus,
 		CreatedAt: *millis(&s.CreatedAt), UpdatedAt: *millis(&s.UpdatedAt),

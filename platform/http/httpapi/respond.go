@@ -5,10 +5,12 @@ package httpapi
 
 import (
 	"bytes"
+	"crypto/rand"
 	"encoding/json"
 	"log/slog"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
@@ -142,6 +144,20 @@ func RequestID(r *http.Request) string {
 		id = id[:128]
 	}
 	return id
+}
+
+// Identify is a middleware that gives a request that came without an edge an id of
+// its own, and every response its request's.
+func Identify(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		id := RequestID(r)
+		if id == "" || strings.ContainsFunc(id, func(c rune) bool { return c <= ' ' || c > '~' }) {
+			id = "req_" + rand.Text()
+			r.Header.Set(RequestIDHeader, id)
+		}
+		w.Header().Set(RequestIDHeader, id)
+		next.ServeHTTP(w, r)
+	})
 }
 
 // Result answers with v, or returns err, which is for the Adapter, if there is one.

@@ -105,6 +105,9 @@ func (d Definition) Retry() RetryPolicy {
 	return r.withDefaults()
 }
 
+// Own returns the schedule's own policy, whatever its webhook's says.
+func (d Definition) Own() RetryPolicy { return d.RetryPolicy.withDefaults() }
+
 // Policy returns how late and overlapping runs are treated.
 func (d Definition) Policy() plan.Policy {
 	return plan.Policy{CatchUp: d.CatchUpPolicy, MaxCatchUp: d.MaxCatchUp, Overlap: d.OverlapPolicy}

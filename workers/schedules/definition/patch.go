@@ -11,7 +11,8 @@ import (
 
 // Patch is a partial definition. It is merged into the old one as RFC 7396
 // says: objects member by member, null removes, all else replaces. The fields
-// of the schedule object may also stand at the top.
+// of the schedule object may also stand at the top. Fields that only answers have, such
+// as id, are passed over, so that a schedule that was read can be sent back.
 type Patch struct {
 	Status string // empty: not asked for
 
@@ -37,7 +38,20 @@ type patchFields struct {
 	StartDate     json.RawMessage `json:"startDate"`
 	EndDate       json.RawMessage `json:"endDate"`
 	ExecuteAt     json.RawMessage `json:"executeAt"`
+	readOnly
 }
+
+// readOnly are the fields of a schedule that only answers have.
+type readOnly struct {
+	ID                  json.RawMessage `json:"id"`
+	ExecutionCount      json.RawMessage `json:"executionCount"`
+	LastExecution       json.RawMessage `json:"lastExecution"`
+	LastExecutionStatus json.RawMessage `json:"lastExecutionStatus"`
+	CreatedAt           json.RawMessage `json:"createdAt"`
+	UpdatedAt           json.RawMessage `json:"updatedAt"`
+}
+
+var readOnlyNames = []string{"id", "executionCount", "lastExecution", "lastExecutionStatus", "createdAt", "updatedAt"}
 
 // timingNames are the fields of the schedule object that may stand at the top
 // of a patch.
@@ -61,6 +75,9 @@ func ParsePatch(raw []byte) (Patch, error) {
 		p.Status = *fields.Status
 	}
 	delete(p.members, "status")
+	for _, name := range readOnlyNames {
+		delete(p.members, name)
+	}
 	return p, p.liftTiming()
 }
 

@@ -35,6 +35,7 @@ func TestPatchesMerge(t *testing.T) {
 		`{"webhook":{"headers":{"Authorization":null,"X-A":"b"}}}`: func(d Definition) bool {
 			return len(d.Webhook.Headers) == 1 && d.Webhook.Headers["X-A"] == "b" && d.Webhook.URL != ""
 		},
+		`{"id":"schedule_1","executionCount":3,"lastExecution":null,"updatedAt":"2030-01-01T00:00:00Z"}`: func(d Definition) bool { return d.Name == "Nightly" },
 		`{"tags":["z"]}`: func(d Definition) bool { return slices.Equal(d.Tags, []string{"z"}) },
 		`{"tags":null}`:  func(d Definition) bool { return len(d.Tags) == 0 },
 		`{"schedule":{"type":"one_time","executeAt":"2030-01-01T00:00:00Z"}}`: func(d Definition) bool {
@@ -54,7 +55,7 @@ func TestPatchesMerge(t *testing.T) {
 func TestBadPatches(t *testing.T) {
 	t.Parallel()
 	for patch, want := range map[string][]string{
-		`{"id":"schedule_1","executionCount":3}`:            {"executionCount", "id"},
+		`{"identity":"schedule_1","executions":3}`: {"executions", "identity"},
 		`{"name":null}`:                                     {"name"},
 		`{"name":5,"tags":"a"}`:                             {"name", "tags"},
 		`{"schedule":{"cron":"x"},"name":""}`:               {"name", "schedule.cron"},

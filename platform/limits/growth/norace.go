@@ -1,0 +1,6 @@
+//go:build !race
+
+package growth
+
+// instrumented: as it is.
+const instrumented = 1
