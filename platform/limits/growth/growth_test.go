@@ -24,7 +24,7 @@ func TestLinearHoldsToMultipleAndConstant(t *testing.T) {
 	}{
 		"within the multiple": {2, 0, false},
 		"within the constant": {0, 128 << 10, false},
-		"beyond both":         {0, 32 << 10, true},
+		"beyond both":         {0, 16 << 10, true},
 	} {
 		var failed failures
 		runs := 0
