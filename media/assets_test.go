@@ -15,6 +15,7 @@ import (
 	"sluice.dev/sluice/filters/identityheader"
 	"sluice.dev/sluice/media"
 	"sluice.dev/sluice/media/assets"
+	"sluice.dev/sluice/media/files/ffmpeg/ffmpegtest"
 	"sluice.dev/sluice/media/files/mp4/mp4test"
 )
 
@@ -42,7 +43,7 @@ func (b *bundle) work(n int) {
 	workers := river.NewWorkers()
 	media.AddWorkers(workers, b.config)
 	client, err := river.NewClient(riverpgxv5.New(b.pool), &river.Config{
-		Queues: map[string]river.QueueConfig{assets.Queue: {MaxWorkers: 2}, assets.TranscodeQueue: {MaxWorkers: 1}}, Workers: workers, Logger: slog.New(slog.DiscardHandler)})
+		Queues: map[string]river.QueueConfig{assets.Queue: {MaxWorkers: 2}, assets.TranscodeQueue: {MaxWorkers: 1}, assets.CutQueue: {MaxWorkers: 1}}, Workers: workers, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -60,7 +61,10 @@ func (b *bundle) work(n int) {
 }
 
 // upload stores the film and returns its id.
-func (b *bundle) upload() string {
+func (b *bundle) upload() string { return b.uploadOf(film) }
+
+// uploadOf stores a film and returns its id.
+func (b *bundle) uploadOf(film []byte) string {
 	b.t.Helper()
 	return b.do("POST", "/v1/vod/upload?title=Film", string(film), "Content-Type", "video/mp4").want(201).text("id")
 }
@@ -245,7 +249,7 @@ func TestTheQuotaWarnsAndThenRefuses(t *testing.T) {
 
 func TestAssetsOfOthersAreNotThere(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setup(t, withFFmpeg(t))
 	id := b.upload()
 	other := identityheader.Caller{Account: "acct_2"}
 	b.as(other, "GET", "/v1/vod/"+id, nil).wantError(404, "not_found")
@@ -260,65 +264,108 @@ func TestAssetsOfOthersAreNotThere(t *testing.T) {
 	b.do("GET", "/v1/recordings?status=melted&limit=x", nil).wantError(400, "invalid_request", "status", "limit")
 }
 
-func TestAClipOfAReadyVideoIsReadyAtOnce(t *testing.T) {
+// A clip is its part of the source and nothing else, and outlives it.
+func TestAClipIsCut(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	video := b.upload()
-	clip := b.do("POST", "/v1/clips", object{"vod_id": video, "start": 10, "duration": 5.5, "title": "Goal"}).want(201)
-	if clip.text("status") != "ready" || clip.get("duration") != 5.5 || clip.get("end") != 15.5 || clip.text("source_id") != video {
+	b := setup(t, withFFmpeg(t))
+	whole := ffmpegtest.Film(t, "mp4") // two seconds, a whole picture every second
+	video := b.uploadOf(whole)
+	clip := b.do("POST", "/v1/clips", object{"vod_id": video, "start": 1, "duration": 0.5, "title": "Goal"}).want(201)
+	if clip.text("status") != "processing" || clip.get("duration") != 0.5 || clip.get("end") != 1.5 || clip.text("source_id") != video || clip.get("playback_url") != nil {
 		t.Errorf("%s", clip.raw)
 	}
-	link := clip.text("playback_url")
-	if !strings.HasSuffix(link, "#t=10,15.5") {
-		t.Error(link)
+	exact := b.do("POST", "/v1/clips", object{"vod_id": video, "start": 0.7, "duration": 0.5, "precise": true}).want(201)
+	b.do("POST", "/v1/clips", object{"vod_id": video, "start": 1, "end": 2.1}).wantError(400, "invalid_request", "end")
+	b.do("DELETE", "/v1/vod/"+video, nil).want(204) // its bytes stay until they are cut
+	b.work(2)
+	b.wantFiles(2)
+	for name, id := range map[string]string{"copied": clip.text("id"), "precise": exact.text("id")} {
+		got := b.do("GET", "/v1/clips/"+id, nil).want(200)
+		link := got.text("playback_url")
+		bytes := b.fetch(link).want(200).raw
+		if info := ffmpegtest.Look(t, bytes); got.text("status") != "ready" || strings.Contains(link, "#") || len(bytes) > len(whole)*2/3 ||
+			info.Seconds < 0.4 || info.Seconds > 0.7 || info.Frames < 4 || info.Frames > 6 {
+			t.Errorf("%s: %d of %d bytes, %+v, %s", name, len(bytes), len(whole), info, got.raw)
+		}
+		b.do("DELETE", "/v1/clips/"+id, nil).want(204)
 	}
-	b.do("POST", "/v1/clips", object{"vod_id": video, "start": 50, "end": 60.1}).wantError(400, "invalid_request", "end")
-	b.do("DELETE", "/v1/vod/"+video, nil).want(204)
-	if got := b.fetch(link).want(200); !bytes.Equal(got.raw, film) {
-		t.Error("the clip lost its bytes with its source")
-	}
-	b.do("DELETE", "/v1/clips/"+clip.text("id"), nil).want(204)
 	b.wantFiles(0)
-	if b.eventTypes() != "vod.ready clip.created" {
+	if b.eventTypes() != "vod.ready clip.created clip.created" {
 		t.Error(b.eventTypes())
 	}
 }
 
 func TestAClipWaitsForItsSource(t *testing.T) {
 	t.Parallel()
-	source, allow := filmOrigin(t)
-	b := setup(t, allow)
+	source, allow := origin(t, func(w http.ResponseWriter, r *http.Request) {
+		http.ServeContent(w, r, "film.mp4", time.Time{}, bytes.NewReader(ffmpegtest.Film(t, "mp4")))
+	})
+	b := setup(t, allow, withFFmpeg(t))
 	video := b.do("POST", "/v1/vod", object{"source_url": source}).want(201).text("id")
 	doomed := b.do("POST", "/v1/vod", object{"source_url": source}).want(201).text("id")
-	good := b.do("POST", "/v1/clips", object{"vod_id": video, "end": 60}).want(201)
-	long := b.do("POST", "/v1/clips", object{"vod_id": video, "end": 61}).want(201)
+	good := b.do("POST", "/v1/clips", object{"vod_id": video, "end": 2}).want(201)
+	long := b.do("POST", "/v1/clips", object{"vod_id": video, "end": 2.5}).want(201)
 	orphan := b.do("POST", "/v1/clips", object{"vod_id": doomed, "end": 1}).want(201)
 	if good.text("status") != "processing" {
 		t.Errorf("%s", good.raw)
 	}
 	b.do("DELETE", "/v1/vod/"+doomed, nil).want(204)
-	b.work(2)
+	b.work(3)
 	for clip, want := range map[string]string{good.text("id"): "ready", long.text("id"): "failed", orphan.text("id"): "failed"} {
 		if got := b.do("GET", "/v1/clips/"+clip, nil).want(200); got.text("status") != want {
 			t.Errorf("want %s: %s", want, got.raw)
 		}
 	}
+	b.wantFiles(2)
+}
+
+// What ffmpeg cannot cut fails, and leaves the source as it is.
+func TestAClipThatCannotBeCutFails(t *testing.T) {
+	t.Parallel()
+	b := setup(t, withFFmpeg(t))
+	id := b.do("POST", "/v1/clips", object{"vod_id": b.upload(), "duration": 1}).want(201).text("id") // a film without pictures
+	b.work(1)
+	if got := b.do("GET", "/v1/clips/"+id, nil).want(200); got.text("status") != "failed" || got.text("error.code") != "STORAGE_002" {
+		t.Errorf("%s", got.raw)
+	}
 	b.wantFiles(1)
+	bare := setup(t)
+	bare.do("POST", "/v1/clips", object{"vod_id": bare.upload(), "duration": 1}).wantError(501, "not_implemented")
+}
+
+// A clip of before shares its source's file and says its place in it.
+func TestAClipOfBeforeNamesItsPart(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	video := b.upload()
+	if _, err := b.pool.Exec(t.Context(), `INSERT INTO media_assets (id, owner, account, kind, title, status, source_url, source_id, stream_id, session_id, start_ms, end_ms, file_id,
+			format, duration_ms, width, height, video_codec, audio_codec, file_size, error_code, error_message, metadata, created_at, updated_at)
+		SELECT 'clip_' || substr(id, 5), owner, account, 'clip', 'Old', status, '', id, '', '', 10000, 15500, file_id,
+			format, 5500, width, height, video_codec, audio_codec, 0, '', '', metadata, created_at, updated_at FROM media_assets WHERE id = $1`, video); err != nil {
+		t.Fatal(err)
+	}
+	link := b.do("GET", "/v1/clips/clip_"+video[4:], nil).want(200).text("playback_url")
+	if got := b.fetch(link).want(200); !strings.HasSuffix(link, "#t=10,15.5") || !bytes.Equal(got.raw, film) {
+		t.Error(link)
+	}
 }
 
 func TestAPayingAgentCutsAClipOfAnAddress(t *testing.T) {
 	t.Parallel()
-	source, allow := filmOrigin(t)
-	b := setup(t, allow)
+	source, allow := origin(t, func(w http.ResponseWriter, r *http.Request) {
+		http.ServeContent(w, r, "film.mp4", time.Time{}, bytes.NewReader(ffmpegtest.Film(t, "mp4")))
+	})
+	b := setup(t, allow, withFFmpeg(t))
 	agent := identityheader.Caller{Key: "pay_1"}
-	id := b.as(agent, "POST", "/v1/clips", object{"source_url": source, "start": 1, "duration": 2}).want(201).text("id")
+	id := b.as(agent, "POST", "/v1/clips", object{"source_url": source, "start": 1, "duration": 1}).want(201).text("id")
 	b.as(agent, "POST", "/v1/clips", object{"duration": 0, "title": strings.Repeat("x", 201)}).wantError(400, "invalid_request", "source", "duration", "title")
 	b.as(agent, "POST", "/v1/clips", object{"stream_id": "strm_x", "duration": 1}).wantError(409, "conflict")
-	b.work(1)
+	b.work(2)
 	got := b.as(agent, "GET", "/v1/clips/"+id, nil).want(200)
-	if got.text("status") != "ready" || !strings.HasSuffix(b.as(agent, "GET", "/v1/clips/"+id+"/downloads", nil).want(200).text("data.0.url"), "#t=1,3") {
+	if got.text("status") != "ready" || b.as(agent, "GET", "/v1/clips/"+id+"/downloads", nil).want(200).text("data.0.url") == "" {
 		t.Errorf("%s", got.raw)
 	}
+	b.wantFiles(1)
 	if b.eventTypes() != "" {
 		t.Error(b.eventTypes())
 	}
@@ -409,7 +456,7 @@ func TestAQuickTimeFileIsServedAsOne(t *testing.T) {
 // Two who share bytes and go at once leave none of them.
 func TestClipsThatGoTogetherTakeTheirBytesAlong(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setup(t, withFFmpeg(t))
 	video := b.upload()
 	paths := []string{"/v1/vod/" + video}
 	for range 5 {
@@ -430,7 +477,7 @@ func TestClipsThatGoTogetherTakeTheirBytesAlong(t *testing.T) {
 func TestAClipOfAVideoThatFailedIsRefused(t *testing.T) {
 	t.Parallel()
 	source, allow := origin(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(410) })
-	b := setup(t, allow)
+	b := setup(t, allow, withFFmpeg(t))
 	id := b.do("POST", "/v1/vod", object{"source_url": source}).want(201).text("id")
 	b.work(1)
 	b.do("POST", "/v1/clips", object{"vod_id": id, "duration": 1}).wantError(409, "conflict")

@@ -188,7 +188,8 @@ func TestAThumbnailIsAPictureOutOfTheFile(t *testing.T) {
 	b.fetch(address+"&time=9&width=5").wantError(400, "invalid_request", "time", "width")
 	b.fetch(strings.Replace(address, "token=", "token=x", 1)).wantError(401, "invalid_token")
 	clip := b.do("POST", "/v1/clips", object{"vod_id": made.text("id"), "start": 1, "duration": 1}).want(201)
-	b.fetch(clip.text("thumbnail_url")).want(200)
+	b.work(1)
+	b.fetch(b.do("GET", "/v1/clips/"+clip.text("id"), nil).want(200).text("thumbnail_url") + "&time=0.5").want(200)
 }
 
 // A viewer who asks for many pictures of a film has it copied once.

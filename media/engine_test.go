@@ -135,7 +135,7 @@ func TestARecordingThatHasNoRoomFails(t *testing.T) {
 
 func TestARecordingArrivesWhenItsPublisherHasGone(t *testing.T) {
 	t.Parallel()
-	s := newStudio(t)
+	s := newStudio(t, withFFmpeg(t))
 	show := s.create(object{"recording": object{"enabled": true}})
 	began := s.now
 	s.publish(show, "c1", 0, "H264")
@@ -159,10 +159,10 @@ func TestARecordingArrivesWhenItsPublisherHasGone(t *testing.T) {
 	if got := s.fetch(done.text("playback_url")).want(200); len(got.raw) != len(film) {
 		t.Errorf("%d bytes", len(got.raw))
 	}
-	if c := s.do("GET", "/v1/clips/"+clip, nil).want(200); c.text("status") != "ready" || c.text("stream_id") != show.text("id") {
+	if c := s.do("GET", "/v1/clips/"+clip, nil).want(200); c.text("status") != "processing" || c.get("duration") != 3.0 || c.text("stream_id") != show.text("id") {
 		t.Errorf("%s", c.raw)
 	}
-	if s.eventTypes() != "stream.started stream.ended recording.completed recording.ready clip.created" {
+	if s.eventTypes() != "stream.started stream.ended recording.completed recording.ready" {
 		t.Fatal(s.eventTypes())
 	}
 	if e := s.events()[2]; e.RecordingID != id || e.Data["resolution"] != "1280x720" || e.Data["duration"] != 60.0 {

@@ -125,7 +125,7 @@ const transcodings = 1
 
 // Queues are those that the product's jobs run in.
 func Queues() map[string]river.QueueConfig {
-	return map[string]river.QueueConfig{assets.Queue: {MaxWorkers: assets.FetchPlaces}, assets.TranscodeQueue: {MaxWorkers: transcodings}}
+	return map[string]river.QueueConfig{assets.Queue: {MaxWorkers: assets.FetchPlaces}, assets.TranscodeQueue: {MaxWorkers: transcodings}, assets.CutQueue: {MaxWorkers: assets.CutPlaces}}
 }
 
 // AddWorkers registers the product's jobs. They run in Queues, which the caller's
@@ -135,6 +135,7 @@ func AddWorkers(workers *river.Workers, c Config) {
 	p := newParts(c)
 	river.AddWorker(workers, &assets.FetchWorker{Service: p.assets})
 	river.AddWorker(workers, &assets.TranscodeWorker{Service: p.assets})
+	river.AddWorker(workers, &assets.CutWorker{Service: p.assets})
 	river.AddWorker(workers, &legacy.ImportWorker{Service: p.legacy})
 }
 

@@ -1,6 +1,5 @@
 // Package assets holds what is stored and can be played again: videos on demand,
-// recordings of streams, and clips of both. A clip names a part of its source's
-// file and shares its bytes.
+// recordings of streams, and clips of both. A clip is cut out of its source's file.
 package assets
 
 import (
@@ -59,6 +58,9 @@ type Asset struct {
 	SessionID    string            `db:"session_id"` // of a recording
 	StartMS      int64             `db:"start_ms"`   // of a clip, in its source
 	EndMS        int64             `db:"end_ms"`
+	Precise      bool              `db:"precise"` // a clip is to begin and end exactly there
+	Cut          bool              `db:"cut"`     // the file is the clip's own part; older clips share their source's
+	Plan         string            `db:"plan"`    // of its owner when it was made
 	FileID       string            `db:"file_id"`
 	Format       string            `db:"format"`
 	DurationMS   int64             `db:"duration_ms"`
@@ -89,8 +91,8 @@ type Stored struct {
 	Info   mp4.Info
 }
 
-// Complete makes a ready asset of a and its file. A clip that has a file of its
-// own keeps its place in it, and fails if that lies beyond its end.
+// Complete makes a ready asset of a and its file. A clip has yet to be cut out of it,
+// and fails if its place lies beyond the end.
 func (a *Asset) Complete(s Stored) {
 	a.Status, a.FileID, a.FileSize = Ready, s.FileID, s.Size
 	a.Format, a.Width, a.Height = s.Info.Format, s.Info.Width, s.Info.Height
@@ -100,18 +102,18 @@ func (a *Asset) Complete(s Stored) {
 		a.DurationMS = length
 		return
 	}
-	a.cut(length)
+	a.take(length)
 }
 
-// UpdateFrom gives a clip the state of its source: ready or failed with it, else
-// processing until it is.
+// UpdateFrom gives a clip what it is to be cut from: its source's file, which it holds
+// until then. It fails with its source, and waits until that is ready.
 func (a *Asset) UpdateFrom(source Asset) {
 	switch source.Status {
 	case Ready:
 		a.Status, a.FileID, a.Format = Ready, source.FileID, source.Format
 		a.Width, a.Height, a.VideoCodec, a.AudioCodec = source.Width, source.Height, source.VideoCodec, source.AudioCodec
 		a.StreamID = source.StreamID
-		a.cut(source.DurationMS)
+		a.take(source.DurationMS)
 	case Failed:
 		a.Fail(source.ErrorCode, "The source of the clip failed: "+source.ErrorMessage)
 	default:
@@ -119,14 +121,27 @@ func (a *Asset) UpdateFrom(source Asset) {
 	}
 }
 
-// cut sets a clip's length. length is its source's, in milliseconds; 0: unknown,
-// and then the caller is believed.
-func (a *Asset) cut(length int64) {
+// take has a clip wait for being cut out of the file that it has. length is that of
+// the file, in milliseconds; 0: unknown, and then the caller is believed.
+func (a *Asset) take(length int64) {
 	if length > 0 && a.EndMS > length {
 		a.Fail(decision.InvalidRequest, fmt.Sprintf("The clip ends at %.3f s, its source at %.3f s.", seconds(a.EndMS), seconds(length)))
 		return
 	}
-	a.DurationMS = a.EndMS - a.StartMS
+	a.Status, a.DurationMS = Processing, a.EndMS-a.StartMS
+}
+
+// uncut reports whether a is a clip that waits for being cut out of the file it has.
+func (a *Asset) uncut() bool { return a.Kind == Clip && a.Status == Processing && a.FileID != "" }
+
+// cutTo makes a ready clip of a and its own file.
+func (a *Asset) cutTo(s Stored) {
+	a.Status, a.Cut, a.FileID, a.FileSize = Ready, true, s.FileID, s.Size
+	a.Format, a.Width, a.Height = s.Info.Format, s.Info.Width, s.Info.Height
+	a.VideoCodec, a.AudioCodec = s.Info.VideoCodec, s.Info.AudioCodec
+	if length := s.Info.Duration.Milliseconds(); length > 0 {
+		a.DurationMS = length
+	}
 }
 
 // Fail ends a without a file.

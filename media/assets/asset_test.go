@@ -43,10 +43,10 @@ func TestAClipFollowsItsSource(t *testing.T) {
 		duration int64
 		code     decision.Code
 	}{
-		"a part":                   {clip(10_000, 25_500), ready(), Ready, 15_500, ""},
-		"to the very end":          {clip(0, 60_000), ready(), Ready, 60_000, ""},
+		"a part":                   {clip(10_000, 25_500), ready(), Processing, 15_500, ""},
+		"to the very end":          {clip(0, 60_000), ready(), Processing, 60_000, ""},
 		"beyond the end":           {clip(0, 60_001), ready(), Failed, 0, decision.InvalidRequest},
-		"of a file without length": {clip(0, 90_000), unknown, Ready, 90_000, ""},
+		"of a file without length": {clip(0, 90_000), unknown, Processing, 90_000, ""},
 		"of a source that failed":  {clip(0, 1000), failed, Failed, 0, decision.Storage002},
 		"of one not there yet":     {clip(0, 1000), Asset{Status: InRecording}, Processing, 0, ""},
 	}
@@ -55,7 +55,7 @@ func TestAClipFollowsItsSource(t *testing.T) {
 		if c.clip.Status != c.want || c.clip.DurationMS != c.duration || c.clip.ErrorCode != c.code {
 			t.Errorf("%s: %+v", name, c.clip)
 		}
-		if c.clip.Status == Ready != (c.clip.FileID != "") {
+		if c.clip.uncut() != (c.duration > 0) {
 			t.Errorf("%s: file %q", name, c.clip.FileID)
 		}
 	}
@@ -66,8 +66,13 @@ func TestAClipOfAFileOfItsOwnIsCutToo(t *testing.T) {
 	good, long := clip(1000, 3000), clip(0, 60_001)
 	good.Complete(film)
 	long.Complete(film)
-	if good.Status != Ready || good.DurationMS != 2000 || long.Status != Failed {
+	if !good.uncut() || good.DurationMS != 2000 || long.Status != Failed {
 		t.Errorf("%+v\n%+v", good, long)
+	}
+	part := film
+	part.FileID, part.Size, part.Info.Duration = "file_2", 100, 2100*time.Millisecond
+	if good.cutTo(part); good.Status != Ready || !good.Cut || good.FileID != "file_2" || good.FileSize != 100 || good.DurationMS != 2100 {
+		t.Errorf("%+v", good)
 	}
 }
 

@@ -70,6 +70,9 @@ func (v Service) finish(ctx context.Context, tx pgx.Tx, a Asset, l plans.Limits)
 	if err := save(ctx, tx, a); err != nil {
 		return err
 	}
+	if a.uncut() {
+		return v.enqueueCut(ctx, tx, a)
+	}
 	if err := v.announce(ctx, tx, a); err != nil {
 		return err
 	}
@@ -82,7 +85,7 @@ func (v Service) finish(ctx context.Context, tx pgx.Tx, a Asset, l plans.Limits)
 	return v.warn(ctx, tx, a, l)
 }
 
-// updateClips updates the clips that wait for source from it.
+// updateClips has the clips that wait for source cut from it, or fails them.
 func (v Service) updateClips(ctx context.Context, tx pgx.Tx, source Asset) error {
 	clips, err := waitingClips(ctx, tx, source.ID)
 	if err != nil {
@@ -94,7 +97,10 @@ func (v Service) updateClips(ctx context.Context, tx pgx.Tx, source Asset) error
 		if err := save(ctx, tx, c); err != nil {
 			return err
 		}
-		if err := v.announce(ctx, tx, c); err != nil {
+		if !c.uncut() { // it has failed
+			continue
+		}
+		if err := v.enqueueCut(ctx, tx, c); err != nil {
 			return err
 		}
 	}
@@ -159,9 +165,9 @@ func (v Service) emit(ctx context.Context, tx pgx.Tx, a Asset, kind string, data
 	return v.Events.EmitTx(ctx, tx, e)
 }
 
-// link is a signed address of a's bytes that holds for ttl. A clip's address ends
-// with its place in them, as W3C Media Fragments writes it: players start and
-// stop there.
+// link is a signed address of a's bytes that holds for ttl. That of a clip which shares
+// its source's ends with its place in them, as W3C Media Fragments writes it: players
+// start and stop there.
 func (v Service) link(a Asset, key []byte, ttl time.Duration) string {
 	return v.address(a.ID, key, ttl) + fragment(a)
 }

@@ -88,14 +88,15 @@ type ClipInput struct {
 	Start       float64           `json:"start"`
 	End         *float64          `json:"end"`
 	Duration    *float64          `json:"duration"`
-	Title       string            `json:"title"` // empty: Clip
+	Precise     bool              `json:"precise"` // begin and end exactly there; else at whole pictures
+	Title       string            `json:"title"`   // empty: Clip
 	Metadata    map[string]string `json:"metadata"`
 }
 
 // asset checks in and makes a clip of it, whose source is yet to be found.
 func (in ClipInput) asset() (Asset, error) {
 	var f form.Form
-	a := Asset{Kind: Clip, Status: Processing, Title: strings.TrimSpace(in.Title), SourceURL: in.SourceURL, Metadata: labels(in.Metadata)}
+	a := Asset{Kind: Clip, Status: Processing, Title: strings.TrimSpace(in.Title), SourceURL: in.SourceURL, Precise: in.Precise, Metadata: labels(in.Metadata)}
 	if a.Title == "" {
 		a.Title = "Clip"
 	}

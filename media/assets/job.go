@@ -55,7 +55,7 @@ func (w *FetchWorker) Timeout(*river.Job[FetchArgs]) time.Duration { return fetc
 func (w *FetchWorker) Work(ctx context.Context, job *river.Job[FetchArgs]) error {
 	v := w.Service
 	a, err := one(ctx, v.DB, `id = $1`, job.Args.AssetID)
-	if apierror.Code(err) == decision.NotFound || err == nil && a.Status != Processing {
+	if apierror.Code(err) == decision.NotFound || err == nil && (a.Status != Processing || a.FileID != "") {
 		return nil
 	}
 	if err != nil {
@@ -88,7 +88,7 @@ func (v Service) fetch(ctx context.Context, a Asset, l plans.Limits) (Stored, er
 func (v Service) end(ctx context.Context, a Asset, limits plans.Limits, stored Stored, cause error) error {
 	return postgres.InTx(ctx, v.DB, func(tx pgx.Tx) error {
 		a, lerr := one(ctx, tx, `id = $1 FOR UPDATE`, a.ID)
-		if lerr != nil || a.Status != Processing {
+		if lerr != nil || a.Status != Processing || a.FileID != "" {
 			return drop(ctx, tx, stored, lerr)
 		}
 		if cause != nil {

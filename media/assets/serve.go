@@ -37,9 +37,7 @@ func (v Service) playable(ctx context.Context, id string) (Asset, error) {
 	return a, err
 }
 
-// serve hands out the bytes of an asset to the bearer of its token. Clips get
-// the whole file: the fragment in their address never reaches a server, and
-// players go to the right place by themselves. A request from the first byte on
+// serve hands out the bytes of an asset to the bearer of its token. A request from the first byte on
 // counts as a view; the ranges that a player asks for afterwards do not. A request
 // for several ranges gets the whole: each byte that it skipped to would cost the
 // database a chunk.

@@ -44,6 +44,7 @@ type Service struct {
 	OwnerLimit int                   // the same of one owner
 	Fetches    *fairshare.Pool       // of the workers that fetch sources, by owner
 	Turns      *Turns                // of the owners of renditions
+	Cuts       *fairshare.Pool       // of the workers that cut clips, by owner
 	Views      views.Counter         // counts who begins to watch a file
 	Probe      probe.Prober          // looks into files
 	FFmpeg     ffmpeg.Tool           // makes renditions and stills; its zero value: none
@@ -82,12 +83,15 @@ func (v Service) Admit(ctx context.Context, o owner.Owner, in Input) (Asset, err
 	return a, err
 }
 
-// CreateClip stores a clip: ready at once when its source is, processing while
-// that is recorded, processed or, for a source_url, fetched. It fails with
-// invalid_request when the source is not there, and with conflict when a stream
-// has no recording or the source has failed.
+// CreateClip stores a clip, which a job cuts once its source is ready or, for a
+// source_url, fetched. It fails with not_implemented where there is no ffmpeg, with
+// invalid_request when the source is not there, with conflict when a stream has no
+// recording or the source has failed, and with TRANSCODE_001 when the queue is full.
 func (v Service) CreateClip(ctx context.Context, o owner.Owner, in ClipInput) (Asset, error) {
 	a, err := in.asset()
+	if err == nil && !v.FFmpeg.Available() {
+		err = noTranscoder()
+	}
 	if err != nil {
 		return Asset{}, err
 	}
@@ -97,8 +101,16 @@ func (v Service) CreateClip(ctx context.Context, o owner.Owner, in ClipInput) (A
 		}
 		return a, v.enqueue(ctx, o, a)
 	}
+	if err := v.checkStorage(ctx, o); err != nil {
+		return Asset{}, err
+	}
 	v.initialize(&a, o)
 	err = postgres.InTx(ctx, v.DB, func(tx pgx.Tx) error {
+		if l, err := countCuts(ctx, tx, a.Owner); err != nil {
+			return err
+		} else if err := v.full(l); err != nil {
+			return err
+		}
 		source, err := in.source(ctx, tx, o)
 		if err != nil {
 			return err
@@ -108,10 +120,10 @@ func (v Service) CreateClip(ctx context.Context, o owner.Owner, in ClipInput) (A
 		if a.Status == Failed {
 			return refused(source, a)
 		}
-		if err := save(ctx, tx, a); err != nil {
+		if err := save(ctx, tx, a); err != nil || !a.uncut() {
 			return err
 		}
-		return v.announce(ctx, tx, a)
+		return v.enqueueCut(ctx, tx, a)
 	})
 	return a, err
 }
@@ -244,7 +256,7 @@ func (v Service) checkStorage(ctx context.Context, o owner.Owner) error {
 
 // initialize gives a new asset its id, its owner and its time.
 func (v Service) initialize(a *Asset, o owner.Owner) {
-	a.ID, a.Owner, a.Account = ident.New(a.Kind.Prefix()), o.ID, o.Account
+	a.ID, a.Owner, a.Account, a.Plan = ident.New(a.Kind.Prefix()), o.ID, o.Account, o.Plan
 	a.CreatedAt = now(v.Now)
 	a.UpdatedAt = a.CreatedAt
 }
@@ -267,8 +279,8 @@ func (v Service) List(ctx context.Context, o owner.Owner, f Filter) (page.List[V
 	return page.Cut(f.Page, rows, total, place, func(a Asset) View { return v.view(a, key) }), nil
 }
 
-// Delete removes an asset. Its bytes go with the last clip that shares them; a
-// clip that still waits for it fails.
+// Delete removes an asset. Its bytes go with the last clip that has yet to be cut out of
+// them, or shares them; a clip that waits for it to be ready fails.
 func (v Service) Delete(ctx context.Context, o owner.Owner, kind Kind, id string) error {
 	return postgres.InTx(ctx, v.DB, func(tx pgx.Tx) error {
 		a, err := one(ctx, tx, `owner = $1 AND kind = $2 AND id = $3 FOR UPDATE`, o.ID, kind, id)
@@ -279,8 +291,9 @@ func (v Service) Delete(ctx context.Context, o owner.Owner, kind Kind, id string
 			return apierror.Errorf(decision.Conflict, "The recording is still being made. Stop its stream first.")
 		}
 		if a.Status == Processing {
-			a.Fail(decision.NotFound, "It was deleted.")
-			if err := v.updateClips(ctx, tx, a); err != nil {
+			gone := a
+			gone.Fail(decision.NotFound, "It was deleted.")
+			if err := v.updateClips(ctx, tx, gone); err != nil {
 				return err
 			}
 		}

@@ -38,7 +38,10 @@ func (v Service) still(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var f form.Form
-	at := seconds(a.StartMS) + position(&f, r.URL.Query().Get("time"), seconds(a.DurationMS))
+	at := position(&f, r.URL.Query().Get("time"), seconds(a.DurationMS))
+	if a.Kind == Clip && !a.Cut { // its place in a file that it shares
+		at += seconds(a.StartMS)
+	}
 	width := 640
 	if text := r.URL.Query().Get("width"); text != "" {
 		width, _ = strconv.Atoi(text) // 0 is out of range

@@ -11,21 +11,21 @@ import (
 )
 
 const columns = `id, owner, account, kind, title, status, source_url, source_id, stream_id, session_id, start_ms, end_ms,
-	file_id, format, duration_ms, width, height, video_codec, audio_codec, file_size, error_code, error_message,
+	precise, cut, plan, file_id, format, duration_ms, width, height, video_codec, audio_codec, file_size, error_code, error_message,
 	metadata, created_at, updated_at`
 
 // save inserts a, or writes everything that may change of it.
 func save(ctx context.Context, tx pgx.Tx, a Asset) error {
 	_, err := tx.Exec(ctx, `INSERT INTO media_assets (`+columns+`)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28)
 		ON CONFLICT (id) DO UPDATE SET title = excluded.title, status = excluded.status, stream_id = excluded.stream_id,
-			start_ms = excluded.start_ms, end_ms = excluded.end_ms, file_id = excluded.file_id, format = excluded.format,
+			start_ms = excluded.start_ms, end_ms = excluded.end_ms, cut = excluded.cut, file_id = excluded.file_id, format = excluded.format,
 			duration_ms = excluded.duration_ms, width = excluded.width, height = excluded.height,
 			video_codec = excluded.video_codec, audio_codec = excluded.audio_codec, file_size = excluded.file_size,
 			error_code = excluded.error_code, error_message = excluded.error_message,
 			metadata = excluded.metadata, updated_at = excluded.updated_at`,
 		a.ID, a.Owner, a.Account, a.Kind, a.Title, a.Status, a.SourceURL, a.SourceID, a.StreamID, a.SessionID, a.StartMS, a.EndMS,
-		a.FileID, a.Format, a.DurationMS, a.Width, a.Height, a.VideoCodec, a.AudioCodec, a.FileSize, a.ErrorCode, a.ErrorMessage,
+		a.Precise, a.Cut, a.Plan, a.FileID, a.Format, a.DurationMS, a.Width, a.Height, a.VideoCodec, a.AudioCodec, a.FileSize, a.ErrorCode, a.ErrorMessage,
 		a.Metadata, a.CreatedAt, a.UpdatedAt)
 	if err != nil {
 		return fmt.Errorf("save asset: %w", err)
@@ -85,16 +85,14 @@ func countProcessing(ctx context.Context, tx pgx.Tx, owner string) (line, error)
 
 // waitingClips returns the clips that wait for source, locked.
 func waitingClips(ctx context.Context, tx pgx.Tx, source string) ([]Asset, error) {
-	return many(ctx, tx, `source_id = $1 AND status = 'processing' ORDER BY id FOR UPDATE`, source)
+	return many(ctx, tx, `source_id = $1 AND status = 'processing' AND file_id = '' ORDER BY id FOR UPDATE`, source)
 }
 
 // release removes an asset's row, and its file when nobody else refers to it.
 // Two that share a file and go at once wait for each other at the file's row.
 func release(ctx context.Context, tx pgx.Tx, a Asset) error {
-	if a.FileID != "" {
-		if _, err := tx.Exec(ctx, `SELECT FROM media_files WHERE id = $1 FOR UPDATE`, a.FileID); err != nil {
-			return fmt.Errorf("lock file: %w", err)
-		}
+	if err := lockFile(ctx, tx, a.FileID); err != nil {
+		return err
 	}
 	_, err := tx.Exec(ctx, `DELETE FROM media_files WHERE id IN (SELECT file_id FROM media_renditions WHERE asset_id = $1)`, a.ID)
 	if err != nil {
@@ -103,8 +101,21 @@ func release(ctx context.Context, tx pgx.Tx, a Asset) error {
 	if _, err := tx.Exec(ctx, `DELETE FROM media_assets WHERE id = $1`, a.ID); err != nil {
 		return fmt.Errorf("delete asset: %w", err)
 	}
-	_, err = tx.Exec(ctx, `DELETE FROM media_files f WHERE id = $1
-		AND NOT EXISTS (SELECT FROM media_assets a WHERE a.file_id = f.id)`, a.FileID)
+	return dropFile(ctx, tx, a.FileID)
+}
+
+// lockFile locks the row of a file, if there is one.
+func lockFile(ctx context.Context, tx pgx.Tx, id string) error {
+	if _, err := tx.Exec(ctx, `SELECT FROM media_files WHERE id = $1 FOR UPDATE`, id); err != nil {
+		return fmt.Errorf("lock file: %w", err)
+	}
+	return nil
+}
+
+// dropFile removes a file that no asset refers to any more. The caller has locked it.
+func dropFile(ctx context.Context, tx pgx.Tx, id string) error {
+	_, err := tx.Exec(ctx, `DELETE FROM media_files f WHERE id = $1
+		AND NOT EXISTS (SELECT FROM media_assets a WHERE a.file_id = f.id)`, id)
 	if err != nil {
 		return fmt.Errorf("delete file: %w", err)
 	}

@@ -90,9 +90,9 @@ func some[T comparable](value T) *T {
 // positive is a duration in seconds, or null where it is not known.
 func positive(ms int64) *float64 { return some(seconds(ms)) }
 
-// fragment is the place of a clip in its file, as the end of a URL.
+// fragment is the place of a clip in a file that it shares, as the end of a URL.
 func fragment(a Asset) string {
-	if a.Kind != Clip {
+	if a.Kind != Clip || a.Cut {
 		return ""
 	}
 	at := func(ms int64) string { return strconv.FormatFloat(seconds(ms), 'f', -1, 64) }

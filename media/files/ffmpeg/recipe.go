@@ -94,6 +94,25 @@ func Mux(format string) Recipe {
 	return Recipe{Type: c.kind, Suffix: c.suffix, after: slices.Concat([]string{"-map", "0:v:0", "-map", "0:a?", "-c", "copy"}, c.args)}
 }
 
+// Cut makes a film of the part from a place on that is length long, both in seconds, in
+// the container of its source's format, mov or mp4. The tracks are as they were: the
+// first picture is a whole one at or before from, and players begin at from itself.
+// precise encodes them anew, so that nothing lies before.
+func Cut(from, length float64, format string, precise bool) Recipe {
+	if format != "mov" {
+		format = "mp4"
+	}
+	c := containers[format]
+	at := func(seconds float64) string { return strconv.FormatFloat(seconds, 'f', 3, 64) }
+	tracks := []string{"-t", at(length), "-map", "0:v:0?", "-map", "0:a?", "-sn", "-dn"}
+	if precise {
+		tracks = append(tracks, "-c:v", "libx264", "-preset", "veryfast", "-crf", "20", "-pix_fmt", "yuv420p", "-c:a", "aac", "-b:a", "160k")
+	} else {
+		tracks = append(tracks, "-c", "copy")
+	}
+	return Recipe{Type: c.kind, Suffix: c.suffix, before: []string{"-ss", at(from)}, after: append(tracks, c.args...)}
+}
+
 // Images lists the formats of Still.
 var Images = []string{"jpg", "png"}
 

@@ -2,12 +2,14 @@
 package ffmpegtest
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
 
 	"sluice.dev/sluice/media/files/ffmpeg"
+	"sluice.dev/sluice/media/files/mp4"
 )
 
 // Tool is the ffmpeg that `make test` names, or the machine's own.
@@ -38,4 +40,28 @@ func Film(t testing.TB, format string) []byte {
 		t.Fatal(err)
 	}
 	return film
+}
+
+// Shown is what a player shows of a film.
+type Shown struct {
+	Frames  int
+	Seconds float64
+}
+
+// Look plays a film.
+func Look(t testing.TB, film []byte) Shown {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "shown")
+	if err := os.WriteFile(name, film, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(Tool(t).Binary, "-nostdin", "-loglevel", "error", "-i", name, "-map", "0:v", "-f", "framecrc", "-").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	info, err := mp4.Parse(bytes.NewReader(film), int64(len(film)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Shown{bytes.Count(out, []byte("\n0, ")), info.Duration.Seconds()}
 }

@@ -1,0 +1,1 @@
+ALTER TABLE media_assets DROP COLUMN cut, DROP COLUMN precise, DROP COLUMN plan;
