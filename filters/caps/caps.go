@@ -19,7 +19,7 @@ const (
 	DefaultMaxBytes   = 10 << 20 // of a body
 	DefaultMaxDepth   = 128      // of nesting
 	DefaultMaxTokens  = 1024     // max_tokens where omitted
-	DefaultCompletion = 4096     // the most that max_completion_tokens may be
+	DefaultCompletion = 4096     // the most that max_completion_tokens and max_tokens may be
 	DescriptionLimit  = 200      // characters of a tool's description
 	maxChoices        = 128      // of n
 	maxMessages       = 2048     // of a request

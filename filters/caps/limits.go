@@ -61,8 +61,8 @@ func (r *request) includeUsage(v jsonscan.Value) {
 }
 
 // readLimits bounds the tokens of a completion. max_tokens is given its default
-// whenever it is omitted (contract 8.3), and is otherwise the client's;
-// max_completion_tokens is clamped, and goes before it where both are there.
+// whenever it is omitted; it and max_completion_tokens, which goes before it where
+// both are there, are clamped (contract 8.3, 8.11).
 func (r *request) readLimits(tail string) string {
 	// null counts as omitted: clients send it for fields that are not set.
 	limit, ok := r.integer(maxTokens, jsonscan.Ceiling)
@@ -73,6 +73,9 @@ func (r *request) readLimits(tail string) string {
 		} else {
 			tail += `,"max_tokens":` + text
 		}
+	} else if limit > r.opts.MaxCompletion {
+		limit = r.opts.MaxCompletion
+		r.replace(r.last[maxTokens].Value, strconv.Itoa(limit))
 	}
 	// The report has the limit that holds, not the one that was asked for.
 	if n, ok := r.integer(maxCompletion, jsonscan.Ceiling); ok {

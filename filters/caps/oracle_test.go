@@ -105,9 +105,11 @@ func oracle(v map[string]any, strip bool) {
 	if v["max_tokens"] == nil {
 		v["max_tokens"] = json.Number("1024")
 	}
-	if n, ok := v["max_completion_tokens"].(json.Number); ok {
-		if f, err := n.Float64(); err != nil || f > 4096 {
-			v["max_completion_tokens"] = json.Number("4096")
+	for _, limit := range []string{"max_tokens", "max_completion_tokens"} {
+		if n, ok := v[limit].(json.Number); ok {
+			if f, err := n.Float64(); err != nil || f > 4096 {
+				v[limit] = json.Number("4096")
+			}
 		}
 	}
 	for _, k := range []string{"tools", "functions"} {
