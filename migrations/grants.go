@@ -117,6 +117,7 @@ var grants = map[Role]map[string]string{
 		"request_log_shares":    all,
 		"request_log_slots":     write,
 		"request_quotas":        all,
+		"revoked_certificates":  all,
 		"river_job":             enqueue,
 		"schedule_executions":   write,
 		"schedule_sealing":      read,

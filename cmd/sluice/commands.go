@@ -86,15 +86,11 @@ func keyCommand(env app.Environment) *cobra.Command {
 		call{
 			use: "create", short: "create an API key and show it once", method: http.MethodPost, path: "/admin/v1/accounts/{account}/keys",
 			example: "  sluice key create --name ci --scope streams:read --scope clips:write",
-			flags: []flag{
+			flags: append([]flag{
 				{name: "name", fallback: "", help: "name of the key", field: "name", required: true},
 				{name: "scope", fallback: []string(nil), help: "scope of the key; may be repeated, or separated by commas", field: "scopes", required: true},
 				{name: "account", fallback: "", help: "account id (default: the account of the admin key)"},
-				{name: "per-minute", fallback: 0, help: "requests of the key in any 60 seconds, in addition to its account's limits (default: no limit of its own)"},
-				{name: "expires-in-days", fallback: 90, help: "days until the key expires"},
-				{name: "never-expires", fallback: false, help: "the key never expires"},
-				{name: "expires-at", fallback: "", help: "time at which the key expires, RFC 3339"},
-			},
+			}, keyLimits(90, "days until the key expires")...),
 			edit: keyBody, one: newKeyFields,
 		}.command(env),
 		call{
@@ -116,6 +112,16 @@ func keyCommand(env app.Environment) *cobra.Command {
 			},
 		}.command(env),
 	)
+}
+
+// keyLimits are the flags that keyBody reads.
+func keyLimits(days int, help string) []flag {
+	return []flag{
+		{name: "per-minute", fallback: 0, help: "requests of the key in any 60 seconds, in addition to its account's limits (default: no limit of its own)"},
+		{name: "expires-in-days", fallback: days, help: help},
+		{name: "never-expires", fallback: false, help: "the key never expires"},
+		{name: "expires-at", fallback: "", help: "time at which the key expires, RFC 3339"},
+	}
 }
 
 // keyBody adds a limit and when the key expires; an error when the flags contradict

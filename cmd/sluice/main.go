@@ -101,6 +101,7 @@ func process(env app.Environment, name, short string, run func(context.Context, 
 func uses(env app.Environment) []*cobra.Command {
 	return append(objectCommands(env),
 		keyCommand(env),
+		clientCertCommand(env),
 		accountCommand(env),
 		appCommand(env),
 		sessionCommand(env),

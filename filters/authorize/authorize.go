@@ -8,6 +8,7 @@ import (
 
 	"sluice.dev/sluice/filters/credentials/allowlist"
 	"sluice.dev/sluice/filters/credentials/apikey"
+	"sluice.dev/sluice/filters/credentials/clientcert"
 	"sluice.dev/sluice/filters/credentials/keytable"
 	"sluice.dev/sluice/filters/credentials/token"
 	"sluice.dev/sluice/filters/decision"
@@ -39,6 +40,11 @@ type Env interface {
 	Authorization() string
 	// Header is another header of the request; "" when it has none.
 	Header(name string) string
+	// Peer is what Envoy says of the client's certificate, see clientcert.Header. It is
+	// asked for only on routes that let certificates in.
+	Peer() string
+	// Certificates remembers those that were read.
+	Certificates() *clientcert.Memo
 }
 
 // Verdict is what becomes of a request.
@@ -91,11 +97,8 @@ func Check(p *policy.Policy, routeName string, env Env, now int64) Verdict {
 			return checkBareKey(p, route, env, key, found, now)
 		}
 	}
-	if d.Code == decision.AuthRequired && route.Auth&policy.AuthNone != 0 {
-		return decideByAddress(p, route, env, decision.Pass, now)
-	}
 	if !d.OK() {
-		return decideByAddress(p, route, env, d, now)
+		return checkWithout(p, route, env, d, now)
 	}
 	if route.Auth&policy.AuthKey != 0 {
 		if tag, ok := env.Keys().Tag(credential); ok {
@@ -110,7 +113,7 @@ func Check(p *policy.Policy, routeName string, env Env, now int64) Verdict {
 	if route.Auth&(policy.AuthToken|policy.AuthSession) != 0 && !mistyped {
 		return checkToken(p, route, env, credential, now)
 	}
-	return decideByAddress(p, route, env, decision.Deny(decision.InvalidKey), now)
+	return checkWithout(p, route, env, decision.Deny(decision.InvalidKey), now)
 }
 
 var notReady = decision.Decision{Code: decision.EdgeNotReady, RetryAfter: 1}
@@ -277,7 +280,7 @@ func decideByAddress(p *policy.Policy, route *policy.Route, env Env, d decision.
 // applyRateLimit turns a request that would pass, or guesses at credentials, into
 // 429 when its window is full. Other refusals keep their reason.
 func applyRateLimit(v Verdict) Verdict {
-	guess := v.Code == decision.InvalidKey || v.Code == decision.InvalidToken || v.Code == decision.AuthRequired
+	guess := v.Code == decision.InvalidKey || v.Code == decision.InvalidToken || v.Code == decision.AuthRequired || v.Code == decision.InvalidCert
 	if !v.Rate.OK && (v.OK() || guess) {
 		v.Decision = decision.Decision{Code: decision.RateLimited, RetryAfter: v.Rate.RetryAfter}
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"sluice.dev/sluice/filters/credentials/apikey"
+	"sluice.dev/sluice/filters/credentials/clientcert"
 	"sluice.dev/sluice/filters/credentials/jwt"
 	"sluice.dev/sluice/filters/credentials/keytable"
 	"sluice.dev/sluice/filters/credentials/token"
@@ -28,6 +29,8 @@ type edge struct {
 	headers map[string]string // others
 	tokens  token.Table
 	keys    apikey.Memo
+	peer    string
+	peers   clientcert.Memo
 	// verified is how many signatures were checked.
 	verified int
 }
@@ -41,10 +44,12 @@ func (e *edge) CallerAddress(c *keytable.Record, token string) string {
 	}
 	return e.address
 }
-func (e *edge) Authorization() string     { return e.header }
-func (e *edge) Header(name string) string { return e.headers[name] }
-func (e *edge) Tokens() *token.Table      { return &e.tokens }
-func (e *edge) Keys() *apikey.Memo        { return &e.keys }
+func (e *edge) Authorization() string          { return e.header }
+func (e *edge) Header(name string) string      { return e.headers[name] }
+func (e *edge) Tokens() *token.Table           { return &e.tokens }
+func (e *edge) Keys() *apikey.Memo             { return &e.keys }
+func (e *edge) Peer() string                   { return e.peer }
+func (e *edge) Certificates() *clientcert.Memo { return &e.peers }
 func (e *edge) Verify(_ jwt.Key, _ string, sum []byte) bool {
 	e.verified++
 	return string(sum) == "good"

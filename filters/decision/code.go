@@ -36,6 +36,7 @@ const (
 	AuthRequired    Code = "authentication_required"
 	InvalidKey      Code = "invalid_api_key"
 	InvalidToken    Code = "invalid_token"
+	InvalidCert     Code = "invalid_certificate"
 	PaymentRequired Code = "payment_required"
 	NotFound        Code = "not_found"
 	MethodRefused   Code = "method_not_allowed"

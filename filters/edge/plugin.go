@@ -7,6 +7,7 @@ import (
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
 	"sluice.dev/sluice/filters/credentials/apikey"
+	"sluice.dev/sluice/filters/credentials/clientcert"
 	"sluice.dev/sluice/filters/credentials/keytable"
 	"sluice.dev/sluice/filters/credentials/token"
 	"sluice.dev/sluice/filters/host/panicguard"
@@ -100,6 +101,8 @@ type env struct {
 	records  keytable.Memo
 	tokens   token.Table
 	keys     apikey.Memo
+	peers    clientcert.Memo
+	ready    bool // the table was loaded once, which does not change
 	fleet    sharedlimit.State
 	millis   int64 // when the request at hand began, in unix milliseconds
 }
@@ -135,6 +138,18 @@ func (e *env) Tokens() *token.Table { return &e.tokens }
 
 // Keys remembers keys for as long as this configuration is in force.
 func (e *env) Keys() *apikey.Memo { return &e.keys }
+
+// Certificates remembers certificates for as long as this configuration is in force.
+func (e *env) Certificates() *clientcert.Memo { return &e.peers }
+
+// Peer is what Envoy says of the client's certificate.
+func (*env) Peer() string { return wasmhost.Peer() }
+
+// Ready reports whether the table has been loaded once.
+func (e *env) Ready() bool {
+	e.ready = e.ready || e.Shared.Ready()
+	return e.ready
+}
 
 // ClientAddress is the client's address with its port.
 func (*env) ClientAddress() string { return wasmhost.ClientAddress() }

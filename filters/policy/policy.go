@@ -27,7 +27,8 @@ const (
 	// lets one pass that it cannot judge, and accounts that owe money still
 	// reach what such a route serves: their own keys, sessions and invoices.
 	AuthSession
-	AuthToken // a token of any issuer, checked at the edge
+	AuthToken       // a token of any issuer, checked at the edge
+	AuthCertificate // a client certificate that Envoy has verified
 )
 
 // Policy is everything that decisions need besides the caller's own record.

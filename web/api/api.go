@@ -13,6 +13,7 @@ import (
 	"sluice.dev/sluice/controlplane/accounts"
 	"sluice.dev/sluice/controlplane/accounts/apikeys"
 	"sluice.dev/sluice/controlplane/accounts/billing"
+	"sluice.dev/sluice/controlplane/accounts/clientcerts"
 	"sluice.dev/sluice/controlplane/accounts/keyimport"
 	"sluice.dev/sluice/controlplane/accounts/sessions"
 	"sluice.dev/sluice/controlplane/accounts/team"
@@ -122,6 +123,7 @@ func Admin(c Config) http.Handler {
 		audit.API{DB: c.DB, Respond: c.Respond}.AdminRoutes(r)
 		keyimport.API{Service: keyimport.Service{Keys: c.keys().Store, Accounts: a.Store}, Respond: c.Respond}.AdminRoutes(r)
 		c.keys().AdminRoutes(r)
+		clientcerts.API{Store: clientcerts.Store{DB: c.DB, Now: c.Now}, Respond: c.Respond}.AdminRoutes(r)
 		c.billing().AdminRoutes(r)
 		c.mount(r, c.Admin)
 	})

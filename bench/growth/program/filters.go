@@ -3,11 +3,13 @@ package main
 import (
 	"encoding/base64"
 	"net/netip"
+	"strings"
 
 	"sluice.dev/sluice/filters/caps"
 	"sluice.dev/sluice/filters/caps/jsonscan"
 	"sluice.dev/sluice/filters/credentials/allowlist"
 	"sluice.dev/sluice/filters/credentials/apikey"
+	"sluice.dev/sluice/filters/credentials/clientcert"
 	"sluice.dev/sluice/filters/credentials/jwt"
 	"sluice.dev/sluice/filters/credentials/keytable"
 	"sluice.dev/sluice/filters/decision"
@@ -80,6 +82,8 @@ func filters() []parser {
 			}
 		}), forms: append(encoded("%s", base64.StdEncoding, payment), texts()...), n: 1500},
 		{name: "filters/credentials/apikey: Bearer, WellFormed", read: quietly(func(in []byte) { apikey.Bearer(string(in)); apikey.WellFormed(string(in)) }), forms: texts("Bearer %s", "slk_%s")},
+		{name: "filters/credentials/clientcert: Memo.Read", read: quietly(func(in []byte) { new(clientcert.Memo).Read(string(in)) }),
+			forms: texts(strings.Repeat("ab", 32)+"|1|2|%s||||", strings.Repeat("ab", 32)+"|1|2|||||CN=%s", "%s")},
 		{name: "filters/credentials/apikey: Bare, Importable, LooksLikeToken", read: quietly(func(in []byte) {
 			apikey.Bare(string(in))
 			_, _ = apikey.Importable(string(in)), apikey.LooksLikeToken(string(in))

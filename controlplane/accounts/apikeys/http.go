@@ -147,8 +147,7 @@ func (a API) validate(r *http.Request, _ httpapi.None) (validation, error) {
 
 // adminCreate answers POST accounts/{account}/keys.
 func (a API) adminCreate(r *http.Request, in adminCreateRequest) (Created, error) {
-	end, details := in.end(a.Store.now())
-	return a.Store.Create(r.Context(), in.spec(chi.URLParam(r, "account"), end, everything, 0, details))
+	return a.Store.Create(r.Context(), in.spec(chi.URLParam(r, "account"), a.Store.now()))
 }
 
 // adminList answers GET accounts/{account}/keys.

@@ -45,12 +45,15 @@ type Key struct {
 	// there; nil: the key is ours, or has none.
 	ImportedFrom *string `json:"imported_from,omitempty"`
 	ExternalID   *string `json:"external_id,omitempty"`
+	// Certificate is by what the client certificates are known that are let in, such as
+	// uri:spiffe://acme/ci; nil: the key is a text.
+	Certificate *string `json:"certificate,omitempty"`
 }
 
 // Created is a new key with its text, which is shown this once.
 type Created struct {
 	ID   string `json:"id"`
-	Text string `json:"key"`
+	Text string `json:"key,omitempty"` // empty: a certificate stands in its place
 	Key
 }
 
@@ -61,6 +64,8 @@ type Spec struct {
 	Scopes    []string
 	ExpiresAt *time.Time // nil: never
 	PerMinute *uint32    // 1 to MaxPerMinute; nil: no limit but the account's
+	// Certificate is what lets in, in the place of a text; nil: a text.
+	Certificate *Certificate
 	// Creator holds the scopes of whoever creates the key: it cannot have more.
 	Creator []string
 	// Most is how many keys the account may have already; 0: any number.
@@ -72,7 +77,7 @@ type Spec struct {
 // check returns every fault of s at once. A scope that nobody knows is
 // invalid_request; one that the creator lacks is AUTH_002.
 func (s Spec) check(known scoperegistry.Registry, now time.Time) error {
-	details := append(s.faults, checkName(s.Name)...)
+	details := append(append(s.faults, checkName(s.Name)...), s.checkCertificate()...)
 	if len(s.Scopes) == 0 {
 		details = append(details, decision.Detail{Field: "scopes", Issue: "is required", Expected: "array with at least one scope"})
 	}

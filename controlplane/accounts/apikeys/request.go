@@ -119,6 +119,24 @@ func (l lifetime) end(now time.Time) (*time.Time, []decision.Detail) {
 type adminCreateRequest struct {
 	createRequest
 	ExpiresAt *time.Time `json:"expires_at"`
+	// Certificate makes the key one for client certificates, which operators alone may:
+	// whoever names a certificate need not have it.
+	Certificate *certificateRequest `json:"certificate"`
+}
+
+// spec describes the key that the request asks for, at now.
+func (r adminCreateRequest) spec(account string, now time.Time) Spec {
+	end, details := r.end(now)
+	if r.Certificate == nil {
+		return r.createRequest.spec(account, end, everything, 0, details)
+	}
+	c, notAfter, faults := r.Certificate.read(now)
+	if r.ExpiresAt == nil && !r.Days.given {
+		end = notAfter // a certificate ends by itself
+	}
+	s := r.createRequest.spec(account, end, everything, 0, append(details, faults...))
+	s.Certificate = &c
+	return s
 }
 
 // end returns when the key ends; nil: never.

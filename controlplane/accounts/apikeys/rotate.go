@@ -31,6 +31,9 @@ func (s Store) Rotate(ctx context.Context, account, id string, overlap time.Dura
 		if err != nil {
 			return err
 		}
+		if err := notRotated(old); err != nil {
+			return err
+		}
 		if c, err = s.insert(ctx, tx, s.successor(old)); err != nil {
 			return err
 		}

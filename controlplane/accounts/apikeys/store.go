@@ -11,6 +11,7 @@ import (
 	"sluice.dev/sluice/controlplane/accounts/scoperegistry"
 	"sluice.dev/sluice/controlplane/edgesync/keyfeed"
 	"sluice.dev/sluice/filters/credentials/apikey"
+	"sluice.dev/sluice/filters/credentials/clientcert"
 	"sluice.dev/sluice/filters/credentials/keytable"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
@@ -35,12 +36,12 @@ func (s Store) now() time.Time {
 }
 
 const columns = `k.id, k.account_id, k.name, k.scopes, k.expires_at, k.created_at, k.rate_limit_per_minute, k.last_used_at, k.last_used_ip,
-	k.imported_from, k.external_id`
+	k.imported_from, k.external_id, k.certificate`
 
 // fields are where a row of columns goes; call utc after the scan.
 func (k *Key) fields() []any {
 	return []any{&k.ID, &k.Account, &k.Name, &k.Scopes, &k.ExpiresAt, &k.CreatedAt, &k.PerMinute, &k.LastUsedAt, &k.LastUsedIP,
-		&k.ImportedFrom, &k.ExternalID}
+		&k.ImportedFrom, &k.ExternalID, &k.Certificate}
 }
 
 // utc makes the times of k what clients see.
@@ -129,14 +130,22 @@ func checkRoom(ctx context.Context, tx pgx.Tx, spec Spec) error {
 func (s Store) insert(ctx context.Context, tx pgx.Tx, spec Spec) (Created, error) {
 	id, text := newKey()
 	hash := apikey.Hash(text)
+	var certificate *string
+	if c := spec.Certificate; c != nil {
+		shown := c.String()
+		text, hash, certificate = "", clientcert.Hash(c.Kind, c.Name), &shown
+		if err := freeName(ctx, tx, hash); err != nil {
+			return Created{}, err
+		}
+	}
 	k, err := one(ctx, tx, "insert key", `
-		INSERT INTO api_keys AS k (id, account_id, name, hash, scopes, expires_at, created_at, rate_limit_per_minute)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING `+columns,
-		id, spec.Account, spec.Name, hash[:], distinct(spec.Scopes), truncate(spec.ExpiresAt), s.now(), spec.PerMinute)
+		INSERT INTO api_keys AS k (id, account_id, name, hash, scopes, expires_at, created_at, rate_limit_per_minute, certificate)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING `+columns,
+		id, spec.Account, spec.Name, hash[:], distinct(spec.Scopes), truncate(spec.ExpiresAt), s.now(), spec.PerMinute, certificate)
 	if postgres.Constraint(err) == "api_keys_account_fkey" {
 		return Created{}, apierror.Errorf(decision.NotFound, "There is no such account.")
 	}
-	return Created{ID: k.ID, Text: text, Key: k}, err
+	return Created{ID: k.ID, Text: text, Key: k}, mapped(err)
 }
 
 // newKey makes an id and the text of its key, from 64 and 186 random bits.

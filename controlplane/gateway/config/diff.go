@@ -62,6 +62,9 @@ func flatten(d Document) map[string]any {
 	if d.X402 != nil {
 		m["x402"] = d.X402
 	}
+	if d.ClientCertificates != nil {
+		m["client_certificates"] = d.ClientCertificates
+	}
 	for _, is := range d.Issuers {
 		m["issuers."+is.Issuer] = is
 	}

@@ -39,14 +39,17 @@ type Document struct {
 	TrustedProxies uint32 `json:"trusted_proxies,omitempty"`
 	// KeyHeaders are headers that may hold an API key by itself, such as X-API-Key,
 	// in place of Authorization: Bearer. None: that alone is read.
-	KeyHeaders []string  `json:"key_headers,omitempty"`
-	Issuers    []Issuer  `json:"issuers,omitempty"` // besides this platform
-	Classes    []Class   `json:"classes"`           // absent: default, with 600 requests a minute
-	Plans      []Plan    `json:"plans,omitzero"`    // absent: those of builtin; without it free, with the limits of the classes
-	Scopes     []string  `json:"scopes"`            // every scope that routes may ask for; absent: those that they ask for
-	Products   []Product `json:"products"`
-	X402       *X402     `json:"x402,omitempty"` // who is paid for routes that have a price
-	Routes     []Route   `json:"routes"`
+	KeyHeaders []string `json:"key_headers,omitempty"`
+	// ClientCertificates says whose client certificates are believed; absent: nobody's.
+	ClientCertificates *ClientCertificates `json:"client_certificates,omitempty"`
+
+	Issuers  []Issuer  `json:"issuers,omitempty"` // besides this platform
+	Classes  []Class   `json:"classes"`           // absent: default, with 600 requests a minute
+	Plans    []Plan    `json:"plans,omitzero"`    // absent: those of builtin; without it free, with the limits of the classes
+	Scopes   []string  `json:"scopes"`            // every scope that routes may ask for; absent: those that they ask for
+	Products []Product `json:"products"`
+	X402     *X402     `json:"x402,omitempty"` // who is paid for routes that have a price
+	Routes   []Route   `json:"routes"`
 }
 
 // Class is a group of routes that share one rate limit of an account.
@@ -108,7 +111,8 @@ type Route struct {
 	Product string        `json:"product,omitempty"`
 	Respond *Respond      `json:"respond,omitempty"` // instead of Product
 	// Auth lists who gets in: "key", "token" (of this platform or an issuer),
-	// "session" (a token that the product checks too) and "none" (anybody).
+	// "session" (a token that the product checks too), "certificate" (of the client,
+	// see client_certificates) and "none" (anybody).
 	// Absent: key.
 	Auth  []string `json:"auth,omitzero"`
 	Scope string   `json:"scope,omitempty"` // needed of the caller; empty: none
@@ -118,6 +122,9 @@ type Route struct {
 	// ForwardCredentials lets the Authorization header, and the document's
 	// key_headers, go on to the product.
 	ForwardCredentials bool `json:"forward_credentials,omitempty"`
+	// ForwardCertificate tells the product the SHA-256 and the subject of the client's
+	// certificate, as x-sluice-client-certificate. Auth is then certificate alone.
+	ForwardCertificate bool `json:"forward_certificate,omitempty"`
 	// Streaming gives the route an idle timeout in place of a total one.
 	Streaming bool     `json:"streaming,omitempty"`
 	Timeout   Duration `json:"timeout,omitempty"` // 30s; when streaming, of silence: 5m

@@ -13,7 +13,7 @@ import (
 func (r Route) Equal(o Route) bool {
 	return r.Name == o.Name && r.Listener == o.Listener && r.Path == o.Path && r.Product == o.Product &&
 		r.Scope == o.Scope && r.Class == o.Class && r.Feature == o.Feature && r.Price == o.Price &&
-		r.ForwardCredentials == o.ForwardCredentials && r.Streaming == o.Streaming && r.ChatCaps == o.ChatCaps &&
+		r.ForwardCredentials == o.ForwardCredentials && r.ForwardCertificate == o.ForwardCertificate && r.Streaming == o.Streaming && r.ChatCaps == o.ChatCaps &&
 		r.Timeout == o.Timeout && r.BodyLimit == o.BodyLimit &&
 		slices.Equal(r.Methods, o.Methods) && slices.Equal(r.Auth, o.Auth) && slices.Equal(r.Hosts, o.Hosts) &&
 		slices.Equal(r.Headers, o.Headers) && equalAt(r.Rewrite, o.Rewrite) && equalAt(r.Respond, o.Respond) &&

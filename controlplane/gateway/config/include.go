@@ -152,6 +152,9 @@ func (j *joiner) join(base Document) {
 	if d.AnonymousPerMinute == 0 {
 		d.AnonymousPerMinute = base.AnonymousPerMinute
 	}
+	if d.ClientCertificates == nil {
+		d.ClientCertificates = base.ClientCertificates
+	}
 	if d.X402 == nil {
 		d.X402 = base.X402
 	}

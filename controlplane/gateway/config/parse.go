@@ -22,20 +22,21 @@ const MaxBytes = 8 << 20
 // raw is Document with its lists still in pieces, so that a fault in one
 // element does not hide those of the next.
 type raw struct {
-	Include            []string          `json:"include"`
-	Remove             []string          `json:"remove"`
-	AccessLog          string            `json:"access_log"`
-	RequestLog         string            `json:"request_log"`
-	AnonymousPerMinute uint32            `json:"anonymous_per_minute"`
-	TrustedProxies     uint32            `json:"trusted_proxies"`
-	KeyHeaders         []string          `json:"key_headers"`
-	Issuers            []json.RawMessage `json:"issuers"`
-	Classes            []json.RawMessage `json:"classes"`
-	Plans              []json.RawMessage `json:"plans"`
-	Scopes             []string          `json:"scopes"`
-	Products           []json.RawMessage `json:"products"`
-	X402               *X402             `json:"x402"`
-	Routes             []json.RawMessage `json:"routes"`
+	Include            []string            `json:"include"`
+	Remove             []string            `json:"remove"`
+	AccessLog          string              `json:"access_log"`
+	RequestLog         string              `json:"request_log"`
+	AnonymousPerMinute uint32              `json:"anonymous_per_minute"`
+	TrustedProxies     uint32              `json:"trusted_proxies"`
+	KeyHeaders         []string            `json:"key_headers"`
+	ClientCertificates *ClientCertificates `json:"client_certificates"`
+	Issuers            []json.RawMessage   `json:"issuers"`
+	Classes            []json.RawMessage   `json:"classes"`
+	Plans              []json.RawMessage   `json:"plans"`
+	Scopes             []string            `json:"scopes"`
+	Products           []json.RawMessage   `json:"products"`
+	X402               *X402               `json:"x402"`
+	Routes             []json.RawMessage   `json:"routes"`
 }
 
 // ParseJSON reads a document from JSON. It fails with invalid_request and names
@@ -52,7 +53,7 @@ func ParseJSON(b []byte) (Document, error) {
 	var r raw
 	details := faults(httpapi.Unmarshal(b, &r))
 	d := Document{Include: r.Include, Remove: r.Remove, AccessLog: r.AccessLog, RequestLog: r.RequestLog, AnonymousPerMinute: r.AnonymousPerMinute, TrustedProxies: r.TrustedProxies, KeyHeaders: r.KeyHeaders,
-		Scopes: r.Scopes, X402: r.X402}
+		Scopes: r.Scopes, X402: r.X402, ClientCertificates: r.ClientCertificates}
 	d.Issuers = elements[Issuer](r.Issuers, "issuers", policy.MaxIssuers-1, &details)
 	d.Classes = elements[Class](r.Classes, "classes", maxClasses, &details)
 	d.Plans = elements[Plan](r.Plans, "plans", maxPlans, &details)

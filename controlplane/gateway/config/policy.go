@@ -200,7 +200,7 @@ func (n Numbers) bits(names []string) (s keytable.Scopes, err error) {
 	return s, nil
 }
 
-var authBits = map[string]policy.Auth{"none": policy.AuthNone, "key": policy.AuthKey, "session": policy.AuthSession, "token": policy.AuthToken}
+var authBits = map[string]policy.Auth{"none": policy.AuthNone, "key": policy.AuthKey, "session": policy.AuthSession, "token": policy.AuthToken, AuthCertificate: policy.AuthCertificate}
 
 func (d Document) classIndex(name string) uint8 {
 	return uint8(max(0, slices.IndexFunc(d.Classes, func(c Class) bool { return c.Name == name })))

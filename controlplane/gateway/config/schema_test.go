@@ -25,7 +25,7 @@ var update = flag.Bool("update", false, "rewrite schema.json")
 var choices = map[string][]any{
 	"Document.access_log": {"all", "failures", "off"},
 	"Route.listener":      {Gateway, Runtime},
-	"Route.auth":          {"key", "token", "session", "none"},
+	"Route.auth":          {"key", "token", "session", AuthCertificate, "none"},
 	"Route.validate":      {ValidateRequest},
 	"Parameter.in":        {"path", "query", "header"},
 	"Parameter.style":     {"simple", "form", "spaceDelimited", "pipeDelimited"},

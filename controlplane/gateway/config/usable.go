@@ -42,7 +42,7 @@ const maxRounds = 5
 //   - a route answers 503 to everybody, so that none which is less specific takes
 //     its requests; it is gone when the fault is in what it matches;
 //   - plans keep what edges can read of them;
-//   - classes, scopes, issuers and x402 go, and with them, as above, routes that
+//   - classes, scopes, issuers, client_certificates and x402 go, and with them, as above, routes that
 //     need them.
 //
 // ok is false when nothing can be made of d.
@@ -92,6 +92,9 @@ func (d Document) withoutFaulty(faults []decision.Detail) Document {
 	}
 	if bad["key_headers"] != nil {
 		d.KeyHeaders = nil
+	}
+	if bad["client_certificates"] != nil {
+		d.ClientCertificates = nil
 	}
 	if bad["x402"] != nil {
 		d.X402 = nil
@@ -162,7 +165,7 @@ func (d Document) byName(field string) (path, owner string) {
 	switch {
 	case name != "":
 		owner = p.list + "." + name
-	case p.list == "x402":
+	case p.list == "x402" || p.list == "client_certificates":
 		owner = p.list
 	default:
 		return field, "settings"

@@ -52,6 +52,7 @@ func (d Document) faults(was map[string]checked) (details []decision.Detail, now
 		v.add("trusted_proxies", "is too large", fmt.Sprintf("at most %d", maxProxies))
 	}
 	v.keyHeaders(d.KeyHeaders)
+	v.clientCertificates(d)
 	classes := v.classes(d.Classes)
 	products := v.products(d.Products)
 	v.productSchemas = map[string]map[string]JSONSchema{}

@@ -72,14 +72,17 @@ func (v *validator) target(f string, r Route) {
 
 func (v *validator) auth(f string, r Route) {
 	if len(r.Auth) == 0 {
-		v.add(f+".auth", "is empty", "key, token, session or none")
+		v.add(f+".auth", "is empty", "key, token, session, certificate or none")
 	}
 	for i, a := range r.Auth {
-		v.oneOf(fmt.Sprintf("%s.auth[%d]", f, i), a, "key", "token", "session", "none")
+		v.oneOf(fmt.Sprintf("%s.auth[%d]", f, i), a, "key", "token", "session", AuthCertificate, "none")
 	}
 	has := func(a string) bool { return slices.Contains(r.Auth, a) }
 	if has("session") && !r.ForwardCredentials {
 		v.add(f+".forward_credentials", "is off", "true: the product checks session tokens, so it must get them")
+	}
+	if r.ForwardCertificate && (len(r.Auth) != 1 || !has(AuthCertificate)) {
+		v.add(f+".forward_certificate", "stands beside another auth than certificate", "auth: [certificate]: the product would be told of a certificate by which nobody was let in")
 	}
 	if r.Scope != "" && has("none") {
 		v.add(f+".scope", "is asked of a route that is open to anybody", "no scope, or auth without none")

@@ -37,6 +37,9 @@ const (
 	// KindImports says that the table has keys that another system issued, see
 	// TagOfImports.
 	KindImports Kind = 7
+	// KindRevoked names client certificates that are no longer accepted, see
+	// clientcert.Revoked.
+	KindRevoked Kind = 8
 )
 
 // Flags of a key's or an account's record.
@@ -81,7 +84,7 @@ type Record struct {
 }
 
 // opaque reports whether a record of the kind holds bytes in place of numbers.
-func (k Kind) opaque() bool { return k == KindSecret || k == KindPart }
+func (k Kind) opaque() bool { return k == KindSecret || k == KindPart || k == KindRevoked }
 
 // Append appends the record's 64 bytes to dst.
 func (r Record) Append(dst []byte) []byte {

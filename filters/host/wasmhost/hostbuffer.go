@@ -15,6 +15,7 @@ import (
 var (
 	routeBuffer  [256]byte
 	headerBuffer [1024]byte
+	peerBuffer   [1024]byte
 	statusBuffer [16]byte
 	bucketBuffer [4096]byte
 	windowBuffer [ratelimit.MaxSize]byte

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
+	"sluice.dev/sluice/filters/credentials/clientcert"
 	"sluice.dev/sluice/filters/limits/ratelimit"
 )
 
@@ -27,6 +28,15 @@ func RouteName() string {
 func Authorization() string {
 	hostBuffer = headerBuffer[:]
 	value := Header("authorization")
+	hostBuffer = nil
+	return value
+}
+
+// Peer is what Envoy says of the client's certificate; "" when it says nothing. It
+// stays until the next call.
+func Peer() string {
+	hostBuffer = peerBuffer[:]
+	value := Header(clientcert.Header)
 	hostBuffer = nil
 	return value
 }

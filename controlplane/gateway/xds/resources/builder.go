@@ -52,6 +52,7 @@ func (b *Builder) Build(d config.Document, p *policy.Policy) (*Set, error) {
 			return nil, err
 		}
 	}
+	s.addClientAuthorities()
 	if err := s.addTraces(); err != nil {
 		return nil, err
 	}
@@ -143,10 +144,11 @@ func (s *Set) makeRoutes(before map[string]*made, unchanged map[string]bool) err
 type settings struct {
 	accessLog, requestLog string
 	proxies, anonymous    uint32
+	clients               bool // are asked for certificates
 }
 
 func settingsOf(d config.Document) settings {
-	return settings{d.AccessLog, d.RequestLog, d.TrustedProxies, d.AnonymousLimit()}
+	return settings{d.AccessLog, d.RequestLog, d.TrustedProxies, d.AnonymousLimit(), d.ClientCertificates != nil}
 }
 
 // listeners are those that have been made, by addresses of edges.

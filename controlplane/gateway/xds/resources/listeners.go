@@ -122,13 +122,17 @@ func (s *Set) manager(name string, change ...func(*hcm.HttpConnectionManager)) (
 // answers of a filter before it would lack the rate-limit headers. The chain is the same whatever
 // the routes are: a listener that changed would cut connections.
 func (s *Set) chain() []*hcm.HttpFilter {
-	return []*hcm.HttpFilter{corsFilter(CORSFilter), discovered(EdgeFilter, false), corsFilter(PreflightFilter), discovered(ValidateFilter, true), discovered(ChatCapsFilter, true), {
+	first := []*hcm.HttpFilter{corsFilter(CORSFilter)}
+	if s.settings.clients {
+		first = append(first, peerFilter())
+	}
+	return append(first, discovered(EdgeFilter, false), corsFilter(PreflightFilter), discovered(ValidateFilter, true), discovered(ChatCapsFilter, true), &hcm.HttpFilter{
 		Name: "envoy.filters.http.router",
 		ConfigType: &hcm.HttpFilter_TypedConfig{TypedConfig: pack(&router.Router{
 			SuppressEnvoyHeaders: true,
 			DynamicStats:         wrapperspb.Bool(false), // nobody reads statistics per upstream and status here
 		})},
-	}}
+	})
 }
 
 // discovered is a filter whose configuration comes by ECDS. There is no

@@ -108,6 +108,7 @@ func (s *Set) listenersAt(name, addr string, a Addresses) ([]*listener.Listener,
 		l, err := s.listener(name, addr)
 		if err == nil && a.TLS != "" {
 			overTLS(l, a.TLS)
+			err = s.ask(l)
 		}
 		return []*listener.Listener{l}, err
 	}
@@ -117,5 +118,8 @@ func (s *Set) listenersAt(name, addr string, a Addresses) ([]*listener.Listener,
 	}
 	overTLS(l, a.TLS)
 	q, err := s.overQUIC(l, name, a.TLS)
+	if err == nil {
+		err = s.ask(l)
+	}
 	return []*listener.Listener{l, q}, err
 }

@@ -170,6 +170,7 @@ func (s *Set) route(r config.Route, p config.Pattern, method string) *route.Rout
 	if c := s.corsOf(r); c != nil {
 		filters[CORSFilter] = turnedOn(corsPolicy(*c, r, s.Policy.KeyHeaders))
 	}
+	forCertificates(out, r, filters)
 	if len(filters) > 0 {
 		out.TypedPerFilterConfig = filters
 	}
@@ -178,7 +179,7 @@ func (s *Set) route(r config.Route, p config.Pattern, method string) *route.Rout
 		return out
 	}
 	if !r.ForwardCredentials {
-		out.RequestHeadersToRemove = with(credentials, s.Policy.KeyHeaders)
+		out.RequestHeadersToRemove = with(with(credentials, s.Policy.KeyHeaders), out.RequestHeadersToRemove)
 	}
 	a := s.action(r, method)
 	rewrite(a, p, r.Rewrite, s.products[r.Product])

@@ -1,0 +1,2 @@
+DROP TABLE revoked_certificates;
+ALTER TABLE api_keys DROP COLUMN certificate;
