@@ -48,6 +48,7 @@ type controlPlane struct {
 	store      config.Store
 	current    *config.Current
 	documents  *config.Publisher
+	pathKey    requestlog.PathKey
 	all        bool // false: the profile gateway
 	profile    string
 	sessions   *sessions.Service
@@ -65,6 +66,11 @@ func newControlPlane(p *process) (c *controlPlane, err error) {
 	}
 	c.all = c.profile == config.ProfilePlatform
 	c.current = &config.Current{Store: c.store}
+	secret, err := p.platformSecret()
+	if err != nil {
+		return nil, err
+	}
+	c.pathKey = requestlog.NewPathKey(secret[:])
 	if c.certs, err = c.peerCerts(certs.ControlPlane); err != nil {
 		return nil, err
 	}
@@ -249,7 +255,7 @@ func (c *controlPlane) issuers() (*issuers.Service, error) {
 
 // requests is the request log.
 func (c *controlPlane) requests(db postgres.DB) requestlog.Store {
-	return requestlog.Store{DB: db, DocsBase: c.publicURL(), Now: c.now}
+	return requestlog.Store{DB: db, DocsBase: c.publicURL(), PathKey: c.pathKey, Now: c.now}
 }
 
 // newestDocument reads the configuration in force.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	core "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	route "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	cors "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/cors/v3"
 	hcm "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
@@ -174,6 +175,18 @@ func hostMatch(hosts []string) *route.HeaderMatcher {
 		any = append(any, expr)
 	}
 	return header(":authority", safeRegex(`(?i:`+strings.Join(any, "|")+`)(:[0-9]+)?`))
+}
+
+// keepOriginal keeps what a rewrites of a request for the access log; Envoy adds headers
+// before it rewrites.
+func keepOriginal(a *route.RouteAction) (list []*core.HeaderValueOption) {
+	if a.GetHostRewriteLiteral() != "" {
+		list = append(list, replaceHeader(originalHost, "%REQ(:AUTHORITY)%"))
+	}
+	if a.RegexRewrite != nil {
+		list = append(list, replaceHeader(originalPath, "%REQ(:PATH)%"))
+	}
+	return list
 }
 
 // rewrite makes a send what w says in place of the path and host asked for.

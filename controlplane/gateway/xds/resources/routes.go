@@ -182,6 +182,7 @@ func (s *Set) route(r config.Route, p config.Pattern, method string) *route.Rout
 	}
 	a := s.action(r, method)
 	rewrite(a, p, r.Rewrite, s.products[r.Product])
+	out.RequestHeadersToAdd = keepOriginal(a)
 	out.Action = &route.Route_Route{Route: a}
 	return out
 }
