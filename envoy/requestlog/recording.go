@@ -127,10 +127,10 @@ func record(rest []byte, path bool) (r recording.Request, ok bool) {
 		copy(r.ID[:], id)
 	}
 	recordCaller(&r, textOf(rest, `,"caller":"`))
-	for _, t := range []*string{&r.Route, &r.Listener, &r.Method, &r.Host, &r.Client, &r.Account, &r.Credential, &r.Scopes, &r.Code} {
+	for _, t := range []*string{&r.Route, &r.Listener, &r.Method, &r.Host, &r.Client, &r.Account, &r.Credential, &r.Code} {
 		*t = cut(*t, 255)
 	}
-	r.Path = cut(r.Path, recording.MaxText)
+	r.Path, r.Scopes = cut(r.Path, recording.MaxText), cut(r.Scopes, recording.MaxText)
 	return r, true
 }
 

@@ -18,6 +18,7 @@ import (
 	"sluice.dev/sluice/controlplane/gateway/config"
 	"sluice.dev/sluice/controlplane/gateway/edgestatus"
 	"sluice.dev/sluice/controlplane/gateway/issuers"
+	"sluice.dev/sluice/controlplane/gateway/rehearsal"
 	"sluice.dev/sluice/controlplane/gateway/requestlog"
 	"sluice.dev/sluice/controlplane/gateway/xds"
 	"sluice.dev/sluice/controlplane/gateway/xds/resources"
@@ -49,6 +50,7 @@ type controlPlane struct {
 	current    *config.Current
 	documents  *config.Publisher
 	pathKey    requestlog.PathKey
+	rehearsals *rehearsal.Service
 	all        bool // false: the profile gateway
 	profile    string
 	sessions   *sessions.Service
@@ -79,6 +81,7 @@ func newControlPlane(p *process) (c *controlPlane, err error) {
 	}
 	c.documents = config.NewPublisher(c.store, c.edges.Check, c.edges.Checker())
 	c.documents.Profile = c.profile
+	c.rehearsals = rehearsal.New(rehearsal.Service{Documents: c.documents, Requests: c.requests(p.pool), DocsBase: c.publicURL(), Now: c.now})
 	if c.services, err = p.services(c.repeatable); err != nil {
 		return nil, err
 	}

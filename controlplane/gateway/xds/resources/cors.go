@@ -162,19 +162,10 @@ func headerMatch(m config.HeaderMatch) *route.HeaderMatcher {
 	}
 }
 
-// hostMatch asks for one of hosts, whatever the port. Envoy has hosts as groups
+// hostMatch asks for one of a route's hosts, whatever the port. Envoy has hosts as groups
 // of routes, each of which would need a copy of the routes for all hosts.
-func hostMatch(hosts []string) *route.HeaderMatcher {
-	var any []string
-	for _, h := range hosts {
-		name, below := strings.CutPrefix(h, "*.")
-		expr := regexp.QuoteMeta(name)
-		if below {
-			expr = `[^:]+\.` + expr
-		}
-		any = append(any, expr)
-	}
-	return header(":authority", safeRegex(`(?i:`+strings.Join(any, "|")+`)(:[0-9]+)?`))
+func hostMatch(r config.Route) *route.HeaderMatcher {
+	return header(":authority", safeRegex(r.HostsRegexp()))
 }
 
 // keepOriginal keeps what a rewrites of a request for the access log; Envoy adds headers

@@ -222,7 +222,7 @@ func match(r config.Route, p config.Pattern) *route.RouteMatch {
 		m.PathSpecifier = &route.RouteMatch_SafeRegex{SafeRegex: &matcher.RegexMatcher{Regex: p.Regexp()}}
 	}
 	if len(r.Hosts) > 0 {
-		m.Headers = append(m.Headers, hostMatch(r.Hosts))
+		m.Headers = append(m.Headers, hostMatch(r))
 	}
 	for _, h := range r.Headers {
 		m.Headers = append(m.Headers, headerMatch(h))
