@@ -116,6 +116,7 @@ var grants = map[Role]map[string]string{
 		"request_log_6":         "TRUNCATE",
 		"request_log_shares":    all,
 		"request_log_slots":     write,
+		"request_records":       "SELECT, INSERT, DELETE",
 		"request_quotas":        all,
 		"revoked_certificates":  all,
 		"river_job":             enqueue,

@@ -24,11 +24,11 @@ func applyCommand(env app.Environment) *cobra.Command {
 	var files []string
 	var note string
 	var dry, wait, bare bool
-	var timeout time.Duration
+	var timeout, rehearse time.Duration
 	var out printer
 	c := &cobra.Command{
 		Use: "apply", Short: "apply a configuration, or show what it would change", Args: cobra.NoArgs,
-		Example: "  sluice apply -f sluice.yaml --dry-run\n  sluice apply -f sluice.yaml --wait --timeout 10s\n  sluice apply -f sluice.yaml -f production.yaml",
+		Example: "  sluice apply -f sluice.yaml --dry-run\n  sluice apply -f sluice.yaml --wait --timeout 10s\n  sluice apply -f sluice.yaml --rehearse\n  sluice apply -f sluice.yaml -f production.yaml",
 		RunE: func(c *cobra.Command, _ []string) error {
 			d, src, err := readDocument(c.InOrStdin(), files)
 			if err != nil {
@@ -41,6 +41,9 @@ func applyCommand(env app.Environment) *cobra.Command {
 			api, err := newClient(env)
 			if err != nil {
 				return err
+			}
+			if rehearse > 0 {
+				return api.rehearse(c.Context(), d.Document, rehearse, &out, c.OutOrStdout())
 			}
 			if !dry && !bare {
 				if err := keepsBuiltin(c.Context(), api, d.Document); err != nil {
@@ -82,6 +85,8 @@ func applyCommand(env app.Environment) *cobra.Command {
 	out.flag(c)
 	filesFlag(c, &files)
 	c.Flags().BoolVar(&dry, "dry-run", false, "only show what would change; exit status 2 if anything would, 0 if nothing")
+	c.Flags().DurationVar(&rehearse, "rehearse", 0, "only show what would become of the requests of the last hour, or of the time given; exit status 2 if any would be refused that is not now")
+	c.Flags().Lookup("rehearse").NoOptDefVal = "1h"
 	c.Flags().BoolVar(&bare, "without-builtin", false, "apply the document though it removes the platform's own routes")
 	c.Flags().BoolVar(&wait, "wait", false, "wait until every live edge has the version; otherwise list those that do not and exit with status 3")
 	c.Flags().DurationVar(&timeout, "timeout", 30*time.Second, "how long --wait waits")

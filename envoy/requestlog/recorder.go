@@ -55,6 +55,7 @@ type Recorder struct {
 	malformedTotal                uint64
 	linesOfFailures, linesOfOther int // since the last look
 	failuresAreSampled            bool
+	records                       recorder // for rehearsals
 }
 
 // New returns a recorder that sends when Run runs.
@@ -68,7 +69,7 @@ func New(c Config) *Recorder {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
-	return &Recorder{cfg: c, dropped: map[string]int64{},
+	return &Recorder{cfg: c, dropped: map[string]int64{}, records: recorder{sampled: whole},
 		failures: newBudget(failuresEach, failuresAll), strangers: newBudget(strangersEach, strangersAll), samples: newBudget(samplesEach, samplesAll)}
 }
 
@@ -77,6 +78,7 @@ func (r *Recorder) add(m mark, rest []byte, bad bool) {
 	account := accountOf(rest)
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.records.add(m, rest, bad, r.cfg.Now())
 	b, who := &r.samples, account
 	if bad {
 		r.linesOfFailures++
@@ -151,11 +153,11 @@ func (r *Recorder) Run(ctx context.Context) {
 		case <-ctx.Done():
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 			defer cancel()
-			_ = r.send(last)
+			_ = r.send(last, true)
 			return
 		case <-tick.C:
 		}
-		err := r.send(ctx)
+		err := r.send(ctx, false)
 		if err != nil && !failing {
 			r.cfg.Log.Warn("requests are not being recorded: the control plane does not take them", "cause", err)
 		}
@@ -167,11 +169,11 @@ func (r *Recorder) Run(ctx context.Context) {
 }
 
 // send sends all that waits, a batch at a time. A batch that is not taken waits for the
-// next time.
-func (r *Recorder) send(ctx context.Context) error {
+// next time. last has the records of the present seconds sent too.
+func (r *Recorder) send(ctx context.Context, last bool) error {
 	for {
-		b := r.take()
-		if len(b.Requests) == 0 && len(b.Dropped) == 0 {
+		b := r.take(last)
+		if len(b.Requests) == 0 && len(b.Dropped) == 0 && len(b.Recorded) == 0 {
 			return nil
 		}
 		if err := r.cfg.Send(ctx, b); err != nil {
@@ -182,13 +184,14 @@ func (r *Recorder) send(ctx context.Context) error {
 }
 
 // take takes the next batch out of the queue.
-func (r *Recorder) take() edgeapi.RequestBatch {
+func (r *Recorder) take(last bool) edgeapi.RequestBatch {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n := min(len(r.queue), edgeapi.MaxRequestBatch)
 	b := edgeapi.RequestBatch{Edge: r.cfg.Edge, Dropped: r.dropped, Requests: append([]edgeapi.Request{}, r.queue[:n]...)}
 	r.queue = append(r.queue[:0], r.queue[n:]...)
 	r.dropped = map[string]int64{}
+	b.Recorded = r.records.close(r.cfg.Now(), last)
 	return b
 }
 
@@ -196,6 +199,7 @@ func (r *Recorder) take() edgeapi.RequestBatch {
 func (r *Recorder) putBack(b edgeapi.RequestBatch) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.records.putBack(b.Recorded)
 	since := r.queue
 	r.queue = nil
 	r.keep(append(b.Requests, since...)...)
@@ -213,7 +217,7 @@ func (r *Recorder) adjust(ctx context.Context, now Sample) Sample {
 	r.linesOfFailures, r.linesOfOther = 0, 0
 	sampled := r.failuresAreSampled
 	r.mu.Unlock()
-	next := Sample{adjusted(now.Success, others, 2*samplesAll), edgeapi.WholeSample}
+	next := Sample{adjusted(now.Success, others, recordedASecond), edgeapi.WholeSample}
 	if sampled {
 		next.Failure = adjusted(now.Failure, failures, 4*(failuresAll+strangersAll))
 	}
@@ -224,6 +228,9 @@ func (r *Recorder) adjust(ctx context.Context, now Sample) Sample {
 		r.cfg.Log.Debug("Envoy does not take the sample of requests", "cause", err)
 		return now
 	}
+	r.mu.Lock()
+	r.records.sampled = next
+	r.mu.Unlock()
 	return next
 }
 

@@ -26,7 +26,8 @@ const (
 // Bounds of what an agent sends and a control plane takes.
 const (
 	MaxRequestBatch = 200     // requests in a batch
-	MaxRequestBytes = 4 << 20 // of a batch
+	MaxBlocks       = 12      // of records
+	MaxRequestBytes = 8 << 20 // of a batch
 )
 
 // RequestBatch is what one edge has recorded since the last.
@@ -36,6 +37,8 @@ type RequestBatch struct {
 	// "" of callers that nobody knows.
 	Dropped  map[string]int64 `json:"dropped,omitempty"`
 	Requests []Request        `json:"requests"`
+	// Recorded are blocks of package recording, oldest first: of each request a line.
+	Recorded [][]byte `json:"recorded,omitempty"`
 }
 
 // Request is what is recorded of one request. Fields may be added: who reads takes

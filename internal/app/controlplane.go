@@ -18,6 +18,7 @@ import (
 	"sluice.dev/sluice/controlplane/gateway/config"
 	"sluice.dev/sluice/controlplane/gateway/edgestatus"
 	"sluice.dev/sluice/controlplane/gateway/issuers"
+	"sluice.dev/sluice/controlplane/gateway/rehearsal"
 	"sluice.dev/sluice/controlplane/gateway/requestlog"
 	"sluice.dev/sluice/controlplane/gateway/xds"
 	"sluice.dev/sluice/controlplane/gateway/xds/resources"
@@ -48,6 +49,8 @@ type controlPlane struct {
 	store      config.Store
 	current    *config.Current
 	documents  *config.Publisher
+	pathKey    requestlog.PathKey
+	rehearsals *rehearsal.Service
 	all        bool // false: the profile gateway
 	profile    string
 	sessions   *sessions.Service
@@ -65,6 +68,11 @@ func newControlPlane(p *process) (c *controlPlane, err error) {
 	}
 	c.all = c.profile == config.ProfilePlatform
 	c.current = &config.Current{Store: c.store}
+	secret, err := p.platformSecret()
+	if err != nil {
+		return nil, err
+	}
+	c.pathKey = requestlog.NewPathKey(secret[:])
 	if c.certs, err = c.peerCerts(certs.ControlPlane); err != nil {
 		return nil, err
 	}
@@ -73,6 +81,7 @@ func newControlPlane(p *process) (c *controlPlane, err error) {
 	}
 	c.documents = config.NewPublisher(c.store, c.edges.Check, c.edges.Checker())
 	c.documents.Profile = c.profile
+	c.rehearsals = rehearsal.New(rehearsal.Service{Documents: c.documents, Requests: c.requests(p.pool), DocsBase: c.publicURL(), Now: c.now})
 	if c.services, err = p.services(c.repeatable); err != nil {
 		return nil, err
 	}
@@ -249,7 +258,7 @@ func (c *controlPlane) issuers() (*issuers.Service, error) {
 
 // requests is the request log.
 func (c *controlPlane) requests(db postgres.DB) requestlog.Store {
-	return requestlog.Store{DB: db, DocsBase: c.publicURL(), Now: c.now}
+	return requestlog.Store{DB: db, DocsBase: c.publicURL(), PathKey: c.pathKey, Now: c.now}
 }
 
 // newestDocument reads the configuration in force.

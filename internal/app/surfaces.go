@@ -69,7 +69,7 @@ func (c *controlPlane) surfaces() (api.Config, error) {
 		},
 		Keyed: []api.Routes{c.webhooks.Routes, c.webhooks.InternalRoutes, c.requests(c.shared).Routes},
 		Admin: []api.Routes{
-			c.documents.Routes, edgestatus.Store{DB: c.pool}.Routes, c.requests(c.pool).AdminRoutes, status.Store{DB: c.pool}.Routes, c.apps.AdminRoutes, describedAdmin,
+			c.documents.Routes, c.rehearsals.Routes, edgestatus.Store{DB: c.pool}.Routes, c.requests(c.pool).AdminRoutes, status.Store{DB: c.pool}.Routes, c.apps.AdminRoutes, describedAdmin,
 			descriptions.Service{Store: descriptions.Store{DB: c.pool}, Latest: c.store.Latest}.Routes,
 		},
 	}
@@ -96,6 +96,7 @@ func (c *controlPlane) dashboard(ctx context.Context) func(chi.Router) {
 		Payments:  c.paymentsAdmin(),
 		Alone:     !c.all,
 		Requests:  c.requests(c.pool),
+		Rehearse:  c.rehearsals,
 		Version:   Version,
 		Secure:    strings.HasPrefix(c.Get("SLUICE_ADMIN_URL"), "https://"),
 		Done:      ctx.Done(),

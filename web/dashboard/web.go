@@ -20,6 +20,7 @@ import (
 	"sluice.dev/sluice/controlplane/accounts/websession"
 	"sluice.dev/sluice/controlplane/gateway/config"
 	"sluice.dev/sluice/controlplane/gateway/edgestatus"
+	"sluice.dev/sluice/controlplane/gateway/rehearsal"
 	"sluice.dev/sluice/controlplane/gateway/requestlog"
 	"sluice.dev/sluice/platform/limits/fairshare"
 	"sluice.dev/sluice/platform/storage/postgres"
@@ -45,6 +46,7 @@ type Config struct {
 	Sessions *sessions.Service // required: signs people in
 	// Documents reads the configuration and rolls it back.
 	Documents *config.Publisher
+	Rehearse  *rehearsal.Service // tries a version on recorded requests
 	Webhooks  *webhooks.Service
 	Schedules *schedules.Service
 	Payments  payments.Admin

@@ -84,6 +84,20 @@ func (r Route) CompareConditions(other Route) int {
 	)
 }
 
+// HostsRegexp is an RE2 expression that the whole host of a request must match, with its
+// port if it names one, where r has hosts.
+func (r Route) HostsRegexp() string {
+	any := make([]string, len(r.Hosts))
+	for i, h := range r.Hosts {
+		name, below := strings.CutPrefix(h, "*.")
+		any[i] = regexp.QuoteMeta(name)
+		if below {
+			any[i] = `[^:]+\.` + any[i]
+		}
+	}
+	return `(?i:` + strings.Join(any, "|") + `)(:[0-9]+)?`
+}
+
 // hostRank is smaller the fewer hosts a route is for.
 func hostRank(r Route) int {
 	if len(r.Hosts) == 0 {

@@ -3,6 +3,7 @@ package requestlog
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -61,6 +62,9 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		if err != nil {
 			return err
 		}
+		if err := r.Store.AddRecords(req.Context(), b.Edge, b.Recorded); err != nil {
+			return err
+		}
 		r.requests.WithLabelValues("stored").Add(float64(taken.Stored))
 		r.requests.WithLabelValues("dropped").Add(float64(taken.Dropped))
 		w.WriteHeader(http.StatusNoContent)
@@ -81,7 +85,7 @@ func ParseBatch(raw []byte, now time.Time) (b edgeapi.RequestBatch, err error) {
 		edgeapi.RequestBatch
 		Requests []json.RawMessage `json:"requests"` // counted before any of them takes the room of a request
 	}
-	if err := json.Unmarshal(raw, &whole); err != nil || whole.Edge == "" || len(whole.Edge) > 256 || len(whole.Requests) > edgeapi.MaxRequestBatch || len(whole.Dropped) > maxAccounts {
+	if err := json.Unmarshal(raw, &whole); err != nil || whole.Edge == "" || len(whole.Edge) > 256 || len(whole.Requests) > edgeapi.MaxRequestBatch || len(whole.Recorded) > edgeapi.MaxBlocks || len(whole.Dropped) > maxAccounts {
 		return b, apierror.Errorf(decision.InvalidRequest, "The body is not a batch of requests.")
 	}
 	b = whole.RequestBatch
@@ -164,13 +168,13 @@ func (r *Receiver) newest(ctx context.Context) (routes map[string]config.Route, 
 	return r.routes, r.class
 }
 
-// sweepEvery is how often it is looked for slots that are too old.
-const sweepEvery = 10 * time.Minute
+// sweepEvery is how often it is looked for what is too old, or too much.
+const sweepEvery = time.Minute
 
 // Run empties what is too old, until ctx ends. While requests arrive, they do too.
 func (s Store) Run(ctx context.Context) {
 	for {
-		if err := s.Sweep(ctx); err != nil && ctx.Err() == nil {
+		if err := errors.Join(s.Sweep(ctx), s.sweepRecords(ctx)); err != nil && ctx.Err() == nil {
 			slog.WarnContext(ctx, "requests of before are not being removed", "cause", err)
 		}
 		if !pause.For(ctx, sweepEvery) {

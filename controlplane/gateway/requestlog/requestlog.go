@@ -42,7 +42,9 @@ type Store struct {
 	DB postgres.DB
 	// DocsBase is the public address of the gateway, for links; empty: relative links.
 	DocsBase string
-	Now      func() time.Time // nil: time.Now
+	// PathKey is for records of all requests; empty: there are none.
+	PathKey PathKey
+	Now     func() time.Time // nil: time.Now
 }
 
 // now is the time by the clock of s, in UTC.

@@ -7,6 +7,7 @@ import (
 	cel "github.com/envoyproxy/go-control-plane/envoy/extensions/formatter/cel/v3"
 	percent "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"google.golang.org/protobuf/types/known/structpb"
+	"sluice.dev/sluice/controlplane/gateway/config"
 	"sluice.dev/sluice/filters/edgeapi"
 	"sluice.dev/sluice/filters/identityheader"
 )
@@ -19,6 +20,13 @@ const nameOfRoute = "%CEL(xds.route_name.split('@')[0])%"
 // which would let whoever reads it call a product.
 const nameOfCaller = "%CEL(request.headers['" + identityheader.Header + "'].split(';m=')[0])%"
 
+// The headers in which a route that rewrites keeps what the client asked for: lines are
+// written at the end, when the request has what its product got. Envoy knows the names.
+const (
+	originalHost = "x-envoy-original-host"
+	originalPath = "x-envoy-original-path"
+)
+
 // accessLog writes one JSON line a request to standard output, where the agent reads
 // it: printed says which of them it prints, and recorded whether it keeps what
 // happened for the request log. A line never has a query, a header of the caller's
@@ -27,7 +35,7 @@ const nameOfCaller = "%CEL(request.headers['" + identityheader.Header + "'].spli
 // Both are one line, so that a request that is printed and recorded is written down
 // once. Envoy writes what is printed, and of the rest a sample, whose size the agent
 // sets by the runtime keys.
-func accessLog(printed, recorded string, traced bool) []*accesslog.AccessLog {
+func accessLog(listener, printed, recorded string, traced bool) []*accesslog.AccessLog {
 	filter := lines(printed, recorded)
 	if filter == nil && printed != "all" {
 		return nil
@@ -39,7 +47,7 @@ func accessLog(printed, recorded string, traced bool) []*accesslog.AccessLog {
 			AccessLogFormat: &stream.StdoutAccessLog_LogFormat{LogFormat: &core.SubstitutionFormatString{
 				OmitEmptyValues: true,
 				Formatters:      []*core.TypedExtensionConfig{extension("envoy.formatter.cel", &cel.Cel{CelConfig: &core.CelExpressionConfig{EnableStringFunctions: true}})},
-				Format:          &core.SubstitutionFormatString_JsonFormat{JsonFormat: lineFormat(printed, recorded, traced)},
+				Format:          &core.SubstitutionFormatString_JsonFormat{JsonFormat: lineFormat(listener, printed, recorded, traced)},
 			}},
 		})},
 	}}
@@ -63,12 +71,12 @@ func lines(printed, recorded string) *accesslog.AccessLogFilter {
 
 // lineFormat is a line: what people read, in front of it the mark by which the agent
 // knows it, which it takes off.
-func lineFormat(printed, recorded string, traced bool) *structpb.Struct {
+func lineFormat(listener, printed, recorded string, traced bool) *structpb.Struct {
 	fields := map[string]string{
 		edgeapi.LineMark: mark(printed, "all", "failures") + mark(recorded, "full", "no_path"),
 		"time":           "%START_TIME%",
 		"method":         "%REQ(:METHOD)%",
-		"host":           "%REQ(:AUTHORITY):255%",
+		"host":           "%REQ(" + originalHost + "?:AUTHORITY):255%",
 		"path":           "%PATH(NQ:ORIG_OR_PATH):1024%",
 		"protocol":       "%PROTOCOL%",
 		"status":         "%RESPONSE_CODE%",
@@ -91,6 +99,9 @@ func lineFormat(printed, recorded string, traced bool) *structpb.Struct {
 		"first_byte_us": "%COMMON_DURATION(DS_RX_BEG:US_RX_BEG:us)%",
 		"answered_us":   "%COMMON_DURATION(DS_RX_BEG:US_RX_END:us)%",
 		"total_us":      "%COMMON_DURATION(DS_RX_BEG:DS_TX_END:us)%",
+	}
+	if listener != config.Gateway { // which most are for
+		fields["listener"] = listener
 	}
 	if traced {
 		fields["trace_id"] = "%TRACE_ID%"

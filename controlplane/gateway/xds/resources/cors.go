@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	core "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	route "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	cors "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/cors/v3"
 	hcm "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
@@ -161,19 +162,22 @@ func headerMatch(m config.HeaderMatch) *route.HeaderMatcher {
 	}
 }
 
-// hostMatch asks for one of hosts, whatever the port. Envoy has hosts as groups
+// hostMatch asks for one of a route's hosts, whatever the port. Envoy has hosts as groups
 // of routes, each of which would need a copy of the routes for all hosts.
-func hostMatch(hosts []string) *route.HeaderMatcher {
-	var any []string
-	for _, h := range hosts {
-		name, below := strings.CutPrefix(h, "*.")
-		expr := regexp.QuoteMeta(name)
-		if below {
-			expr = `[^:]+\.` + expr
-		}
-		any = append(any, expr)
+func hostMatch(r config.Route) *route.HeaderMatcher {
+	return header(":authority", safeRegex(r.HostsRegexp()))
+}
+
+// keepOriginal keeps what a rewrites of a request for the access log; Envoy adds headers
+// before it rewrites.
+func keepOriginal(a *route.RouteAction) (list []*core.HeaderValueOption) {
+	if a.GetHostRewriteLiteral() != "" {
+		list = append(list, replaceHeader(originalHost, "%REQ(:AUTHORITY)%"))
 	}
-	return header(":authority", safeRegex(`(?i:`+strings.Join(any, "|")+`)(:[0-9]+)?`))
+	if a.RegexRewrite != nil {
+		list = append(list, replaceHeader(originalPath, "%REQ(:PATH)%"))
+	}
+	return list
 }
 
 // rewrite makes a send what w says in place of the path and host asked for.

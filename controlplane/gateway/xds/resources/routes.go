@@ -183,6 +183,7 @@ func (s *Set) route(r config.Route, p config.Pattern, method string) *route.Rout
 	}
 	a := s.action(r, method)
 	rewrite(a, p, r.Rewrite, s.products[r.Product])
+	out.RequestHeadersToAdd = keepOriginal(a)
 	out.Action = &route.Route_Route{Route: a}
 	return out
 }
@@ -222,7 +223,7 @@ func match(r config.Route, p config.Pattern) *route.RouteMatch {
 		m.PathSpecifier = &route.RouteMatch_SafeRegex{SafeRegex: &matcher.RegexMatcher{Regex: p.Regexp()}}
 	}
 	if len(r.Hosts) > 0 {
-		m.Headers = append(m.Headers, hostMatch(r.Hosts))
+		m.Headers = append(m.Headers, hostMatch(r))
 	}
 	for _, h := range r.Headers {
 		m.Headers = append(m.Headers, headerMatch(h))
