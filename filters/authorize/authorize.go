@@ -236,9 +236,9 @@ func checkEntitlement(plan *policy.Plan, route *policy.Route, env Env, caller *k
 	if d := scopes.Decide(caller.Scopes, route.Grants, route.Scope); !d.OK() {
 		return d
 	}
-	if !plan.Includes(route.Product) {
+	if !plan.Includes(route.Sold()) {
 		return decision.Decision{Code: decision.PlanTooLow,
-			Detail: decision.Detail{Field: "plan", Issue: plan.Name + " does not include this product", Expected: route.Product}}
+			Detail: decision.Detail{Field: "plan", Issue: plan.Name + " does not include this product", Expected: route.Sold()}}
 	}
 	if !plan.Has(route.Feature) {
 		return decision.Decision{Code: decision.PlanTooLow,

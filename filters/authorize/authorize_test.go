@@ -97,6 +97,8 @@ func newPolicy(t *testing.T) *policy.Policy {
 			{Name: "any", Auth: policy.AuthKey},
 			{Name: "media", Auth: policy.AuthKey, Product: "media"},
 			{Name: "voice", Auth: policy.AuthKey | policy.AuthToken, Product: "voice"},
+			{Name: "media", Revision: "2", Auth: policy.AuthKey, Product: "media-v2", Of: "media"},
+			{Name: "voice", Revision: "2", Auth: policy.AuthKey, Product: "media", Of: "voice"},
 			{Name: "streams.get", Auth: policy.AuthKey | policy.AuthToken, Scope: "streams:read", Grants: grants},
 			{Name: "keys", Auth: policy.AuthSession},
 			{Name: "both", Auth: policy.AuthSession | policy.AuthKey},

@@ -84,7 +84,11 @@ func bits(b []byte, s keytable.Scopes) []byte {
 }
 
 func encodeRoute(b []byte, r Route) []byte {
-	b = str(str(str(b, r.Name), r.Revision), r.Product)
+	product := r.Product
+	if r.Of != "" { // an edge of before takes both for one name, which no product believes
+		product += " " + r.Of
+	}
+	b = str(str(str(b, r.Name), r.Revision), product)
 	b = str(append(b, byte(r.Auth), r.Class), r.Scope)
 	b = str(bits(b, r.Grants), string(r.Deny))
 	b = str(binary.AppendUvarint(b, r.Price), r.Feature)

@@ -160,18 +160,25 @@ type Route struct {
 	// the route's method, if that is but one.
 	Revision string
 	Product  string
-	Auth     Auth
-	Class    uint8           // index into Classes
-	Scope    string          // the scope needed, for the error's details; empty: none
-	Grants   keytable.Scopes // bits that grant it: the scope's, its resource's wildcard, the admin's
-	Deny     decision.Code   // not empty: nobody gets through, with this code
-	Price    uint64          // of one request without a credential, in the token's smallest units; 0: not for sale
-	Feature  string          // that the plan must have; empty: none
+	// Of is the product that Product is a version of: the one that a plan must include.
+	// Empty: Product is no version of another.
+	Of      string
+	Auth    Auth
+	Class   uint8           // index into Classes
+	Scope   string          // the scope needed, for the error's details; empty: none
+	Grants  keytable.Scopes // bits that grant it: the scope's, its resource's wildcard, the admin's
+	Deny    decision.Code   // not empty: nobody gets through, with this code
+	Price   uint64          // of one request without a credential, in the token's smallest units; 0: not for sale
+	Feature string          // that the plan must have; empty: none
 	// BodyLimit is how many bytes a request's body may have; 0: any number.
 	BodyLimit uint64
 
 	index int
+	sold  string
 }
+
+// Sold is the product that a plan must include, of a policy that was parsed.
+func (r *Route) Sold() string { return r.sold }
 
 // Index is the route's place in the Routes of the policy that was parsed.
 func (r *Route) Index() int { return r.index }
@@ -231,7 +238,10 @@ func (p *Policy) index() bool {
 		if _, twice := p.byRoute[key]; twice || r.Name == "" || int(r.Class) >= len(p.Classes) || unpayable {
 			return false
 		}
-		p.byRoute[key], r.index = i, i
+		p.byRoute[key], r.index, r.sold = i, i, r.Product
+		if r.Of != "" {
+			r.sold = r.Of
+		}
 	}
 	for i := range p.Plans {
 		pl := &p.Plans[i]

@@ -25,6 +25,7 @@ func sample() *Policy {
 		Payment: x402.Terms{Network: "base", Asset: "0x1", PayTo: "0x2", Name: "USD Coin", Version: "2", Seconds: 60, V2: true},
 		Routes: []Route{
 			{Name: "streams.list", Revision: "1f", Product: "media", Auth: AuthKey, Scope: "streams:read", Grants: keytable.Scopes{}.With(0).With(1).With(2)},
+			{Name: "streams.list", Revision: "2f GET", Product: "media-v2", Of: "media", Auth: AuthKey},
 			{Name: "clips.create", Product: "media", Auth: AuthKey, Price: 10000},
 			{Name: "sessions", Product: "api", Auth: AuthSession | AuthNone, Class: 1},
 			{Name: "unmapped", Deny: decision.RouteNotMapped},
@@ -137,7 +138,7 @@ func TestKeyHeaders(t *testing.T) {
 func TestInconsistentPolicyIsRefused(t *testing.T) {
 	t.Parallel()
 	cases := map[string]func(*Policy){
-		"a route twice":          func(p *Policy) { p.Routes[1].Name, p.Routes[1].Revision = p.Routes[0].Name, p.Routes[0].Revision },
+		"a route twice":          func(p *Policy) { p.Routes[2].Name, p.Routes[2].Revision = p.Routes[0].Name, p.Routes[0].Revision },
 		"a route without a name": func(p *Policy) { p.Routes[1].Name = "" },
 		"a class not defined":    func(p *Policy) { p.Routes[1].Class = 2 },
 		"a plan twice":           func(p *Policy) { p.Plans[1].Number = 40009 },

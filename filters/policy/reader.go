@@ -2,6 +2,7 @@ package policy
 
 import (
 	"math"
+	"strings"
 
 	"sluice.dev/sluice/filters/credentials/keytable"
 	"sluice.dev/sluice/filters/decision"
@@ -61,10 +62,12 @@ func (r *reader) issuer() Issuer {
 func (r *reader) scopes() keytable.Scopes { return keytable.Scopes{r.Uint64(), r.Uint64()} }
 
 func (r *reader) route() Route {
-	return Route{
+	route := Route{
 		Name: r.str(), Revision: r.str(), Product: r.str(), Auth: Auth(r.Byte()), Class: r.Byte(), Scope: r.str(),
 		Grants: r.scopes(), Deny: decision.Code(r.str()), Price: r.Number(all), Feature: r.str(), BodyLimit: r.Number(all),
 	}
+	route.Product, route.Of, _ = strings.Cut(route.Product, " ")
+	return route
 }
 
 func (r *reader) terms() x402.Terms {

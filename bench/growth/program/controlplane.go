@@ -83,6 +83,7 @@ func documents() []parser {
 		}, forms: append(in(`{"routes":%s}`, `{"classes":%s,"plans":[{"name":"a","limits":{}}]}`, `{"plans":[{"name":"a","limits":%s}]}`, `{"plans":[{"name":"a","products":%s}]}`,
 			`{"routes":[{"name":"a","path":"/a","methods":%s}]}`, `{"routes":[{"name":"a","path":%s}]}`, `{"issuers":[{"scope_map":%s}]}`), objects...), multiple: 1 << 10},
 		{name: "controlplane/gateway/config: ParsePath", read: quietly(func(in []byte) { _, _ = config.ParsePath(string(in)) }), forms: texts("/v1/%s", "/%s/*"), n: 128},
+		{name: "controlplane/gateway/config: ParseTemplate", read: quietly(func(in []byte) { _, _ = config.ParseTemplate(string(in)) }), forms: texts("%s", "a{id}%s"), n: 128},
 		{name: "controlplane/gateway/openapi/document: Read", read: quietly(func(in []byte) {
 			if d, err := document.Read(in, nil); err == nil {
 				d.OpenAPI("", d.Operations)

@@ -122,17 +122,23 @@ func (v *validator) rewrite(f string, r Route) {
 	if r.Product == "" {
 		v.add(f, "stands on a route without a product", "a product")
 	}
-	if w.Path != "" && w.Prefix != "" {
+	v.newPath(f, r, w.Path, w.Prefix)
+}
+
+// newPath checks what stands in place of a route's path: a template of its variables,
+// or a text in place of its beginning.
+func (v *validator) newPath(f string, r Route, path, prefix string) {
+	if path != "" && prefix != "" {
 		v.add(f+".prefix", "stands beside path", "one of the two")
 	}
-	if w.Prefix != "" && (!strings.HasPrefix(w.Prefix, "/") || !plainPath(w.Prefix)) {
+	if prefix != "" && (!strings.HasPrefix(prefix, "/") || !plainPath(prefix)) {
 		v.add(f+".prefix", "is not the beginning of a path", "such as / or /internal")
 	}
 	from, err := ParsePath(r.Path)
-	if w.Path == "" || err != nil {
+	if path == "" || err != nil {
 		return
 	}
-	to, err := ParsePath(w.Path)
+	to, err := ParsePath(path)
 	if err != nil {
 		v.add(f+".path", err.Error(), "such as /internal/{id} or /internal/*")
 		return

@@ -110,6 +110,24 @@ type Route struct {
 	CORS    *CORS         `json:"cors,omitempty"` // goes before the product's
 	Product string        `json:"product,omitempty"`
 	Respond *Respond      `json:"respond,omitempty"` // instead of Product
+	// Redirect sends callers elsewhere, instead of Product.
+	Redirect *Redirect `json:"redirect,omitempty"`
+	// Split gives parts of the requests to versions of the product. Headers are
+	// looked at first, in the order of the list.
+	Split []ProductVersion `json:"split,omitempty"`
+	// Sticky keeps callers at the version that they have met: "credential", by what
+	// they send as one; whoever sends none is at Product. Empty: each request is drawn
+	// by itself.
+	Sticky  string   `json:"sticky,omitempty"`
+	Mirror  *Mirror  `json:"mirror,omitempty"`
+	Retries *Retries `json:"retries,omitempty"` // absent: as the product says
+	// RequestHeaders are changed on the way to the product, and ResponseHeaders in its
+	// answers.
+	RequestHeaders  *HeaderEdit `json:"request_headers,omitempty"`
+	ResponseHeaders *HeaderEdit `json:"response_headers,omitempty"`
+	// Compress lets edges compress answers of texts, for clients that ask for it. Not
+	// for answers that show a secret beside what somebody else may have sent.
+	Compress bool `json:"compress,omitempty"`
 	// Auth lists who gets in: "key", "token" (of this platform or an issuer),
 	// "session" (a token that the product checks too), "certificate" (of the client,
 	// see client_certificates) and "none" (anybody).

@@ -17,7 +17,17 @@ func (r Route) Equal(o Route) bool {
 		r.Timeout == o.Timeout && r.BodyLimit == o.BodyLimit &&
 		slices.Equal(r.Methods, o.Methods) && slices.Equal(r.Auth, o.Auth) && slices.Equal(r.Hosts, o.Hosts) &&
 		slices.Equal(r.Headers, o.Headers) && equalAt(r.Rewrite, o.Rewrite) && equalAt(r.Respond, o.Respond) &&
-		(r.CORS == o.CORS || reflect.DeepEqual(r.CORS, o.CORS)) && r.Validate == o.Validate && r.Request.Equal(o.Request)
+		(r.CORS == o.CORS || reflect.DeepEqual(r.CORS, o.CORS)) && r.Validate == o.Validate && r.Request.Equal(o.Request) &&
+		r.equalTraffic(o)
+}
+
+// equalTraffic is Equal for what few routes say.
+func (r Route) equalTraffic(o Route) bool {
+	return r.Sticky == o.Sticky && r.Compress == o.Compress && equalAt(r.Redirect, o.Redirect) &&
+		(len(r.Split)+len(o.Split) == 0 || reflect.DeepEqual(r.Split, o.Split)) &&
+		(r.Mirror == o.Mirror || reflect.DeepEqual(r.Mirror, o.Mirror)) && (r.Retries == o.Retries || reflect.DeepEqual(r.Retries, o.Retries)) &&
+		(r.RequestHeaders == o.RequestHeaders || reflect.DeepEqual(r.RequestHeaders, o.RequestHeaders)) &&
+		(r.ResponseHeaders == o.ResponseHeaders || reflect.DeepEqual(r.ResponseHeaders, o.ResponseHeaders))
 }
 
 // equalAt compares what two pointers lead to.

@@ -51,7 +51,7 @@ func (m *Policies) Policy(d Document, version uint64, docsBase string, n Numbers
 		}
 		p.Routes = append(p.Routes, pr)
 	}
-	p.Routes = append(p.Routes, builtin...)
+	p.Routes = append(append(p.Routes, policiesOfVersions(d.Routes, p.Routes)...), builtin...)
 	if known && samePolicy(last.policy, p) {
 		now.policy = last.policy
 	} else if err := fits(p); err != nil {

@@ -27,6 +27,7 @@ var choices = map[string][]any{
 	"Route.listener":      {Gateway, Runtime},
 	"Route.auth":          {"key", "token", "session", AuthCertificate, "none"},
 	"Route.validate":      {ValidateRequest},
+	"Route.sticky":        {StickyCredential},
 	"Parameter.in":        {"path", "query", "header"},
 	"Parameter.style":     {"simple", "form", "spaceDelimited", "pipeDelimited"},
 }

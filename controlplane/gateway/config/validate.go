@@ -67,6 +67,7 @@ func (d Document) faults(was map[string]checked) (details []decision.Detail, now
 	v.routes(d.Routes, classes, known, products, d.features())
 	v.tables(v.tableBytes)
 	v.prices(d)
+	v.keyHeaderEdits(d)
 	return v.details, v.now
 }
 
@@ -244,6 +245,7 @@ func (v *validator) routes(list []Route, classes, scopes, products, features map
 		v.known(i, "product", r.Product, products, "is not a known product", "a name from products")
 		v.known(i, "feature", r.Feature, features, "is in no plan", "a name from a plan's features")
 	}
+	v.splits(list, products)
 	v.overlaps(list, matchKeys)
 }
 

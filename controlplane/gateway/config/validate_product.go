@@ -44,7 +44,7 @@ func (v *validator) product(f string, p Product) {
 		v.add(f+".retries", "is too large", "at most 10")
 	}
 	for i, status := range p.RetryOn {
-		if status < 500 && status != 408 && status != 425 && status != 429 || status > 599 {
+		if !retriable(status) {
 			v.add(fmt.Sprintf("%s.retry_on[%d]", f, i), "is not a status that a retry helps with", "408, 425, 429 or 500 to 599")
 		}
 	}

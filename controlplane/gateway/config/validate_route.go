@@ -38,6 +38,11 @@ func (v *validator) route(f string, r Route) {
 	v.rewrite(f+".rewrite", r)
 	v.cors(f+".cors", r.CORS)
 	v.target(f, r)
+	v.redirect(f+".redirect", r)
+	v.split(f, r)
+	v.mirror(f+".mirror", r)
+	v.retries(f+".retries", r)
+	v.headerEdits(f, r)
 	v.auth(f, r)
 }
 
@@ -53,8 +58,11 @@ func maxBody(r Route) uint64 {
 
 func (v *validator) target(f string, r Route) {
 	switch {
+	case r.Redirect != nil && (r.Respond != nil || r.Product != ""):
+		v.add(f+".redirect", "stands beside product or respond", "one of the three")
+	case r.Redirect != nil:
 	case r.Respond == nil && r.Product == "":
-		v.add(f+".product", "is missing", "a product, or respond")
+		v.add(f+".product", "is missing", "a product, respond or redirect")
 	case r.Respond != nil && r.Product != "":
 		v.add(f+".respond", "stands beside product", "one of the two")
 	case r.Respond != nil:

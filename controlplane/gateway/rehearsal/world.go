@@ -6,6 +6,7 @@ import (
 	"sluice.dev/sluice/controlplane/gateway/config"
 	"sluice.dev/sluice/filters/authorize"
 	"sluice.dev/sluice/filters/credentials/apikey"
+	"sluice.dev/sluice/filters/credentials/clientcert"
 	"sluice.dev/sluice/filters/credentials/jwt"
 	"sluice.dev/sluice/filters/credentials/keytable"
 	"sluice.dev/sluice/filters/credentials/token"
@@ -138,6 +139,8 @@ func (w *world) Ready() bool                         { return true }
 func (w *world) Verify(jwt.Key, string, []byte) bool { return false }
 func (w *world) Tokens() *token.Table                { return nil }
 func (w *world) Keys() *apikey.Memo                  { return nil }
+func (w *world) Peer() string                        { return "" }
+func (w *world) Certificates() *clientcert.Memo      { return nil }
 func (w *world) Authorization() string               { return "" }
 func (w *world) Header(string) string                { return "" }
 

@@ -40,12 +40,23 @@ func (b *Builder) Build(d config.Document, p *policy.Policy) (*Set, error) {
 	defer b.mu.Unlock()
 	s := b.begin(d, p)
 	for i := range p.Routes {
-		s.keys[p.Routes[i].Name] = p.Routes[i].Key()
+		name := p.Routes[i].Name
+		if p.Routes[i].Of != "" {
+			name = versionOf(name, p.Routes[i].Product)
+		}
+		s.keys[name] = p.Routes[i].Key()
+	}
+	for _, r := range d.Routes {
+		if r.Retries != nil {
+			for _, product := range append(r.Versions(), r.Product) {
+				s.retried[product] = true
+			}
+		}
 	}
 	unchanged := make(map[string]bool, len(d.Products))
 	for _, pr := range d.Products {
 		s.products[pr.Name] = pr
-		if was, ok := b.last.products[pr.Name]; ok && reflect.DeepEqual(was, pr) {
+		if was, ok := b.last.products[pr.Name]; ok && reflect.DeepEqual(was, pr) && b.last.retried[pr.Name] == s.retried[pr.Name] {
 			unchanged[pr.Name] = true
 			s.takeOver(b.last, pr.Name)
 		} else if err := s.addProduct(pr); err != nil {
@@ -84,7 +95,9 @@ func (b *Builder) begin(d config.Document, p *policy.Policy) *Set {
 		products:  make(map[string]config.Product, len(d.Products)),
 		keys:      make(map[string]string, len(p.Routes)),
 		made:      make(map[string]*made, len(d.Routes)),
-		lists:     routeLists{was: b.last.lists.now, now: map[string]encodedList{}},
+		retried:   map[string]bool{},
+		lists: routeLists{was: b.last.lists.now, now: map[string]encodedList{}, shares: map[*route.Route]config.Share{},
+			credentials: append([]string{"authorization"}, p.KeyHeaders...)},
 		ends:      b.ends,
 		listeners: b.last.listeners,
 	}
@@ -127,7 +140,7 @@ type made struct {
 func (s *Set) makeRoutes(before map[string]*made, unchanged map[string]bool) error {
 	for _, r := range s.doc.Routes {
 		was, key := before[r.Name], s.keys[r.Name]
-		if was != nil && was.key == key && (r.Product == "" || unchanged[r.Product]) && was.from.Equal(r) {
+		if was != nil && was.key == key && !slices.ContainsFunc(r.Products(), func(p string) bool { return !unchanged[p] }) && was.from.Equal(r) {
 			s.made[r.Name] = was
 			continue
 		}
@@ -145,10 +158,13 @@ type settings struct {
 	accessLog, requestLog string
 	proxies, anonymous    uint32
 	clients               bool // are asked for certificates
+	compress, names       bool // filters that some route asks for
 }
 
 func settingsOf(d config.Document) settings {
-	return settings{d.AccessLog, d.RequestLog, d.TrustedProxies, d.AnonymousLimit(), d.ClientCertificates != nil}
+	s := settings{accessLog: d.AccessLog, requestLog: d.RequestLog, proxies: d.TrustedProxies, anonymous: d.AnonymousLimit(), clients: d.ClientCertificates != nil}
+	s.compress, s.names = settingsOfRoutes(d)
+	return s
 }
 
 // listeners are those that have been made, by addresses of edges.

@@ -25,6 +25,9 @@ const (
 	defaultMaxConnections = uint32(4096)
 	defaultMaxRequests    = uint32(16384)
 	bufferLimit           = 64 << 10
+	// Of the requests of a product that are in flight, so many of a hundred may be
+	// retries where routes have their own, and so many in any case.
+	retryPercent, minRetries = 20, 3
 )
 
 // addProduct adds the cluster of a product. Addresses that are all numeric go
@@ -100,7 +103,7 @@ func (s *Set) newCluster(p config.Product) (*cluster.Cluster, error) {
 		ConnectTimeout:                durationpb.New(p.ConnectTimeout.Or(defaultConnectTimeout)),
 		LbPolicy:                      cluster.Cluster_LEAST_REQUEST,
 		PerConnectionBufferLimitBytes: u32(bufferLimit),
-		CircuitBreakers:               breakers(p),
+		CircuitBreakers:               breakers(p, s.retried[p.Name]),
 		OutlierDetection:              outliers(p.Outliers),
 		UpstreamConnectionOptions: &cluster.UpstreamConnectionOptions{TcpKeepalive: &core.TcpKeepalive{
 			KeepaliveProbes: u32(3), KeepaliveTime: u32(30), KeepaliveInterval: u32(5),
@@ -140,11 +143,18 @@ func upstreamOptions(p config.Product) *upstreamhttp.HttpProtocolOptions {
 
 // breakers bound what one edge asks of a product. Envoy's own defaults of 1024
 // are lower than what one edge can carry.
-func breakers(p config.Product) *cluster.CircuitBreakers {
+// Where routes have retries of their own, a part of what is in flight may be such: when
+// all of it fails, a product is not asked several times as much as when nothing does.
+func breakers(p config.Product, retried bool) *cluster.CircuitBreakers {
 	connections, requests := cmp.Or(p.MaxConnections, defaultMaxConnections), cmp.Or(p.MaxRequests, defaultMaxRequests)
-	return &cluster.CircuitBreakers{Thresholds: []*cluster.CircuitBreakers_Thresholds{{
+	bounds := &cluster.CircuitBreakers_Thresholds{
 		MaxConnections: u32(connections), MaxPendingRequests: u32(cmp.Or(p.MaxPending, requests)), MaxRequests: u32(requests), MaxRetries: u32(256),
-	}}}
+	}
+	if retried {
+		bounds.MaxRetries = nil
+		bounds.RetryBudget = &cluster.CircuitBreakers_Thresholds_RetryBudget{BudgetPercent: &typev3.Percent{Value: retryPercent}, MinRetryConcurrency: u32(minRetries)}
+	}
+	return &cluster.CircuitBreakers{Thresholds: []*cluster.CircuitBreakers_Thresholds{bounds}}
 }
 
 // outliers takes an address out that fails to answer, not one that answers

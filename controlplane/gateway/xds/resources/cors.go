@@ -189,18 +189,12 @@ func rewrite(a *route.RouteAction, p config.Pattern, w *config.Rewrite, product 
 	if host != "" {
 		a.HostRewriteSpecifier = &route.RouteAction_HostRewriteLiteral{HostRewriteLiteral: host}
 	}
-	if w == nil || w.Path == "" && w.Prefix == "" {
+	if w == nil {
 		return
 	}
-	from, to := "", ""
-	if w.Path != "" {
-		q, err := config.ParsePath(w.Path)
-		if err != nil { // Validate has refused it
-			return
-		}
-		from, to = p.Substitution(q)
-	} else {
-		from, to = p.PrefixSubstitution(w.Prefix)
+	from, to, ok := pathRewrite(p, w.Path, w.Prefix)
+	if !ok {
+		return
 	}
 	a.RegexRewrite = &matcher.RegexMatchAndSubstitute{Pattern: &matcher.RegexMatcher{Regex: from}, Substitution: to}
 }

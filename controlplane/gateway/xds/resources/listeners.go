@@ -120,13 +120,21 @@ func (s *Set) manager(name string, change ...func(*hcm.HttpConnectionManager)) (
 
 // chain is the order of filters. The edge filter is the first that answers:
 // answers of a filter before it would lack the rate-limit headers. The chain is the same whatever
-// the routes are: a listener that changed would cut connections.
+// the routes are, but for filters that few documents need: the first route that asks for one, and the
+// last, change the listener, which closes connections as at an upgrade.
 func (s *Set) chain() []*hcm.HttpFilter {
-	first := []*hcm.HttpFilter{corsFilter(CORSFilter)}
+	list := []*hcm.HttpFilter{corsFilter(CORSFilter)}
 	if s.settings.clients {
-		first = append(first, peerFilter())
+		list = append(list, peerFilter())
 	}
-	return append(first, discovered(EdgeFilter, false), corsFilter(PreflightFilter), discovered(ValidateFilter, true), discovered(ChatCapsFilter, true), &hcm.HttpFilter{
+	list = append(list, discovered(EdgeFilter, false), corsFilter(PreflightFilter))
+	if s.settings.names {
+		list = append(list, namesFilter())
+	}
+	if s.settings.compress {
+		list = append(list, compressing()...)
+	}
+	return append(list, discovered(ValidateFilter, true), discovered(ChatCapsFilter, true), &hcm.HttpFilter{
 		Name: "envoy.filters.http.router",
 		ConfigType: &hcm.HttpFilter_TypedConfig{TypedConfig: pack(&router.Router{
 			SuppressEnvoyHeaders: true,

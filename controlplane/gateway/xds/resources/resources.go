@@ -55,6 +55,7 @@ type Set struct {
 	products  map[string]config.Product
 	keys      map[string]string // of routes' policies, by name
 	made      map[string]*made  // of routes, by name
+	retried   map[string]bool   // products of routes with retries of their own
 	ends      map[string][]branched
 	lists     routeLists
 	listeners *listeners

@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	defaultTimeout    = 30 * time.Second
+	defaultTimeout    = config.DefaultTimeout
 	defaultStreamIdle = 5 * time.Minute
 	defaultRetries    = 2
 	// stalled is how long a request may arrive without a byte. On routes that take
@@ -90,12 +90,16 @@ func (s *Set) makeRoute(r config.Route) (*made, error) {
 		return nil, err
 	}
 	add := func(method string, out *route.Route) {
-		m.routes = append(m.routes, branched{start(p), method, out, map[string]*route.Route{}})
+		m.routes = append(m.routes, branched{start: start(p), method: method, route: out, asked: map[string]*route.Route{}})
 	}
 	if c := s.corsOf(r); c != nil {
 		add("OPTIONS", s.preflight(r, p, *c))
 	}
 	for _, method := range methods(r) {
+		if len(r.Split) > 0 {
+			m.routes = append(m.routes, s.split(r, p, method)...)
+			continue
+		}
 		add(method, s.route(r, p, method))
 	}
 	return m, nil
@@ -133,6 +137,9 @@ func (o Options) direct(name, path string, status uint32) *route.Route {
 // own: that is cheaper than one with an expression. GET is HEAD too, and "" stands
 // for all.
 func methods(r config.Route) []string {
+	if len(r.Methods) == 0 && r.Retries != nil && !r.Retries.AnyMethod {
+		return []string{"GET", "OPTIONS", ""} // those that are safe are sent again for more reasons
+	}
 	if len(r.Methods) == 0 {
 		return []string{""}
 	}
@@ -171,21 +178,36 @@ func (s *Set) route(r config.Route, p config.Pattern, method string) *route.Rout
 		filters[CORSFilter] = turnedOn(corsPolicy(*c, r, s.Policy.KeyHeaders))
 	}
 	forCertificates(out, r, filters)
+	if r.Compress {
+		compress(filters)
+	}
+	if names := namesOf(r); len(names) > 0 {
+		filters[NamesFilter] = pack(notes(names, p))
+	}
 	if len(filters) > 0 {
 		out.TypedPerFilterConfig = filters
 	}
-	if r.Respond != nil {
+	switch {
+	case r.Respond != nil:
 		respond(out, *r.Respond)
-		return out
+	case r.Redirect != nil:
+		out.Action = redirect(*r.Redirect, p)
+	default:
+		s.forward(out, r, p, method)
 	}
+	editHeaders(out, r)
+	return out
+}
+
+// forward makes out go to the product of r.
+func (s *Set) forward(out *route.Route, r config.Route, p config.Pattern, method string) {
 	if !r.ForwardCredentials {
 		out.RequestHeadersToRemove = with(with(credentials, s.Policy.KeyHeaders), out.RequestHeadersToRemove)
 	}
 	a := s.action(r, method)
 	rewrite(a, p, r.Rewrite, s.products[r.Product])
-	out.RequestHeadersToAdd = keepOriginal(a)
+	out.RequestHeadersToAdd = append(keepOriginal(a), out.RequestHeadersToAdd...)
 	out.Action = &route.Route_Route{Route: a}
-	return out
 }
 
 // named tells spans the name of a route, without its revision; nil: there are none.
@@ -237,7 +259,8 @@ func (s *Set) action(r config.Route, method string) *route.RouteAction {
 		ClusterSpecifier:            &route.RouteAction_Cluster{Cluster: r.Product},
 		ClusterNotFoundResponseCode: route.RouteAction_SERVICE_UNAVAILABLE,
 		Timeout:                     durationpb.New(timeout),
-		RetryPolicy:                 unusual(retries(s.products[r.Product], method)),
+		RetryPolicy:                 unusual(s.retriesOf(r, method)),
+		RequestMirrorPolicies:       s.mirrors(r),
 	}
 	if idle := max(stalled, timeout+time.Second); idle != defaultIdle {
 		a.IdleTimeout = durationpb.New(idle)
@@ -260,6 +283,18 @@ func unusual(p *route.RetryPolicy) *route.RetryPolicy {
 		return nil
 	}
 	return p
+}
+
+// retriesOf are those that r says, or its product.
+func (s *Set) retriesOf(r config.Route, method string) *route.RetryPolicy {
+	own := r.Retries
+	if own == nil {
+		return retries(s.products[r.Product], method)
+	}
+	if own.AnyMethod {
+		method = "GET"
+	}
+	return retries(config.Product{Retries: own.Attempts, RetryOn: own.On, TryTimeout: own.TryTimeout}, method)
 }
 
 // retries lets a request be sent again when the product cannot have seen it;

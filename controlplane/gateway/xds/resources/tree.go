@@ -32,6 +32,7 @@ type branched struct {
 	start, method string
 	route         *route.Route
 	asked         map[string]*route.Route // what asking has made of it; nil: that is not kept
+	share         config.Share            // of callers who stick to what they have met; zero: all
 }
 
 // ofMethods returns the routes, in their order, that ask for their methods.
@@ -127,6 +128,9 @@ func (l *routeLists) buildMatcher(part string, routes []branched) *tree.Matcher_
 	names := slices.Sorted(maps.Keys(branches))
 	all, copies := &route.RouteList{}, 0
 	for _, r := range routes {
+		if r.share.To > 0 {
+			l.shares[r.route] = r.share
+		}
 		all.Routes = append(all.Routes, r.route)
 		for _, b := range under(names, r.start) {
 			branches[b].Routes = append(branches[b].Routes, r.route)
@@ -194,7 +198,11 @@ func (l *routeLists) byPath(part string, branches map[string]*route.RouteList, r
 }
 
 // routeLists are the lists of routes of a set, by their places in it, encoded.
-type routeLists struct{ was, now map[string]encodedList }
+type routeLists struct {
+	was, now    map[string]encodedList
+	shares      map[*route.Route]config.Share // of routes whose callers stick
+	credentials []string                      // headers that callers are known by
+}
 
 // encodedList is a list of routes with what it was encoded as.
 type encodedList struct {
@@ -207,7 +215,7 @@ type encodedList struct {
 func (l *routeLists) encoded(place string, list *route.RouteList) *tree.Matcher_OnMatch {
 	p, ok := l.was[place]
 	if !ok || !slices.Equal(p.routes, list.Routes) {
-		p = encodedList{list.Routes, encode(list)}
+		p = encodedList{list.Routes, l.bucketed(list)}
 	}
 	l.now[place] = p
 	return p.on

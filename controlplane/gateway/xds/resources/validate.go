@@ -44,6 +44,9 @@ func (s *Set) addTables(last *Set) {
 	for name, m := range s.made {
 		if m.table != nil {
 			s.Tables[s.keys[name]] = m.table
+			for _, product := range m.from.Versions() {
+				s.Tables[s.keys[versionOf(name, product)]] = m.table
+			}
 		}
 	}
 	same := maps.EqualFunc(s.Tables, last.Tables, func(a, b []byte) bool { return &a[0] == &b[0] })
