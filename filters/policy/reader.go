@@ -61,10 +61,12 @@ func (r *reader) issuer() Issuer {
 func (r *reader) scopes() keytable.Scopes { return keytable.Scopes{r.Uint64(), r.Uint64()} }
 
 func (r *reader) route() Route {
-	return Route{
+	out := Route{
 		Name: r.str(), Revision: r.str(), Product: r.str(), Auth: Auth(r.Byte()), Class: r.Byte(), Scope: r.str(),
 		Grants: r.scopes(), Deny: decision.Code(r.str()), Price: r.Number(all), Feature: r.str(), BodyLimit: r.Number(all),
 	}
+	out.Shadow, out.Auth = Shadow(out.Auth>>shadowShift), out.Auth&(1<<shadowShift-1)
+	return out
 }
 
 func (r *reader) terms() x402.Terms {

@@ -39,6 +39,7 @@ func (v *validator) route(f string, r Route) {
 	v.cors(f+".cors", r.CORS)
 	v.target(f, r)
 	v.auth(f, r)
+	v.shadow(f+".shadow", r)
 }
 
 func maxBody(r Route) uint64 {

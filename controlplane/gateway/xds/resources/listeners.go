@@ -56,7 +56,7 @@ func (s *Set) manager(name string, change ...func(*hcm.HttpConnectionManager)) (
 			ConfigSource: viaADS(), RouteConfigName: name,
 		}},
 		HttpFilters: s.chain(),
-		AccessLog:   accessLog(s.settings.accessLog, s.settings.requestLog, s.opts.Traces != nil),
+		AccessLog:   accessLog(s.settings.accessLog, s.settings.requestLog, s.opts.Traces != nil, s.settings.shadows),
 
 		// Who calls: the peer itself, or whom trusted proxies name, and nobody counts as internal.
 		UseRemoteAddress:      wrapperspb.Bool(true),
