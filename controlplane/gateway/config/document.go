@@ -118,6 +118,8 @@ type Route struct {
 	// Shadow lists what of the route is checked, counted and shown, and lets everybody
 	// pass: "scope", "limit" (of the class) and "quota" (of plans).
 	Shadow []string `json:"shadow,omitempty"`
+	// Cache has edges keep answers; nil: they keep none.
+	Cache *Cache `json:"cache,omitempty"`
 	// Feature is what the caller's plan must have among its features.
 	Feature string `json:"feature,omitempty"`
 	// ForwardCredentials lets the Authorization header, and the document's

@@ -244,6 +244,7 @@ func (v *validator) routes(list []Route, classes, scopes, products, features map
 		v.known(i, "feature", r.Feature, features, "is in no plan", "a name from a plan's features")
 	}
 	v.overlaps(list, matchKeys)
+	v.caches(list)
 }
 
 // known checks the name of another object in route i.

@@ -40,6 +40,7 @@ func (v *validator) route(f string, r Route) {
 	v.target(f, r)
 	v.auth(f, r)
 	v.shadow(f+".shadow", r)
+	v.cache(f+".cache", r)
 }
 
 func maxBody(r Route) uint64 {

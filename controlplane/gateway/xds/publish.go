@@ -126,13 +126,18 @@ func overlap(old, next *resources.Set) *resources.Set {
 	if len(tables) > len(next.Tables) {
 		filters = union(filters, map[string]*core.TypedExtensionConfig{resources.ValidateFilter: next.ValidateFilterConfig(tables)})
 	}
+	cached := union(old.CacheRules, next.CacheRules)
+	if len(cached) > len(next.CacheRules) {
+		filters = union(filters, map[string]*core.TypedExtensionConfig{resources.CacheFilter: resources.CacheFilterConfig(cached)})
+	}
 	return &resources.Set{
-		Policy:    p,
-		Tables:    tables,
-		Filters:   filters,
-		Clusters:  union(old.Clusters, next.Clusters),
-		Endpoints: union(old.Endpoints, next.Endpoints),
-		Secrets:   union(old.Secrets, next.Secrets),
+		CacheRules: cached,
+		Policy:     p,
+		Tables:     tables,
+		Filters:    filters,
+		Clusters:   union(old.Clusters, next.Clusters),
+		Endpoints:  union(old.Endpoints, next.Endpoints),
+		Secrets:    union(old.Secrets, next.Secrets),
 	}
 }
 

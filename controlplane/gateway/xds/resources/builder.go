@@ -66,6 +66,9 @@ func (b *Builder) Build(d config.Document, p *policy.Policy) (*Set, error) {
 		s.Routes[name] = s.routeTable(name)
 	}
 	s.addTables(b.last)
+	if err := s.addCache(b.last); err != nil {
+		return nil, err
+	}
 	s.lists.was = nil
 	b.last = s
 	return s, nil
@@ -144,10 +147,11 @@ type settings struct {
 	accessLog, requestLog string
 	proxies, anonymous    uint32
 	shadows               bool // something is not enforced
+	caches                bool // answers are kept
 }
 
 func settingsOf(d config.Document) settings {
-	return settings{d.AccessLog, d.RequestLog, d.TrustedProxies, d.AnonymousLimit(), d.Shadows()}
+	return settings{d.AccessLog, d.RequestLog, d.TrustedProxies, d.AnonymousLimit(), d.Shadows(), d.Caches()}
 }
 
 // listeners are those that have been made, by addresses of edges.

@@ -55,7 +55,7 @@ func (s *Set) manager(name string, change ...func(*hcm.HttpConnectionManager)) (
 		RouteSpecifier: &hcm.HttpConnectionManager_Rds{Rds: &hcm.Rds{
 			ConfigSource: viaADS(), RouteConfigName: name,
 		}},
-		HttpFilters: s.chain(),
+		HttpFilters: s.withCache(s.chain()),
 		AccessLog:   accessLog(s.settings.accessLog, s.settings.requestLog, s.opts.Traces != nil, s.settings.shadows),
 
 		// Who calls: the peer itself, or whom trusted proxies name, and nobody counts as internal.

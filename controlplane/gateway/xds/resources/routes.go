@@ -170,6 +170,9 @@ func (s *Set) route(r config.Route, p config.Pattern, method string) *route.Rout
 	if c := s.corsOf(r); c != nil {
 		filters[CORSFilter] = turnedOn(corsPolicy(*c, r, s.Policy.KeyHeaders))
 	}
+	if r.Cache != nil {
+		filters[CacheFilter] = pack(&route.FilterConfig{Config: &anypb.Any{}})
+	}
 	if len(filters) > 0 {
 		out.TypedPerFilterConfig = filters
 	}
