@@ -16,6 +16,8 @@ import (
 type recorded struct {
 	ID, Method, Path, Route, Product, Code, Reason, Detail, Flags, Edge, Class, Host, Explanation string
 	PathTemplate                                                                                  string `json:"path_template"`
+	WouldRefuse                                                                                   string `json:"would_refuse"`
+	WouldReason                                                                                   string `json:"would_reason"`
 	Account                                                                                       string `json:"account_id"`
 	Key                                                                                           string `json:"key_id"`
 	Scopes                                                                                        []string

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"sluice.dev/sluice/filters/edgeapi"
+	"sluice.dev/sluice/filters/httpcache"
 )
 
 // scrapeTimeout bounds the question for Envoy's statistics.
@@ -51,8 +52,13 @@ var ofFilters = map[string]stat{
 	"sluice_edge_heap_bytes":            newStat("sluice_edge_heap_bytes", "Memory that the edge filter uses, of all workers together.", prometheus.GaugeValue),
 	"sluice_meter_requests_lost_total":  newStat("sluice_meter_requests_lost_total", "Requests whose usage was given up, as no control plane took it.", prometheus.CounterValue),
 	"sluice_traffic_batches_lost_total": newStat("sluice_traffic_batches_lost_total", "Batches of half a second each whose requests are missing in sluice_edge_requests_total.", prometheus.CounterValue),
+	"sluice_cache_crashes_total":        newStat("sluice_cache_crashes_total", "Requests that have crashed the cache filter.", prometheus.CounterValue),
+	httpcache.BytesMetric:               newStat("sluice_edge_cache_bytes", "Bytes of answers that the edge keeps.", prometheus.GaugeValue),
 	"sluice_fleet_edges":                newStat("sluice_fleet_edges", "Edges that share limits; 0: the control plane does not answer.", prometheus.GaugeValue),
 }
+
+// ofCache are the cache filter's, by what became of requests and their route.
+var ofCache = newStat("sluice_edge_cache_requests_total", "Requests of routes with a cache, by what became of them: hit (answered from it), miss, bypass (not for a cache), stored (misses whose answer was kept).", prometheus.CounterValue, "route", "result")
 
 // ofServer are Envoy's own, under the names that Envoy itself would give them.
 var ofServer = serverStats()
@@ -86,6 +92,9 @@ func statOf(name string) (s stat, labels []string, ok bool) {
 	group, rest, _ := strings.Cut(name, ".")
 	switch group {
 	case "wasmcustom":
+		if result, route, is := strings.Cut(strings.TrimPrefix(rest, httpcache.CountersPrefix), "."); is && strings.HasPrefix(rest, httpcache.CountersPrefix) {
+			return ofCache, []string{route, result}, true
+		}
 		s, ok = ofFilters[rest]
 		return s, nil, ok
 	case "server", "overload", "wasm":
@@ -116,6 +125,7 @@ func statOf(name string) (s stat, labels []string, ok bool) {
 func (e *Edge) Describe(out chan<- *prometheus.Desc) {
 	out <- answers.desc
 	out <- unserved.desc
+	out <- ofCache.desc
 	for _, group := range []map[string]stat{ofCluster, ofListener, ofFilters, ofServer} {
 		for _, s := range group {
 			out <- s.desc

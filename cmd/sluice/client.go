@@ -65,38 +65,49 @@ func (c client) do(ctx context.Context, method, path string, body any) ([]byte, 
 
 // doIf is do, if the configuration is at a version.
 func (c client) doIf(ctx context.Context, method, path string, body any, version int64) ([]byte, error) {
+	match := ""
+	if version != config.Any {
+		match = fmt.Sprintf("%q", fmt.Sprint(version))
+	}
+	answer, _, err := c.doMatch(ctx, method, path, body, match)
+	return answer, err
+}
+
+// doMatch is do, if what is at the path has the tag match, unless that is empty. It
+// returns the tag that it has.
+func (c client) doMatch(ctx context.Context, method, path string, body any, match string) (answer []byte, tag string, err error) {
 	var payload io.Reader
 	if body != nil {
 		b, err := json.Marshal(body)
 		if err != nil {
-			return nil, err
+			return nil, "", err
 		}
 		payload = bytes.NewReader(b)
 	}
 	req, err := http.NewRequestWithContext(ctx, method, c.base+path, payload)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	req.Header.Set("Authorization", "Bearer "+c.key)
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	if version != config.Any {
-		req.Header.Set("If-Match", fmt.Sprintf("%q", fmt.Sprint(version)))
+	if match != "" {
+		req.Header.Set("If-Match", match)
 	}
 	res, err := c.http.Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("the admin API at %s does not answer: is the control plane running? (%w)", c.base, errors.Unwrap(err))
+		return nil, "", fmt.Errorf("the admin API at %s does not answer: is the control plane running? (%w)", c.base, errors.Unwrap(err))
 	}
 	defer res.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+	answer, err = io.ReadAll(io.LimitReader(res.Body, maxAnswer))
 	if err != nil {
-		return nil, fmt.Errorf("read the answer of the admin API: %w", err)
+		return nil, "", fmt.Errorf("read the answer of the admin API: %w", err)
 	}
 	if res.StatusCode/100 != 2 {
-		return nil, refused{res.StatusCode, refusal(res.StatusCode, answer)}
+		return nil, "", refused{res.StatusCode, refusal(res.StatusCode, answer)}
 	}
-	return answer, nil
+	return answer, res.Header.Get("ETag"), nil
 }
 
 // refused is an answer that is not 2xx.

@@ -115,6 +115,7 @@ func uses(env app.Environment) []*cobra.Command {
 		edgesCommand(env),
 		statusCommand(env),
 		requestsCommand(env),
+		cacheCommand(env),
 		requestCommand(env),
 		backupCommand(env),
 		restoreCommand(env),

@@ -38,7 +38,7 @@ func requestsCommand(env app.Environment) *cobra.Command {
 	filters := map[string]*string{}
 	c := &cobra.Command{
 		Use: "requests", Short: "list failed requests and a sample of the others of the last day, newest first", Args: cobra.NoArgs,
-		Example: "  sluice requests --status 5xx --route orders.create\n  sluice requests --account acct_… --follow",
+		Example: "  sluice requests --status 5xx --route orders.create\n  sluice requests --account acct_… --follow\n  sluice requests --would-refuse --route clips.create",
 		RunE: func(c *cobra.Command, _ []string) error {
 			api, err := newClient(env)
 			if err != nil {
@@ -68,6 +68,8 @@ func requestsCommand(env app.Environment) *cobra.Command {
 	} {
 		filters[name] = c.Flags().String(name, "", help)
 	}
+	filters["would_refuse"] = c.Flags().String("would-refuse", "", "only those that passed in the shadow of what would have refused them: with any code, or with =CODE")
+	c.Flags().Lookup("would-refuse").NoOptDefVal = requestlog.AnyWould
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "print requests as they are recorded, until interrupted")
 	c.Flags().IntVar(&limit, "limit", 50, "number to list, at most 100")
 	return c
@@ -189,7 +191,15 @@ func requestCells(r requestlog.Request) []string {
 		path = path[:57] + "…"
 	}
 	return []string{r.Time.UTC().Format("15:04:05.000"), statusText(r.Status), cmp.Or(r.Method, "-"), path, cmp.Or(r.Route, "-"), cmp.Or(r.Account, "-"),
-		fmt.Sprintf("%.1f", float64(r.Timings.Total)/1000), cmp.Or(r.Code, "-"), r.ID}
+		fmt.Sprintf("%.1f", float64(r.Timings.Total)/1000), cmp.Or(r.Code, wouldText(r), "-"), r.ID}
+}
+
+// wouldText is what would have refused a request that passed.
+func wouldText(r requestlog.Request) string {
+	if r.WouldRefuse == "" {
+		return ""
+	}
+	return "would:" + r.WouldRefuse
 }
 
 // statusText is a status, or that there was none.
@@ -225,7 +235,7 @@ func showRequest(w io.Writer, r requestlog.Request) error {
 	for _, f := range [][2]string{
 		{"id", r.ID}, {"time", r.Time.UTC().Format("2006-01-02T15:04:05.000Z")}, {"edge", r.Edge}, {"host", r.Host}, {"protocol", r.Protocol},
 		{"route", r.Route}, {"path template", r.PathTemplate}, {"class", r.Class}, {"product", r.Product}, {"upstream", upstreamText(r)},
-		{"account", r.Account}, {"credential", r.Key}, {"plan", r.Plan}, {"scopes", strings.Join(r.Scopes, ",")}, {"code", r.Code}, {"reason", r.Reason},
+		{"account", r.Account}, {"credential", r.Key}, {"plan", r.Plan}, {"scopes", strings.Join(r.Scopes, ",")}, {"code", r.Code}, {"reason", r.Reason}, {"would refuse", r.WouldRefuse}, {"would-be reason", r.WouldReason},
 		{"response flags", r.Flags}, {"response detail", r.Detail}, {"failure", r.Failure}, {"client", r.Client}, {"user agent", r.UserAgent},
 		{"bytes in", strconv.FormatInt(r.BytesIn, 10)}, {"bytes out", strconv.FormatInt(r.BytesOut, 10)}, {"trace", r.TraceID},
 	} {

@@ -69,6 +69,7 @@ type fields struct {
 	BytesIn   int64     `json:"bytes_in"`
 	BytesOut  int64     `json:"bytes_out"`
 	TraceID   string    `json:"trace_id"`
+	Would     string    `json:"would_refuse"`
 	edgeapi.Timings
 }
 
@@ -106,6 +107,7 @@ func parse(rest []byte, path bool) (r edgeapi.Request, ok bool) {
 	if r.Route != "" {
 		nameCaller(&r, f.Caller)
 	}
+	r.WouldRefuse, r.WouldReason = refusal(f.Would)
 	return r, true
 }
 
@@ -122,7 +124,6 @@ func isID(text string) bool {
 
 // nameCaller reads an identity, or what the edge filter has left in its place.
 func nameCaller(r *edgeapi.Request, caller string) {
-	var field, issue, expected string
 	for part := range strings.SplitSeq(caller, ";") {
 		name, value, _ := strings.Cut(part, "=")
 		switch name {
@@ -138,8 +139,20 @@ func nameCaller(r *edgeapi.Request, caller string) {
 					r.Scopes = append(r.Scopes, cut(scope, 40))
 				}
 			}
+		}
+	}
+	r.Code, r.Reason = refusal(caller)
+}
+
+// refusal reads the code of a refusal, and what was wrong in words, where the edge filter
+// has left them.
+func refusal(text string) (code, reason string) {
+	var field, issue, expected string
+	for part := range strings.SplitSeq(text, ";") {
+		name, value, _ := strings.Cut(part, "=")
+		switch name {
 		case "c":
-			r.Code = cut(value, maxName)
+			code = cut(value, maxName)
 		case "f":
 			field = value
 		case "i":
@@ -148,13 +161,14 @@ func nameCaller(r *edgeapi.Request, caller string) {
 			expected = value
 		}
 	}
-	if field != "" {
-		r.Reason = field + " " + issue
-		if expected != "" {
-			r.Reason += "; expected: " + expected
-		}
-		r.Reason = cut(r.Reason, maxText)
+	if field == "" {
+		return code, ""
 	}
+	reason = field + " " + issue
+	if expected != "" {
+		reason += "; expected: " + expected
+	}
+	return code, cut(reason, maxText)
 }
 
 // hostOf drops a user and password, which some clients send in front of a host.

@@ -86,6 +86,9 @@ func (r *Recorder) add(m mark, rest []byte, bad bool) {
 		b = &r.failures
 	} else {
 		r.linesOfOther++
+		if bytes.Contains(rest, []byte(`,"would_refuse":"`)) { // a failure, if all were enforced
+			b = &r.failures
+		}
 	}
 	if len(account) == 0 {
 		if bad {

@@ -179,6 +179,17 @@ func TestACallerWithoutARouteIsNobody(t *testing.T) {
 	}
 }
 
+// A line says why a request that passed would have been refused, as it says it of refusals.
+func TestALineInTheShadow(t *testing.T) {
+	t.Parallel()
+	text := strings.Replace(line("sa", "1", 200, "v2;u=p;a=acct_1;k=key_1;p=pro;s=a:b;e=1"), `"total_us"`, `"would_refuse":"c=AUTH_002;f=scope;i=is not granted;x=clips:write","total_us"`, 1)
+	_, rest, _ := marked([]byte(text))
+	r, ok := parse(rest, true)
+	if !ok || r.WouldRefuse != "AUTH_002" || r.WouldReason != "scope is not granted; expected: clips:write" || r.Code != "" || r.Reason != "" || r.Account != "acct_1" {
+		t.Errorf("%+v", r)
+	}
+}
+
 // What a client chooses is no part of the line's own form.
 func TestQuotedTextIsNoField(t *testing.T) {
 	t.Parallel()

@@ -15,6 +15,7 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 var (
 	requestsDesc = desc("sluice_edge_requests_total", "Requests that have ended, by route. status_class is 2xx and so on; none: the client left before an answer.", "product", "route", "method", "status_class")
 	refusedDesc  = desc("sluice_edge_refused_total", "Those of them that no product has answered, by the code of the error: the edge refused them, or could not reach the product.", "product", "route", "reason")
+	wouldDesc    = desc("sluice_edge_would_refuse_total", "Requests that the edge let pass and would have refused if their route did not have that in the shadow, by the code of the error.", "product", "route", "would")
 	tookDesc     = desc("sluice_edge_request_duration_seconds", "From the first byte of a request to the last of its answer, of requests that the edge passed on.", "product", "route", "method", "status_class")
 	startedDesc  = desc("sluice_edge_response_start_seconds", "From the first byte of a request until the product's answer began.", "product")
 	inDesc       = desc("sluice_edge_request_bytes_total", "Bytes of the bodies of requests.", "product", "route")
@@ -24,7 +25,7 @@ var (
 
 // Describe implements prometheus.Collector.
 func (t *Totals) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{requestsDesc, refusedDesc, tookDesc, startedDesc, inDesc, outDesc, routesDesc} {
+	for _, d := range []*prometheus.Desc{requestsDesc, refusedDesc, wouldDesc, tookDesc, startedDesc, inDesc, outDesc, routesDesc} {
 		out <- d
 	}
 }
@@ -56,6 +57,9 @@ func (t *Totals) metrics() (list []prometheus.Metric) {
 		}
 		for reason, n := range r.refused {
 			count(refusedDesc, n, name.Product, name.Name, reason)
+		}
+		for reason, n := range r.would {
+			count(wouldDesc, n, name.Product, name.Name, reason)
 		}
 		count(inDesc, r.in, name.Product, name.Name)
 		count(outDesc, r.out, name.Product, name.Name)

@@ -57,6 +57,7 @@ type route struct {
 	in, out uint64
 	kinds   map[kind]*counts
 	refused map[string]uint64 // by reason
+	would   map[string]uint64 // those that passed, by the reason in the shadow
 }
 
 // kind tells apart the requests of one route.
@@ -142,6 +143,9 @@ func (t *Totals) add(c *traffic.Cell, at time.Time) {
 	if c.Reason != "" {
 		r.refused[c.Reason] += c.Requests
 	}
+	if c.Would != "" {
+		r.would[c.Would] += c.Requests
+	}
 	if c.Route.Product == "" || c.Upstream.Count() == 0 {
 		return
 	}
@@ -168,7 +172,7 @@ func (t *Totals) route(name meter.Route) *route {
 	}
 	r := t.routes[name]
 	if r == nil {
-		r = &route{kinds: map[kind]*counts{}, refused: map[string]uint64{}}
+		r = &route{kinds: map[kind]*counts{}, refused: map[string]uint64{}, would: map[string]uint64{}}
 		t.routes[name] = r
 	}
 	return r

@@ -30,7 +30,9 @@ func newBed() *bed {
 // parcel is one with one request of each route.
 func parcel(boot string, sequence uint64, key traffic.Key, routes ...meter.Route) []byte {
 	table, names, reasons := traffic.NewTable(), &meter.Names{}, &traffic.Reasons{}
-	if key.Reason > 0 {
+	if key.Reason > 0 && key.Passed {
+		key.Reason = reasons.Number(traffic.Would("AUTH_002"))
+	} else if key.Reason > 0 {
 		key.Reason = reasons.Number("rate_limit_exceeded")
 	}
 	for _, r := range routes {
@@ -99,6 +101,18 @@ func TestRequestsAreSummedUp(t *testing.T) {
 		`sluice_edge_request_bytes_total{product="",route="(refused)"} 1`,
 		`sluice_edge_request_bytes_total{product="shop",route="item"} 4`,
 		`sluice_edge_request_bytes_total{product="shop",route="order"} 1`,
+	)
+}
+
+// What passed in the shadow of a refusal counts as passed, and by what would have refused it.
+func TestRequestsInTheShadowAreSummedUp(t *testing.T) {
+	t.Parallel()
+	b := newBed()
+	b.take(t, traffic.Key{Method: traffic.MethodNumber("GET"), Class: 2, Passed: true, Reason: 1}, item, item)
+	b.take(t, get2, item)
+	b.shows(t, []string{"sluice_edge_requests_total", "sluice_edge_refused_total", "sluice_edge_would_refuse_total"},
+		`sluice_edge_requests_total{method="GET",product="shop",route="item",status_class="2xx"} 3`,
+		`sluice_edge_would_refuse_total{product="shop",route="item",would="AUTH_002"} 2`,
 	)
 }
 

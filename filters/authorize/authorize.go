@@ -66,7 +66,8 @@ type Verdict struct {
 // limit. A request counts for its account once its credential is known to be
 // good, and for its key if that has a limit of its own; else for the client's
 // address, so that guessing is limited too. A request that is refused for its
-// rate is not counted.
+// rate is not counted. What the route has in the shadow is checked and counted in that
+// order too; see Verdict.Shadowed.
 //
 // A key that is no good costs a look-up, a token that is none much more: it is
 // taken apart and its signature checked. So tokens that turn out to be no good
@@ -212,8 +213,9 @@ func countRequest(p *policy.Policy, l ratelimit.Limit, route *policy.Route, env 
 		}
 	}
 	account := env.Take(ratelimit.Accounts, ratelimit.AccountID(caller.Account, route.Class), l, now)
-	account.Policy = p.Classes[route.Class]
+	account.Policy = p.Shown(route.Class)
 	switch {
+	case own && !account.OK && account.Policy == "": // it passes, and counts for its key
 	case own && !account.OK:
 		env.GiveBack(ratelimit.Accounts, ratelimit.KeyID(caller.ID), now)
 	case own && key.Remaining < account.Remaining:
@@ -231,11 +233,21 @@ func checkEntitlement(plan *policy.Plan, route *policy.Route, env Env, caller *k
 		}
 	}
 	if d := apikey.Standing(caller.Flags); !d.OK() && route.Auth&policy.AuthSession == 0 {
-		return d
+		return unlessShadowed(d, checkScope(plan, route, caller), route.Shadow)
 	}
+	return checkScope(plan, route, caller)
+}
+
+// checkScope checks the scopes of a caller, and what its plan includes.
+func checkScope(plan *policy.Plan, route *policy.Route, caller *keytable.Record) decision.Decision {
 	if d := scopes.Decide(caller.Scopes, route.Grants, route.Scope); !d.OK() {
-		return d
+		return unlessShadowed(d, checkPlan(plan, route), route.Shadow)
 	}
+	return checkPlan(plan, route)
+}
+
+// checkPlan checks what the caller's plan includes.
+func checkPlan(plan *policy.Plan, route *policy.Route) decision.Decision {
 	if !plan.Includes(route.Sold()) {
 		return decision.Decision{Code: decision.PlanTooLow,
 			Detail: decision.Detail{Field: "plan", Issue: plan.Name + " does not include this product", Expected: route.Sold()}}
@@ -281,7 +293,7 @@ func decideByAddress(p *policy.Policy, route *policy.Route, env Env, d decision.
 // 429 when its window is full. Other refusals keep their reason.
 func applyRateLimit(v Verdict) Verdict {
 	guess := v.Code == decision.InvalidKey || v.Code == decision.InvalidToken || v.Code == decision.AuthRequired || v.Code == decision.InvalidCert
-	if !v.Rate.OK && (v.OK() || guess) {
+	if !v.Rate.OK && (v.OK() || guess || v.Known && v.Route.Shadow.Covers(v.Code) && v.Rate.Policy != "") {
 		v.Decision = decision.Decision{Code: decision.RateLimited, RetryAfter: v.Rate.RetryAfter}
 	}
 	return v

@@ -26,7 +26,7 @@ var (
 )
 
 func edgePolicy() []byte {
-	return (&policy.Policy{
+	p := &policy.Policy{
 		DocsBase: "http://gw", Anonymous: 50, Classes: []string{"default"},
 		Plans: []policy.Plan{
 			{Number: 1, Name: "small", Limits: []policy.Limit{{PerMinute: 3}}}, {Number: 2, Name: "roomy", Limits: []policy.Limit{{PerMinute: 1000}}},
@@ -43,8 +43,12 @@ func edgePolicy() []byte {
 			{Name: "health", Auth: policy.AuthNone},
 			{Name: "notes.create", Revision: "1", Auth: policy.AuthNone, BodyLimit: 10},
 			{Name: "unmapped", Deny: decision.RouteNotMapped},
+			{Name: "shadow.scope", Product: "media", Auth: policy.AuthKey, Scope: "clips:write", Shadow: policy.ShadowScope, BodyLimit: 10},
+			{Name: "shadow.limit", Product: "media", Auth: policy.AuthKey, Class: policy.ShadowClass},
 		},
-	}).Encode()
+	}
+	p.AddShadows()
+	return p.Encode()
 }
 
 // load puts records into shared data as keysync does.

@@ -28,13 +28,7 @@ func (r *request) noteRefusal(v *authorize.Verdict) {
 
 // refusal is what noteRefusal leaves; a nil caller is nobody known.
 func refusal(p *policy.Policy, d decision.Decision, caller *keytable.Record, token string) string {
-	b := append(make([]byte, 0, 256), "refused;c="...)
-	b = append(b, d.Code...)
-	for _, part := range [][2]string{{";f=", d.Detail.Field}, {";i=", d.Detail.Issue}, {";x=", d.Detail.Expected}} {
-		if part[1] != "" {
-			b = append(append(b, part[0]...), strings.ReplaceAll(part[1], ";", ",")...)
-		}
-	}
+	b := appendRefusal(append(make([]byte, 0, 256), "refused;"...), d)
 	if caller == nil || p == nil {
 		return string(b)
 	}
@@ -45,4 +39,15 @@ func refusal(p *policy.Policy, d decision.Decision, caller *keytable.Record, tok
 	}
 	b = append(b, ";s="...)
 	return string(b) + strings.Join(p.ScopeNames(caller.Scopes), ",")
+}
+
+// appendRefusal appends why a request was refused, or would have been.
+func appendRefusal(b []byte, d decision.Decision) []byte {
+	b = append(append(b, "c="...), d.Code...)
+	for _, part := range [][2]string{{";f=", d.Detail.Field}, {";i=", d.Detail.Issue}, {";x=", d.Detail.Expected}} {
+		if part[1] != "" {
+			b = append(append(b, part[0]...), strings.ReplaceAll(part[1], ";", ",")...)
+		}
+	}
+	return b
 }

@@ -46,6 +46,9 @@ func (r *request) OnHttpRequestHeaders(_ int, end bool) types.Action {
 	if v.OK() {
 		return types.ActionContinue
 	}
+	if v.Shadowed() {
+		return r.passShadowed(&v, end, now)
+	}
 	if isPayable(v) {
 		if v.Decision = r.body.checkLength(v.Route.BodyLimit, end); v.OK() {
 			return r.claimPayment(v, now)
@@ -90,7 +93,7 @@ func (r *request) OnHttpRequestBody(n int, _ bool) types.Action {
 // OnHttpResponseHeaders puts the rate headers on every response, Envoy's own
 // included. A response to a request that the filter never saw has none to put.
 func (r *request) OnHttpResponseHeaders(int, bool) types.Action {
-	if r.rate.Limit > 0 || r.rate.Reset > 0 {
+	if r.rate.Policy != "" { // limits in the shadow have no name
 		wasmhost.SetRateHeaders(r.rate, r.began)
 	}
 	if r.answeredByEdge {

@@ -65,7 +65,7 @@ func (u *usage) countTraffic(took time.Duration, now int64) {
 	switch {
 	case u.refused:
 	case u.status >= 400 && !wanted(wasmhost.ResponseDetails()):
-		reason = decision.OfReply(u.status)
+		reason = decision.Code(traffic.AndThen(string(u.reason), string(decision.OfReply(u.status))))
 	case u.status > 0:
 		r.Upstream = u.upstream
 	}

@@ -27,7 +27,7 @@ type usage struct {
 	refused bool
 
 	method   uint8         // see traffic.MethodNumber
-	reason   decision.Code // of a refusal by the filter; empty: none
+	reason   decision.Code // of a refusal by the filter, or one in the shadow: see traffic.Would; empty: none
 	upstream time.Duration // until the product's answer began
 }
 

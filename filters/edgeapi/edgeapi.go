@@ -22,6 +22,10 @@ const (
 	EdgeFilter = "sluice.edge"
 	// FeedCluster is Envoy's cluster of the control plane's HTTP/1.1 requests.
 	FeedCluster = "sluice_feed"
+	// WouldState is where the edge filter leaves why a request would have been refused
+	// that passes because its route has that in the shadow. In Envoy it is filter state
+	// of the name behind "wasm.".
+	WouldState = "would"
 	// VMID is the vm_id of keysync and of the edge filter, which share data by it.
 	VMID = "sluice-edge"
 	// IdentitySecret is the name in the key feed of the secret that signs identity

@@ -62,7 +62,11 @@ type Request struct {
 	Code   string `json:"code,omitempty"`   // with which the edge refused it
 	Reason string `json:"reason,omitempty"` // what was wrong, in words
 	Flags  string `json:"flags,omitempty"`  // Envoy's response flags
-	Detail string `json:"detail,omitempty"` // Envoy's response code details
+	// WouldRefuse is the code with which the edge would have refused it if its route did
+	// not have that in the shadow, and WouldReason what was wrong, in words.
+	WouldRefuse string `json:"would_refuse,omitempty"`
+	WouldReason string `json:"would_reason,omitempty"`
+	Detail      string `json:"detail,omitempty"` // Envoy's response code details
 	// Failure is why the connection to the upstream failed.
 	Failure  string `json:"failure,omitempty"`
 	Upstream string `json:"upstream,omitempty"`

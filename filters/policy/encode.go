@@ -89,7 +89,7 @@ func encodeRoute(b []byte, r Route) []byte {
 		product += " " + r.Of
 	}
 	b = str(str(str(b, r.Name), r.Revision), product)
-	b = str(append(b, byte(r.Auth), r.Class), r.Scope)
+	b = str(append(b, byte(r.Auth)|byte(r.Shadow)<<shadowShift, r.Class), r.Scope)
 	b = str(bits(b, r.Grants), string(r.Deny))
 	b = str(binary.AppendUvarint(b, r.Price), r.Feature)
 	return binary.AppendUvarint(b, r.BodyLimit)

@@ -36,7 +36,7 @@ type Policy struct {
 	Version   uint64   // of the config document
 	DocsBase  string   // public address of the gateway, for documentation links
 	Anonymous uint32   // requests a minute of one client address without a valid credential
-	Classes   []string // rate classes; a class is its index
+	Classes   []string // rate classes; a class is its index, and see ShadowClass
 	Plans     []Plan
 	Scopes    []Scope
 	Issuers   []Issuer
@@ -46,6 +46,7 @@ type Policy struct {
 	// Authorization.
 	KeyHeaders []string
 
+	shown   []string // see Shown
 	byRoute map[string]int
 	byPlan  map[uint16]int
 }
@@ -165,6 +166,7 @@ type Route struct {
 	Of      string
 	Auth    Auth
 	Class   uint8           // index into Classes
+	Shadow  Shadow          // of what it asks, what is not enforced
 	Scope   string          // the scope needed, for the error's details; empty: none
 	Grants  keytable.Scopes // bits that grant it: the scope's, its resource's wildcard, the admin's
 	Deny    decision.Code   // not empty: nobody gets through, with this code
@@ -229,6 +231,7 @@ func (p *Policy) ScopeNames(s keytable.Scopes) []string {
 
 // index fills the look-up tables; it reports whether the policy is consistent.
 func (p *Policy) index() bool {
+	p.showClasses()
 	p.byRoute = make(map[string]int, len(p.Routes))
 	p.byPlan = make(map[uint16]int, len(p.Plans))
 	for i := range p.Routes {

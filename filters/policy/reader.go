@@ -66,6 +66,7 @@ func (r *reader) route() Route {
 		Name: r.str(), Revision: r.str(), Product: r.str(), Auth: Auth(r.Byte()), Class: r.Byte(), Scope: r.str(),
 		Grants: r.scopes(), Deny: decision.Code(r.str()), Price: r.Number(all), Feature: r.str(), BodyLimit: r.Number(all),
 	}
+	route.Shadow, route.Auth = Shadow(route.Auth>>shadowShift), route.Auth&(1<<shadowShift-1)
 	route.Product, route.Of, _ = strings.Cut(route.Product, " ")
 	return route
 }

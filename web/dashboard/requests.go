@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -27,10 +28,13 @@ type requestsPage struct {
 }
 
 // statusChoice is one of the tabs.
-type statusChoice struct{ Name, Label, Link string }
+type statusChoice struct {
+	Name, Label, Link string
+	Current           bool
+}
 
 // requestFilters are the fields of the form.
-var requestFilters = []string{"status", "route", "product", "key", "method", "of"}
+var requestFilters = []string{"status", "route", "product", "key", "method", "would_refuse", "of"}
 
 // showRequests shows the last requests: an operator everybody's, others those of
 // their account.
@@ -62,7 +66,7 @@ func (s *site) requests(ctx context.Context, v viewer, q url.Values) (any, error
 		p.Live = Root + "/live/requests?" + asked.Encode()
 	}
 	f, err := requestlog.ParseFilter(url.Values{"status": asked["status"], "route": asked["route"], "product": asked["product"], "key": asked["key"],
-		"method": asked["method"], "cursor": {q.Get("cursor")}})
+		"method": asked["method"], "would_refuse": asked["would_refuse"], "cursor": {q.Get("cursor")}})
 	if faults := detailsOf(err); faults != nil {
 		p.Faults, p.Live = faults, ""
 		return p, nil
@@ -83,20 +87,31 @@ func (s *site) requests(ctx context.Context, v viewer, q url.Values) (any, error
 	return p, nil
 }
 
+// wouldRefuse is the filter for requests that passed in the shadow of what would have
+// refused them.
+const wouldRefuse = "would_refuse"
+
 // statusChoices lead to the same list with another status.
 func statusChoices(asked url.Values) []statusChoice {
-	choices := []statusChoice{{"", "all", ""}, {"failed", "failed", ""}, {"5xx", "5xx", ""}, {"4xx", "4xx", ""}, {"429", "429", ""}, {"2xx", "2xx", ""}}
+	choices := []statusChoice{{Label: "all"}, {Name: "failed"}, {Name: "5xx"}, {Name: "4xx"}, {Name: "429"}, {Name: "2xx"}, {Name: wouldRefuse, Label: "would be refused"}}
 	for i := range choices {
 		q := url.Values{}
 		for name, values := range asked {
-			if name != "status" {
+			if name != "status" && name != wouldRefuse {
 				q[name] = values
 			}
 		}
-		if choices[i].Name != "" {
-			q.Set("status", choices[i].Name)
+		c := &choices[i]
+		switch c.Name {
+		case "":
+		case wouldRefuse:
+			q.Set(wouldRefuse, requestlog.AnyWould)
+		default:
+			q.Set("status", c.Name)
 		}
-		choices[i].Link = Root + "/requests?" + q.Encode()
+		c.Label = cmp.Or(c.Label, c.Name)
+		c.Current = c.Name == asked.Get("status") && !asked.Has(wouldRefuse) || c.Name == wouldRefuse && asked.Has(wouldRefuse)
+		c.Link = Root + "/requests?" + q.Encode()
 	}
 	return choices
 }

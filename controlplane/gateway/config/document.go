@@ -57,6 +57,8 @@ type Class struct {
 	Name      string `json:"name"`
 	PerMinute uint32 `json:"per_minute"`      // for plans that do not say otherwise
 	Burst     uint32 `json:"burst,omitempty"` // requests above PerMinute in a short burst
+	// Shadow counts what the limit would refuse on the class's routes, and refuses nothing.
+	Shadow bool `json:"shadow,omitempty"`
 }
 
 // Plan is what an account has bought: its limits by name of class, the products
@@ -135,6 +137,11 @@ type Route struct {
 	Auth  []string `json:"auth,omitzero"`
 	Scope string   `json:"scope,omitempty"` // needed of the caller; empty: none
 	Class string   `json:"class,omitempty"` // empty: the first class
+	// Shadow lists what of the route is checked, counted and shown, and lets everybody
+	// pass: "scope", "limit" (of the class) and "quota" (of plans).
+	Shadow []string `json:"shadow,omitempty"`
+	// Cache has edges keep answers; nil: they keep none.
+	Cache *Cache `json:"cache,omitempty"`
 	// Feature is what the caller's plan must have among its features.
 	Feature string `json:"feature,omitempty"`
 	// ForwardCredentials lets the Authorization header, and the document's

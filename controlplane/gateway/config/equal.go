@@ -17,7 +17,7 @@ func (r Route) Equal(o Route) bool {
 		r.Timeout == o.Timeout && r.BodyLimit == o.BodyLimit &&
 		slices.Equal(r.Methods, o.Methods) && slices.Equal(r.Auth, o.Auth) && slices.Equal(r.Hosts, o.Hosts) &&
 		slices.Equal(r.Headers, o.Headers) && equalAt(r.Rewrite, o.Rewrite) && equalAt(r.Respond, o.Respond) &&
-		(r.CORS == o.CORS || reflect.DeepEqual(r.CORS, o.CORS)) && r.Validate == o.Validate && r.Request.Equal(o.Request) &&
+		(r.CORS == o.CORS || reflect.DeepEqual(r.CORS, o.CORS)) && r.Validate == o.Validate && slices.Equal(r.Shadow, o.Shadow) && equalCache(r.Cache, o.Cache) && r.Request.Equal(o.Request) &&
 		r.equalTraffic(o)
 }
 

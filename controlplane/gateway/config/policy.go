@@ -80,6 +80,9 @@ func (d Document) general(version uint64, docsBase string, n Numbers) (*policy.P
 	for _, name := range slices.SortedFunc(maps.Keys(n.Scopes), func(a, b string) int { return n.Scopes[a] - n.Scopes[b] }) {
 		p.Scopes = append(p.Scopes, policy.Scope{Bit: uint8(n.Scopes[name]), Name: name})
 	}
+	if d.shadowsLimits() {
+		p.AddShadows()
+	}
 	var err error
 	p.Issuers, err = d.issuers(docsBase, n)
 	return p, err
@@ -137,7 +140,9 @@ func (d Document) routePolicy(r Route, n Numbers, checks digests) (policy.Route,
 		pr.Auth |= authBits[a]
 	}
 	pr.Feature, pr.BodyLimit = r.Feature, r.bodyLimit()
-	pr.Revision = revision(pr, d.Classes[pr.Class].Name, checks.of(d, r))
+	class := d.Classes[pr.Class].Name
+	shadow := d.setShadow(&pr, r)
+	pr.Revision = revision(pr, class, checks.of(d, r)+shadow)
 	if method := r.onlyMethod(); method != "" {
 		pr.Revision += " " + method
 	}

@@ -247,6 +247,7 @@ func (v *validator) routes(list []Route, classes, scopes, products, features map
 	}
 	v.splits(list, products)
 	v.overlaps(list, matchKeys)
+	v.caches(list)
 }
 
 // known checks the name of another object in route i.

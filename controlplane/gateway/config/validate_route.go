@@ -44,6 +44,8 @@ func (v *validator) route(f string, r Route) {
 	v.retries(f+".retries", r)
 	v.headerEdits(f, r)
 	v.auth(f, r)
+	v.shadow(f+".shadow", r)
+	v.cache(f+".cache", r)
 }
 
 func maxBody(r Route) uint64 {

@@ -31,14 +31,25 @@ var flagMeanings = [][2]string{
 	{"LR", "the edge reset the request"},
 }
 
-// explain says in a sentence what became of a request.
+// explain says in a sentence what became of a request, and in another what would have
+// if all that its route asks were enforced.
 func explain(r edgeapi.Request) string {
+	if r.WouldRefuse == "" {
+		return outcome(r)
+	}
+	text := outcome(r)
+	r.Code, r.Reason = r.WouldRefuse, r.WouldReason
+	return text + " It passed because its route has that in the shadow, or the edge would have refused it: " + refusal(r)
+}
+
+// outcome says what became of a request.
+func outcome(r edgeapi.Request) string {
 	product := "the upstream"
 	if r.Product != "" {
 		product = "product " + r.Product
 	}
 	if r.Code != "" && flagOf(r.Flags) == "" {
-		return refusal(r)
+		return "Refused at the edge: " + refusal(r)
 	}
 	if why := flagOf(r.Flags); why != "" {
 		if strings.Contains(why, "%s") {
@@ -61,7 +72,7 @@ func explain(r edgeapi.Request) string {
 	return fmt.Sprintf("The edge answered %d.", r.Status)
 }
 
-// refusal says why the edge refused a request.
+// refusal says why the edge refused a request, or would have.
 func refusal(r edgeapi.Request) string {
 	text := strings.TrimSuffix(decision.Lookup(decision.Code(r.Code)).Message, ".")
 	who := "the request"
@@ -75,7 +86,7 @@ func refusal(r edgeapi.Request) string {
 	case reason != "":
 		text += ": " + reason
 	}
-	return "Refused at the edge: " + r.Code + ", " + text + "."
+	return r.Code + ", " + text + "."
 }
 
 // flagOf is what the most telling flag of a list means; "" for none.

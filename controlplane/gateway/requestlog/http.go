@@ -84,8 +84,8 @@ func (s Store) mount(r chi.Router, a httpapi.Adapter, path string, whose func(*h
 // maxFilter bounds the value of a filter, in bytes.
 const maxFilter = 100
 
-// ParseFilter reads limit, cursor, status, route, product, key, method and since of a
-// query, and names every one that is not valid. The account is the caller's to say.
+// ParseFilter reads limit, cursor, status, route, product, key, method, would_refuse and
+// since of a query, and names every one that is not valid. The account is the caller's to say.
 //
 // It takes time and memory linear in q.
 func ParseFilter(q url.Values) (Filter, error) {
@@ -93,11 +93,11 @@ func ParseFilter(q url.Values) (Filter, error) {
 	if !q.Has("limit") {
 		page, details = paging.Page{Limit: paging.DefaultLimit}, nil
 	}
-	f := Filter{Limit: page.Limit, Route: q.Get("route"), Product: q.Get("product"), Key: q.Get("key"), Method: strings.ToUpper(q.Get("method"))}
+	f := Filter{Limit: page.Limit, Route: q.Get("route"), Product: q.Get("product"), Key: q.Get("key"), Method: strings.ToUpper(q.Get("method")), Would: q.Get("would_refuse")}
 	bad := func(field, expected string) {
 		details = append(details, decision.Detail{Field: field, Issue: "is not valid", Expected: expected})
 	}
-	for _, field := range []string{"route", "product", "key", "method", "account"} {
+	for _, field := range []string{"route", "product", "key", "method", "would_refuse", "account"} {
 		if v := q.Get(field); len(v) > maxFilter || !plain(v) {
 			bad(field, "text of at most 100 bytes")
 		}

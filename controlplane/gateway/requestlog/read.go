@@ -23,10 +23,16 @@ type Filter struct {
 	Failed               bool // a status of 400 or more
 	Route, Product       string
 	Key, Method          string
-	Since, Until         time.Time // by their end; zero: not bounded
-	Before               Cursor    // zero: from the newest on
-	Limit                int
+	// Would is the code with which it would have been refused, if its route did not have
+	// that in the shadow; AnyWould: any.
+	Would        string
+	Since, Until time.Time // by their end; zero: not bounded
+	Before       Cursor    // zero: from the newest on
+	Limit        int
 }
+
+// AnyWould is every code of Filter.Would.
+const AnyWould = "any"
 
 // Cursor is a place in a list: before the request of an id that ended then.
 type Cursor struct {
@@ -112,6 +118,13 @@ func (f Filter) conditions(now time.Time) (inner query, outer func(*query) strin
 			if value != "" {
 				q.and(column+" = ?", value)
 			}
+		}
+		switch f.Would {
+		case "":
+		case AnyWould:
+			q.and("record ->> 'would_refuse' IS NOT NULL")
+		default:
+			q.and("record ->> 'would_refuse' = ?", f.Would)
 		}
 		if len(q.where) == 0 {
 			return ""

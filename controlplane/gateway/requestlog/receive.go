@@ -112,7 +112,7 @@ const (
 // bounded cuts what is too long; false: the request cannot be stored.
 func bounded(r *edgeapi.Request, now time.Time) bool {
 	for _, text := range []*string{&r.ID, &r.Method, &r.Host, &r.Path, &r.Protocol, &r.Route, &r.Product, &r.Account, &r.Key, &r.Plan, &r.Code, &r.Reason, &r.Flags, &r.Detail,
-		&r.Failure, &r.Upstream, &r.Client, &r.UserAgent, &r.TraceID} {
+		&r.Failure, &r.Upstream, &r.Client, &r.UserAgent, &r.TraceID, &r.WouldRefuse, &r.WouldReason} {
 		*text = decision.Cut(storable(*text), maxText)
 	}
 	r.Scopes = r.Scopes[:min(len(r.Scopes), maxList)]

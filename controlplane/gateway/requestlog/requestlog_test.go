@@ -248,6 +248,28 @@ func TestReceiver(t *testing.T) {
 	}
 }
 
+// Requests that passed in the shadow of a refusal are found by what it would have been.
+func TestRequestsInTheShadowAreFound(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	list := []Request{b.request("good", "a", 200), b.request("scope", "a", 200), b.request("limit", "b", 201)}
+	list[1].WouldRefuse, list[2].WouldRefuse = "AUTH_002", "rate_limit_exceeded"
+	if _, err := b.Add(t.Context(), "e", list, nil); err != nil {
+		t.Fatal(err)
+	}
+	for query, want := range map[string]int{"": 3, "would_refuse=any": 2, "would_refuse=AUTH_002": 1, "would_refuse=AUTH_001": 0, "would_refuse=any&status=201": 1} {
+		q, _ := url.ParseQuery(query)
+		f, err := ParseFilter(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		page, err := b.List(t.Context(), f)
+		if err != nil || len(page.Data) != want {
+			t.Errorf("%q: %d, want %d: %v", query, len(page.Data), want, err)
+		}
+	}
+}
+
 func TestExplain(t *testing.T) {
 	t.Parallel()
 	for want, r := range map[string]edgeapi.Request{
@@ -257,6 +279,8 @@ func TestExplain(t *testing.T) {
 		"The edge answered 503: the connection to product p failed (delayed connect error: Connection refused).": {Status: 503, Product: "p", Flags: "UF,URX", Failure: "delayed connect error: Connection refused"},
 		"The client closed the connection before it had the whole response.":                                     {Flags: "DC"},
 		"The edge answered 200.": {Status: 200, Detail: "direct_response"},
+		"Product p answered 201. It passed because its route has that in the shadow, or the edge would have refused it: AUTH_002, key_1 lacks the scope clips:write.": {Status: 201, Product: "p", Detail: viaUpstream, Key: "key_1",
+			WouldRefuse: "AUTH_002", WouldReason: "scope is not granted to this credential; expected: clips:write"},
 	} {
 		if got := explain(r); got != want {
 			t.Errorf("%q, want %q", got, want)

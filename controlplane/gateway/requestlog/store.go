@@ -152,9 +152,9 @@ func within(list []Request, taken int, shares map[string]int, part float64) (fit
 	return fit, out
 }
 
-// rank is 0 for a failure.
+// rank is 0 for a failure, and for what would have been one.
 func rank(r Request) int {
-	if r.Status == 0 || r.Status >= 400 {
+	if r.Status == 0 || r.Status >= 400 || r.WouldRefuse != "" {
 		return 0
 	}
 	return 1

@@ -126,13 +126,18 @@ func overlap(old, next *resources.Set) *resources.Set {
 	if len(tables) > len(next.Tables) {
 		filters = union(filters, map[string]*core.TypedExtensionConfig{resources.ValidateFilter: next.ValidateFilterConfig(tables)})
 	}
+	cached := union(old.CacheRules, next.CacheRules)
+	if len(cached) > len(next.CacheRules) {
+		filters = union(filters, map[string]*core.TypedExtensionConfig{resources.CacheFilter: resources.CacheFilterConfig(cached)})
+	}
 	return &resources.Set{
-		Policy:    p,
-		Tables:    tables,
-		Filters:   filters,
-		Clusters:  union(old.Clusters, next.Clusters),
-		Endpoints: union(old.Endpoints, next.Endpoints),
-		Secrets:   union(old.Secrets, next.Secrets),
+		CacheRules: cached,
+		Policy:     p,
+		Tables:     tables,
+		Filters:    filters,
+		Clusters:   union(old.Clusters, next.Clusters),
+		Endpoints:  union(old.Endpoints, next.Endpoints),
+		Secrets:    union(old.Secrets, next.Secrets),
 	}
 }
 
@@ -169,10 +174,17 @@ func overlapPolicy(old, next *policy.Policy) *policy.Policy {
 // classIn returns the place in p of one of old's classes, which is added when p
 // lacks it. A plan that old does not have gets the first of old's limits.
 func classIn(p, old *policy.Policy, class uint8) uint8 {
-	if i := slices.Index(p.Classes, old.Classes[class]); i >= 0 {
+	if class >= policy.ShadowClass {
+		i := classIn(p, old, class-policy.ShadowClass)
+		p.AddShadows()
+		return i + policy.ShadowClass
+	}
+	names := p.Enforced()
+	if i := slices.Index(names, old.Classes[class]); i >= 0 {
 		return uint8(i)
 	}
-	p.Classes = append(slices.Clone(p.Classes), old.Classes[class])
+	shadows := len(p.Classes) > len(names)
+	p.Classes = append(slices.Clone(names), old.Classes[class])
 	plans := slices.Clone(p.Plans)
 	for i, pl := range plans {
 		var limit policy.Limit
@@ -181,10 +193,13 @@ func classIn(p, old *policy.Policy, class uint8) uint8 {
 				limit = was.Limits[class]
 			}
 		}
-		plans[i].Limits = append(slices.Clone(pl.Limits), limit)
+		plans[i].Limits = append(slices.Clone(pl.Limits[:len(names)]), limit)
 	}
 	p.Plans = plans
-	return uint8(len(p.Classes) - 1)
+	if shadows {
+		p.AddShadows()
+	}
+	return uint8(len(names))
 }
 
 // await returns when every connected edge has accepted or refused all that it

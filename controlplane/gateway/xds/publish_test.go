@@ -150,6 +150,55 @@ func TestBothRevisionsOfARouteLiveWhileItChanges(t *testing.T) {
 	}
 }
 
+// While edges have two documents, what each has in the shadow stays there, and counts in
+// windows of its own, whatever classes the other has.
+func TestShadowsOverlap(t *testing.T) {
+	t.Parallel()
+	compiled := func(change func(*config.Document)) *policy.Policy {
+		d := document(t)
+		change(&d)
+		p, err := d.Policy(1, "", config.ProvisionalNumbers(d))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	bulk := config.Class{Name: "bulk", PerMinute: 7}
+	ofBulk := func(shadow ...string) func(*config.Document) {
+		return func(d *config.Document) {
+			d.Classes = append(d.Classes, bulk)
+			d.Routes[0].Class, d.Routes[0].Shadow = "bulk", shadow
+		}
+	}
+	plain := func(d *config.Document) { d.Classes = append(d.Classes, config.Class{Name: "new", PerMinute: 3}) }
+	elsewhere := func(d *config.Document) { d.Classes[0].Shadow = true }
+	for name, c := range map[string][2]func(*config.Document){
+		"begins": {ofBulk(), ofBulk("limit")}, "ends": {ofBulk("limit"), ofBulk()},
+		"the class goes":                   {ofBulk("limit"), plain},
+		"the class goes, another shadowed": {ofBulk("limit"), elsewhere},
+		"an enforced class goes":           {ofBulk(), elsewhere},
+	} {
+		old, next := compiled(c[0]), compiled(c[1])
+		both := policy.Parse(overlapPolicy(old, next).Encode())
+		if both == nil {
+			t.Fatal(name)
+		}
+		for _, from := range []*policy.Policy{old, next} {
+			for i, was := range from.Routes {
+				r, ok := both.Route(was.Key())
+				if !ok || both.Classes[r.Class] != from.Classes[was.Class] || (r.Class >= policy.ShadowClass) != (was.Class >= policy.ShadowClass) {
+					t.Fatalf("%s: route %d was %+v, is %+v", name, i, was, r)
+				}
+				for j, pl := range both.Plans {
+					if want := from.Plans[min(j, len(from.Plans)-1)].Limits[was.Class]; pl.Limits[r.Class] != want {
+						t.Errorf("%s: route %d has %+v, want %+v", name, i, pl.Limits[r.Class], want)
+					}
+				}
+			}
+		}
+	}
+}
+
 // A document that sells nothing may follow one that did: edges take what stands between
 // them, in which the routes that were sold still are.
 func TestASoldRouteMayGoWithItsTerms(t *testing.T) {

@@ -24,6 +24,7 @@ type Cell struct {
 	Method string // "": not known; "other": none of those that are told apart
 	Class  uint8  // of the status, see meter.Class
 	Reason string // code of the refusal; "": none
+	Would  string // code of the refusal in the shadow of requests that passed; "": none
 	Passed bool   // the edge filter let these pass
 	Counts
 }
@@ -129,7 +130,8 @@ func (r *reader) cell(routes []meter.Route, reasons []string) (c Cell) {
 		r.Fail()
 		return Cell{}
 	}
-	c.Route, c.Class, c.Reason, c.Passed = routes[route], class, reasons[reason], passed == 1
+	c.Route, c.Class, c.Passed = routes[route], class, passed == 1
+	c.Would, c.Reason = cutWould(reasons[reason])
 	c.Method = methods[min(method, len(methods)-1)]
 	return c
 }

@@ -124,6 +124,19 @@ func TestAFullTableLosesNothing(t *testing.T) {
 	}
 }
 
+// A reason says what would have refused a request, and what it failed with, if either.
+func TestReasonsInTheShadow(t *testing.T) {
+	t.Parallel()
+	for reason, want := range map[string][2]string{
+		"": {}, "internal": {"", "internal"}, Would("AUTH_002"): {"AUTH_002", ""}, AndThen(Would("AUTH_002"), "gateway_timeout"): {"AUTH_002", "gateway_timeout"},
+		AndThen("", "gateway_timeout"): {"", "gateway_timeout"},
+	} {
+		if shadowed, failed := cutWould(reason); shadowed != want[0] || failed != want[1] {
+			t.Errorf("%q: %q, %q", reason, shadowed, failed)
+		}
+	}
+}
+
 func TestReasonsAreBounded(t *testing.T) {
 	t.Parallel()
 	var r Reasons

@@ -35,7 +35,8 @@ const (
 // Both are one line, so that a request that is printed and recorded is written down
 // once. Envoy writes what is printed, and of the rest a sample, whose size the agent
 // sets by the runtime keys.
-func accessLog(listener, printed, recorded string, traced bool) []*accesslog.AccessLog {
+// shadowed adds why requests would have been refused that routes let pass.
+func accessLog(listener, printed, recorded string, traced, shadowed bool) []*accesslog.AccessLog {
 	filter := lines(printed, recorded)
 	if filter == nil && printed != "all" {
 		return nil
@@ -47,7 +48,7 @@ func accessLog(listener, printed, recorded string, traced bool) []*accesslog.Acc
 			AccessLogFormat: &stream.StdoutAccessLog_LogFormat{LogFormat: &core.SubstitutionFormatString{
 				OmitEmptyValues: true,
 				Formatters:      []*core.TypedExtensionConfig{extension("envoy.formatter.cel", &cel.Cel{CelConfig: &core.CelExpressionConfig{EnableStringFunctions: true}})},
-				Format:          &core.SubstitutionFormatString_JsonFormat{JsonFormat: lineFormat(listener, printed, recorded, traced)},
+				Format:          &core.SubstitutionFormatString_JsonFormat{JsonFormat: lineFormat(listener, printed, recorded, traced, shadowed)},
 			}},
 		})},
 	}}
@@ -71,7 +72,7 @@ func lines(printed, recorded string) *accesslog.AccessLogFilter {
 
 // lineFormat is a line: what people read, in front of it the mark by which the agent
 // knows it, which it takes off.
-func lineFormat(listener, printed, recorded string, traced bool) *structpb.Struct {
+func lineFormat(listener, printed, recorded string, traced, shadowed bool) *structpb.Struct {
 	fields := map[string]string{
 		edgeapi.LineMark: mark(printed, "all", "failures") + mark(recorded, "full", "no_path"),
 		"time":           "%START_TIME%",
@@ -105,6 +106,9 @@ func lineFormat(listener, printed, recorded string, traced bool) *structpb.Struc
 	}
 	if traced {
 		fields["trace_id"] = "%TRACE_ID%"
+	}
+	if shadowed {
+		fields["would_refuse"] = "%FILTER_STATE(wasm." + edgeapi.WouldState + ":PLAIN)%"
 	}
 	format := object(fields)
 	// A request too broken to be given an id is known by the one that its answer has.

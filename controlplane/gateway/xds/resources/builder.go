@@ -78,6 +78,9 @@ func (b *Builder) Build(d config.Document, p *policy.Policy) (*Set, error) {
 		s.Routes[name] = s.routeTable(name)
 	}
 	s.addTables(b.last)
+	if err := s.addCache(b.last); err != nil {
+		return nil, err
+	}
 	s.lists.was = nil
 	b.last = s
 	return s, nil
@@ -159,10 +162,13 @@ type settings struct {
 	proxies, anonymous    uint32
 	clients               bool // are asked for certificates
 	compress, names       bool // filters that some route asks for
+	shadows               bool // something is not enforced
+	caches                bool // answers are kept
 }
 
 func settingsOf(d config.Document) settings {
-	s := settings{accessLog: d.AccessLog, requestLog: d.RequestLog, proxies: d.TrustedProxies, anonymous: d.AnonymousLimit(), clients: d.ClientCertificates != nil}
+	s := settings{accessLog: d.AccessLog, requestLog: d.RequestLog, proxies: d.TrustedProxies, anonymous: d.AnonymousLimit(),
+		clients: d.ClientCertificates != nil, shadows: d.Shadows(), caches: d.Caches()}
 	s.compress, s.names = settingsOfRoutes(d)
 	return s
 }

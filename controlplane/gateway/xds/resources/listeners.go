@@ -55,8 +55,8 @@ func (s *Set) manager(name string, change ...func(*hcm.HttpConnectionManager)) (
 		RouteSpecifier: &hcm.HttpConnectionManager_Rds{Rds: &hcm.Rds{
 			ConfigSource: viaADS(), RouteConfigName: name,
 		}},
-		HttpFilters: s.chain(),
-		AccessLog:   accessLog(name, s.settings.accessLog, s.settings.requestLog, s.opts.Traces != nil),
+		HttpFilters: s.withCache(s.chain()),
+		AccessLog:   accessLog(name, s.settings.accessLog, s.settings.requestLog, s.opts.Traces != nil, s.settings.shadows),
 
 		// Who calls: the peer itself, or whom trusted proxies name, and nobody counts as internal.
 		UseRemoteAddress:      wrapperspb.Bool(true),

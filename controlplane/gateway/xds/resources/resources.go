@@ -13,6 +13,7 @@ import (
 	route "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	"sluice.dev/sluice/controlplane/gateway/config"
+	"sluice.dev/sluice/filters/httpcache"
 	"sluice.dev/sluice/filters/policy"
 )
 
@@ -48,6 +49,10 @@ type Set struct {
 	// Tables are those that requests of routes are held against, by the routes'
 	// keys. The filter ValidateFilter has them.
 	Tables map[string][]byte
+
+	// CacheRules are what is kept of routes' answers, by the routes' keys. The filter
+	// CacheFilter has them; there is none without any.
+	CacheRules map[string]httpcache.Rule
 
 	doc       config.Document
 	opts      Options

@@ -184,6 +184,9 @@ func (s *Set) route(r config.Route, p config.Pattern, method string) *route.Rout
 	if names := namesOf(r); len(names) > 0 {
 		filters[NamesFilter] = pack(notes(names, p))
 	}
+	if r.Cache != nil {
+		filters[CacheFilter] = pack(&route.FilterConfig{Config: &anypb.Any{}})
+	}
 	if len(filters) > 0 {
 		out.TypedPerFilterConfig = filters
 	}
