@@ -114,6 +114,7 @@ func uses(env app.Environment) []*cobra.Command {
 		edgesCommand(env),
 		statusCommand(env),
 		requestsCommand(env),
+		certificatesCommand(env),
 		requestCommand(env),
 		backupCommand(env),
 		restoreCommand(env),

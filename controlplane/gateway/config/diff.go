@@ -62,6 +62,9 @@ func flatten(d Document) map[string]any {
 	if d.X402 != nil {
 		m["x402"] = d.X402
 	}
+	for _, c := range d.Certificates {
+		m["certificates."+c.Name] = c
+	}
 	for _, is := range d.Issuers {
 		m["issuers."+is.Issuer] = is
 	}

@@ -39,14 +39,17 @@ type Document struct {
 	TrustedProxies uint32 `json:"trusted_proxies,omitempty"`
 	// KeyHeaders are headers that may hold an API key by itself, such as X-API-Key,
 	// in place of Authorization: Bearer. None: that alone is read.
-	KeyHeaders []string  `json:"key_headers,omitempty"`
-	Issuers    []Issuer  `json:"issuers,omitempty"` // besides this platform
-	Classes    []Class   `json:"classes"`           // absent: default, with 600 requests a minute
-	Plans      []Plan    `json:"plans,omitzero"`    // absent: those of builtin; without it free, with the limits of the classes
-	Scopes     []string  `json:"scopes"`            // every scope that routes may ask for; absent: those that they ask for
-	Products   []Product `json:"products"`
-	X402       *X402     `json:"x402,omitempty"` // who is paid for routes that have a price
-	Routes     []Route   `json:"routes"`
+	KeyHeaders []string `json:"key_headers,omitempty"`
+	// Certificates are those that edges show by the name that a client asks for; for
+	// other names they show the one in SLUICE_TLS_CERT.
+	Certificates []Certificate `json:"certificates,omitempty"`
+	Issuers      []Issuer      `json:"issuers,omitempty"` // besides this platform
+	Classes      []Class       `json:"classes"`           // absent: default, with 600 requests a minute
+	Plans        []Plan        `json:"plans,omitzero"`    // absent: those of builtin; without it free, with the limits of the classes
+	Scopes       []string      `json:"scopes"`            // every scope that routes may ask for; absent: those that they ask for
+	Products     []Product     `json:"products"`
+	X402         *X402         `json:"x402,omitempty"` // who is paid for routes that have a price
+	Routes       []Route       `json:"routes"`
 }
 
 // Class is a group of routes that share one rate limit of an account.

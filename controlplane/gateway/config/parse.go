@@ -29,6 +29,7 @@ type raw struct {
 	AnonymousPerMinute uint32            `json:"anonymous_per_minute"`
 	TrustedProxies     uint32            `json:"trusted_proxies"`
 	KeyHeaders         []string          `json:"key_headers"`
+	Certificates       []json.RawMessage `json:"certificates"`
 	Issuers            []json.RawMessage `json:"issuers"`
 	Classes            []json.RawMessage `json:"classes"`
 	Plans              []json.RawMessage `json:"plans"`
@@ -53,6 +54,7 @@ func ParseJSON(b []byte) (Document, error) {
 	details := faults(httpapi.Unmarshal(b, &r))
 	d := Document{Include: r.Include, Remove: r.Remove, AccessLog: r.AccessLog, RequestLog: r.RequestLog, AnonymousPerMinute: r.AnonymousPerMinute, TrustedProxies: r.TrustedProxies, KeyHeaders: r.KeyHeaders,
 		Scopes: r.Scopes, X402: r.X402}
+	d.Certificates = elements[Certificate](r.Certificates, "certificates", maxCertificates, &details)
 	d.Issuers = elements[Issuer](r.Issuers, "issuers", policy.MaxIssuers-1, &details)
 	d.Classes = elements[Class](r.Classes, "classes", maxClasses, &details)
 	d.Plans = elements[Plan](r.Plans, "plans", maxPlans, &details)
