@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/controlplane/gateway/certificates"
+	"sluice.dev/sluice/controlplane/gateway/edgestatus"
 	"sluice.dev/sluice/platform/outbound"
 )
 
@@ -51,7 +52,7 @@ func (c *controlPlane) newCertificates() (*namedCertificates, error) {
 	return &namedCertificates{
 		store:      certificates.Store{DB: c.repeatable, Box: box, Now: c.now},
 		publisher:  certificates.Publisher{Store: own, Pool: c.pool, Serve: c.edges.PublishCertificates},
-		manager:    certificates.Manager{Store: own, Pool: c.pool, Document: c.newestDocument, Client: &http.Client{Transport: outbound.New(calls)}, Hook: hook},
+		manager:    certificates.Manager{Store: own, Pool: c.pool, Document: c.newestDocument, Client: &http.Client{Transport: outbound.New(calls)}, Hook: hook, Ready: edgestatus.Store{DB: c.pool}.AllCurrent},
 		challenges: certificates.Challenges{Store: own},
 	}, nil
 }

@@ -25,6 +25,10 @@ const (
 	retryLead = 2 * time.Second
 	// maxAttempts bounds the attempts at a time.
 	maxAttempts = 8
+	// edgesTime bounds how long an attempt waits for edges, and lookForEdges is how often
+	// it looks. Those that lag behind must not hold up a certificate for ever.
+	edgesTime    = 30 * time.Second
+	lookForEdges = 200 * time.Millisecond
 	// attemptTime bounds one.
 	attemptTime = 10 * time.Minute
 )
@@ -41,6 +45,9 @@ type Manager struct {
 	Document func(context.Context) (config.Document, error) // that is in force
 	Client   *http.Client                                   // with which authorities are called
 	Hook     Hook                                           // for dns-01
+	// Ready reports whether every live edge holds the newest configuration, and so
+	// knows that it must answer challenges of tls-alpn-01.
+	Ready func(context.Context) (bool, error)
 	Log      *slog.Logger                                   // nil: slog.Default
 
 	mu      sync.Mutex
@@ -173,8 +180,23 @@ func (m *Manager) begin(ctx context.Context, e config.Certificate, c Certificate
 	})
 }
 
+// awaitEdges returns when edges answer challenges of e, or have had time to.
+func (m *Manager) awaitEdges(ctx context.Context, e config.Certificate) {
+	if e.ACME.Challenge != config.TLSALPN01 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, edgesTime)
+	defer cancel()
+	for pause.For(ctx, lookForEdges) {
+		if ready, err := m.Ready(ctx); ready && err == nil {
+			return
+		}
+	}
+}
+
 // issue has a certificate issued. What fails is stored, with when to try again.
 func (m *Manager) issue(ctx context.Context, e config.Certificate, c Certificate) error {
+	m.awaitEdges(ctx, e)
 	p, err := m.obtain(ctx, e, c.Name)
 	if err == nil {
 		err = m.Store.issued(ctx, c.Name, p, e.Hosts, renewal(p.Leaf))
