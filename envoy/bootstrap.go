@@ -36,6 +36,12 @@ type Config struct {
 	// control plane learns them from the node's metadata. RuntimeAddr may be empty:
 	// there is one listener then.
 	GatewayAddr, RuntimeAddr string
+	// PlainAddr is where an edge with a certificate listens without encryption: it
+	// answers challenges of ACME there and sends all else to https. Empty: nowhere.
+	PlainAddr string
+	// ChallengeAddr is where the agent completes handshakes of tls-alpn-01. Empty:
+	// nowhere.
+	ChallengeAddr string
 	// AdminAddr is the admin interface's. It can stop Envoy and shows its
 	// configuration, so that no address but a loopback one is accepted.
 	AdminAddr string
@@ -87,8 +93,8 @@ func Render(cfg Config) ([]byte, error) {
 	var out bytes.Buffer
 	err = bootstrap.Execute(&out, struct {
 		Config
-		Cluster, FeedCluster, VMID, KeysyncConfig, ListenerSecret string
-	}{cfg, NodeCluster, edgeapi.FeedCluster, edgeapi.VMID, keysync, secretFile(cfg.Secrets)})
+		Cluster, FeedCluster, ChallengeCluster, VMID, KeysyncConfig, ListenerSecret string
+	}{cfg, NodeCluster, edgeapi.FeedCluster, edgeapi.ChallengeCluster, edgeapi.VMID, keysync, secretFile(cfg.Secrets)})
 	return out.Bytes(), err
 }
 
@@ -103,6 +109,12 @@ func (c Config) validate() error {
 	named := map[string]string{"GatewayAddr": c.GatewayAddr, "AdminAddr": c.AdminAddr}
 	if c.RuntimeAddr != "" {
 		named["RuntimeAddr"] = c.RuntimeAddr
+	}
+	if c.PlainAddr != "" {
+		named["PlainAddr"] = c.PlainAddr
+	}
+	if c.ChallengeAddr != "" {
+		named["ChallengeAddr"] = c.ChallengeAddr
 	}
 	for i, addr := range c.ControlPlane {
 		named[fmt.Sprintf("ControlPlane[%d]", i)] = addr

@@ -124,6 +124,7 @@ func NewEdge(cfg EdgeConfig) (*Edge, error) {
 	for _, check := range []struct{ addr, variable string }{
 		{cfg.Bootstrap.GatewayAddr, "SLUICE_GATEWAY_ADDR"},
 		{cfg.Bootstrap.RuntimeAddr, "SLUICE_RUNTIME_ADDR"},
+		{cfg.Bootstrap.PlainAddr, "SLUICE_PLAIN_ADDR"},
 		{cfg.Bootstrap.AdminAddr, ""},
 	} {
 		if check.addr == "" {

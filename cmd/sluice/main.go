@@ -116,6 +116,7 @@ func uses(env app.Environment) []*cobra.Command {
 		statusCommand(env),
 		requestsCommand(env),
 		cacheCommand(env),
+		certificatesCommand(env),
 		requestCommand(env),
 		backupCommand(env),
 		restoreCommand(env),

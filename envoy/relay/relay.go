@@ -9,9 +9,9 @@
 // is passed to another replica. The key feed is read once, into a log, from
 // which Envoy loads; see [feedLog].
 //
-// The state folder has mode 0700 and its files 0600: keys are there as hashes
-// only, but the feed also carries the secret that signs identity headers, which
-// is not encrypted on disk.
+// The state folder has mode 0700 and its files 0600: API keys are there as hashes
+// only, but the feed also carries the secret that signs identity headers, and the
+// discovery stream the keys of certificates; neither is encrypted on disk.
 package relay
 
 import (
@@ -67,15 +67,16 @@ type Config struct {
 
 // Relay is the agent's side of one edge. Make it with New, then call Run.
 type Relay struct {
-	cfg       Config
-	listener  net.Listener
-	upstreams *upstreams
-	lastGood  *lastGood
-	feed      *feed
-	staleness *staleness
-	rateSync  *rateSync
-	traffic   *trafficmetrics.Totals
-	began     time.Time
+	cfg        Config
+	listener   net.Listener
+	challenges net.Listener // of tls-alpn-01
+	upstreams  *upstreams
+	lastGood   *lastGood
+	feed       *feed
+	staleness  *staleness
+	rateSync   *rateSync
+	traffic    *trafficmetrics.Totals
+	began      time.Time
 
 	mu      sync.Mutex
 	envoys  []*envoy // newest last
@@ -118,6 +119,9 @@ func New(c Config) (*Relay, error) {
 	}
 	if r.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
 		return nil, fmt.Errorf("listen for Envoy: %w", err)
+	}
+	if r.challenges, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		return nil, errors.Join(fmt.Errorf("listen for challenges: %w", err), r.listener.Close())
 	}
 	r.logSavedState()
 	return r, nil
@@ -185,6 +189,7 @@ func (r *Relay) Run(ctx context.Context) error {
 		return nil
 	})
 	g.Go(func() error { <-ctx.Done(); return s.Close() })
+	g.Go(func() error { return r.serveChallenges(ctx) })
 	g.Go(func() error { r.feed.run(ctx); return nil })
 	g.Go(func() error { r.lastGood.run(ctx); return nil })
 	g.Go(func() error { r.staleness.run(ctx); return nil })
@@ -221,6 +226,10 @@ func (r *Relay) handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		// Claims of payments carry an identity that the edge has signed for itself,
 		// which the control plane checks.
+		if isChallenge(q) {
+			r.answerChallenge(w, q)
+			return
+		}
 		if !isPaymentClaim(q) && r.envoyByToken(q.Header.Get("Authorization")) == nil {
 			http.Error(w, "only this edge's Envoy may ask", http.StatusUnauthorized)
 			return

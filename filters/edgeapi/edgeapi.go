@@ -26,6 +26,15 @@ const (
 	// that passes because its route has that in the shadow. In Envoy it is filter state
 	// of the name behind "wasm.".
 	WouldState = "would"
+	// ChallengeCluster is Envoy's cluster of the agent, where it completes the
+	// handshakes of tls-alpn-01.
+	ChallengeCluster = "sluice_acme"
+	// HTTPChallengePath is where authorities look for answers to http-01, followed by a
+	// token (RFC 8555, 8.3), and where edges ask the control plane for them.
+	HTTPChallengePath = "/.well-known/acme-challenge/"
+	// TLSChallengePath is where agents ask the control plane for the answer to
+	// tls-alpn-01, followed by a host.
+	TLSChallengePath = "/fleet/v1/tls-alpn-01/"
 	// VMID is the vm_id of keysync and of the edge filter, which share data by it.
 	VMID = "sluice-edge"
 	// IdentitySecret is the name in the key feed of the secret that signs identity

@@ -53,6 +53,7 @@ type controlPlane struct {
 	rehearsals *rehearsal.Service
 	all        bool // false: the profile gateway
 	profile    string
+	named      *namedCertificates
 	sessions   *sessions.Service
 	apps       *oauth.Service
 	payments   *payments.Service
@@ -77,6 +78,9 @@ func newControlPlane(p *process) (c *controlPlane, err error) {
 		return nil, err
 	}
 	if c.edges, err = c.newXDS(); err != nil {
+		return nil, err
+	}
+	if c.named, err = c.newCertificates(); err != nil {
 		return nil, err
 	}
 	c.documents = config.NewPublisher(c.store, c.edges.Check, c.edges.Checker())
@@ -138,7 +142,10 @@ func (p *process) publishIdentitySecrets(ctx context.Context) error {
 }
 
 func (c *controlPlane) run(ctx context.Context) error {
-	c.metrics.MustRegister(edgestatus.Metrics(c.edges))
+	c.metrics.MustRegister(edgestatus.Metrics(c.edges), &c.named.publisher)
+	if err := c.named.publisher.Load(ctx); err != nil {
+		slog.Warn("no certificates of names yet", "cause", err)
+	}
 	loader := xds.Loader{Pool: c.pool, Memory: c.store.Memory, Server: c.edges, Profile: c.profile}
 	if err := loader.Load(ctx); err != nil {
 		slog.Warn("no configuration yet", "cause", err)
@@ -168,7 +175,7 @@ func (c *controlPlane) run(ctx context.Context) error {
 	recorder := edgestatus.Recorder{Store: edgestatus.Store{DB: c.pool}, Source: c.edges, Replica: replicaName()}
 	scrapers := telemetry.Scrapers{Tokens: c.List("SLUICE_METRICS_TOKEN"), Respond: c.respond}
 	g, ctx := errgroup.WithContext(ctx)
-	for _, run := range []func(context.Context){keys.Run, rates.Run, signers.Run, loader.Run, c.requests(c.pool).Run} {
+	for _, run := range []func(context.Context){keys.Run, rates.Run, signers.Run, loader.Run, c.named.publisher.Run, c.named.manager.Run, c.requests(c.pool).Run} {
 		g.Go(func() error { run(ctx); return nil })
 	}
 	if c.certs != nil {
@@ -204,7 +211,8 @@ func (c *controlPlane) edgeEndpoint(keys *keyfeed.Feed, rates http.Handler) (end
 		mux.Handle("POST "+x402.ClaimsPath, settle)
 		mux.Handle("POST "+x402.ClaimsPath+"/", settle)
 	}
-	mux.Handle("/envoy.service.discovery.v3.AggregatedDiscoveryService/", c.edges.Handler())
+	c.named.challenges.Mount(mux)
+	mux.Handle("/envoy.service.discovery.v3.AggregatedDiscoveryService/", keys.Guard(c.edges.Handler())) // keys of certificates are in it
 	e := endpoint{name: "edges", addr: c.Get("SLUICE_XDS_ADDR"), handler: mux, h2c: true, streams: true}
 	if c.certs != nil {
 		e.handler, e.tls = certs.Guard(mux, c.respond.Error), c.certs.Mutual()

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"sluice.dev/sluice/controlplane/accounts/sessions"
+	"sluice.dev/sluice/controlplane/gateway/certificates"
 	"sluice.dev/sluice/media/legacy"
 	"sluice.dev/sluice/migrations"
 	"sluice.dev/sluice/platform/storage/postgres"
@@ -78,7 +79,7 @@ func (e Environment) databaseLogins() (list []migrations.Login, err error) {
 // sealedColumns are all places where secrets are stored sealed; a test holds them
 // against the schema.
 func sealedColumns() []reencrypt.Column {
-	return append(webhooks.Sealed(), schedules.Sealed(), sessions.Sealed(), legacy.Sealed())
+	return append(append(webhooks.Sealed(), certificates.Sealed()...), schedules.Sealed(), sessions.Sealed(), legacy.Sealed())
 }
 
 // reseal seals all of it anew: by the first key of SLUICE_SECRETS_KEY, and what

@@ -77,10 +77,13 @@ func RunEdge(ctx context.Context, env Environment) error {
 	requests := recordRequests(name, agent, running.Load, lines)
 	cfg := envoy.EdgeConfig{
 		Bootstrap: envoy.Config{
-			NodeID:       name,
-			GatewayAddr:  env.Get("SLUICE_GATEWAY_ADDR"),
-			RuntimeAddr:  runtime,
-			AdminAddr:    env.Get("SLUICE_ENVOY_ADMIN_ADDR"),
+			NodeID:      name,
+			GatewayAddr: env.Get("SLUICE_GATEWAY_ADDR"),
+			RuntimeAddr: runtime,
+			AdminAddr:   env.Get("SLUICE_ENVOY_ADMIN_ADDR"),
+
+			ChallengeAddr: agent.ChallengeAddr(),
+
 			MaxHeapBytes: envoyHeap(memlimit.Container(os.DirFS("/"))),
 		},
 		Agent:       agent,

@@ -70,7 +70,7 @@ func (c *controlPlane) surfaces() (api.Config, error) {
 		Keyed: []api.Routes{c.webhooks.Routes, c.webhooks.InternalRoutes, c.requests(c.shared).Routes},
 		Admin: []api.Routes{
 			c.documents.Routes, c.rehearsals.Routes, edgestatus.Store{DB: c.pool}.Routes, c.requests(c.pool).AdminRoutes, status.Store{DB: c.pool}.Routes, c.apps.AdminRoutes, describedAdmin,
-			descriptions.Service{Store: descriptions.Store{DB: c.pool}, Latest: c.store.Latest}.Routes,
+			descriptions.Service{Store: descriptions.Store{DB: c.pool}, Latest: c.store.Latest}.Routes, c.named.store.Routes,
 		},
 	}
 	if c.all {

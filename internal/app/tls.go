@@ -40,6 +40,11 @@ func (e Environment) clientTLS(cfg *envoy.EdgeConfig) (*certs.Source, error) {
 	if err != nil {
 		return nil, err
 	}
+	if files.Cert == selfSigned {
+		if files, err = defaultCertificate(filepath.Join(cfg.StateDir, "default-certificate")); err != nil {
+			return nil, err
+		}
+	}
 	s, err := certs.Open(certs.SourceConfig{Files: files, Changed: func(m certs.Material) error {
 		return envoy.WriteSecret(dir, m.Cert, m.Key)
 	}})
@@ -47,6 +52,7 @@ func (e Environment) clientTLS(cfg *envoy.EdgeConfig) (*certs.Source, error) {
 		return nil, fmt.Errorf("SLUICE_TLS_CERT, SLUICE_TLS_KEY: %w", err)
 	}
 	cfg.TLS, cfg.Bootstrap.Secrets = s.Server(), dir
+	cfg.Bootstrap.PlainAddr = e.Get("SLUICE_PLAIN_ADDR")
 	cfg.Bootstrap.HTTP3 = e.Get("SLUICE_HTTP3") == "1"
 	return s, nil
 }
@@ -55,12 +61,27 @@ func (e Environment) clientTLS(cfg *envoy.EdgeConfig) (*certs.Source, error) {
 func (e Environment) clientFiles() (certs.Files, error) {
 	f := certs.Files{Cert: e.Get("SLUICE_TLS_CERT"), Key: e.Get("SLUICE_TLS_KEY")}
 	switch {
+	case f.Cert == selfSigned && f.Key == "":
+	case f.Cert == "" && e.Get("SLUICE_PLAIN_ADDR") != "":
+		return certs.Files{}, errors.New("SLUICE_PLAIN_ADDR needs SLUICE_TLS_CERT, which may be self-signed: without it the gateway itself speaks plain text")
 	case (f.Cert == "") != (f.Key == ""):
 		return certs.Files{}, errors.New("SLUICE_TLS_CERT and SLUICE_TLS_KEY go together: one of them is not set")
 	case f.Cert == "" && e.Get("SLUICE_HTTP3") == "1":
 		return certs.Files{}, errors.New("SLUICE_HTTP3 needs SLUICE_TLS_CERT and SLUICE_TLS_KEY: HTTP/3 is always encrypted")
 	}
 	return f, nil
+}
+
+// selfSigned, as SLUICE_TLS_CERT, has an edge make the certificate for names that the
+// configuration has none for.
+const selfSigned = "self-signed"
+
+// defaultCertificate makes such a certificate, and returns its files.
+func defaultCertificate(dir string) (certs.Files, error) {
+	if err := certs.Make(certs.MakeConfig{Dir: dir, Hosts: []string{"unknown.invalid"}}); err != nil {
+		return certs.Files{}, fmt.Errorf("make a certificate: %w", err)
+	}
+	return certs.In(dir, certs.Gateway), nil
 }
 
 // scheme is that of the addresses of the gateway and the runtime.

@@ -22,6 +22,9 @@ func (d Document) complete() Document {
 	if d.Classes == nil {
 		d.Classes = []Class{{Name: DefaultClass, PerMinute: DefaultPerMinute}}
 	}
+	if d.Certificates != nil {
+		d.Certificates = each(d.Certificates, Certificate.complete)
+	}
 	d.Products = each(d.Products, Product.complete)
 	d.Routes = each(d.Routes, Route.complete)
 	if d.Scopes == nil {

@@ -65,6 +65,9 @@ func flatten(d Document) map[string]any {
 	if d.ClientCertificates != nil {
 		m["client_certificates"] = d.ClientCertificates
 	}
+	for _, c := range d.Certificates {
+		m["certificates."+c.Name] = c
+	}
 	for _, is := range d.Issuers {
 		m["issuers."+is.Issuer] = is
 	}

@@ -43,6 +43,10 @@ type Document struct {
 	// ClientCertificates says whose client certificates are believed; absent: nobody's.
 	ClientCertificates *ClientCertificates `json:"client_certificates,omitempty"`
 
+	// Certificates are those that edges show by the name that a client asks for; for
+	// other names they show the one in SLUICE_TLS_CERT.
+	Certificates []Certificate `json:"certificates,omitempty"`
+
 	Issuers  []Issuer  `json:"issuers,omitempty"` // besides this platform
 	Classes  []Class   `json:"classes"`           // absent: default, with 600 requests a minute
 	Plans    []Plan    `json:"plans,omitzero"`    // absent: those of builtin; without it free, with the limits of the classes

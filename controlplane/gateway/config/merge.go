@@ -20,7 +20,7 @@ type Text struct {
 
 // listKeys are the lists of a document, with the field by which an element is known
 // in another file; "": it is a text, which is its own name.
-var listKeys = map[string]string{"issuers": "issuer", "classes": "name", "plans": "name", "scopes": "", "products": "name", "routes": "name"}
+var listKeys = map[string]string{"certificates": "name", "issuers": "issuer", "classes": "name", "plans": "name", "scopes": "", "products": "name", "routes": "name"}
 
 // Merge makes one document of layers of files. Files of one layer are joined: their
 // lists follow each other, and nothing may be said twice. A layer is laid over those

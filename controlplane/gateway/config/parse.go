@@ -30,6 +30,7 @@ type raw struct {
 	TrustedProxies     uint32              `json:"trusted_proxies"`
 	KeyHeaders         []string            `json:"key_headers"`
 	ClientCertificates *ClientCertificates `json:"client_certificates"`
+	Certificates       []json.RawMessage   `json:"certificates"`
 	Issuers            []json.RawMessage   `json:"issuers"`
 	Classes            []json.RawMessage   `json:"classes"`
 	Plans              []json.RawMessage   `json:"plans"`
@@ -54,6 +55,7 @@ func ParseJSON(b []byte) (Document, error) {
 	details := faults(httpapi.Unmarshal(b, &r))
 	d := Document{Include: r.Include, Remove: r.Remove, AccessLog: r.AccessLog, RequestLog: r.RequestLog, AnonymousPerMinute: r.AnonymousPerMinute, TrustedProxies: r.TrustedProxies, KeyHeaders: r.KeyHeaders,
 		Scopes: r.Scopes, X402: r.X402, ClientCertificates: r.ClientCertificates}
+	d.Certificates = elements[Certificate](r.Certificates, "certificates", maxCertificates, &details)
 	d.Issuers = elements[Issuer](r.Issuers, "issuers", policy.MaxIssuers-1, &details)
 	d.Classes = elements[Class](r.Classes, "classes", maxClasses, &details)
 	d.Plans = elements[Plan](r.Plans, "plans", maxPlans, &details)

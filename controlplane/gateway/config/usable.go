@@ -42,7 +42,7 @@ const maxRounds = 5
 //   - a route answers 503 to everybody, so that none which is less specific takes
 //     its requests; it is gone when the fault is in what it matches;
 //   - plans keep what edges can read of them;
-//   - classes, scopes, issuers, client_certificates and x402 go, and with them, as above, routes that
+//   - classes, scopes, issuers, certificates, client_certificates and x402 go, and with them, as above, routes that
 //     need them.
 //
 // ok is false when nothing can be made of d.
@@ -101,6 +101,7 @@ func (d Document) withoutFaulty(faults []decision.Detail) Document {
 	}
 	d.Classes = keep(d.Classes, bad["classes"], nil)
 	d.Scopes = keep(d.Scopes, bad["scopes"], nil)
+	d.Certificates = keep(d.Certificates, bad["certificates"], nil)
 	d.Issuers = keep(d.Issuers, bad["issuers"], nil)
 	d.Plans = keep(d.Plans, bad["plans"], Plan.withoutFaultyLimits)
 	d.Products = keep(d.Products, bad["products"], Product.nameOnly)
@@ -186,6 +187,8 @@ func (d Document) nameAt(list string, i int) string {
 		return d.Routes[i].Name
 	case list == "scopes" && i < len(d.Scopes):
 		return d.Scopes[i]
+	case list == "certificates" && i < len(d.Certificates):
+		return d.Certificates[i].Name
 	case list == "issuers" && i < len(d.Issuers):
 		return d.Issuers[i].Issuer
 	}

@@ -62,6 +62,7 @@ func (d Document) faults(was map[string]checked) (details []decision.Detail, now
 	v.plans(d.Plans, classes, products)
 	known := v.scopes(d.Scopes)
 	v.atMost("scopes", len(d.ScopeNames()), maxScopes)
+	v.certificates(d.Certificates)
 	v.issuers(d.Issuers, known)
 	v.x402(d.X402)
 	v.routes(d.Routes, classes, known, products, d.features())

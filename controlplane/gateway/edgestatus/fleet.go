@@ -139,6 +139,22 @@ func (s Store) View(ctx context.Context) (v View, err error) {
 	return v, nil
 }
 
+// AllCurrent reports whether there are live edges, and all of them hold the newest
+// configuration.
+func (s Store) AllCurrent(ctx context.Context) (bool, error) {
+	v, err := s.View(ctx)
+	live, current := 0, 0
+	for _, e := range v.Data {
+		if e.Live {
+			live++
+		}
+		if e.Current {
+			current++
+		}
+	}
+	return live > 0 && live == current, err
+}
+
 // scan reads one row of View.
 func scan(row pgx.CollectableRow, newest int64) (e Edge, err error) {
 	var seen, report []byte

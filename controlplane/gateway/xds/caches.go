@@ -88,6 +88,7 @@ type caches struct {
 	shared    map[string]*table
 	listeners map[resources.Addresses]*table
 	current   *resources.Set // what listeners of new address pairs are made of; nil: nothing yet
+	slots     int            // of certificates, that listeners name
 }
 
 func newCaches() *caches {
@@ -118,7 +119,17 @@ func (c *caches) setListeners(s *resources.Set) error {
 	return nil
 }
 
+// setSlots says how many certificates listeners name from their next change on.
+func (c *caches) setSlots(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.slots = n
+}
+
 func (c *caches) fill(t *table, a resources.Addresses) error {
+	if a.TLS != "" {
+		a.Slots = c.slots
+	}
 	listeners, err := c.current.Listeners(a)
 	if err != nil {
 		return err
@@ -184,7 +195,7 @@ func (c *caches) listenersFor(a resources.Addresses) (*table, error) {
 func addressesOf(n *core.Node) resources.Addresses {
 	f := n.GetMetadata().GetFields()
 	return resources.Addresses{Gateway: f["gateway_addr"].GetStringValue(), Runtime: f["runtime_addr"].GetStringValue(),
-		TLS: f["tls_secret"].GetStringValue(), HTTP3: f["http3"].GetBoolValue()}
+		TLS: f["tls_secret"].GetStringValue(), HTTP3: f["http3"].GetBoolValue(), Plain: f["plain_addr"].GetStringValue()}
 }
 
 // asCollection gives a map of one kind of message the type that caches take.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	core "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	discovery "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/server/delta/v3"
@@ -59,7 +60,9 @@ type Server struct {
 	streams  delta.Server
 	stop     context.CancelFunc
 
-	publishing sync.Mutex // held while a version is being published
+	publishing sync.Mutex // held while a version, or certificates, are being published
+	// certificates are the secrets of all slots, by name. publishing guards it.
+	certificates map[string]*tlsv3.Secret
 
 	mu      sync.Mutex
 	version int64 // published last; 0: none yet

@@ -64,6 +64,7 @@ func (b *Builder) Build(d config.Document, p *policy.Policy) (*Set, error) {
 		}
 	}
 	s.addClientAuthorities()
+	s.addFileCertificates(d)
 	if err := s.addTraces(); err != nil {
 		return nil, err
 	}
@@ -110,7 +111,7 @@ func (b *Builder) begin(d config.Document, p *policy.Policy) *Set {
 	if p != b.last.Policy {
 		s.Filters[EdgeFilter] = EdgeFilterConfig(p)
 	}
-	if s.listeners == nil || s.settings != b.last.settings {
+	if s.listeners == nil || s.settings != b.last.settings || !sameCertificates(d, b.last.doc) {
 		s.listeners = &listeners{made: map[Addresses]map[string]*listener.Listener{}}
 	}
 	return s

@@ -43,14 +43,15 @@ func downstreamTLS(file string, protocols ...string) *tls.DownstreamTlsContext {
 }
 
 // overTLS makes l speak TLS. A handshake that takes too long is ended.
-func overTLS(l *listener.Listener, file string) {
-	l.FilterChains[0].TransportSocket = transportSocket("envoy.transport_sockets.tls", downstreamTLS(file, "h2", "http/1.1"))
+func (s *Set) overTLS(l *listener.Listener, a Addresses) {
+	l.FilterChains[0].TransportSocket = transportSocket("envoy.transport_sockets.tls", withSlots(downstreamTLS(a.TLS, "h2", "http/1.1"), a.Slots))
 	l.FilterChains[0].TransportSocketConnectTimeout = seconds(10)
+	s.byName(l, false)
 }
 
 // overQUIC is a listener on the same port of UDP that speaks HTTP/3 and does all
 // else as l.
-func (s *Set) overQUIC(l *listener.Listener, name, file string) (*listener.Listener, error) {
+func (s *Set) overQUIC(l *listener.Listener, name string, a Addresses) (*listener.Listener, error) {
 	manager, err := s.manager(name, func(m *hcm.HttpConnectionManager) {
 		m.CodecType = hcm.HttpConnectionManager_HTTP3
 		m.Http3ProtocolOptions = &core.Http3ProtocolOptions{QuicProtocolOptions: &core.QuicProtocolOptions{
@@ -69,8 +70,8 @@ func (s *Set) overQUIC(l *listener.Listener, name, file string) (*listener.Liste
 	q.UdpListenerConfig = &listener.UdpListenerConfig{QuicOptions: &listener.QuicProtocolOptions{}}
 	q.FilterChains[0].Filters[0].ConfigType = &listener.Filter_TypedConfig{TypedConfig: manager}
 	q.FilterChains[0].TransportSocket = transportSocket("envoy.transport_sockets.quic",
-		&quic.QuicDownstreamTransport{DownstreamTlsContext: downstreamTLS(file, "h3")})
-	q.FilterChains[0].TransportSocketConnectTimeout = nil // of TCP
+		&quic.QuicDownstreamTransport{DownstreamTlsContext: withSlots(downstreamTLS(a.TLS, "h3"), a.Slots)})
+	s.byName(q, true)
 	return q, nil
 }
 

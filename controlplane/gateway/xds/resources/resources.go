@@ -75,6 +75,10 @@ type Addresses struct {
 	TLS string
 	// HTTP3 adds HTTP/3 on the same ports of UDP. It needs TLS.
 	HTTP3 bool
+	// Plain is the host:port of the listener Plain; empty: not there.
+	Plain string
+	// Slots is how many secrets of certificates the listeners with TLS name: see Slots.
+	Slots int
 }
 
 // Build compiles document d, which must be valid, with the policy p made of it.
@@ -93,6 +97,13 @@ func (s *Set) Listeners(a Addresses) (map[string]*listener.Listener, error) {
 
 func (s *Set) newListeners(a Addresses) (map[string]*listener.Listener, error) {
 	out := map[string]*listener.Listener{}
+	if a.Plain != "" {
+		l, err := s.plain(a.Plain)
+		if err != nil {
+			return nil, fmt.Errorf("listener %s: %w", Plain, err)
+		}
+		out[l.Name] = l
+	}
 	for name, addr := range map[string]string{config.Gateway: a.Gateway, config.Runtime: a.Runtime} {
 		if addr == "" {
 			continue
@@ -113,7 +124,7 @@ func (s *Set) listenersAt(name, addr string, a Addresses) ([]*listener.Listener,
 	if a.TLS == "" || !a.HTTP3 {
 		l, err := s.listener(name, addr)
 		if err == nil && a.TLS != "" {
-			overTLS(l, a.TLS)
+			s.overTLS(l, a)
 			err = s.ask(l)
 		}
 		return []*listener.Listener{l}, err
@@ -122,8 +133,8 @@ func (s *Set) listenersAt(name, addr string, a Addresses) ([]*listener.Listener,
 	if err != nil {
 		return nil, err
 	}
-	overTLS(l, a.TLS)
-	q, err := s.overQUIC(l, name, a.TLS)
+	q, err := s.overQUIC(l, name, a)
+	s.overTLS(l, a)
 	if err == nil {
 		err = s.ask(l)
 	}

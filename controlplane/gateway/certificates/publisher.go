@@ -1,0 +1,159 @@
+package certificates
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	tls "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
+	"sluice.dev/sluice/controlplane/gateway/xds/resources"
+	"sluice.dev/sluice/platform/process/pause"
+)
+
+// reloadEvery is how often a replica looks for certificates that were not announced.
+const reloadEvery = 30 * time.Second
+
+// Publisher hands certificates to the edges of this replica, as soon as they are in
+// the database, whichever replica put them there.
+type Publisher struct {
+	Store Store
+	Pool  *pgxpool.Pool
+	// Serve makes secrets, by slot, those that edges have.
+	Serve func(context.Context, map[int]*tls.Secret) error
+	Log   *slog.Logger // nil: slog.Default
+
+	mu     sync.Mutex
+	served map[string]served // by name
+	shown  []Certificate     // for metrics
+}
+
+// served is what edges have of a certificate.
+type served struct {
+	slot        int
+	fingerprint string
+	secret      *tls.Secret
+}
+
+// Run publishes until ctx ends. While the database is away, what was published last
+// stays in force.
+func (p *Publisher) Run(ctx context.Context) {
+	p.Log = cmp.Or(p.Log, slog.Default())
+	for ctx.Err() == nil {
+		if err := p.listen(ctx); err != nil && ctx.Err() == nil {
+			p.Log.Error("listen for certificates", "cause", err)
+		}
+		pause.For(ctx, time.Second)
+	}
+}
+
+func (p *Publisher) listen(ctx context.Context) error {
+	pooled, err := p.Pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	conn := pooled.Hijack() // it listens: it must not go back to the pool
+	defer conn.Close(context.WithoutCancel(ctx))
+	if _, err := conn.Exec(ctx, "LISTEN "+Channel); err != nil {
+		return err
+	}
+	for {
+		if err := p.Load(ctx); err != nil {
+			p.Log.Error("publish certificates", "cause", err)
+		}
+		if err := wait(ctx, conn, reloadEvery); err != nil {
+			return err
+		}
+	}
+}
+
+// Load publishes what is in the database. Chains and keys of certificates that have not
+// changed are not read. One that cannot be opened stays as it was at edges, or is left
+// out; the others are not held up by it.
+func (p *Publisher) Load(ctx context.Context) error {
+	list, err := p.Store.List(ctx)
+	if err != nil {
+		return err
+	}
+	rows, _ := p.Store.DB.Query(ctx, `SELECT name, slot, fingerprint FROM certificates WHERE slot IS NOT NULL`)
+	all := map[string]served{}
+	var name, print string
+	var slot int
+	if _, err := pgx.ForEachRow(rows, []any{&name, &slot, &print}, func() error { all[name] = served{slot: slot, fingerprint: print}; return nil }); err != nil {
+		return fmt.Errorf("read certificates: %w", err)
+	}
+	p.mu.Lock()
+	before := p.served
+	p.mu.Unlock()
+	secrets := map[int]*tls.Secret{}
+	for name, s := range all {
+		was, had := before[name]
+		if had && was.slot == s.slot && was.fingerprint == s.fingerprint {
+			s = was
+		} else if s, err = p.Store.open(ctx, name); err != nil {
+			p.Log.Error("a certificate cannot be read", "name", name, "cause", err)
+			if s = was; !had {
+				delete(all, name)
+				continue
+			}
+		}
+		all[name], secrets[s.slot] = s, s.secret
+	}
+	if err := p.Serve(ctx, secrets); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	p.served, p.shown = all, list
+	p.mu.Unlock()
+	return nil
+}
+
+// open reads one for edges, by one statement: chain and key are of the same moment.
+func (s Store) open(ctx context.Context, name string) (out served, err error) {
+	var chain string
+	var sealed []byte
+	err = s.DB.QueryRow(ctx, `SELECT slot, fingerprint, chain, private_key FROM certificates WHERE name = $1 AND slot IS NOT NULL`, name).
+		Scan(&out.slot, &out.fingerprint, &chain, &sealed)
+	if err != nil {
+		return out, err
+	}
+	key, err := s.Box.Open(sealed, rowOf(name))
+	if err != nil {
+		return out, err
+	}
+	if _, err := ReadPair([]byte(chain), key, time.Time{}); err != nil {
+		return out, err
+	}
+	out.secret = resources.CertificateSecret(out.slot, []byte(chain), key)
+	return out, nil
+}
+
+var (
+	expiresMetric = prometheus.NewDesc("sluice_certificate_expires_seconds", "Time until a certificate that edges show expires; below zero: it has.", []string{"certificate", "source"}, nil)
+	failedMetric  = prometheus.NewDesc("sluice_certificate_failed_attempts", "Attempts to get or renew a certificate that have failed since the last that succeeded.", []string{"certificate"}, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (p *Publisher) Describe(out chan<- *prometheus.Desc) {
+	out <- expiresMetric
+	out <- failedMetric
+}
+
+// Collect implements prometheus.Collector.
+func (p *Publisher) Collect(out chan<- prometheus.Metric) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.shown {
+		if c.NotAfter != nil {
+			out <- prometheus.MustNewConstMetric(expiresMetric, prometheus.GaugeValue, c.NotAfter.Sub(p.Store.now()).Seconds(), c.Name, c.Source)
+		}
+		if c.Source == SourceACME {
+			out <- prometheus.MustNewConstMetric(failedMetric, prometheus.GaugeValue, float64(c.Attempts), c.Name)
+		}
+	}
+}
