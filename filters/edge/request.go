@@ -89,7 +89,7 @@ func (r *request) OnHttpRequestBody(n int, _ bool) types.Action {
 
 // OnHttpResponseHeaders puts the rate headers on every response, Envoy's own
 // included. A response to a request that the filter never saw has none to put.
-func (r *request) OnHttpResponseHeaders(int, bool) types.Action {
+func (r *request) OnHttpResponseHeaders(_ int, end bool) types.Action {
 	if r.rate.Limit > 0 || r.rate.Reset > 0 {
 		wasmhost.SetRateHeaders(r.rate, r.began)
 	}
@@ -97,6 +97,9 @@ func (r *request) OnHttpResponseHeaders(int, bool) types.Action {
 		wasmhost.SetWindowHeader()
 	}
 	r.usage.readStatus()
+	if r.usage.rpc {
+		r.usage.beginRPC(end)
+	}
 	return r.settlePayment()
 }
 
@@ -116,6 +119,9 @@ func (r *request) OnHttpStreamDone() {
 // OnHttpResponseHeaders, which adds the rate headers.
 func (r *request) deny(d decision.Decision) types.Action {
 	r.usage.reason = d.Code
+	if r.isRPC() {
+		return r.denyRPC(d)
+	}
 	headers := make([][2]string, 0, 4)
 	headers = append(headers, [2]string{"content-type", "application/json"}, [2]string{"cache-control", "no-store"})
 	status := decision.Lookup(d.Code).Status

@@ -156,7 +156,7 @@ type Route struct {
 	// Revision tells apart what a route asks in one version of the document and
 	// in another. Envoy's name has it, so that a request is judged by the policy
 	// of the very route that it matched, while edges have both. Behind a space it has
-	// the route's method, if that is but one.
+	// the route's method, if that is but one, and behind another grpcMark.
 	Revision string
 	Product  string
 	Auth     Auth
@@ -169,17 +169,16 @@ type Route struct {
 	// BodyLimit is how many bytes a request's body may have; 0: any number.
 	BodyLimit uint64
 
-	index int
+	index  int
+	method string
+	grpc   bool
 }
 
 // Index is the route's place in the Routes of the policy that was parsed.
 func (r *Route) Index() int { return r.index }
 
 // Method is the method that the route is for, HEAD being GET; empty when it is for several.
-func (r *Route) Method() string {
-	_, method, _ := strings.Cut(r.Revision, " ")
-	return method
-}
+func (r *Route) Method() string { return r.method }
 
 // Key is the name that Envoy gives the route.
 func (r *Route) Key() string {
@@ -231,6 +230,7 @@ func (p *Policy) index() bool {
 			return false
 		}
 		p.byRoute[key], r.index = i, i
+		r.readMarks()
 	}
 	for i := range p.Plans {
 		pl := &p.Plans[i]

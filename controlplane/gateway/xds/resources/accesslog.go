@@ -27,8 +27,9 @@ const nameOfCaller = "%CEL(request.headers['" + identityheader.Header + "'].spli
 // Both are one line, so that a request that is printed and recorded is written down
 // once. Envoy writes what is printed, and of the rest a sample, whose size the agent
 // sets by the runtime keys.
-func accessLog(printed, recorded string, traced bool) []*accesslog.AccessLog {
-	filter := lines(printed, recorded)
+func accessLog(set settings, traced bool) []*accesslog.AccessLog {
+	printed, recorded := set.accessLog, set.requestLog
+	filter := lines(printed, recorded, failures(set.grpc))
 	if filter == nil && printed != "all" {
 		return nil
 	}
@@ -39,15 +40,14 @@ func accessLog(printed, recorded string, traced bool) []*accesslog.AccessLog {
 			AccessLogFormat: &stream.StdoutAccessLog_LogFormat{LogFormat: &core.SubstitutionFormatString{
 				OmitEmptyValues: true,
 				Formatters:      []*core.TypedExtensionConfig{extension("envoy.formatter.cel", &cel.Cel{CelConfig: &core.CelExpressionConfig{EnableStringFunctions: true}})},
-				Format:          &core.SubstitutionFormatString_JsonFormat{JsonFormat: lineFormat(printed, recorded, traced)},
+				Format:          &core.SubstitutionFormatString_JsonFormat{JsonFormat: lineFormat(set, traced)},
 			}},
 		})},
 	}}
 }
 
-// lines chooses the requests of which Envoy writes a line; nil: all, or none.
-func lines(printed, recorded string) *accesslog.AccessLogFilter {
-	failed := compareStatus(accesslog.ComparisonFilter_GE, 400)
+// lines chooses the requests of which Envoy writes a line; nil: all, or none. failed are those that failed.
+func lines(printed, recorded string, failed *accesslog.AccessLogFilter) *accesslog.AccessLogFilter {
 	switch {
 	case printed == "all":
 		return nil
@@ -63,9 +63,9 @@ func lines(printed, recorded string) *accesslog.AccessLogFilter {
 
 // lineFormat is a line: what people read, in front of it the mark by which the agent
 // knows it, which it takes off.
-func lineFormat(printed, recorded string, traced bool) *structpb.Struct {
+func lineFormat(set settings, traced bool) *structpb.Struct {
 	fields := map[string]string{
-		edgeapi.LineMark: mark(printed, "all", "failures") + mark(recorded, "full", "no_path"),
+		edgeapi.LineMark: mark(set.accessLog, "all", "failures") + mark(set.requestLog, "full", "no_path"),
 		"time":           "%START_TIME%",
 		"method":         "%REQ(:METHOD)%",
 		"host":           "%REQ(:AUTHORITY):255%",
@@ -91,6 +91,9 @@ func lineFormat(printed, recorded string, traced bool) *structpb.Struct {
 		"first_byte_us": "%COMMON_DURATION(DS_RX_BEG:US_RX_BEG:us)%",
 		"answered_us":   "%COMMON_DURATION(DS_RX_BEG:US_RX_END:us)%",
 		"total_us":      "%COMMON_DURATION(DS_RX_BEG:DS_TX_END:us)%",
+	}
+	if set.grpc {
+		fields["grpc_status"] = "%GRPC_STATUS_NUMBER%"
 	}
 	if traced {
 		fields["trace_id"] = "%TRACE_ID%"

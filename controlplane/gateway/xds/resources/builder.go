@@ -143,10 +143,11 @@ func (s *Set) makeRoutes(before map[string]*made, unchanged map[string]bool) err
 type settings struct {
 	accessLog, requestLog string
 	proxies, anonymous    uint32
+	grpc                  bool // some product speaks it
 }
 
 func settingsOf(d config.Document) settings {
-	return settings{d.AccessLog, d.RequestLog, d.TrustedProxies, d.AnonymousLimit()}
+	return settings{d.AccessLog, d.RequestLog, d.TrustedProxies, d.AnonymousLimit(), d.HasGRPC()}
 }
 
 // listeners are those that have been made, by addresses of edges.

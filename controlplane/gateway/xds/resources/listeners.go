@@ -56,7 +56,7 @@ func (s *Set) manager(name string, change ...func(*hcm.HttpConnectionManager)) (
 			ConfigSource: viaADS(), RouteConfigName: name,
 		}},
 		HttpFilters: s.chain(),
-		AccessLog:   accessLog(s.settings.accessLog, s.settings.requestLog, s.opts.Traces != nil),
+		AccessLog:   accessLog(s.settings, s.opts.Traces != nil),
 
 		// Who calls: the peer itself, or whom trusted proxies name, and nobody counts as internal.
 		UseRemoteAddress:      wrapperspb.Bool(true),
@@ -122,13 +122,14 @@ func (s *Set) manager(name string, change ...func(*hcm.HttpConnectionManager)) (
 // answers of a filter before it would lack the rate-limit headers. The chain is the same whatever
 // the routes are: a listener that changed would cut connections.
 func (s *Set) chain() []*hcm.HttpFilter {
-	return []*hcm.HttpFilter{corsFilter(CORSFilter), discovered(EdgeFilter, false), corsFilter(PreflightFilter), discovered(ValidateFilter, true), discovered(ChatCapsFilter, true), {
+	chain := append([]*hcm.HttpFilter{corsFilter(CORSFilter)}, s.grpcWebFilters()...)
+	return append(chain, discovered(EdgeFilter, false), corsFilter(PreflightFilter), discovered(ValidateFilter, true), discovered(ChatCapsFilter, true), &hcm.HttpFilter{
 		Name: "envoy.filters.http.router",
 		ConfigType: &hcm.HttpFilter_TypedConfig{TypedConfig: pack(&router.Router{
 			SuppressEnvoyHeaders: true,
 			DynamicStats:         wrapperspb.Bool(false), // nobody reads statistics per upstream and status here
 		})},
-	}}
+	})
 }
 
 // discovered is a filter whose configuration comes by ECDS. There is no

@@ -168,7 +168,7 @@ func (s *Set) route(r config.Route, p config.Pattern, method string) *route.Rout
 		filters[ChatCapsFilter] = pack(&route.FilterConfig{Config: &anypb.Any{}})
 	}
 	if c := s.corsOf(r); c != nil {
-		filters[CORSFilter] = turnedOn(corsPolicy(*c, r, s.Policy.KeyHeaders))
+		filters[CORSFilter] = turnedOn(s.withGRPCWeb(corsPolicy(*c, r, s.Policy.KeyHeaders), r))
 	}
 	if len(filters) > 0 {
 		out.TypedPerFilterConfig = filters
@@ -181,6 +181,10 @@ func (s *Set) route(r config.Route, p config.Pattern, method string) *route.Rout
 		out.RequestHeadersToRemove = with(credentials, s.Policy.KeyHeaders)
 	}
 	a := s.action(r, method)
+	if s.products[r.Product].GRPC {
+		speakGRPC(a, filters)
+		out.TypedPerFilterConfig = filters
+	}
 	rewrite(a, p, r.Rewrite, s.products[r.Product])
 	out.Action = &route.Route_Route{Route: a}
 	return out
