@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"google.golang.org/grpc"
 )
 
 // interop are grpc-go's own programs of the interoperability tests, built once.
@@ -81,21 +83,45 @@ routes:
   - {name: rpc.slow, path: /slow.Service/*, product: interop, auth: [none], timeout: 50ms, rewrite: {prefix: /grpc.testing.TestService/}}
 `
 
-// grpcGateway is a gateway in front of a gRPC service, and a key for all of it.
+// grpcGateway is a gateway in front of grpc-go's interop server, and a key for all of it.
 func grpcGateway(t *testing.T) (s *stack, key, id string) {
 	t.Helper()
-	service := grpcService(t)
 	s = gatewayAlone(t)
-	file := filepath.Join(s.dir, "grpc.yaml")
-	if err := os.WriteFile(file, fmt.Appendf(nil, grpcDocument, service), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s.exits(t, 0, "apply", "-f", file, "--wait")
+	s.apply(t, fmt.Sprintf(grpcDocument, grpcService(t)))
 	m := newKey.FindStringSubmatch(s.exits(t, 0, "key", "create", "--name", "grpc", "--scope", "interop:call", "--scope", "interop:empty"))
 	if m == nil {
 		t.Fatal("no key")
 	}
 	return s, m[1], m[2]
+}
+
+// gatewayTo is a gateway in front of a gRPC server, by a document in which %s is the
+// server's address, and a key with a scope.
+func gatewayTo(t *testing.T, server *grpc.Server, document, scope string) (s *stack, key string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = server.Serve(l) }()
+	t.Cleanup(server.Stop)
+	s = gatewayAlone(t)
+	s.apply(t, "include: [builtin]"+fmt.Sprintf(document, l.Addr()))
+	m := newKey.FindStringSubmatch(s.exits(t, 0, "key", "create", "--name", "grpc", "--scope", scope))
+	if m == nil {
+		t.Fatal("no key")
+	}
+	return s, m[1]
+}
+
+// apply puts a document in force at every edge.
+func (s *stack) apply(t *testing.T, document string) {
+	t.Helper()
+	file := filepath.Join(s.dir, "applied.yaml")
+	if err := os.WriteFile(file, []byte(document), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.exits(t, 0, "apply", "-f", file, "--wait")
 }
 
 // interopCases are the tests of grpc-go's client that must pass through the gateway.

@@ -51,8 +51,13 @@ func (r *request) OnHttpRequestHeaders(_ int, end bool) types.Action {
 			return r.claimPayment(v, now)
 		}
 	}
+	allow := r.unmapped(&v, now)
+	if v.OK() {
+		r.send(204, [][2]string{{"allow", allow}, {"cache-control", "no-store"}}, nil)
+		return types.ActionPause
+	}
 	r.noteRefusal(&v)
-	return r.deny(v.Decision)
+	return r.denyAllowing(v.Decision, allow)
 }
 
 // identify tells the product who calls, or that nobody known does. It refuses
@@ -115,14 +120,17 @@ func (r *request) OnHttpStreamDone() {
 	r.endPaidRequest(panicguard.Ended(r.context))
 }
 
-// deny answers with the error envelope of d. Envoy runs the answer through
-// OnHttpResponseHeaders, which adds the rate headers.
-func (r *request) deny(d decision.Decision) types.Action {
+// deny answers with the error envelope of d.
+func (r *request) deny(d decision.Decision) types.Action { return r.denyAllowing(d, "") }
+
+// denyAllowing is deny with an Allow header, unless allow is empty. Envoy runs the answer
+// through OnHttpResponseHeaders, which adds the rate headers.
+func (r *request) denyAllowing(d decision.Decision, allow string) types.Action {
 	r.usage.reason = d.Code
 	if r.isRPC() {
 		return r.denyRPC(d)
 	}
-	headers := make([][2]string, 0, 4)
+	headers := make([][2]string, 0, 5)
 	headers = append(headers, [2]string{"content-type", "application/json"}, [2]string{"cache-control", "no-store"})
 	status := decision.Lookup(d.Code).Status
 	if status == 401 || status == 403 {
@@ -130,10 +138,13 @@ func (r *request) deny(d decision.Decision) types.Action {
 			headers = append(headers, [2]string{"www-authenticate", c})
 		}
 	}
+	if allow != "" {
+		headers = append(headers, [2]string{"allow", allow})
+	}
 	if d.RetryAfter > 0 {
 		headers = append(headers, [2]string{"retry-after", strconv.Itoa(d.RetryAfter)})
 	}
-	body := decision.AppendEnvelope(nil, d, wasmhost.Header("x-request-id"), r.plugin.policy.DocsBase)
+	body := decision.AppendEnvelope(nil, d, wasmhost.LateHeader("x-request-id"), r.plugin.policy.DocsBase)
 	r.send(uint32(status), headers, body)
 	return types.ActionPause
 }

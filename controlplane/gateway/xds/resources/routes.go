@@ -36,7 +36,7 @@ const (
 // routeTable returns the routes of one listener.
 func (s *Set) routeTable(listener string) *route.RouteConfiguration {
 	routes := append(s.ordered(listener), s.ends[listener]...)
-	vh := &route.VirtualHost{Name: "all", Domains: []string{"*"}, RetryPolicy: usualRetries, Matcher: s.onlySingle(s.lists.readsFirst(listener, routes))}
+	vh := &route.VirtualHost{Name: "all", Domains: []string{"*"}, RetryPolicy: usualRetries, Metadata: s.routeText(listener), Matcher: s.onlySingle(s.lists.readsFirst(listener, routes))}
 	return &route.RouteConfiguration{
 		Name:                           listener,
 		VirtualHosts:                   []*route.VirtualHost{vh},
