@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"sluice.dev/sluice/controlplane/gateway/requestlog"
+	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/internal/app"
 	"sluice.dev/sluice/platform/process/pause"
 )
@@ -233,7 +234,7 @@ func showRequest(w io.Writer, r requestlog.Request) error {
 	fmt.Fprintln(w)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, f := range [][2]string{
-		{"id", r.ID}, {"time", r.Time.UTC().Format("2006-01-02T15:04:05.000Z")}, {"edge", r.Edge}, {"host", r.Host}, {"protocol", r.Protocol},
+		{"id", r.ID}, {"time", r.Time.UTC().Format("2006-01-02T15:04:05.000Z")}, {"edge", r.Edge}, {"host", r.Host}, {"protocol", r.Protocol}, {"grpc status", grpcText(r)},
 		{"route", r.Route}, {"path template", r.PathTemplate}, {"class", r.Class}, {"product", r.Product}, {"upstream", upstreamText(r)},
 		{"account", r.Account}, {"credential", r.Key}, {"plan", r.Plan}, {"scopes", strings.Join(r.Scopes, ",")}, {"code", r.Code}, {"reason", r.Reason}, {"would refuse", r.WouldRefuse}, {"would-be reason", r.WouldReason},
 		{"response flags", r.Flags}, {"response detail", r.Detail}, {"failure", r.Failure}, {"client", r.Client}, {"user agent", r.UserAgent},
@@ -247,6 +248,14 @@ func showRequest(w io.Writer, r requestlog.Request) error {
 		return err
 	}
 	return drawTimings(w, r.Steps())
+}
+
+// grpcText is the status of a call by gRPC, "" of another request.
+func grpcText(r requestlog.Request) string {
+	if r.GRPC == nil {
+		return ""
+	}
+	return decision.GRPCName(*r.GRPC)
 }
 
 // upstreamText is the upstream's address, with how often it was tried.

@@ -3,9 +3,11 @@ package requestlog
 import (
 	"bytes"
 	"encoding/json"
+	"strconv"
 	"strings"
 	"time"
 
+	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/filters/edgeapi"
 )
 
@@ -41,8 +43,11 @@ func valueOf(line []byte, name, ends string) []byte {
 }
 
 // failed reports whether a line is of a request that failed: with a status of 400 or
-// more, or without one as the client was gone.
+// more, or without one as the client was gone, or with one of gRPC that says so.
 func failed(line []byte) bool {
+	if s := valueOf(line, `,"grpc_status":`, ",}"); len(s) > 0 && string(s) != "0" {
+		return true
+	}
 	status := valueOf(line, `,"status":`, ",}")
 	return len(status) != 3 || status[0] >= '4'
 }
@@ -56,6 +61,7 @@ type fields struct {
 	Path      string    `json:"path"`
 	Protocol  string    `json:"protocol"`
 	Status    int       `json:"status"`
+	GRPC      *int      `json:"grpc_status"`
 	Flags     string    `json:"flags"`
 	Detail    string    `json:"detail"`
 	Failure   string    `json:"failure"`
@@ -98,6 +104,9 @@ func parse(rest []byte, path bool) (r edgeapi.Request, ok bool) {
 		Route: cut(f.Route, maxName), Product: cut(f.Product, maxName), Flags: cut(strings.Trim(f.Flags, "-"), maxName), Detail: cut(f.Detail, maxName),
 		Failure: cut(f.Failure, maxText), Upstream: cut(f.Upstream, maxName), Attempts: f.Attempts, Client: cut(f.Client, maxName), UserAgent: cut(f.UserAgent, maxText),
 		BytesIn: f.BytesIn, BytesOut: f.BytesOut, TraceID: cut(f.TraceID, maxName), Timings: f.Timings,
+	}
+	if f.GRPC != nil {
+		r.GRPC, r.Status = f.GRPC, decision.HTTPOfGRPC(strconv.Itoa(*f.GRPC))
 	}
 	if path {
 		r.Path = cut(f.Path, maxPath)

@@ -42,6 +42,8 @@ func edgePolicy() []byte {
 			{Name: "clips.sold", Product: "media", Auth: policy.AuthKey, Price: 10000},
 			{Name: "health", Auth: policy.AuthNone},
 			{Name: "notes.create", Revision: "1", Auth: policy.AuthNone, BodyLimit: 10},
+			{Name: "rpc", Revision: "1 POST grpc", Product: "calls", Auth: policy.AuthKey, Scope: "rpc:call", Grants: keytable.Scopes{}.With(0)},
+			{Name: "rpc.open", Revision: "1 POST grpc", Product: "calls", Auth: policy.AuthNone},
 			{Name: "unmapped", Deny: decision.RouteNotMapped},
 			{Name: "shadow.scope", Product: "media", Auth: policy.AuthKey, Scope: "clips:write", Shadow: policy.ShadowScope, BodyLimit: 10},
 			{Name: "shadow.limit", Product: "media", Auth: policy.AuthKey, Class: policy.ShadowClass},

@@ -54,8 +54,13 @@ func (r *request) OnHttpRequestHeaders(_ int, end bool) types.Action {
 			return r.claimPayment(v, now)
 		}
 	}
+	allow := r.unmapped(&v, now)
+	if v.OK() {
+		r.send(204, [][2]string{{"allow", allow}, {"cache-control", "no-store"}}, nil)
+		return types.ActionPause
+	}
 	r.noteRefusal(&v)
-	return r.deny(v.Decision)
+	return r.denyAllowing(v.Decision, allow)
 }
 
 // identify tells the product who calls, or that nobody known does. It refuses
@@ -92,7 +97,7 @@ func (r *request) OnHttpRequestBody(n int, _ bool) types.Action {
 
 // OnHttpResponseHeaders puts the rate headers on every response, Envoy's own
 // included. A response to a request that the filter never saw has none to put.
-func (r *request) OnHttpResponseHeaders(int, bool) types.Action {
+func (r *request) OnHttpResponseHeaders(_ int, end bool) types.Action {
 	if r.rate.Policy != "" { // limits in the shadow have no name
 		wasmhost.SetRateHeaders(r.rate, r.began)
 	}
@@ -100,6 +105,9 @@ func (r *request) OnHttpResponseHeaders(int, bool) types.Action {
 		wasmhost.SetWindowHeader()
 	}
 	r.usage.readStatus()
+	if r.usage.rpc {
+		r.usage.beginRPC(end)
+	}
 	return r.settlePayment()
 }
 
@@ -115,11 +123,17 @@ func (r *request) OnHttpStreamDone() {
 	r.endPaidRequest(panicguard.Ended(r.context))
 }
 
-// deny answers with the error envelope of d. Envoy runs the answer through
-// OnHttpResponseHeaders, which adds the rate headers.
-func (r *request) deny(d decision.Decision) types.Action {
+// deny answers with the error envelope of d.
+func (r *request) deny(d decision.Decision) types.Action { return r.denyAllowing(d, "") }
+
+// denyAllowing is deny with an Allow header, unless allow is empty. Envoy runs the answer
+// through OnHttpResponseHeaders, which adds the rate headers.
+func (r *request) denyAllowing(d decision.Decision, allow string) types.Action {
 	r.usage.reason = d.Code
-	headers := make([][2]string, 0, 4)
+	if r.isRPC() {
+		return r.denyRPC(d)
+	}
+	headers := make([][2]string, 0, 5)
 	headers = append(headers, [2]string{"content-type", "application/json"}, [2]string{"cache-control", "no-store"})
 	status := decision.Lookup(d.Code).Status
 	if status == 401 || status == 403 {
@@ -127,10 +141,13 @@ func (r *request) deny(d decision.Decision) types.Action {
 			headers = append(headers, [2]string{"www-authenticate", c})
 		}
 	}
+	if allow != "" {
+		headers = append(headers, [2]string{"allow", allow})
+	}
 	if d.RetryAfter > 0 {
 		headers = append(headers, [2]string{"retry-after", strconv.Itoa(d.RetryAfter)})
 	}
-	body := decision.AppendEnvelope(nil, d, wasmhost.Header("x-request-id"), r.plugin.policy.DocsBase)
+	body := decision.AppendEnvelope(nil, d, wasmhost.LateHeader("x-request-id"), r.plugin.policy.DocsBase)
 	r.send(uint32(status), headers, body)
 	return types.ActionPause
 }

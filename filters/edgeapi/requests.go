@@ -51,8 +51,11 @@ type Request struct {
 	Path     string    `json:"path,omitempty"` // without its query; empty: not recorded
 	Protocol string    `json:"protocol,omitempty"`
 	Status   int       `json:"status"` // 0: the client was gone before there was one
-	Route    string    `json:"route,omitempty"`
-	Product  string    `json:"product,omitempty"`
+	// GRPC is the grpc-status of a call by gRPC, whose Status is the one that stands for
+	// it; nil: it was none.
+	GRPC    *int   `json:"grpc_status,omitempty"`
+	Route   string `json:"route,omitempty"`
+	Product string `json:"product,omitempty"`
 
 	Account string   `json:"account_id,omitempty"` // empty: nobody known
 	Key     string   `json:"key_id,omitempty"`     // of the credential, whatever kind it is of

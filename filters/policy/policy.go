@@ -158,7 +158,7 @@ type Route struct {
 	// Revision tells apart what a route asks in one version of the document and
 	// in another. Envoy's name has it, so that a request is judged by the policy
 	// of the very route that it matched, while edges have both. Behind a space it has
-	// the route's method, if that is but one.
+	// the route's method, if that is but one, and behind another grpcMark.
 	Revision string
 	Product  string
 	// Of is the product that Product is a version of: the one that a plan must include.
@@ -175,8 +175,10 @@ type Route struct {
 	// BodyLimit is how many bytes a request's body may have; 0: any number.
 	BodyLimit uint64
 
-	index int
-	sold  string
+	index  int
+	method string
+	grpc   bool
+	sold   string
 }
 
 // Sold is the product that a plan must include, of a policy that was parsed.
@@ -186,10 +188,7 @@ func (r *Route) Sold() string { return r.sold }
 func (r *Route) Index() int { return r.index }
 
 // Method is the method that the route is for, HEAD being GET; empty when it is for several.
-func (r *Route) Method() string {
-	_, method, _ := strings.Cut(r.Revision, " ")
-	return method
-}
+func (r *Route) Method() string { return r.method }
 
 // Key is the name that Envoy gives the route.
 func (r *Route) Key() string {
@@ -245,6 +244,7 @@ func (p *Policy) index() bool {
 		if r.Of != "" {
 			r.sold = r.Of
 		}
+		r.readMarks()
 	}
 	for i := range p.Plans {
 		pl := &p.Plans[i]

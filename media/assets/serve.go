@@ -17,7 +17,6 @@ import (
 // were paid for. They ask for no identity: the token in the URL opens one asset.
 func (v Service) PublicRoutes(r chi.Router, a httpapi.Adapter) {
 	r.Get("/v1/playback/files/{id}", a.Handle(v.serve))
-	r.Head("/v1/playback/files/{id}", a.Handle(v.serve))
 	r.Get("/v1/playback/files/{id}/"+stillFile, a.Handle(v.still))
 	r.Get("/v1/playback/clips/{id}", a.Handle(v.status))
 }

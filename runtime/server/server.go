@@ -142,15 +142,10 @@ func describe(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write(description) // the client is gone otherwise
 }
 
-// matchPath is a middleware that routes by the decoded path, and HEAD as GET:
-// net/http leaves the body out.
+// matchPath is a middleware that routes by the decoded path.
 func matchPath(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		rctx := chi.RouteContext(r.Context())
-		rctx.RoutePath = r.URL.Path
-		if r.Method == http.MethodHead {
-			rctx.RouteMethod = http.MethodGet
-		}
+		chi.RouteContext(r.Context()).RoutePath = r.URL.Path
 		next.ServeHTTP(w, r)
 	})
 }

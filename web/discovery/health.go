@@ -78,7 +78,7 @@ func (p *Prober) ask(ctx context.Context, products []config.Product) map[string]
 	var wg sync.WaitGroup
 	for i, product := range products {
 		reports[i] = Report{Status: Unknown}
-		if i < maxBackends && len(product.Upstreams) > 0 && product.TLS == nil && product.Name != Placeholder {
+		if i < maxBackends && len(product.Upstreams) > 0 && product.TLS == nil && !product.GRPC && product.Name != Placeholder {
 			wg.Go(func() { reports[i] = p.probe(ctx, product) })
 		}
 	}

@@ -67,9 +67,10 @@ func (p Product) complete() Product {
 	if p.Host == "" {
 		p.Host = u.Host
 	}
-	if u.Scheme == "https" && p.TLS == nil {
+	if overTLS(u) && p.TLS == nil {
 		p.TLS = &TLS{ServerName: u.Hostname()}
 	}
+	p.GRPC = p.GRPC || isGRPC(u)
 	return p
 }
 
@@ -82,7 +83,7 @@ func shortAddress(upstream string) (address string, u *url.URL) {
 		return "", nil
 	}
 	address = hostPort(u)
-	if !ValidAddress(address) || u.Scheme == "https" && net.ParseIP(u.Hostname()) != nil {
+	if !ValidAddress(address) || overTLS(u) && net.ParseIP(u.Hostname()) != nil {
 		return "", nil
 	}
 	return address, u
@@ -90,11 +91,12 @@ func shortAddress(upstream string) (address string, u *url.URL) {
 
 func hostPort(u *url.URL) string {
 	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	}
-	if u.Scheme != "http" && u.Scheme != "https" {
+	usual, known := map[string]string{"http": "80", "https": "443", "grpc": "80", "grpcs": "443"}[u.Scheme]
+	if !known {
 		return ""
+	}
+	if port == "" {
+		port = usual
 	}
 	return net.JoinHostPort(u.Hostname(), port)
 }
@@ -111,5 +113,5 @@ func (v *validator) shortUpstream(f string, p Product) {
 		v.add(f, "stands beside upstreams", "one of the two")
 		return
 	}
-	v.add(f, "is not an address", "http://HOST:PORT, or https://NAME; a path goes into a route's rewrite")
+	v.add(f, "is not an address", "http://HOST:PORT, https://NAME, grpc://HOST:PORT or grpcs://NAME; a path goes into a route's rewrite")
 }

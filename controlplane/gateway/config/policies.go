@@ -37,7 +37,7 @@ func (m *Policies) Policy(d Document, version uint64, docsBase string, n Numbers
 	known := last.alike(d, n)
 	p.Routes = make([]policy.Route, 0, len(d.Routes)+len(builtin))
 	now := compiled{d, n, make(map[string]int, len(d.Routes)), p}
-	checks := digests{}
+	checks, speakers := digests{}, d.grpcProducts()
 	for i, r := range d.Routes {
 		now.places[r.Name] = i
 		// What requests must be depends on the product too.
@@ -49,7 +49,7 @@ func (m *Policies) Policy(d Document, version uint64, docsBase string, n Numbers
 		if err != nil {
 			return nil, err
 		}
-		p.Routes = append(p.Routes, pr)
+		p.Routes = append(p.Routes, markGRPC(pr, speakers))
 	}
 	p.Routes = append(append(p.Routes, policiesOfVersions(d.Routes, p.Routes)...), builtin...)
 	if known && samePolicy(last.policy, p) {
@@ -65,7 +65,8 @@ func (m *Policies) Policy(d Document, version uint64, docsBase string, n Numbers
 
 // alike reports whether routes of d become what they became in c.
 func (c compiled) alike(d Document, n Numbers) bool {
-	return c.policy != nil && reflect.DeepEqual(c.numbers, n) && slices.Equal(c.document.Classes, d.Classes) && reflect.DeepEqual(c.document.X402, d.X402)
+	return c.policy != nil && reflect.DeepEqual(c.numbers, n) && slices.Equal(c.document.Classes, d.Classes) &&
+		slices.Equal(c.document.grpcProducts(), d.grpcProducts()) && reflect.DeepEqual(c.document.X402, d.X402)
 }
 
 // samePolicy reports whether edges decide alike by a and b.

@@ -3,8 +3,9 @@ package config
 // Product is a service behind the gateway. Zero values mean the defaults given.
 type Product struct {
 	Name string `json:"name"`
-	// Upstream is short for one address of upstreams, such as http://10.0.0.1:3000
-	// or https://api.example.com: with host, and for https with tls, as it says.
+	// Upstream is short for one address of upstreams, such as http://10.0.0.1:3000,
+	// https://api.example.com or grpc://10.0.0.1:50051: with host, for https and grpcs
+	// with tls, and for grpc and grpcs with grpc, as it says.
 	Upstream       string     `json:"upstream,omitempty"`
 	Upstreams      []Upstream `json:"upstreams,omitzero"`
 	ConnectTimeout Duration   `json:"connect_timeout,omitempty"` // 1s
@@ -25,8 +26,11 @@ type Product struct {
 	// Host is what the product gets as Host; empty: what the client sent.
 	Host  string `json:"host,omitempty"`
 	HTTP2 bool   `json:"http2,omitempty"` // spoken with the product in place of HTTP/1.1
-	TLS   *TLS   `json:"tls,omitempty"`   // none: plain text
-	CORS  *CORS  `json:"cors,omitempty"`  // of its routes that have none of their own
+	// GRPC says that the product speaks gRPC, by HTTP/2: its routes honor grpc-timeout,
+	// browsers may call them by gRPC-web, and a failed call counts as one.
+	GRPC bool  `json:"grpc,omitempty"`
+	TLS  *TLS  `json:"tls,omitempty"`  // none: plain text
+	CORS *CORS `json:"cors,omitempty"` // of its routes that have none of their own
 	// Schemas are those that requests of its routes may refer to, as
 	// {"$ref": "#/schemas/NAME"}.
 	Schemas map[string]JSONSchema `json:"schemas,omitempty"`
@@ -42,7 +46,10 @@ type Upstream struct {
 
 // Health asks each address of a product whether it is well.
 type Health struct {
-	Path      string   `json:"path"`
+	Path string `json:"path,omitempty"`
+	// GRPC asks by the gRPC health checking protocol in place of a path: the name of a
+	// service, or "" for the whole server.
+	GRPC      *string  `json:"grpc,omitempty"`
 	Host      string   `json:"host,omitempty"`      // the product's name
 	Interval  Duration `json:"interval,omitempty"`  // 5s
 	Timeout   Duration `json:"timeout,omitempty"`   // 1s

@@ -67,9 +67,7 @@ func (v *validator) health(f string, p Product) {
 	if p.HealthPath != "" {
 		v.add(f+".health_path", "stands beside health", "one of the two")
 	}
-	if !strings.HasPrefix(h.Path, "/") {
-		v.add(f+".health.path", "must begin with /", "")
-	}
+	v.healthOf(f+".health", p, *h)
 	v.host(f+".health.host", h.Host)
 	v.duration(f+".health.interval", h.Interval)
 	v.duration(f+".health.timeout", h.Timeout)

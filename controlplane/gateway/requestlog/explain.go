@@ -66,6 +66,8 @@ func outcome(r edgeapi.Request) string {
 	switch {
 	case r.Status == 0:
 		return "There was no response."
+	case r.Detail == viaUpstream && r.GRPC != nil:
+		return fmt.Sprintf("%s answered grpc-status %s.", strings.ToUpper(product[:1])+product[1:], decision.GRPCName(*r.GRPC))
 	case r.Detail == viaUpstream:
 		return fmt.Sprintf("%s answered %d.", strings.ToUpper(product[:1])+product[1:], r.Status)
 	}

@@ -119,6 +119,9 @@ func bounded(r *edgeapi.Request, now time.Time) bool {
 	for i := range r.Scopes {
 		r.Scopes[i] = decision.Cut(storable(r.Scopes[i]), 100)
 	}
+	if r.GRPC != nil && (*r.GRPC < 0 || *r.GRPC > 999) {
+		r.GRPC = nil
+	}
 	ended := r.Ended()
 	return r.ID != "" && len(r.ID) <= 100 && r.Status >= 0 && r.Status <= 999 && r.Timings.Total >= 0 && ended.Before(now.Add(maxSkew)) && ended.After(now.Add(-Kept))
 }

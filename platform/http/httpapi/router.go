@@ -9,15 +9,19 @@ import (
 )
 
 // Router returns a router that runs the middleware and answers what no route
-// matches with the envelope.
+// matches with the envelope. A route for GET is one for HEAD too.
 func (a Adapter) Router(middleware ...func(http.Handler) http.Handler) *chi.Mux {
 	r := chi.NewRouter()
+	r.Use(headAsGet)
 	r.Use(middleware...)
 	r.NotFound(a.NotFound)
 	r.MethodNotAllowed(func(w http.ResponseWriter, q *http.Request) {
 		for _, m := range []string{"DELETE", "GET", "PATCH", "POST", "PUT"} {
 			if r.Match(chi.NewRouteContext(), m, q.URL.Path) {
 				w.Header().Add("Allow", m)
+				if m == http.MethodGet {
+					w.Header().Add("Allow", http.MethodHead)
+				}
 			}
 		}
 		a.MethodNotAllowed(w, q)

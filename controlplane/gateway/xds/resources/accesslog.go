@@ -35,9 +35,9 @@ const (
 // Both are one line, so that a request that is printed and recorded is written down
 // once. Envoy writes what is printed, and of the rest a sample, whose size the agent
 // sets by the runtime keys.
-// shadowed adds why requests would have been refused that routes let pass.
-func accessLog(listener, printed, recorded string, traced, shadowed bool) []*accesslog.AccessLog {
-	filter := lines(printed, recorded)
+func accessLog(listener string, set settings, traced bool) []*accesslog.AccessLog {
+	printed, recorded := set.accessLog, set.requestLog
+	filter := lines(printed, recorded, failures(set.grpc))
 	if filter == nil && printed != "all" {
 		return nil
 	}
@@ -48,15 +48,14 @@ func accessLog(listener, printed, recorded string, traced, shadowed bool) []*acc
 			AccessLogFormat: &stream.StdoutAccessLog_LogFormat{LogFormat: &core.SubstitutionFormatString{
 				OmitEmptyValues: true,
 				Formatters:      []*core.TypedExtensionConfig{extension("envoy.formatter.cel", &cel.Cel{CelConfig: &core.CelExpressionConfig{EnableStringFunctions: true}})},
-				Format:          &core.SubstitutionFormatString_JsonFormat{JsonFormat: lineFormat(listener, printed, recorded, traced, shadowed)},
+				Format:          &core.SubstitutionFormatString_JsonFormat{JsonFormat: lineFormat(listener, set, traced)},
 			}},
 		})},
 	}}
 }
 
-// lines chooses the requests of which Envoy writes a line; nil: all, or none.
-func lines(printed, recorded string) *accesslog.AccessLogFilter {
-	failed := compareStatus(accesslog.ComparisonFilter_GE, 400)
+// lines chooses the requests of which Envoy writes a line; nil: all, or none. failed are those that failed.
+func lines(printed, recorded string, failed *accesslog.AccessLogFilter) *accesslog.AccessLogFilter {
 	switch {
 	case printed == "all":
 		return nil
@@ -72,9 +71,9 @@ func lines(printed, recorded string) *accesslog.AccessLogFilter {
 
 // lineFormat is a line: what people read, in front of it the mark by which the agent
 // knows it, which it takes off.
-func lineFormat(listener, printed, recorded string, traced, shadowed bool) *structpb.Struct {
+func lineFormat(listener string, set settings, traced bool) *structpb.Struct {
 	fields := map[string]string{
-		edgeapi.LineMark: mark(printed, "all", "failures") + mark(recorded, "full", "no_path"),
+		edgeapi.LineMark: mark(set.accessLog, "all", "failures") + mark(set.requestLog, "full", "no_path"),
 		"time":           "%START_TIME%",
 		"method":         "%REQ(:METHOD)%",
 		"host":           "%REQ(" + originalHost + "?:AUTHORITY):255%",
@@ -104,10 +103,13 @@ func lineFormat(listener, printed, recorded string, traced, shadowed bool) *stru
 	if listener != config.Gateway { // which most are for
 		fields["listener"] = listener
 	}
+	if set.grpc {
+		fields["grpc_status"] = "%GRPC_STATUS_NUMBER%"
+	}
 	if traced {
 		fields["trace_id"] = "%TRACE_ID%"
 	}
-	if shadowed {
+	if set.shadows {
 		fields["would_refuse"] = "%FILTER_STATE(wasm." + edgeapi.WouldState + ":PLAIN)%"
 	}
 	format := object(fields)

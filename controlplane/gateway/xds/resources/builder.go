@@ -165,11 +165,12 @@ type settings struct {
 	compress, names       bool // filters that some route asks for
 	shadows               bool // something is not enforced
 	caches                bool // answers are kept
+	grpc                  bool // some product speaks it
 }
 
 func settingsOf(d config.Document) settings {
 	s := settings{accessLog: d.AccessLog, requestLog: d.RequestLog, proxies: d.TrustedProxies, anonymous: d.AnonymousLimit(),
-		clients: d.ClientCertificates != nil, shadows: d.Shadows(), caches: d.Caches()}
+		clients: d.ClientCertificates != nil, shadows: d.Shadows(), caches: d.Caches(), grpc: d.HasGRPC()}
 	s.compress, s.names = settingsOfRoutes(d)
 	return s
 }

@@ -119,7 +119,7 @@ func (s *Set) newCluster(p config.Product) (*cluster.Cluster, error) {
 	}
 	if p.TLS != nil {
 		var err error
-		if c.TransportSocket, err = s.upstreamTLS(p.Name, *p.TLS, p.HTTP2); err != nil {
+		if c.TransportSocket, err = s.upstreamTLS(p.Name, *p.TLS, p.SpeaksHTTP2()); err != nil {
 			return nil, err
 		}
 	}
@@ -130,7 +130,7 @@ func upstreamOptions(p config.Product) *upstreamhttp.HttpProtocolOptions {
 	spoken := &upstreamhttp.HttpProtocolOptions_ExplicitHttpConfig{
 		ProtocolConfig: &upstreamhttp.HttpProtocolOptions_ExplicitHttpConfig_HttpProtocolOptions{HttpProtocolOptions: &core.Http1ProtocolOptions{}},
 	}
-	if p.HTTP2 {
+	if p.SpeaksHTTP2() {
 		spoken.ProtocolConfig = &upstreamhttp.HttpProtocolOptions_ExplicitHttpConfig_Http2ProtocolOptions{Http2ProtocolOptions: &core.Http2ProtocolOptions{
 			InitialStreamWindowSize: u32(64 << 10), InitialConnectionWindowSize: u32(1 << 20),
 		}}
@@ -195,9 +195,13 @@ func checked(c *cluster.Cluster, h config.Health) {
 
 func healthCheck(h config.Health) *core.HealthCheck {
 	interval := durationpb.New(h.Interval.Or(5 * time.Second))
-	return &core.HealthCheck{
+	check := &core.HealthCheck{
 		Timeout: durationpb.New(h.Timeout.Or(time.Second)), Interval: interval, NoTrafficInterval: interval,
 		HealthyThreshold: u32(cmp.Or(h.Healthy, 1)), UnhealthyThreshold: u32(cmp.Or(h.Unhealthy, 3)),
 		HealthChecker: &core.HealthCheck_HttpHealthCheck_{HttpHealthCheck: &core.HealthCheck_HttpHealthCheck{Path: h.Path, Host: h.Host}},
 	}
+	if h.GRPC != nil {
+		check.HealthChecker = grpcHealth(h)
+	}
+	return check
 }

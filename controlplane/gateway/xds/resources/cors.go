@@ -122,7 +122,7 @@ func (s *Set) preflight(r config.Route, p config.Pattern, c config.CORS) *route.
 		asked = safeRegex(strings.Join(methods, "|"))
 	}
 	m.Headers = append(m.Headers, header("access-control-request-method", asked))
-	policy := corsPolicy(c, r, s.Policy.KeyHeaders)
+	policy := s.withGRPCWeb(corsPolicy(c, r, s.Policy.KeyHeaders), r)
 	policy.ForwardNotMatchingPreflights = wrapperspb.Bool(false)
 	return &route.Route{
 		Name: config.Preflight, Match: m, Metadata: s.opts.named(config.Preflight),

@@ -56,7 +56,7 @@ func (s *Set) manager(name string, change ...func(*hcm.HttpConnectionManager)) (
 			ConfigSource: viaADS(), RouteConfigName: name,
 		}},
 		HttpFilters: s.withCache(s.chain()),
-		AccessLog:   accessLog(name, s.settings.accessLog, s.settings.requestLog, s.opts.Traces != nil, s.settings.shadows),
+		AccessLog:   accessLog(name, s.settings, s.opts.Traces != nil),
 
 		// Who calls: the peer itself, or whom trusted proxies name, and nobody counts as internal.
 		UseRemoteAddress:      wrapperspb.Bool(true),
@@ -123,7 +123,7 @@ func (s *Set) manager(name string, change ...func(*hcm.HttpConnectionManager)) (
 // the routes are, but for filters that few documents need: the first route that asks for one, and the
 // last, change the listener, which closes connections as at an upgrade.
 func (s *Set) chain() []*hcm.HttpFilter {
-	list := []*hcm.HttpFilter{corsFilter(CORSFilter)}
+	list := append([]*hcm.HttpFilter{corsFilter(CORSFilter)}, s.grpcWebFilters()...)
 	if s.settings.clients {
 		list = append(list, peerFilter())
 	}

@@ -36,7 +36,7 @@ const (
 // routeTable returns the routes of one listener.
 func (s *Set) routeTable(listener string) *route.RouteConfiguration {
 	routes := append(s.ordered(listener), s.ends[listener]...)
-	vh := &route.VirtualHost{Name: "all", Domains: []string{"*"}, RetryPolicy: usualRetries, Matcher: s.onlySingle(s.lists.readsFirst(listener, routes))}
+	vh := &route.VirtualHost{Name: "all", Domains: []string{"*"}, RetryPolicy: usualRetries, Metadata: s.routeText(listener), Matcher: s.onlySingle(s.lists.readsFirst(listener, routes))}
 	return &route.RouteConfiguration{
 		Name:                           listener,
 		VirtualHosts:                   []*route.VirtualHost{vh},
@@ -175,7 +175,7 @@ func (s *Set) route(r config.Route, p config.Pattern, method string) *route.Rout
 		filters[ChatCapsFilter] = pack(&route.FilterConfig{Config: &anypb.Any{}})
 	}
 	if c := s.corsOf(r); c != nil {
-		filters[CORSFilter] = turnedOn(corsPolicy(*c, r, s.Policy.KeyHeaders))
+		filters[CORSFilter] = turnedOn(s.withGRPCWeb(corsPolicy(*c, r, s.Policy.KeyHeaders), r))
 	}
 	forCertificates(out, r, filters)
 	if r.Compress {
@@ -187,27 +187,30 @@ func (s *Set) route(r config.Route, p config.Pattern, method string) *route.Rout
 	if r.Cache != nil {
 		filters[CacheFilter] = pack(&route.FilterConfig{Config: &anypb.Any{}})
 	}
-	if len(filters) > 0 {
-		out.TypedPerFilterConfig = filters
-	}
 	switch {
 	case r.Respond != nil:
 		respond(out, *r.Respond)
 	case r.Redirect != nil:
 		out.Action = redirect(*r.Redirect, p)
 	default:
-		s.forward(out, r, p, method)
+		s.forward(out, r, p, method, filters)
+	}
+	if len(filters) > 0 {
+		out.TypedPerFilterConfig = filters
 	}
 	editHeaders(out, r)
 	return out
 }
 
 // forward makes out go to the product of r.
-func (s *Set) forward(out *route.Route, r config.Route, p config.Pattern, method string) {
+func (s *Set) forward(out *route.Route, r config.Route, p config.Pattern, method string, filters map[string]*anypb.Any) {
 	if !r.ForwardCredentials {
 		out.RequestHeadersToRemove = with(with(credentials, s.Policy.KeyHeaders), out.RequestHeadersToRemove)
 	}
 	a := s.action(r, method)
+	if s.products[r.Product].GRPC {
+		speakGRPC(a, filters)
+	}
 	rewrite(a, p, r.Rewrite, s.products[r.Product])
 	out.RequestHeadersToAdd = append(keepOriginal(a), out.RequestHeadersToAdd...)
 	out.Action = &route.Route_Route{Route: a}
