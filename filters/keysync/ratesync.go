@@ -36,7 +36,7 @@ func bootNumber(boot string) uint64 {
 func (x *rateSync) tick(r *reader) {
 	report := x.part.Report(r.shared, wasmhost.Millis())
 	underWay := &x.reportCalls
-	if len(report.Entries) == 0 {
+	if report.Idle() {
 		underWay = &x.idleCalls
 	}
 	if x.reportCalls > 0 || *underWay > 0 {
