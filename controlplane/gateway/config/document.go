@@ -54,6 +54,8 @@ type Class struct {
 	Name      string `json:"name"`
 	PerMinute uint32 `json:"per_minute"`      // for plans that do not say otherwise
 	Burst     uint32 `json:"burst,omitempty"` // requests above PerMinute in a short burst
+	// WhenCutOff is CutOffAvailable or CutOffStrict; empty: CutOffAvailable.
+	WhenCutOff string `json:"when_cut_off,omitempty"`
 }
 
 // Plan is what an account has bought: its limits by name of class, the products

@@ -26,6 +26,7 @@ var choices = map[string][]any{
 	"Document.access_log": {"all", "failures", "off"},
 	"Route.listener":      {Gateway, Runtime},
 	"Route.auth":          {"key", "token", "session", "none"},
+	"Class.when_cut_off":  {CutOffAvailable, CutOffStrict},
 	"Route.validate":      {ValidateRequest},
 	"Parameter.in":        {"path", "query", "header"},
 	"Parameter.style":     {"simple", "form", "spaceDelimited", "pipeDelimited"},
