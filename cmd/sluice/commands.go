@@ -221,6 +221,6 @@ func objectCommands(env app.Environment) []*cobra.Command {
 		object(env, "product", "products", "/admin/v1/products",
 			[]string{"name", "upstreams", "health_path"}, "connect_timeout", "idle_timeout", "max_connections", "max_requests", "retries"),
 		object(env, "plan", "plans", "/admin/v1/plans", []string{"name", "self_serve"}, "limits", "products", "tokens"),
-		object(env, "class", "rate classes", "/admin/v1/classes", []string{"name", "per_minute", "burst"}),
+		object(env, "class", "rate classes", "/admin/v1/classes", []string{"name", "per_minute", "burst", "when_cut_off"}),
 	}
 }

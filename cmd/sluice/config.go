@@ -133,7 +133,7 @@ func configRollback(env app.Environment) *cobra.Command {
 		use: "rollback VERSION", short: "publish an earlier version again, as a new version", args: cobra.ExactArgs(1),
 		method: http.MethodPost, path: "/admin/v1/config/versions/{0}/rollback", show: showChanges,
 		flags: []flag{
-			{name: "dry-run", fallback: false, help: "only show what would change"},
+			{name: "dry-run", fallback: false, help: "only show what would change; exit status 2 if anything would, 0 if nothing"},
 			{name: "note", fallback: "", help: "reason for the change (default: rollback to version VERSION)"},
 		},
 		edit: func(c *cobra.Command, _ []string, r *request) error {

@@ -273,11 +273,11 @@ func limitOf(p *policy.Policy, plan *policy.Plan, route *policy.Route, env Env, 
 	if r.Flags&keytable.FlagLimits != 0 {
 		own, ok := env.Record(keytable.TagOfLimit(r.Account, p.Classes[route.Class]))
 		if ok && own.Kind == keytable.KindLimit {
-			return ratelimit.Limit{PerMinute: own.Limit}
+			return ratelimit.Limit{PerMinute: own.Limit, Strict: plan.Limits[route.Class].Strict}
 		}
 	}
 	l := plan.Limits[route.Class]
-	return ratelimit.Limit{PerMinute: l.PerMinute, Burst: l.Burst}
+	return ratelimit.Limit{PerMinute: l.PerMinute, Burst: l.Burst, Strict: l.Strict}
 }
 
 // decideByAddress ends a request that has no good key with d, which may also let it

@@ -104,6 +104,7 @@ type env struct {
 	peers    clientcert.Memo
 	ready    bool // the table was loaded once, which does not change
 	fleet    sharedlimit.State
+	shares   shares
 	millis   int64 // when the request at hand began, in unix milliseconds
 }
 
@@ -120,6 +121,9 @@ func (e *env) Record(t keytable.Tag) (keytable.Record, bool) {
 
 // Take counts a request in the window of id, as one of the fleet's edges.
 func (e *env) Take(k ratelimit.Kind, id ratelimit.ID, l ratelimit.Limit, now int64) ratelimit.Result {
+	if l.Strict {
+		return e.takeStrict(k, id, l, now)
+	}
 	return wasmhost.Take(e.requests, k, id, l, e.fleet.Fleet(e.millis), now)
 }
 

@@ -36,7 +36,7 @@ func bootNumber(boot string) uint64 {
 func (x *rateSync) tick(r *reader) {
 	report := x.part.Report(r.shared, wasmhost.Millis())
 	underWay := &x.reportCalls
-	if len(report.Entries) == 0 {
+	if report.Idle() {
 		underWay = &x.idleCalls
 	}
 	if x.reportCalls > 0 || *underWay > 0 {
@@ -45,7 +45,7 @@ func (x *rateSync) tick(r *reader) {
 	headers := append(r.config.headers("POST", edgeapi.CountsPath), [2]string{"content-type", "application/octet-stream"})
 	_, err := proxywasm.DispatchHttpCall(r.config.Cluster, headers, report.Append(nil), nil, reportTimeoutMillis, func(headers, bodySize, _ int) {
 		*underWay--
-		x.receive(r, headers, bodySize)
+		x.receive(r, int64(report.Told), headers, bodySize)
 	})
 	if err != nil {
 		x.fail("dispatch: " + err.Error())
@@ -54,10 +54,10 @@ func (x *rateSync) tick(r *reader) {
 	*underWay++
 }
 
-// receive takes an answer. Whatever goes wrong, the workers go on with what they
+// receive takes the answer to a report made at told. Whatever goes wrong, the workers go on with what they
 // know, and soon with a fair share. An agent that reaches no replica says how many
 // edges there were.
-func (x *rateSync) receive(r *reader, headers, bodySize int) {
+func (x *rateSync) receive(r *reader, told int64, headers, bodySize int) {
 	body, err := proxywasm.GetHttpCallResponseBody(0, bodySize)
 	if err != nil || bodySize == 0 {
 		x.fail("no answer")
@@ -73,7 +73,7 @@ func (x *rateSync) receive(r *reader, headers, bodySize int) {
 		x.fail("no replica answers")
 		return
 	}
-	x.part.ApplyAnswer(r.shared, answer, wasmhost.Millis())
+	x.part.ApplyAnswer(r.shared, answer, told, wasmhost.Millis())
 	x.setEdges(int64(answer.Edges))
 	if x.failed {
 		proxywasm.LogWarn("keysync: sharing limits with the other edges again")

@@ -49,8 +49,11 @@ func (p *Policy) Encode() []byte {
 	for _, r := range p.Routes {
 		b = encodeRoute(b, r)
 	}
-	if b = encodeTerms(b, p.Payment); len(p.KeyHeaders) > 0 { // edges of the release before read no further
+	if b = encodeTerms(b, p.Payment); len(p.KeyHeaders)+len(p.Strict) > 0 { // edges of the release before read no further
 		b = list(b, p.KeyHeaders)
+	}
+	if len(p.Strict) > 0 {
+		b = append(binary.AppendUvarint(b, uint64(len(p.Strict))), p.Strict...)
 	}
 	return b
 }
@@ -151,9 +154,12 @@ func Parse(b []byte) *Policy {
 	}
 	p.Payment = r.terms()
 	if !r.Done() {
-		if p.KeyHeaders = r.list(); len(p.KeyHeaders) == 0 || len(p.KeyHeaders) > MaxKeyHeaders {
+		if p.KeyHeaders = r.list(); len(p.KeyHeaders) > MaxKeyHeaders || r.Done() && len(p.KeyHeaders) == 0 {
 			return nil
 		}
+	}
+	if !r.Done() && !r.strict(p) {
+		return nil
 	}
 	if !r.Done() || !p.index() {
 		return nil

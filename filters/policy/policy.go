@@ -45,6 +45,9 @@ type Policy struct {
 	// KeyHeaders are headers, in small letters, that may hold a key in place of
 	// Authorization.
 	KeyHeaders []string
+	// Strict are the classes whose limits no cut-off edge may exceed, as indexes into
+	// Classes, in order. Their Limits say so too.
+	Strict []byte
 
 	shown   []string // see Shown
 	byRoute map[string]int
@@ -75,6 +78,7 @@ func (pl *Plan) Includes(product string) bool {
 type Limit struct {
 	PerMinute uint32
 	Burst     uint32 // requests above PerMinute that a short burst may use; 0: none
+	Strict    bool   // the class is one of Policy.Strict
 }
 
 // Scope is the name of a scope bit, for the identity header.

@@ -15,7 +15,7 @@ func sample() *Policy {
 	return &Policy{
 		Version: 42, DocsBase: "http://gw", Anonymous: 60,
 		Classes: []string{"default", "events"},
-		Plans:   []Plan{{Number: 40009, Name: "pro", Limits: []Limit{{600, 100}, {5000, 0}}, Products: []string{"api", "media"}, Features: []string{"sso"}}, {Number: 1, Name: "local", Limits: []Limit{{1e6, 0}, {5000, 0}}}},
+		Plans:   []Plan{{Number: 40009, Name: "pro", Limits: []Limit{{PerMinute: 600, Burst: 100}, {PerMinute: 5000}}, Products: []string{"api", "media"}, Features: []string{"sso"}}, {Number: 1, Name: "local", Limits: []Limit{{PerMinute: 1e6}, {PerMinute: 5000}}}},
 		Scopes:  []Scope{{0, "*"}, {1, "streams:*"}, {2, "streams:read"}},
 		Issuers: []Issuer{
 			{Name: "http://gw", Audience: "http://gw", Own: true, ScopeClaim: "scopes", AccountClaim: "account"},
@@ -135,6 +135,30 @@ func TestKeyHeaders(t *testing.T) {
 	}
 }
 
+func TestStrictClasses(t *testing.T) {
+	t.Parallel()
+	for _, headers := range [][]string{nil, {"x-api-key"}} {
+		p := sample()
+		p.KeyHeaders, p.Strict = headers, []byte{1}
+		for i := range p.Plans {
+			p.Plans[i].Limits[1].Strict = true
+		}
+		b := p.Encode()
+		got := Parse(b)
+		if got == nil || !p.index() || !reflect.DeepEqual(got, p) {
+			t.Fatalf("%+v", got)
+		}
+		if Parse(b[:len(b)-1]) != nil || Parse(append(b, 0)) != nil {
+			t.Error("cut or padded: accepted")
+		}
+		for name, classes := range map[string][]byte{"one that is not there": {2}, "one twice": {1, 1}, "not in order": {1, 0}} {
+			if p.Strict = classes; Parse(p.Encode()) != nil {
+				t.Errorf("%s: accepted", name)
+			}
+		}
+	}
+}
+
 func TestInconsistentPolicyIsRefused(t *testing.T) {
 	t.Parallel()
 	cases := map[string]func(*Policy){
@@ -173,7 +197,7 @@ func TestCutOrPaddedPolicyIsRefused(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add(sample().Encode())
 	headers := sample()
-	headers.KeyHeaders = []string{"x-api-key"}
+	headers.KeyHeaders, headers.Strict = []string{"x-api-key"}, []byte{0, 1}
 	f.Add(headers.Encode())
 	for _, claim := range [][]byte{ // of many things, in front of nothing but zeros
 		{0x80, 2},                   // classes

@@ -76,3 +76,22 @@ func (r *reader) terms() x402.Terms {
 		Network: r.str(), Asset: r.str(), PayTo: r.str(), Name: r.str(), Version: r.str(), Seconds: uint32(r.Number(1 << 31)), V2: r.Byte() == 1,
 	}
 }
+
+// strict reads the strict classes; false: there are none, or not of p.
+func (r *reader) strict(p *Policy) bool {
+	for range r.Count(uint64(len(p.Classes))) {
+		class := r.Byte()
+		if n := len(p.Strict); int(class) >= len(p.Classes) || n > 0 && p.Strict[n-1] >= class {
+			return false
+		}
+		p.Strict = append(p.Strict, class)
+	}
+	for _, plan := range p.Plans {
+		for _, class := range p.Strict {
+			if int(class) < len(plan.Limits) {
+				plan.Limits[class].Strict = true
+			}
+		}
+	}
+	return len(p.Strict) > 0
+}

@@ -53,6 +53,7 @@ func New(c Config) *Exchange {
 	x := &Exchange{config: c, table: NewTable()}
 	if c.Pool != nil {
 		x.relay = &relay{pool: c.Pool, table: x.table, now: x.millis, log: c.Log, fresh: map[string]queuedReport{}, wake: make(chan struct{}, 1)}
+		x.table.ended, x.table.read = x.relay.queueEnded, 0
 	}
 	return x
 }
@@ -77,14 +78,14 @@ func (x *Exchange) serve(w http.ResponseWriter, r *http.Request) error {
 	name := r.Header.Get(edgeapi.EdgeHeader)
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, sharedlimit.MaxBytes))
 	report, ok := sharedlimit.ParseReport(raw)
-	if err != nil || !ok || name == "" || len(name) > maxName {
+	if err != nil || !ok || name == "" || len(name) > maxName || isEnded(name) {
 		return apierror.Invalid([]decision.Detail{{Field: "body", Issue: "is not a report", Expected: "a report of an edge that " + http.CanonicalHeaderKey(edgeapi.EdgeHeader) + " names"}})
 	}
 	busy := x.table.Busy()
 	if x.table.Take(name, report, x.millis()) && x.relay != nil {
 		x.relay.queue(name, report.Told, raw)
 	}
-	if len(report.Entries) == 0 && !x.waitUntil(r.Context(), busy) {
+	if report.Idle() && !x.waitUntil(r.Context(), busy) {
 		return nil // the edge went away
 	}
 	body := x.table.Answer(name, x.millis()).Append(nil)

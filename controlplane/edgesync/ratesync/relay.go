@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -127,14 +129,20 @@ const overlap = time.Second
 // read takes the reports that came to other replicas; those that came here are
 // no news to the table.
 func (r *relay) read(ctx context.Context) error {
-	rows, _ := r.pool.Query(ctx, `SELECT edge, report, at FROM edge_counts
-		WHERE at > greatest($1, clock_timestamp() - interval '1 minute')`, r.seen.Add(-overlap))
+	rows, _ := r.pool.Query(ctx, `SELECT edge, report, at, floor(extract(epoch FROM clock_timestamp() - at) * 1000)::bigint FROM edge_counts
+		WHERE at > greatest($1, clock_timestamp() - make_interval(secs => $2))`, r.seen.Add(-overlap), sharedlimit.DeadMillis/1000)
+	first := !r.table.hasRead()
 	var name string
 	var raw []byte
 	var at time.Time
-	_, err := pgx.ForEachRow(rows, []any{&name, &raw, &at}, func() error {
-		if report, ok := sharedlimit.ParseReport(raw); ok {
-			r.table.Take(name, report, r.now())
+	var age int64
+	_, err := pgx.ForEachRow(rows, []any{&name, &raw, &at, &age}, func() error {
+		report, ok := sharedlimit.ParseReport(raw)
+		switch now := r.now(); {
+		case ok && !isEnded(name):
+			r.table.TakeOld(name, report, now-max(0, age), now)
+		case ok && first:
+			r.table.TakeEnded(report, now-max(0, age))
 		}
 		if at.After(r.seen) {
 			r.seen = at
@@ -144,8 +152,22 @@ func (r *relay) read(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read counts of other replicas: %w", err)
 	}
+	r.table.setRead(r.now())
 	return nil
 }
+
+// queueEnded passes on what an edge had counted when it ended or started anew: its row
+// has that no more, and a replica that starts now must know it for a window still.
+func (r *relay) queueEnded(last sharedlimit.Report) {
+	name := endedMark + strconv.FormatUint(last.Boot, 16)
+	last.Boot = 0
+	r.queue(name, last.Told, last.Append(nil))
+}
+
+// endedMark begins the name of a row of what queueEnded passes on; no edge's name has it.
+const endedMark = "\n"
+
+func isEnded(name string) bool { return strings.HasPrefix(name, endedMark) }
 
 // Prune drops the rows of edges that have not reported for an hour,
 // and returns how many there were.

@@ -38,6 +38,7 @@ type simEdge struct {
 	hot     map[sharedlimit.Place]bool
 	state   sharedlimit.State // as the exchange has set it
 	known   sharedlimit.State // as the workers have last read it
+	shares  sharedlimit.Shares
 	part    sharedlimit.Edge
 	phase   int64
 	cut     bool
@@ -53,9 +54,12 @@ func (e *simEdge) Hot() (list []sharedlimit.Place) {
 
 func (e *simEdge) Window(p sharedlimit.Place) ratelimit.Window { return e.windows[e.places[p]] }
 
-func (e *simEdge) SetOthers(id ratelimit.ID, o ratelimit.Others) {
+func (e *simEdge) SetOthers(id ratelimit.ID, o ratelimit.Others) sharedlimit.Place {
 	e.windows[id] = e.window(id).WithOthers(o)
+	return ratelimit.Place(ratelimit.Accounts, id, 0)
 }
+
+func (e *simEdge) SetShares(s sharedlimit.Shares) { e.shares = s }
 
 func (e *simEdge) SetFleet(s sharedlimit.State) { e.state = s }
 
@@ -70,7 +74,7 @@ func (e *simEdge) window(id ratelimit.ID) ratelimit.Window {
 // restart is a new Envoy under the same name.
 func (e *simEdge) restart() {
 	e.windows, e.places, e.hot = map[ratelimit.ID]ratelimit.Window{}, map[sharedlimit.Place]ratelimit.ID{}, map[sharedlimit.Place]bool{}
-	e.state, e.known = sharedlimit.State{}, sharedlimit.State{}
+	e.state, e.known, e.shares = sharedlimit.State{}, sharedlimit.State{}, sharedlimit.Shares{}
 	e.part = sharedlimit.Edge{Boot: e.part.Boot + 1}
 }
 
@@ -135,7 +139,7 @@ func (s *simulation) work(e *simEdge) {
 	s.mail[there] = append(s.mail[there], func() {
 		s.table.Take(e.name, report, there)
 		a := s.table.Answer(e.name, there)
-		s.mail[back] = append(s.mail[back], func() { e.part.ApplyAnswer(e, a, back) })
+		s.mail[back] = append(s.mail[back], func() { e.part.ApplyAnswer(e, a, int64(report.Told), back) })
 	})
 }
 

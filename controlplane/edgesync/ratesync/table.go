@@ -36,51 +36,105 @@ type Table struct {
 	mu      sync.Mutex
 	edges   map[string]*edge
 	totals  map[ratelimit.ID]*ratelimit.Others
-	windows int           // in all edges
-	swept   int64         // when what has left was last dropped
-	busy    chan struct{} // closed when the first window becomes hot
+	hot     map[ratelimit.ID]int // how many edges have found each hot themselves
+	windows int                  // in all edges
+	swept   int64                // when what has left was last dropped
+	lost    int64                // when a window last found no room
+	read    int64                // when what other replicas know was last read; 0: never; or alone
+	ghosts  []ghost              // starts of edges that have ended without saying what they counted last
+	// ended is called with the last counts of an edge that has ended or started anew, under
+	// the lock; nil: nobody wants them.
+	ended func(sharedlimit.Report)
+	busy  chan struct{} // closed when the first window becomes hot
 }
 
 // edge is one edge of the fleet.
 type edge struct {
 	boot, told uint64
+	left       bool                              // it has ended, and said so
 	seen       int64                             // when it was last heard of, by our clock
 	windows    map[ratelimit.ID]ratelimit.Others // counted since its boot
+	hot        []ratelimit.ID                    // those that it found hot itself
+	strict     strictEdge
 }
 
 // NewTable returns an empty table.
 func NewTable() *Table {
-	return &Table{edges: map[string]*edge{}, totals: map[ratelimit.ID]*ratelimit.Others{}, busy: make(chan struct{})}
+	return &Table{edges: map[string]*edge{}, totals: map[ratelimit.ID]*ratelimit.Others{}, hot: map[ratelimit.ID]int{}, busy: make(chan struct{}), read: alone}
 }
 
 // Take puts in what an edge has reported; now is in unix milliseconds. It
 // reports false when it is not news: an old report, or one of an edge whose
 // clock is wrong.
 func (t *Table) Take(name string, r sharedlimit.Report, now int64) bool {
+	return t.TakeOld(name, r, now, now)
+}
+
+// TakeOld is Take with a report that came to a replica at seen.
+func (t *Table) TakeOld(name string, r sharedlimit.Report, seen, now int64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.sweep(now)
 	e := t.edges[name]
 	switch {
-	case int64(r.Told) > now+maxSkew || int64(r.Told) < now-window:
+	case int64(r.Told) > now+maxSkew || int64(r.Told) < seen-window:
 		return false
 	case e == nil && len(t.edges) >= maxEdges:
 		return false
 	case e == nil:
-		e = &edge{boot: r.Boot, windows: map[ratelimit.ID]ratelimit.Others{}}
+		e = &edge{windows: map[ratelimit.ID]ratelimit.Others{}}
 		t.edges[name] = e
 	case r.Told <= e.told:
 		return false
 	}
-	if e.boot != r.Boot {
-		t.forget(e)
-		e.boot = r.Boot
+	left := e.left
+	if e.left = r.Boot == 0; !e.left && e.boot != r.Boot {
+		if !left && e.boot != 0 && e.silent(now) {
+			t.addGhost(e.strict.share(), seen)
+		}
+		t.end(e)
+		e.boot, e.strict.since = r.Boot, now
 	}
-	e.told, e.seen = r.Told, now
+	e.told, e.seen = r.Told, seen
+	if e.strict.holders, e.strict.partial = r.Holders, r.Partial; r.Holders == 0 {
+		e.strict.among = t.count()
+	}
+	t.coolDown(e)
 	for i := range r.Entries {
 		t.put(e, &r.Entries[i])
 	}
+	if e.left {
+		t.end(e)
+	}
 	return true
+}
+
+// end forgets the windows of an edge that has ended, once it is known who else wants
+// its last counts.
+func (t *Table) end(e *edge) {
+	if t.ended != nil && e.boot != 0 {
+		last := sharedlimit.Report{Told: e.told, Boot: e.boot, Strict: true}
+		if !e.left {
+			last.Holders = e.strict.share()
+		}
+		for id, w := range e.windows {
+			if last.Entries = append(last.Entries, sharedlimit.Entry{ID: id, Others: w}); len(last.Entries) == sharedlimit.MaxEntries {
+				break
+			}
+		}
+		t.ended(last)
+	}
+	t.forget(e)
+}
+
+// coolDown takes away what e has found hot.
+func (t *Table) coolDown(e *edge) {
+	for _, id := range e.hot {
+		if t.hot[id]--; t.hot[id] == 0 {
+			delete(t.hot, id)
+		}
+	}
+	e.hot = e.hot[:0]
 }
 
 // put replaces what e has counted in one window. An edge may lose a window to
@@ -89,6 +143,7 @@ func (t *Table) put(e *edge, entry *sharedlimit.Entry) {
 	before, known := e.windows[entry.ID]
 	if !known {
 		if t.windows >= maxWindows {
+			t.lost = e.seen
 			return
 		}
 		t.windows++
@@ -98,6 +153,10 @@ func (t *Table) put(e *edge, entry *sharedlimit.Entry) {
 		after = most(before, after)
 	}
 	e.windows[entry.ID] = after
+	if entry.Hot && !e.left {
+		e.hot = append(e.hot, entry.ID)
+		t.hot[entry.ID]++
+	}
 	total := t.totals[entry.ID]
 	if total == nil {
 		total = &ratelimit.Others{Newest: after.Newest}
@@ -147,7 +206,7 @@ func (t *Table) Answer(name string, now int64) sharedlimit.Answer {
 	t.sweep(now)
 	var a sharedlimit.Answer
 	for other, e := range t.edges {
-		if other == name || now-e.seen < aliveFor {
+		if other == name || now-e.seen < aliveFor && !e.left {
 			a.Edges++
 		}
 	}
@@ -155,16 +214,24 @@ func (t *Table) Answer(name string, now int64) sharedlimit.Answer {
 	if e := t.edges[name]; e != nil {
 		own = e.windows
 	}
+	mine := map[ratelimit.ID]int{}
+	if e := t.edges[name]; e != nil {
+		for _, id := range e.hot {
+			mine[id] = 1
+		}
+	}
 	for id, total := range t.totals {
 		others := *total
 		add(&others, ratelimit.Others{}, own[id])
 		if sum(&others) > 0 {
-			a.Entries = append(a.Entries, sharedlimit.Entry{ID: id, Others: others})
+			a.Entries = append(a.Entries, sharedlimit.Entry{ID: id, Others: others, Hot: t.hot[id] > mine[id]})
 		}
 	}
+	a.Members = t.members(name, now)
 	if len(a.Entries) > sharedlimit.MaxEntries {
 		slices.SortFunc(a.Entries, func(x, y sharedlimit.Entry) int { return cmp.Compare(sum(&y.Others), sum(&x.Others)) })
 		a.Entries = a.Entries[:sharedlimit.MaxEntries]
+		a.Members.Whole = false
 	}
 	return a
 }
@@ -198,11 +265,13 @@ func (t *Table) sweep(now int64) {
 				t.windows--
 			}
 		}
-		if e.seen < now-window {
+		if e.seen < now-sharedlimit.DeadMillis || e.left && e.seen < now-window {
 			t.forget(e)
+			t.coolDown(e)
 			delete(t.edges, name)
 		}
 	}
+	t.ghosts = slices.DeleteFunc(t.ghosts, func(g ghost) bool { return g.until < now })
 	had := len(t.totals) > 0
 	maps.DeleteFunc(t.totals, func(_ ratelimit.ID, o *ratelimit.Others) bool { return left(o) })
 	if had && len(t.totals) == 0 {

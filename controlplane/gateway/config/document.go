@@ -63,6 +63,8 @@ type Class struct {
 	Burst     uint32 `json:"burst,omitempty"` // requests above PerMinute in a short burst
 	// Shadow counts what the limit would refuse on the class's routes, and refuses nothing.
 	Shadow bool `json:"shadow,omitempty"`
+	// WhenCutOff is CutOffAvailable or CutOffStrict; empty: CutOffAvailable.
+	WhenCutOff string `json:"when_cut_off,omitempty"`
 }
 
 // Plan is what an account has bought: its limits by name of class, the products

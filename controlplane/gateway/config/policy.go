@@ -68,6 +68,9 @@ func (d Document) Policy(version uint64, docsBase string, n Numbers) (*policy.Po
 func (d Document) general(version uint64, docsBase string, n Numbers) (*policy.Policy, error) {
 	p := &policy.Policy{Version: version, DocsBase: docsBase, Anonymous: d.AnonymousLimit(), Payment: d.X402.Terms(), KeyHeaders: d.keyHeaders()}
 	for _, c := range d.Classes {
+		if c.WhenCutOff == CutOffStrict {
+			p.Strict = append(p.Strict, byte(len(p.Classes)))
+		}
 		p.Classes = append(p.Classes, c.Name)
 	}
 	for _, pl := range d.Plans {
@@ -122,8 +125,9 @@ func (d Document) limits(pl Plan) []policy.Limit {
 	for i, c := range d.Classes {
 		limits[i] = policy.Limit{PerMinute: c.PerMinute, Burst: c.Burst}
 		if l, ok := pl.Limits[c.Name]; ok {
-			limits[i] = policy.Limit(l)
+			limits[i] = policy.Limit{PerMinute: l.PerMinute, Burst: l.Burst}
 		}
+		limits[i].Strict = c.WhenCutOff == CutOffStrict
 	}
 	return limits
 }

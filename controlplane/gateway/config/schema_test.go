@@ -26,6 +26,7 @@ var choices = map[string][]any{
 	"Document.access_log": {"all", "failures", "off"},
 	"Route.listener":      {Gateway, Runtime},
 	"Route.auth":          {"key", "token", "session", AuthCertificate, "none"},
+	"Class.when_cut_off":  {CutOffAvailable, CutOffStrict},
 	"Route.validate":      {ValidateRequest},
 	"Route.sticky":        {StickyCredential},
 	"Parameter.in":        {"path", "query", "header"},

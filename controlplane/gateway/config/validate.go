@@ -166,6 +166,7 @@ func (v *validator) classes(list []Class) map[string]bool {
 		}
 		v.limit(f+".per_minute", c.PerMinute)
 		v.limit(f+".burst", c.Burst)
+		v.cutOff(f+".when_cut_off", c.WhenCutOff)
 	}
 	return seen
 }

@@ -81,6 +81,7 @@ func TestFaults(t *testing.T) {
 		{"class without a limit", func(d *Document) { d.Classes[0].PerMinute = 0 }, "classes[0].per_minute"},
 		{"class twice", func(d *Document) { d.Classes = append(d.Classes, d.Classes[0]) }, "classes[1].name"},
 		{"class with a bad name", func(d *Document) { d.Classes = append(d.Classes, Class{Name: "A b", PerMinute: 1}) }, "classes[1].name"},
+		{"class that is neither strict nor available", func(d *Document) { d.Classes[0].WhenCutOff = "never" }, "classes[0].when_cut_off"},
 		{"plan with dots", func(d *Document) { d.Plans[0].Name = "a.b" }, "plans[0].name"},
 		{"plan limits a class that is not there", func(d *Document) { d.Plans[0].Limits["bulk"] = Limit{PerMinute: 1} }, "plans[0].limits.bulk"},
 		{"plan limit of nothing", func(d *Document) { d.Plans[0].Limits["default"] = Limit{Burst: 1} }, "plans[0].limits.default.per_minute"},

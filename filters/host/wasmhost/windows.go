@@ -55,14 +55,18 @@ func GiveBack(c *counter.Counter, k ratelimit.Kind, id ratelimit.ID, now int64) 
 	c.GiveBack(windows{}, k, id, now)
 }
 
-// SetOthers puts what other edges have counted behind the window of id.
-func (Shared) SetOthers(id ratelimit.ID, o ratelimit.Others) { counter.SetOthers(windows{}, id, o) }
+// SetOthers puts what other edges have counted behind the window of id, and returns its
+// place.
+func (Shared) SetOthers(id ratelimit.ID, o ratelimit.Others) sharedlimit.Place {
+	return counter.SetOthers(windows{}, id, o)
+}
 
 // The hot windows and the state of the fleet are in shared data too: the
 // workers and keysync tell each other by them.
 const (
 	hotKey   = "hot"
 	stateKey = "fleet"
+	shareKey = "shares"
 )
 
 // addHot puts a place on the list of hot ones. A list that is full is left as
@@ -122,4 +126,16 @@ func (Shared) Fleet() sharedlimit.State {
 		return sharedlimit.State{}
 	}
 	return sharedlimit.State{Edges: binary.LittleEndian.Uint32(b), Heard: int64(binary.LittleEndian.Uint64(b[4:]))}
+}
+
+// SetShares stores what strict limits go by.
+func (Shared) SetShares(s sharedlimit.Shares) { overwrite(shareKey, s.Append(nil)) }
+
+// Shares returns what strict limits go by; the zero Shares when nothing is known.
+func (Shared) Shares() sharedlimit.Shares {
+	b, _, err := proxywasm.GetSharedData(shareKey)
+	if err != nil {
+		return sharedlimit.Shares{}
+	}
+	return sharedlimit.ParseShares(b)
 }

@@ -81,14 +81,16 @@ func (c *Counter) GiveBack(s Store, k ratelimit.Kind, id ratelimit.ID, now int64
 	}
 }
 
-// SetOthers puts what other edges have counted behind the window of id.
-func SetOthers(s Store, id ratelimit.ID, o ratelimit.Others) {
+// SetOthers puts what other edges have counted behind the window of id, and returns its
+// place.
+func SetOthers(s Store, id ratelimit.ID, o ratelimit.Others) (at sharedlimit.Place) {
 	for range maxTries {
-		at, w, version := probe(s, ratelimit.KindOf(id), id, o.Newest)
-		if put(s, at, w.WithOthers(o), version) {
-			return
+		place, w, version := probe(s, ratelimit.KindOf(id), id, o.Newest)
+		if at = place; put(s, at, w.WithOthers(o), version) {
+			break
 		}
 	}
+	return at
 }
 
 // find returns the window of id, from memory or read.

@@ -80,8 +80,9 @@ func (w Window) others(f Fleet, now int64) (e otherCounts) {
 			e.total += e.at(s)
 		}
 	}
-	if e.newest <= now-Seconds {
+	if e.newest <= now-Seconds { // nothing of it counts, nor does a pace of then
 		e.burst = 0
+		return e
 	}
 	if ago := f.Millis - tail.u32(tailMillis); ago < 1<<31 {
 		e.total += uint32(uint64(tail.u32(tailPace)) * uint64(min(ago, maxGuess)) / 1_000_000)

@@ -62,7 +62,7 @@ var traffic = map[string]func(*rand.Rand) int64{
 func TestWindowAgainstALogOfEveryRequest(t *testing.T) {
 	t.Parallel()
 	for name, gap := range traffic {
-		for _, l := range []Limit{{1, 0}, {5, 0}, {5, 3}, {60, 30}, {1000, 0}} {
+		for _, l := range []Limit{{PerMinute: 1}, {PerMinute: 5}, {PerMinute: 5, Burst: 3}, {PerMinute: 60, Burst: 30}, {PerMinute: 1000}} {
 			rng := rand.New(rand.NewPCG(uint64(l.PerMinute), uint64(l.Burst)))
 			w, o, now := New(AccountID(1, 2)), &log{}, int64(1_700_000_000)
 			for i := range 20_000 {

@@ -31,6 +31,9 @@ type Limit struct {
 	// Burst is how many requests above PerMinute a short burst may use. What it
 	// used comes back, a sixtieth a second, only while the window is not full.
 	Burst uint32
+	// Strict says that edges of a fleet that are cut off must not let more through
+	// together. Windows do not look at it: who takes does; see sharedlimit.Shares.
+	Strict bool
 }
 
 // Result is the state of a window after a request, as the headers show it.

@@ -11,10 +11,13 @@ type Store interface {
 	Hot() []Place
 	// Window returns the window in a place; nil: none.
 	Window(p Place) ratelimit.Window
-	// SetOthers puts o behind the window of id, if need be a new one.
-	SetOthers(id ratelimit.ID, o ratelimit.Others)
+	// SetOthers puts o behind the window of id, if need be a new one, and returns its
+	// place.
+	SetOthers(id ratelimit.ID, o ratelimit.Others) Place
 	// SetFleet stores how many edges share limits and when they were last heard.
 	SetFleet(s State)
+	// SetShares stores what strict limits go by.
+	SetShares(s Shares)
 }
 
 // State is what the workers know of the other edges.
@@ -35,9 +38,12 @@ func (s State) Fleet(millis int64) ratelimit.Fleet {
 type Edge struct {
 	Boot uint64 // tells this start from earlier ones
 
-	hot   map[Place]int64 // last second at which each was found hot
+	hot   map[Place]int64 // last second at which each was found hot here
+	asked []Place         // of windows that are hot elsewhere
+	full  int64           // last second at which one found no room in hot
 	heard map[ratelimit.ID]ratelimit.Others
 	at    int64 // when heard was
+	own   holding
 }
 
 // Report returns what to tell at a time in unix milliseconds.
@@ -47,34 +53,65 @@ func (e *Edge) Report(s Store, millis int64) Report {
 	}
 	now := millis / 1000
 	for _, p := range s.Hot() {
-		if _, known := e.hot[p]; known || len(e.hot) < MaxEntries {
-			e.hot[p] = now
-		}
+		e.addHot(p, now)
 	}
-	r := Report{Told: uint64(millis), Boot: e.Boot}
+	r := Report{Told: uint64(millis), Boot: e.Boot, Holders: e.own.holders, Strict: true, Partial: now-e.full < ratelimit.Seconds}
 	for p, last := range e.hot {
 		w := s.Window(p)
 		if now-last >= ratelimit.Seconds || w == nil {
 			delete(e.hot, p)
 			continue
 		}
-		r.Entries = append(r.Entries, Entry{w.ID(), w.Share()})
+		r.Entries = append(r.Entries, Entry{ID: w.ID(), Others: w.Share(), Hot: true})
 	}
+	e.tellAsked(s, &r)
 	return r
 }
 
-// ApplyAnswer takes an answer that arrived at a time in unix milliseconds.
-func (e *Edge) ApplyAnswer(s Store, a Answer, millis int64) {
+func (e *Edge) addHot(p Place, now int64) {
+	if _, known := e.hot[p]; known || len(e.hot) < MaxEntries {
+		e.hot[p] = now
+	} else {
+		e.full = now
+	}
+}
+
+// tellAsked adds the windows that are hot elsewhere and have requests here: each edge
+// may have few of them, and all edges together many.
+func (e *Edge) tellAsked(s Store, r *Report) {
+	for _, p := range e.asked {
+		_, told := e.hot[p]
+		if w := s.Window(p); told || w == nil || w.Total() == 0 {
+			continue
+		} else if len(r.Entries) == MaxEntries {
+			r.Partial = true
+			return
+		} else {
+			r.Entries = append(r.Entries, Entry{ID: w.ID(), Others: w.Share()})
+		}
+	}
+}
+
+// ApplyAnswer takes the answer to a report made at told, which arrived at a time in unix
+// milliseconds. A window that is hot elsewhere is told from here too, however few
+// requests it has.
+func (e *Edge) ApplyAnswer(s Store, a Answer, told, millis int64) {
 	heard := make(map[ratelimit.ID]ratelimit.Others, len(a.Entries))
+	e.asked = e.asked[:0]
 	for _, entry := range a.Entries {
 		o := entry.Others
 		o.Millis = uint32(millis)
 		o.Pace = estimatePace(e.heard[entry.ID], o, millis-e.at)
 		heard[entry.ID] = o
-		s.SetOthers(entry.ID, o)
+		if p := s.SetOthers(entry.ID, o); entry.Hot {
+			e.asked = append(e.asked, p)
+		}
 	}
 	e.heard, e.at = heard, millis
 	s.SetFleet(State{Edges: a.Edges, Heard: millis})
+	m := a.Members
+	e.own.hear(m.Edges, m.Settled && millis-told <= FreshMillis, millis)
+	s.SetShares(Shares{Holders: e.own.holders, Silent: m.Silent, SilentHolders: m.SilentHolders, Whole: m.Whole && millis/1000-e.full >= ratelimit.Seconds, Told: told})
 }
 
 // SetKnownEdges takes how many edges there were from an agent that has heard of no

@@ -11,13 +11,19 @@ type memory struct {
 	hot     []Place
 	windows map[Place]ratelimit.Window
 	others  map[ratelimit.ID]ratelimit.Others
+	places  map[ratelimit.ID]Place
 	state   State
+	shares  Shares
 }
 
-func (m *memory) Hot() []Place                                  { h := m.hot; m.hot = nil; return h }
-func (m *memory) Window(p Place) ratelimit.Window               { return m.windows[p] }
-func (m *memory) SetOthers(id ratelimit.ID, o ratelimit.Others) { m.others[id] = o }
-func (m *memory) SetFleet(s State)                              { m.state = s }
+func (m *memory) Hot() []Place                    { h := m.hot; m.hot = nil; return h }
+func (m *memory) Window(p Place) ratelimit.Window { return m.windows[p] }
+func (m *memory) SetOthers(id ratelimit.ID, o ratelimit.Others) Place {
+	m.others[id] = o
+	return m.places[id]
+}
+func (m *memory) SetShares(s Shares) { m.shares = s }
+func (m *memory) SetFleet(s State)   { m.state = s }
 func newMemory() *memory {
 	return &memory{windows: map[Place]ratelimit.Window{}, others: map[ratelimit.ID]ratelimit.Others{}}
 }
@@ -68,12 +74,12 @@ func TestThePaceOfTheOthers(t *testing.T) {
 	id := ratelimit.AccountID(1, 0)
 	for i, want := range []uint32{0, 50_000, 75_000, 87_500} { // towards 100 a second, which is 100,000 in 1000 s
 		at := int64(millis + i*100)
-		e.ApplyAnswer(m, Answer{Edges: 2, Entries: []Entry{entry(1, millis/1000, uint32(10*(i+1)))}}, at)
+		e.ApplyAnswer(m, Answer{Edges: 2, Entries: []Entry{entry(1, millis/1000, uint32(10*(i+1)))}}, at-5, at)
 		if got := m.others[id]; got.Pace != want || got.Millis != uint32(at) {
 			t.Fatalf("answer %d: %+v, want a pace of %d", i, got, want)
 		}
 	}
-	e.ApplyAnswer(m, Answer{Edges: 2, Entries: []Entry{entry(1, millis/1000, 900)}}, millis+5000)
+	e.ApplyAnswer(m, Answer{Edges: 2, Entries: []Entry{entry(1, millis/1000, 900)}}, millis+4995, millis+5000)
 	if got := m.others[id].Pace; got != 0 {
 		t.Fatalf("after a silence: %d", got)
 	}
@@ -90,7 +96,7 @@ func TestWhatIsRemembered(t *testing.T) {
 	if e.SetKnownEdges(m, 3); !m.state.Fleet(millis).Cut || m.state.Edges != 3 {
 		t.Fatalf("%+v", m.state)
 	}
-	e.ApplyAnswer(m, Answer{Edges: 2}, millis)
+	e.ApplyAnswer(m, Answer{Edges: 2}, millis-5, millis)
 	if e.SetKnownEdges(m, 3); m.state != (State{Edges: 2, Heard: millis}) {
 		t.Fatalf("%+v", m.state)
 	}

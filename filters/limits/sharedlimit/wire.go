@@ -19,7 +19,7 @@ import (
 const (
 	// MaxEntries bounds the windows of one message. An edge with more hot ones
 	// tells those that it found hot first; the others wait until these cool down.
-	MaxEntries = 1024
+	MaxEntries = maxListed - 1
 	// MaxBytes bounds a message.
 	MaxBytes = 512 << 10
 )
@@ -29,21 +29,47 @@ type Entry struct {
 	ID ratelimit.ID
 	// Its Pace and Millis are not sent.
 	ratelimit.Others
+	// Hot says that an edge has found it hot by its own count, so that all have to tell
+	// what they have counted in it.
+	Hot bool
 }
 
 // Report is what an edge has counted itself.
 type Report struct {
-	Told    uint64 // when, in unix milliseconds by the edge's clock; later reports have later times
-	Boot    uint64 // tells two starts of the edge apart: the counts of an earlier one are not in this
+	Told uint64 // when, in unix milliseconds by the edge's clock; later reports have later times
+	// Boot tells two starts of the edge apart: the counts of an earlier one are not in
+	// this. 0: the edge has ended, and these are its last counts.
+	Boot    uint64
+	Holders uint32 // its share of strict limits is 1 of Holders; 0: it has none yet
+	Strict  bool   // the edge is of a release with strict limits
+	Partial bool   // it has more hot windows than it can tell
 	Entries []Entry
 }
+
+// Idle reports whether the answer may wait for news: the edge has counted nothing, and
+// waits for no share.
+func (r *Report) Idle() bool { return len(r.Entries) == 0 && (r.Holders > 0 || !r.Strict) }
 
 // Answer is what all other edges together have counted, and how many edges
 // there are, the one that hears it included.
 type Answer struct {
 	Edges   uint32
+	Members Members // for strict limits; its zero value: a replica of a release without
 	Entries []Entry
 }
+
+// Members are all edges that may be serving, heard of lately or not.
+type Members struct {
+	Edges         uint32 // how many they are, the one that hears it included
+	Silent        uint32 // see Shares
+	SilentHolders uint32
+	Whole         bool
+	Settled       bool // all others hold no more than 1 of Edges
+}
+
+// maxListed is how many entries a message has at most, the one behind the windows
+// included.
+const maxListed = 1024
 
 const (
 	reportMagic = "SLC1"
@@ -55,7 +81,11 @@ func (r Report) Append(dst []byte) []byte {
 	dst = append(dst, reportMagic...)
 	dst = binary.LittleEndian.AppendUint64(dst, r.Told)
 	dst = binary.LittleEndian.AppendUint64(dst, r.Boot)
-	return appendEntries(dst, r.Entries)
+	var flags byte
+	if r.Partial {
+		flags = bitPartial
+	}
+	return appendEntries(dst, r.Entries, newStanding(r.Holders, 0, 0, flags))
 }
 
 // ParseReport reads what Report.Append wrote; ok is false for anything else.
@@ -64,7 +94,12 @@ func ParseReport(b []byte) (r Report, ok bool) {
 		return r, false
 	}
 	r.Told, r.Boot = binary.LittleEndian.Uint64(b[4:]), binary.LittleEndian.Uint64(b[12:])
-	r.Entries, ok = parseEntries(b[20:])
+	var e *Entry
+	if r.Entries, e, ok = parseEntries(b[20:]); e != nil {
+		var flags byte
+		r.Holders, _, _, flags = e.numbers()
+		r.Partial, r.Strict = flags&bitPartial != 0, true
+	}
 	return r, ok
 }
 
@@ -72,7 +107,14 @@ func ParseReport(b []byte) (r Report, ok bool) {
 func (a Answer) Append(dst []byte) []byte {
 	dst = append(dst, answerMagic...)
 	dst = binary.LittleEndian.AppendUint32(dst, a.Edges)
-	return appendEntries(dst, a.Entries)
+	var flags byte
+	if a.Members.Whole {
+		flags = bitWhole
+	}
+	if a.Members.Settled {
+		flags |= bitSettled
+	}
+	return appendEntries(dst, a.Entries, newStanding(a.Members.Edges, a.Members.Silent, a.Members.SilentHolders, flags))
 }
 
 // ParseAnswer reads what Answer.Append wrote; ok is false for anything else.
@@ -81,44 +123,66 @@ func ParseAnswer(b []byte) (a Answer, ok bool) {
 		return a, false
 	}
 	a.Edges = binary.LittleEndian.Uint32(b[4:])
-	a.Entries, ok = parseEntries(b[8:])
+	var e *Entry
+	if a.Entries, e, ok = parseEntries(b[8:]); e != nil {
+		var flags byte
+		m := &a.Members
+		m.Edges, m.Silent, m.SilentHolders, flags = e.numbers()
+		m.Whole, m.Settled = flags&bitWhole != 0, flags&bitSettled != 0
+	}
 	return a, ok
 }
 
 // appendEntries writes each entry as ID, newest second, burst, the number of
-// slots up to the oldest that is not empty, and those, the newest first.
-func appendEntries(dst []byte, list []Entry) []byte {
-	dst = binary.LittleEndian.AppendUint16(dst, uint16(len(list)))
+// slots up to the oldest that is not empty, and those, the newest first; last comes
+// behind those of list.
+func appendEntries(dst []byte, list []Entry, last Entry) []byte {
+	dst = binary.LittleEndian.AppendUint16(dst, uint16(len(list)+1))
 	for i := range list {
-		e := &list[i]
-		dst = append(dst, e.ID[:]...)
-		dst = binary.LittleEndian.AppendUint32(dst, uint32(e.Newest))
-		dst = binary.AppendUvarint(dst, uint64(e.Burst))
-		n := ratelimit.Seconds
-		for n > 0 && e.At(e.Newest-int64(n)+1) == 0 {
-			n--
+		dst = appendEntry(dst, &list[i])
+		if list[i].Hot {
+			last.Slots[i/32] |= 1 << (i % 32)
 		}
-		dst = append(dst, byte(n))
-		for back := range int64(n) {
-			dst = binary.AppendUvarint(dst, uint64(e.At(e.Newest-back)))
-		}
+	}
+	return appendEntry(dst, &last)
+}
+
+func appendEntry(dst []byte, e *Entry) []byte {
+	dst = append(dst, e.ID[:]...)
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(e.Newest))
+	dst = binary.AppendUvarint(dst, uint64(e.Burst))
+	n := ratelimit.Seconds
+	for n > 0 && e.At(e.Newest-int64(n)+1) == 0 {
+		n--
+	}
+	dst = append(dst, byte(n))
+	for back := range int64(n) {
+		dst = binary.AppendUvarint(dst, uint64(e.At(e.Newest-back)))
 	}
 	return dst
 }
 
-func parseEntries(b []byte) ([]Entry, bool) {
+// parseEntries reads what appendEntries writes; last is nil in a message of a release
+// that wrote none.
+func parseEntries(b []byte) (list []Entry, last *Entry, ok bool) {
 	if len(b) < 2 {
-		return nil, false
+		return nil, nil, false
 	}
 	n := int(binary.LittleEndian.Uint16(b))
-	if n > MaxEntries || n*22 > len(b)-2 {
-		return nil, false
+	if n > maxListed || n*22 > len(b)-2 {
+		return nil, nil, false
 	}
-	r, list := wire.NewReader(b[2:]), make([]Entry, n)
+	r := wire.NewReader(b[2:])
+	list = make([]Entry, n)
 	for i := range list {
 		readEntry(&r, &list[i])
 	}
-	return list, r.Done()
+	if list, last = cutStanding(list); last != nil {
+		for i := range list {
+			list[i].Hot = last.Slots[i/32]>>(i%32)&1 == 1
+		}
+	}
+	return list, last, r.Done()
 }
 
 // readEntry reads what appendEntries writes of one entry.
