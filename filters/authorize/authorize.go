@@ -79,13 +79,18 @@ func Check(p *policy.Policy, routeName string, env Env, now int64) Verdict {
 	if !ok {
 		return decideByAddress(p, nil, env, notReady, now)
 	}
-	if route.Deny != "" {
-		return decideByAddress(p, route, env, decision.Deny(route.Deny), now)
+	if route.Special() {
+		return checkSpecial(p, route, env, now)
 	}
 	if route.Auth == policy.AuthNone {
 		return decideByAddress(p, route, env, decision.Pass, now)
 	}
-	credential, d := apikey.Bearer(env.Authorization())
+	return checkCredential(p, route, env, env.Authorization(), now)
+}
+
+// checkCredential finds whose credential a request brings, in authorization or another header.
+func checkCredential(p *policy.Policy, route *policy.Route, env Env, authorization string, now int64) Verdict {
+	credential, d := apikey.Bearer(authorization)
 	if len(p.KeyHeaders) > 0 && route.Auth&policy.AuthKey != 0 {
 		if key, found := keyOf(p, env, d); found.Code != decision.AuthRequired {
 			return checkBareKey(p, route, env, key, found, now)
@@ -233,6 +238,11 @@ func checkEntitlement(plan *policy.Plan, route *policy.Route, env Env, caller *k
 	if d := scopes.Decide(caller.Scopes, route.Grants, route.Scope); !d.OK() {
 		return d
 	}
+	return checkPlan(plan, route)
+}
+
+// checkPlan checks what the caller's plan includes.
+func checkPlan(plan *policy.Plan, route *policy.Route) decision.Decision {
 	if !plan.Includes(route.Product) {
 		return decision.Decision{Code: decision.PlanTooLow,
 			Detail: decision.Detail{Field: "plan", Issue: plan.Name + " does not include this product", Expected: route.Product}}

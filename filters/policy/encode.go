@@ -49,8 +49,12 @@ func (p *Policy) Encode() []byte {
 	for _, r := range p.Routes {
 		b = encodeRoute(b, r)
 	}
-	if b = encodeTerms(b, p.Payment); len(p.KeyHeaders) > 0 { // edges of the release before read no further
+	watched := p.watches()
+	if b = encodeTerms(b, p.Payment); len(p.KeyHeaders) > 0 || watched { // edges of the release before read no further
 		b = list(b, p.KeyHeaders)
+	}
+	if watched {
+		b = p.encodeStreams(b)
 	}
 	return b
 }
@@ -147,9 +151,12 @@ func Parse(b []byte) *Policy {
 	}
 	p.Payment = r.terms()
 	if !r.Done() {
-		if p.KeyHeaders = r.list(); len(p.KeyHeaders) == 0 || len(p.KeyHeaders) > MaxKeyHeaders {
+		if p.KeyHeaders = r.list(); len(p.KeyHeaders) == 0 && r.Done() || len(p.KeyHeaders) > MaxKeyHeaders {
 			return nil
 		}
+	}
+	if !r.Done() && !r.streams(p) {
+		return nil
 	}
 	if !r.Done() || !p.index() {
 		return nil

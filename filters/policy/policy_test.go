@@ -15,7 +15,7 @@ func sample() *Policy {
 	return &Policy{
 		Version: 42, DocsBase: "http://gw", Anonymous: 60,
 		Classes: []string{"default", "events"},
-		Plans:   []Plan{{Number: 40009, Name: "pro", Limits: []Limit{{600, 100}, {5000, 0}}, Products: []string{"api", "media"}, Features: []string{"sso"}}, {Number: 1, Name: "local", Limits: []Limit{{1e6, 0}, {5000, 0}}}},
+		Plans:   []Plan{{Number: 40009, Name: "pro", Limits: []Limit{{PerMinute: 600, Burst: 100}, {PerMinute: 5000}}, Products: []string{"api", "media"}, Features: []string{"sso"}}, {Number: 1, Name: "local", Limits: []Limit{{PerMinute: 1e6}, {PerMinute: 5000}}}},
 		Scopes:  []Scope{{0, "*"}, {1, "streams:*"}, {2, "streams:read"}},
 		Issuers: []Issuer{
 			{Name: "http://gw", Audience: "http://gw", Own: true, ScopeClaim: "scopes", AccountClaim: "account"},
@@ -174,6 +174,7 @@ func FuzzParse(f *testing.F) {
 	headers := sample()
 	headers.KeyHeaders = []string{"x-api-key"}
 	f.Add(headers.Encode())
+	f.Add(watching().Encode())
 	for _, claim := range [][]byte{ // of many things, in front of nothing but zeros
 		{0x80, 2},                   // classes
 		{0, 0xff, 0x9f, 2},          // plans

@@ -90,7 +90,7 @@ x402: {pay_to: b}
 	if faults != nil {
 		t.Fatal(faults)
 	}
-	if d.AccessLog != "off" || d.Classes[0] != (Class{"default", 6000, 5}) || len(d.Classes) != 2 || d.X402.Network != "base" || d.X402.PayTo != "b" {
+	if d.AccessLog != "off" || d.Classes[0] != (Class{Name: "default", PerMinute: 6000, Burst: 5}) || len(d.Classes) != 2 || d.X402.Network != "base" || d.X402.PayTo != "b" {
 		t.Errorf("%+v", d)
 	}
 	if p := d.Products[0]; len(d.Products) != 1 || len(p.Upstreams) != 1 || p.Upstreams[0].Address != "prod:1" || p.Health.Path != "/h" || p.Health.Interval != "9s" {

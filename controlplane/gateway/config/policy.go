@@ -121,6 +121,7 @@ func (d Document) limits(pl Plan) []policy.Limit {
 		if l, ok := pl.Limits[c.Name]; ok {
 			limits[i] = policy.Limit(l)
 		}
+		limits[i] = c.inherit(limits[i])
 	}
 	return limits
 }
@@ -137,7 +138,11 @@ func (d Document) routePolicy(r Route, n Numbers, checks digests) (policy.Route,
 		pr.Auth |= authBits[a]
 	}
 	pr.Feature, pr.BodyLimit = r.Feature, r.bodyLimit()
-	pr.Revision = revision(pr, d.Classes[pr.Class].Name, checks.of(d, r))
+	asked := checks.of(d, r)
+	if len(r.Upgrades) > 0 {
+		asked += " upgrades"
+	}
+	pr.Revision = revision(pr, d.Classes[pr.Class].Name, asked)
 	if method := r.onlyMethod(); method != "" {
 		pr.Revision += " " + method
 	}
@@ -181,7 +186,7 @@ func (r Route) bodyLimit() uint64 {
 		return DefaultHeld
 	case r.ChecksBody():
 		return DefaultChecked
-	case r.Streaming:
+	case r.LongLived():
 		return 0
 	default:
 		return defaultBodyLimit

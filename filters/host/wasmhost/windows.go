@@ -55,8 +55,8 @@ func GiveBack(c *counter.Counter, k ratelimit.Kind, id ratelimit.ID, now int64) 
 	c.GiveBack(windows{}, k, id, now)
 }
 
-// SetOthers puts what other edges have counted behind the window of id.
-func (Shared) SetOthers(id ratelimit.ID, o ratelimit.Others) { counter.SetOthers(windows{}, id, o) }
+// setOthers puts what other edges have counted behind the window of id.
+func setOthers(id ratelimit.ID, o ratelimit.Others) { counter.SetOthers(windows{}, id, o) }
 
 // The hot windows and the state of the fleet are in shared data too: the
 // workers and keysync tell each other by them.
@@ -97,15 +97,6 @@ func (Shared) Hot() []sharedlimit.Place {
 			copy(list[i][:], b[i*ratelimit.PlaceKeyLen:])
 		}
 		return list
-	}
-	return nil
-}
-
-// Window returns the window in a place; nil: none.
-func (Shared) Window(p sharedlimit.Place) ratelimit.Window {
-	b, _, err := proxywasm.GetSharedData(text(p[:]))
-	if w := ratelimit.Window(b); err == nil && w.Whole() {
-		return w
 	}
 	return nil
 }

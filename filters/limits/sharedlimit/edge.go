@@ -9,8 +9,9 @@ type Place = [ratelimit.PlaceKeyLen]byte
 type Store interface {
 	// Hot returns the places that workers have found hot since the last call.
 	Hot() []Place
-	// Window returns the window in a place; nil: none.
-	Window(p Place) ratelimit.Window
+	// Share returns what this edge has counted in a place at now, in unix seconds; ok is
+	// false when there is nothing.
+	Share(p Place, now int64) (e Entry, ok bool)
 	// SetOthers puts o behind the window of id, if need be a new one.
 	SetOthers(id ratelimit.ID, o ratelimit.Others)
 	// SetFleet stores how many edges share limits and when they were last heard.
@@ -53,12 +54,12 @@ func (e *Edge) Report(s Store, millis int64) Report {
 	}
 	r := Report{Told: uint64(millis), Boot: e.Boot}
 	for p, last := range e.hot {
-		w := s.Window(p)
-		if now-last >= ratelimit.Seconds || w == nil {
+		entry, ok := s.Share(p, now)
+		if now-last >= ratelimit.Seconds || !ok {
 			delete(e.hot, p)
 			continue
 		}
-		r.Entries = append(r.Entries, Entry{w.ID(), w.Share()})
+		r.Entries = append(r.Entries, entry)
 	}
 	return r
 }

@@ -14,8 +14,13 @@ type memory struct {
 	state   State
 }
 
-func (m *memory) Hot() []Place                                  { h := m.hot; m.hot = nil; return h }
-func (m *memory) Window(p Place) ratelimit.Window               { return m.windows[p] }
+func (m *memory) Hot() []Place { h := m.hot; m.hot = nil; return h }
+func (m *memory) Share(p Place, _ int64) (e Entry, ok bool) {
+	if w := m.windows[p]; w != nil {
+		return Entry{w.ID(), w.Share()}, true
+	}
+	return e, false
+}
 func (m *memory) SetOthers(id ratelimit.ID, o ratelimit.Others) { m.others[id] = o }
 func (m *memory) SetFleet(s State)                              { m.state = s }
 func newMemory() *memory {

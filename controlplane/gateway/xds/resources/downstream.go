@@ -53,7 +53,7 @@ func overTLS(l *listener.Listener, file string) {
 func (s *Set) overQUIC(l *listener.Listener, name, file string) (*listener.Listener, error) {
 	manager, err := s.manager(name, func(m *hcm.HttpConnectionManager) {
 		m.CodecType = hcm.HttpConnectionManager_HTTP3
-		m.Http3ProtocolOptions = &core.Http3ProtocolOptions{QuicProtocolOptions: &core.QuicProtocolOptions{
+		m.Http3ProtocolOptions = &core.Http3ProtocolOptions{AllowExtendedConnect: true, QuicProtocolOptions: &core.QuicProtocolOptions{
 			MaxConcurrentStreams:        u32(100),
 			InitialStreamWindowSize:     u32(64 << 10),
 			InitialConnectionWindowSize: u32(1 << 20),
