@@ -1,6 +1,8 @@
 package main
 
 import (
+	"encoding/base64"
+	"encoding/binary"
 	"slices"
 	"strconv"
 	"time"
@@ -30,6 +32,7 @@ type stream struct {
 	counted time.Time
 	in, out uint64
 	closing bool
+	keyed   bool // the client sent no key of a WebSocket
 }
 
 // openStreams are those of this worker's VM.
@@ -64,7 +67,7 @@ func (r *request) openStream(v *authorize.Verdict, at time.Time, end bool) types
 		v.Decision = s.takePlaces(at.UnixMilli())
 	}
 	if v.OK() {
-		hideCredential(v.Route)
+		s.prepareUpgrade()
 		v.Decision = r.identify(*v, at.Unix())
 	}
 	if !v.OK() {
@@ -77,12 +80,35 @@ func (r *request) openStream(v *authorize.Verdict, at time.Time, end bool) types
 	return types.ActionContinue
 }
 
-// hideCredential takes a credential out of the protocols that the client speaks: the
-// product must not see it, nor choose it.
-func hideCredential(route *policy.Route) {
-	if route.Stream != policy.Upgrades {
+// prepareUpgrade makes the request for a WebSocket one that the product takes.
+func (s *stream) prepareUpgrade() {
+	if s.route.Stream != policy.Upgrades {
 		return
 	}
+	hideCredential()
+	if wasmhost.Header("upgrade") == "" || wasmhost.Header(keyHeader) != "" {
+		return
+	}
+	s.keyed = proxywasm.ReplaceHttpRequestHeader(keyHeader, newKey(time.Now().UnixNano(), s.request.context)) == nil
+}
+
+// Over HTTP/2 a WebSocket has no key and no answer to one (RFC 8441 section 5.1), but a
+// product that speaks HTTP/1.1 wants one, and Envoy gives it none.
+const (
+	keyHeader    = "sec-websocket-key"
+	acceptHeader = "sec-websocket-accept"
+)
+
+// newKey returns a key: 16 bytes that are seldom twice the same. They prove that the product
+// speaks WebSocket, and keep no secret.
+func newKey(nanos int64, context uint32) string {
+	b := binary.LittleEndian.AppendUint64(nil, uint64(nanos)*0x9e3779b97f4a7c15)
+	return base64.StdEncoding.EncodeToString(binary.LittleEndian.AppendUint64(b, (uint64(nanos)^uint64(context))*0xbf58476d1ce4e5b9))
+}
+
+// hideCredential takes a credential out of the protocols that the client speaks: the
+// product must not see it, nor choose it.
+func hideCredential() {
 	header := wasmhost.Header(authorize.ProtocolsHeader)
 	credential, rest := authorize.CutBearer(header)
 	switch {
@@ -147,6 +173,9 @@ func (s *stream) releasePlaces(millis int64) {
 // is counted at its end, as any request.
 func (s *stream) begin() {
 	u := &s.request.usage
+	if s.keyed {
+		_ = proxywasm.RemoveHttpResponseHeader(acceptHeader)
+	}
 	if s.opened || u.refused || u.status >= 400 {
 		return
 	}
@@ -190,7 +219,12 @@ func (o *openStreams) tick(p *plugin, now time.Time) {
 		if s.caller != nil && !s.closing && (recheck || s.caller.Expired(now.Unix())) {
 			s.recheck(now)
 		}
-		if s.opened && now.Sub(s.counted) >= countEvery {
+		if !s.opened || now.Sub(s.counted) < countEvery {
+			continue
+		}
+		if proxywasm.SetEffectiveContext(s.request.context) != nil {
+			s.end() // Envoy knows it no more: whatever hid its end from us, it holds no place
+		} else {
 			s.countPart(now)
 		}
 	}

@@ -84,7 +84,11 @@ func (u *usage) trafficKey(reason decision.Code) traffic.Key {
 // no route.
 func (u *usage) countUnseen(now int64) {
 	status, took := wasmhost.Unseen()
+	reason := decision.OfReply(status)
+	if status == 403 && wasmhost.ResponseDetails() == "upgrade_failed" {
+		reason = decision.UpgradeRefused
+	}
 	worker.traffic.add(traffic.Key{
-		Class: meter.Class(status), Reason: worker.traffic.reasons.Number(string(decision.OfReply(status))),
+		Class: meter.Class(status), Reason: worker.traffic.reasons.Number(string(reason)),
 	}, traffic.Request{In: u.in, Out: u.out, Took: took}, now)
 }

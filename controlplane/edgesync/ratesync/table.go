@@ -44,6 +44,7 @@ type Table struct {
 // edge is one edge of the fleet.
 type edge struct {
 	boot, told uint64
+	former     uint64 // the boot before
 	seen       int64                             // when it was last heard of, by our clock
 	windows    map[ratelimit.ID]ratelimit.Others // counted since its boot
 }
@@ -69,12 +70,12 @@ func (t *Table) Take(name string, r sharedlimit.Report, now int64) bool {
 	case e == nil:
 		e = &edge{boot: r.Boot, windows: map[ratelimit.ID]ratelimit.Others{}}
 		t.edges[name] = e
-	case r.Told <= e.told:
+	case r.Told <= e.told, r.Boot == e.former && r.Boot != e.boot: // of an Envoy that another has taken over from
 		return false
 	}
 	if e.boot != r.Boot {
 		t.forget(e)
-		e.boot = r.Boot
+		e.boot, e.former = r.Boot, e.boot
 	}
 	e.told, e.seen = r.Told, now
 	for i := range r.Entries {

@@ -76,4 +76,3 @@ func (s *Set) upgradeMapper() *hcm.ResponseMapper {
 		},
 	}
 }
-
