@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/coder/websocket"
@@ -77,7 +78,10 @@ func (s *stack) dial(t testing.TB, path string, header http.Header, protocols ..
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	conn, res, err = websocket.Dial(ctx, "ws"+strings.TrimPrefix(s.url(path), "http"), &websocket.DialOptions{HTTPHeader: header, Subprotocols: protocols})
+	if !strings.Contains(path, "://") {
+		path = s.url(path)
+	}
+	conn, res, err = websocket.Dial(ctx, "ws"+strings.TrimPrefix(path, "http"), &websocket.DialOptions{HTTPHeader: header, Subprotocols: protocols})
 	if conn != nil {
 		t.Cleanup(func() { _ = conn.CloseNow() })
 	}
@@ -198,12 +202,85 @@ func TestWebSockets(t *testing.T) {
 	t.Run("over HTTP/2", func(t *testing.T) { s.overHTTP2(t, key) })
 	t.Run("revoked", func(t *testing.T) {
 		text, id := s.newKey(t, "streams:read")
-		conn := s.connected(t, "/open", bearer(text))
-		wantStatus(t, call(t, http.MethodDelete, s.url("/v1/auth/keys/"+id), s.dev["SLUICE_SESSION_TOKEN"], nil), http.StatusNoContent)
+		conn, res, err := s.dial(t, "/open", bearer(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantEcho(t, conn, "hello")
+		s.revoke(t, id)
 		wantEnd(t, conn)
 		s.wantRefused(t, "/open", bearer(text), 401, "invalid_api_key")
+		got := s.recordedAs(t, response{Response: res})
+		if got.Route != "echo.open" || got.Key != id || got.Code != "invalid_api_key" || got.BytesIn == 0 || got.BytesOut == 0 {
+			t.Errorf("recorded as %+v", got)
+		}
 	})
+	t.Run("unpaid", func(t *testing.T) { s.closedUntilPaid(t) })
 	s.countsSockets(t, key, id)
+}
+
+func (s *stack) revoke(t testing.TB, key string) {
+	t.Helper()
+	wantStatus(t, call(t, http.MethodDelete, s.url("/v1/auth/keys/"+key), s.dev["SLUICE_SESSION_TOKEN"], nil), http.StatusNoContent)
+}
+
+// closedUntilPaid has the connection of an account end with its standing.
+func (s *stack) closedUntilPaid(t *testing.T) {
+	id, key := s.account(t, "local")
+	s.known(t, key)
+	conn := s.connected(t, "/open", bearer(key))
+	r := call(t, http.MethodPost, s.dev["SLUICE_ADMIN_URL"]+"/admin/v1/accounts/"+id+"/invoices", s.dev["SLUICE_ADMIN_KEY"], map[string]any{
+		"invoices": []any{map[string]any{"number": "2026-01", "status": "open", "currency": "EUR", "amount": 100, "period_start": "2026-01-01",
+			"period_end": "2026-01-31", "issued_at": "2026-02-01T00:00:00Z", "due_at": "2026-02-15T00:00:00Z"}}})
+	wantStatus(t, r, http.StatusOK)
+	wantEnd(t, conn)
+	s.wantRefused(t, "/open", bearer(key), 402, "BILLING_001")
+}
+
+// An edge whose Envoy is replaced, or that is to stop, lets connections go on for a while, and
+// ends them when their keys end all the same.
+func TestWebSocketsOfAnEdgeThatIsReplaced(t *testing.T) {
+	t.Parallel()
+	s := own(t, nil)
+	s.sockets(t)
+	key, _ := s.newKey(t, "streams:read")
+	revoked, id := s.newKey(t, "streams:read")
+	e := s.addEdge(t, "edge-sockets", s.env["SLUICE_XDS_ADDR"])
+	eventually(t, "the edge has the routes", func() error {
+		conn, _, err := s.dial(t, e.base+"/open", bearer(revoked))
+		if err == nil {
+			_ = conn.CloseNow()
+		}
+		return err
+	})
+	old, ended := s.connected(t, e.base+"/open", bearer(key)), s.connected(t, e.base+"/open", bearer(revoked))
+	if err := e.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "another Envoy serves", func() error {
+		if !strings.Contains(e.Output(), `taken over" process=edge epoch=1`) {
+			return errors.New(e.Tail())
+		}
+		return nil
+	})
+	fresh := s.connected(t, e.base+"/open", bearer(key))
+	wantEcho(t, old, "of before")
+	s.revoke(t, id)
+	wantEnd(t, ended)
+	wantEcho(t, old, "of before")
+	if err := e.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the edge says that it stops", func() error {
+		r, err := try(http.MethodGet, "http://"+e.env["SLUICE_EDGE_METRICS_ADDR"]+"/health", "", nil)
+		if err == nil && r.StatusCode != http.StatusServiceUnavailable {
+			err = errors.New(r.Status)
+		}
+		return err
+	})
+	wantEcho(t, fresh, "while it drains")
+	wantEnd(t, fresh)
+	wantEnd(t, old)
 }
 
 // overHTTP2 opens a WebSocket by extended CONNECT (RFC 8441), and one that has no scope.
@@ -256,11 +333,18 @@ func (s *stack) countsSockets(t *testing.T, key, id string) {
 	eventually(t, "an open connection is counted", func() error {
 		s.settledUsage(t)
 		of := s.ofKey(t, id)["echo.open 1xx"]
-		if of.Requests == 0 || of.BytesIn == 0 || of.BytesOut == 0 {
+		if of.Requests == 0 || of.BytesIn == 0 || of.BytesOut == 0 || of.Seconds < 10 {
 			return fmt.Errorf("%+v", of)
 		}
 		return nil
 	})
+	text := scrape(t, "http://"+s.env["SLUICE_EDGE_METRICS_ADDR"]+"/metrics")
+	if n := line(t, text, `sluice_edge_connection_seconds_total{product="echo",route="echo.open"}`); n < 10 {
+		t.Errorf("connections were open for %v s", n)
+	}
+	if n := line(t, text, `sluice_edge_refused_total{product="echo",reason="connection_limit_reached",route="echo.socket"}`); n < 2 {
+		t.Errorf("%v refusals", n)
+	}
 	if err := conn.Close(websocket.StatusNormalClosure, "enough"); err != nil && !errors.Is(err, net.ErrClosed) {
 		t.Error(err)
 	}

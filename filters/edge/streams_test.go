@@ -76,6 +76,8 @@ func TestConnectionsOfAnAccount(t *testing.T) {
 	})
 }
 
+// The emulator of the WASM host does not follow proxy_set_effective_context; the end-to-end
+// tests have Envoy do it.
 func TestConnectionsEndWithTheirKeys(t *testing.T) {
 	for name, end := range map[string]func() keytable.Record{
 		"revoked": func() keytable.Record { return keytable.Record{Tag: keyRecord().Tag} },
@@ -88,18 +90,23 @@ func TestConnectionsEndWithTheirKeys(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			socketTest(t, func(t *testing.T, h proxytest.HostEmulator) {
-				id, status := open(t, h, "socket", bearer(key))
-				if h.Tick(); status != 101 || h.GetSentLocalResponse(id) != nil {
-					t.Fatalf("%d, then closed without cause", status)
-				}
-				time.Sleep(walkEvery + time.Millisecond) // the filter's clock is the machine's
-				load(end())
-				if h.Tick(); h.GetSentLocalResponse(id) == nil {
-					t.Fatal("it goes on")
-				}
-				h.CompleteHttpContext(id)
-			})
+			h, reset := proxytest.NewHostEmulator(proxytest.NewEmulatorOption().WithVMContext(&vm{}).WithPluginConfiguration(socketPolicy()))
+			defer reset()
+			streams = openStreams{}
+			if s := h.StartPlugin(); s != types.OnPluginStartStatusOK {
+				t.Fatal(s, h.GetCriticalLogs())
+			}
+			load(keyRecord(), secretRecord())
+			id, status := open(t, h, "socket", bearer(key))
+			if h.Tick(); status != 101 || h.GetSentLocalResponse(id) != nil {
+				t.Fatalf("%d, then closed without cause", status)
+			}
+			load(end())
+			streams.walked, streams.checked = time.Time{}, 0 // it is time to look
+			if h.Tick(); h.GetSentLocalResponse(id) == nil {
+				t.Fatal("it goes on")
+			}
+			h.CompleteHttpContext(id)
 		})
 	}
 }
