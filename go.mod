@@ -102,6 +102,7 @@ require (
 	cloud.google.com/go v0.123.0 // indirect
 	github.com/TwiN/go-color v1.4.1 // indirect
 	github.com/mholt/acmez/v3 v3.1.7 // indirect
+	github.com/coder/websocket v1.8.14 // indirect
 	github.com/wI2L/jsondiff v0.7.1 // indirect
 	github.com/yargevad/filepathx v1.0.0 // indirect
 )

@@ -22,8 +22,9 @@ type amounts struct {
 	KeyID    string `json:"key_id"`
 	Requests int64
 	Refused  int64
-	BytesIn  int64 `json:"bytes_in"`
-	BytesOut int64 `json:"bytes_out"`
+	BytesIn  int64   `json:"bytes_in"`
+	BytesOut int64   `json:"bytes_out"`
+	Seconds  float64 `json:"connection_seconds"`
 }
 
 // usage reads the stack's usage of the last hour, by what is asked for.
@@ -49,7 +50,7 @@ func (s *stack) ofKey(t testing.TB, id string) map[string]amounts {
 			name := a.Route + " " + a.Status
 			sum := sums[name]
 			sum.Requests, sum.Refused = sum.Requests+a.Requests, sum.Refused+a.Refused
-			sum.BytesIn, sum.BytesOut = sum.BytesIn+a.BytesIn, sum.BytesOut+a.BytesOut
+			sum.BytesIn, sum.BytesOut, sum.Seconds = sum.BytesIn+a.BytesIn, sum.BytesOut+a.BytesOut, sum.Seconds+a.Seconds
 			sums[name] = sum
 		}
 	}

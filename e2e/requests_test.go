@@ -21,6 +21,8 @@ type recorded struct {
 	Account                                                                                       string `json:"account_id"`
 	Key                                                                                           string `json:"key_id"`
 	Scopes                                                                                        []string
+	BytesIn                                                                                       int64 `json:"bytes_in"`
+	BytesOut                                                                                      int64 `json:"bytes_out"`
 	Status                                                                                        int
 	Time                                                                                          time.Time
 	EndedAt                                                                                       time.Time `json:"ended_at"`

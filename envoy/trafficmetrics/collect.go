@@ -20,12 +20,13 @@ var (
 	startedDesc  = desc("sluice_edge_response_start_seconds", "From the first byte of a request until the product's answer began.", "product")
 	inDesc       = desc("sluice_edge_request_bytes_total", "Bytes of the bodies of requests.", "product", "route")
 	outDesc      = desc("sluice_edge_response_bytes_total", "Bytes of the bodies of answers.", "product", "route")
+	openDesc     = desc("sluice_edge_connection_seconds_total", "For how long WebSocket connections and streams that are watched were open, while they are: its rate is how many are.", "product", "route")
 	routesDesc   = desc("sluice_edge_metrics_routes", "Routes that have counters.")
 )
 
 // Describe implements prometheus.Collector.
 func (t *Totals) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{requestsDesc, refusedDesc, wouldDesc, tookDesc, startedDesc, inDesc, outDesc, routesDesc} {
+	for _, d := range []*prometheus.Desc{requestsDesc, refusedDesc, wouldDesc, tookDesc, startedDesc, inDesc, outDesc, openDesc, routesDesc} {
 		out <- d
 	}
 }
@@ -63,6 +64,9 @@ func (t *Totals) metrics() (list []prometheus.Metric) {
 		}
 		count(inDesc, r.in, name.Product, name.Name)
 		count(outDesc, r.out, name.Product, name.Name)
+		if r.open > 0 {
+			list = append(list, prometheus.MustNewConstMetric(openDesc, prometheus.CounterValue, float64(r.open)/1e3, name.Product, name.Name))
+		}
 	}
 	for product, h := range t.started {
 		list = append(list, h.metric(startedDesc, h.count(), product))

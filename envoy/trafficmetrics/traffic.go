@@ -55,6 +55,7 @@ type source struct {
 type route struct {
 	lastAt  time.Time
 	in, out uint64
+	open    uint64 // milliseconds
 	kinds   map[kind]*counts
 	refused map[string]uint64 // by reason
 	would   map[string]uint64 // those that passed, by the reason in the shadow
@@ -129,7 +130,7 @@ func (t *Totals) isNew(boot string, sequence uint64) bool {
 func (t *Totals) add(c *traffic.Cell, at time.Time) {
 	r := t.route(labels(c))
 	r.lastAt = at
-	r.in, r.out = r.in+c.In, r.out+c.Out
+	r.in, r.out, r.open = r.in+c.In, r.out+c.Out, r.open+c.Open
 	r.begin(c.Method)
 	k := r.kinds[kind{c.Method, c.Class}]
 	if k == nil {

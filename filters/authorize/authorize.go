@@ -86,13 +86,18 @@ func Check(p *policy.Policy, routeName string, env Env, now int64) Verdict {
 	if !ok {
 		return decideByAddress(p, nil, env, notReady, now)
 	}
-	if route.Deny != "" {
-		return decideByAddress(p, route, env, decision.Deny(route.Deny), now)
+	if route.Special() {
+		return checkSpecial(p, route, env, now)
 	}
 	if route.Auth == policy.AuthNone {
 		return decideByAddress(p, route, env, decision.Pass, now)
 	}
-	credential, d := apikey.Bearer(env.Authorization())
+	return checkCredential(p, route, env, env.Authorization(), now)
+}
+
+// checkCredential finds whose credential a request brings, in authorization or another header.
+func checkCredential(p *policy.Policy, route *policy.Route, env Env, authorization string, now int64) Verdict {
+	credential, d := apikey.Bearer(authorization)
 	if len(p.KeyHeaders) > 0 && route.Auth&policy.AuthKey != 0 {
 		if key, found := keyOf(p, env, d); found.Code != decision.AuthRequired {
 			return checkBareKey(p, route, env, key, found, now)

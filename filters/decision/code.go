@@ -33,6 +33,8 @@ const (
 	RouteNotMapped  Code = "ROUTE_NOT_MAPPED"
 	InvalidRequest  Code = "invalid_request"
 	RateLimited     Code = "rate_limit_exceeded"
+	ConnectionLimit Code = "connection_limit_reached"
+	UpgradeRefused  Code = "upgrade_refused"
 	AuthRequired    Code = "authentication_required"
 	InvalidKey      Code = "invalid_api_key"
 	InvalidToken    Code = "invalid_token"
@@ -55,6 +57,10 @@ const (
 	NotImplemented  Code = "not_implemented"
 	Internal        Code = "internal"
 )
+
+// Watched is no failure and goes to nobody: it says of a request that passes that its
+// stream is watched.
+const Watched Code = "watched"
 
 // Info says what a code means: the HTTP status that goes with it, one sentence
 // for the caller, and what the caller can do about it.

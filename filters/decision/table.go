@@ -16,6 +16,8 @@ var table = [...]Info{
 	{QuotaUsed, 403, "The plan's usage limit is reached.", "Wait for the next period, or take a higher plan."},
 	{PlanTooLow, 403, "This feature needs a higher plan.", "Take a plan that includes the feature."},
 	{RateLimited, 429, "The rate limit is reached.", "Wait for the seconds given in `Retry-After`."},
+	{ConnectionLimit, 429, "The limit of open connections is reached.", "Close a connection, or take a higher plan."},
+	{UpgradeRefused, 403, "No upgrade of the connection is allowed here.", "Open WebSockets on routes that have `upgrades: [websocket]`, from pages of the route's `cors.origins`."},
 	{InvalidRequest, 400, "The request is not valid.", "Correct the fields listed in `details`."},
 	{NotFound, 404, "There is no such resource.", "Check the identifier and the account of the key."},
 	{MethodRefused, 405, "The method is not allowed here.", "Use one of the methods in the `Allow` header."},

@@ -14,4 +14,4 @@ func init() { proxywasm.SetVMContext(&vm{}) }
 type vm struct{ types.DefaultVMContext }
 
 // NewPluginContext is called for each configuration that is pushed.
-func (*vm) NewPluginContext(uint32) types.PluginContext { return &plugin{} }
+func (*vm) NewPluginContext(context uint32) types.PluginContext { return &plugin{context: context} }

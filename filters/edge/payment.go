@@ -69,12 +69,12 @@ func (r *request) claimPayment(v authorize.Verdict, now int64) types.Action {
 	if why := x402.Decide(need, p, now); why != x402.Accepted {
 		return r.sendQuote(need, why)
 	}
-	r.paid = &paidRequest{requirement: need, payer: p.From, scope: v.Route.Scope, product: v.Route.Product, version: p.Version, requestID: r.requestID()}
+	r.extra = &extra{paid: &paidRequest{requirement: need, payer: p.From, scope: v.Route.Scope, product: v.Route.Product, version: p.Version, requestID: r.requestID()}}
 	body := x402.AppendClaim(nil, need, text, v.Route.Name, r.requestID())
 	if !r.plugin.callPayments(x402.ClaimsPath, body, claimMillis, r.onClaimAnswer) {
 		return r.deny(unavailable)
 	}
-	r.paid.stage = claiming
+	r.extra.paid.stage = claiming
 	return types.ActionPause
 }
 
@@ -135,8 +135,8 @@ func (r *request) sendQuote(q x402.Requirement, why x402.Reason, more ...[2]stri
 
 // requestID is the request's id.
 func (r *request) requestID() string {
-	if r.paid != nil {
-		return r.paid.requestID
+	if r.extra != nil && r.extra.paid != nil {
+		return r.extra.paid.requestID
 	}
 	return wasmhost.Header("x-request-id")
 }
@@ -146,20 +146,20 @@ func (r *request) onClaimAnswer(int, int, int) {
 	status, answer := paymentsAnswer()
 	switch {
 	case status == "201" && answer[x402.IDHeader] != "":
-		r.paid.paymentID, r.paid.stage = answer[x402.IDHeader], granted
+		r.extra.paid.paymentID, r.extra.paid.stage = answer[x402.IDHeader], granted
 		r.forwardPaid()
 	case status == "402":
-		r.paid.stage = ended
-		r.sendQuote(r.paid.requirement, x402.Reason(answer[x402.ReasonHeader]))
+		r.extra.paid.stage = ended
+		r.sendQuote(r.extra.paid.requirement, x402.Reason(answer[x402.ReasonHeader]))
 	default: // it may have been granted all the same: the control plane gives it up by itself
-		r.paid.stage = ended
+		r.extra.paid.stage = ended
 		r.deny(unavailable)
 	}
 }
 
 // forwardPaid lets the paid request go on, under the payer's name.
 func (r *request) forwardPaid() {
-	p := r.paid
+	p := r.extra.paid
 	c := identityheader.Caller{Key: identityheader.PayerPrefix + p.payer}
 	if p.scope != "" {
 		c.Scopes = []string{p.scope}
@@ -177,7 +177,7 @@ func (r *request) forwardPaid() {
 // settlePayment is called with the head of the answer to a paid request: money
 // moves only when the product has served it.
 func (r *request) settlePayment() types.Action {
-	p := r.paid
+	p := r.extra.paid
 	if p == nil || p.stage != granted {
 		return types.ActionContinue
 	}
@@ -199,7 +199,7 @@ func (r *request) settlePayment() types.Action {
 // plane is asked again until it answers.
 func (r *request) onSettleAnswer(int, int, int) {
 	status, answer := paymentsAnswer()
-	p := r.paid
+	p := r.extra.paid
 	p.stage = ended
 	receipt := answer[x402.ReceiptHeader]
 	switch status {
@@ -231,7 +231,7 @@ func (p *paidRequest) receiptHeader() string {
 // crash of ours has cost.
 func (r *request) endPaidRequest(crashed bool) {
 	switch {
-	case r.paid == nil || r.paid.stage != granted:
+	case r.extra.paid == nil || r.extra.paid.stage != granted:
 	case crashed:
 		r.releasePayment()
 	default:
@@ -245,8 +245,8 @@ func (r *request) releasePayment() { r.endPayment("/release") }
 // endPayment ends the payment and has the control plane told how, from the next
 // tick on.
 func (r *request) endPayment(how string) {
-	r.paid.stage = ended
-	pending.add(x402.ClaimsPath + "/" + r.paid.paymentID + how)
+	r.extra.paid.stage = ended
+	pending.add(x402.ClaimsPath + "/" + r.extra.paid.paymentID + how)
 }
 
 var unavailable = decision.Decision{Code: decision.Unavailable, RetryAfter: 1}

@@ -22,6 +22,7 @@ import (
 // one end under it.
 type plugin struct {
 	types.DefaultPluginContext
+	context uint32 // Envoy's number of it
 	policy  *policy.Policy
 	env     env
 	callers signer
@@ -63,6 +64,7 @@ func (p *plugin) OnPluginStart(int) types.OnPluginStartStatus {
 func (p *plugin) OnTick() {
 	p.sendPending()
 	p.env.fleet = p.env.Fleet()
+	streams.tick(p, time.Now())
 	worker.flush(wasmhost.Now())
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)

@@ -14,6 +14,32 @@ import (
 	"sluice.dev/sluice/filters/limits/ratelimit"
 )
 
+// extra is what few requests have. Those that have none pay one question for all of it.
+type extra struct {
+	paid   *paidRequest // nil: not paid for
+	stream *stream      // nil: not watched
+}
+
+// answerExtra is called with the head of the answer to such a request.
+func (r *request) answerExtra() types.Action {
+	if r.extra.stream != nil {
+		r.extra.stream.begin()
+		return types.ActionContinue
+	}
+	return r.settlePayment()
+}
+
+// endExtra is called at the end of such a request.
+func (r *request) endExtra() {
+	if r.extra.stream != nil {
+		r.extra.stream.end()
+		panicguard.Ended(r.context)
+		return
+	}
+	r.usage.count()
+	r.endPaidRequest(panicguard.Ended(r.context))
+}
+
 // request is one request on its way through the filter. Envoy calls its methods
 // named On in the order in which they stand here.
 type request struct {
@@ -22,8 +48,8 @@ type request struct {
 	context uint32 // Envoy's number of it
 	rate    ratelimit.Result
 	body    body
-	paid    *paidRequest // nil: not paid for
-	began   int64        // unix seconds
+	extra   *extra
+	began   int64 // unix seconds
 	// answeredByEdge: the filter itself answered, in place of the route.
 	answeredByEdge bool
 	usage          usage
@@ -47,7 +73,10 @@ func (r *request) OnHttpRequestHeaders(_ int, end bool) types.Action {
 		return types.ActionContinue
 	}
 	if v.Shadowed() {
-		return r.passShadowed(&v, end, now)
+		return r.passShadowed(&v, at, end)
+	}
+	if v.Code == decision.Watched {
+		return r.openStream(&v, at, end)
 	}
 	if isPayable(v) {
 		if v.Decision = r.body.checkLength(v.Route.BodyLimit, end); v.OK() {
@@ -108,7 +137,10 @@ func (r *request) OnHttpResponseHeaders(_ int, end bool) types.Action {
 	if r.usage.rpc {
 		r.usage.beginRPC(end)
 	}
-	return r.settlePayment()
+	if r.extra == nil {
+		return types.ActionContinue
+	}
+	return r.answerExtra()
 }
 
 // OnHttpResponseBody counts what the client gets.
@@ -119,8 +151,12 @@ func (r *request) OnHttpResponseBody(size int, _ bool) types.Action {
 
 // OnHttpStreamDone counts the request, and ends its payment.
 func (r *request) OnHttpStreamDone() {
+	if r.extra != nil {
+		r.endExtra()
+		return
+	}
 	r.usage.count()
-	r.endPaidRequest(panicguard.Ended(r.context))
+	panicguard.Ended(r.context)
 }
 
 // deny answers with the error envelope of d.

@@ -203,7 +203,7 @@ func TestACrashIsNotPaidFor(t *testing.T) {
 	}{{true, "/release"}, {false, "/settle"}} {
 		pending = pendingSettlements{}
 		t.Cleanup(func() { pending = pendingSettlements{} })
-		r := request{paid: &paidRequest{stage: granted, paymentID: "clm_1"}}
+		r := request{extra: &extra{paid: &paidRequest{stage: granted, paymentID: "clm_1"}}}
 		r.endPaidRequest(c.crashed)
 		if want := x402.ClaimsPath + "/clm_1" + c.want; !slices.Equal(pending.paths, []string{want}) {
 			t.Errorf("crashed %v: owed %q, want %q", c.crashed, pending.paths, want)

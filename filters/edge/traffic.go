@@ -69,16 +69,26 @@ func (u *usage) countTraffic(took time.Duration, now int64) {
 	case u.status > 0:
 		r.Upstream = u.upstream
 	}
-	worker.traffic.add(traffic.Key{
+	worker.traffic.add(u.trafficKey(reason), r, now)
+}
+
+// trafficKey is what a request is counted under for metrics; reason is empty for one that
+// was served.
+func (u *usage) trafficKey(reason decision.Code) traffic.Key {
+	return traffic.Key{
 		Route: u.key.Route, Method: u.method, Class: u.key.Class, Reason: worker.traffic.reasons.Number(string(reason)), Passed: !u.refused,
-	}, r, now)
+	}
 }
 
 // countUnseen counts a request that Envoy has answered before any filter: it belongs to
 // no route.
 func (u *usage) countUnseen(now int64) {
 	status, took := wasmhost.Unseen()
+	reason := decision.OfReply(status)
+	if status == 403 && wasmhost.ResponseDetails() == "upgrade_failed" {
+		reason = decision.UpgradeRefused
+	}
 	worker.traffic.add(traffic.Key{
-		Class: meter.Class(status), Reason: worker.traffic.reasons.Number(string(decision.OfReply(status))),
+		Class: meter.Class(status), Reason: worker.traffic.reasons.Number(string(reason)),
 	}, traffic.Request{In: u.in, Out: u.out, Took: took}, now)
 }

@@ -113,6 +113,17 @@ func (l *usageLedger) countRequest(k meter.Key, r meter.Request, now int64) {
 	}
 }
 
+// countPart counts a part of an open connection, as countRequest does a request.
+func (l *usageLedger) countPart(k meter.Key, t traffic.Key, p meter.Part, now int64) {
+	if l.table.Empty() {
+		l.begun.Increment(1)
+	}
+	full := l.table.AddPart(k, p)
+	if l.traffic.table.AddPart(t, p); full && l.triedAt != now {
+		l.flush(now)
+	}
+}
+
 // flush hands over what was counted. If keysync does not take it, it stays here,
 // where it takes no more memory however much is added.
 func (l *usageLedger) flush(now int64) {

@@ -49,11 +49,15 @@ func (p *Policy) Encode() []byte {
 	for _, r := range p.Routes {
 		b = encodeRoute(b, r)
 	}
-	if b = encodeTerms(b, p.Payment); len(p.KeyHeaders)+len(p.Strict) > 0 { // edges of the release before read no further
+	watched := p.watches()
+	if b = encodeTerms(b, p.Payment); len(p.KeyHeaders)+len(p.Strict) > 0 || watched { // edges of the release before read no further
 		b = list(b, p.KeyHeaders)
 	}
-	if len(p.Strict) > 0 {
+	if len(p.Strict) > 0 || watched {
 		b = append(binary.AppendUvarint(b, uint64(len(p.Strict))), p.Strict...)
+	}
+	if watched {
+		b = p.encodeStreams(b)
 	}
 	return b
 }
@@ -158,7 +162,10 @@ func Parse(b []byte) *Policy {
 			return nil
 		}
 	}
-	if !r.Done() && !r.strict(p) {
+	if !r.Done() && (!r.strict(p) || r.Done() && len(p.Strict) == 0) {
+		return nil
+	}
+	if !r.Done() && !r.streams(p) {
 		return nil
 	}
 	if !r.Done() || !p.index() {

@@ -79,6 +79,9 @@ type Limit struct {
 	PerMinute uint32
 	Burst     uint32 // requests above PerMinute that a short burst may use; 0: none
 	Strict    bool   // the class is one of Policy.Strict
+	// Connections is how many connections and streams may be open at once on routes that
+	// are watched, and ConnectionsPerKey how many of them by one key. 0: any number.
+	Connections, ConnectionsPerKey uint32
 }
 
 // Scope is the name of a scope bit, for the identity header.
@@ -178,15 +181,21 @@ type Route struct {
 	Feature string          // that the plan must have; empty: none
 	// BodyLimit is how many bytes a request's body may have; 0: any number.
 	BodyLimit uint64
+	Stream    Stream // what is done about requests that last; a route with any of it has no BodyLimit
 
-	index  int
-	method string
-	grpc   bool
-	sold   string
+	index   int
+	method  string
+	grpc    bool
+	sold    string
+	special bool
 }
 
 // Sold is the product that a plan must include, of a policy that was parsed.
 func (r *Route) Sold() string { return r.sold }
+
+// Special reports whether the route refuses everybody or its streams are watched, of a
+// policy that was parsed: one question for all that few routes have.
+func (r *Route) Special() bool { return r.special }
 
 // Index is the route's place in the Routes of the policy that was parsed.
 func (r *Route) Index() int { return r.index }
@@ -244,7 +253,7 @@ func (p *Policy) index() bool {
 		if _, twice := p.byRoute[key]; twice || r.Name == "" || int(r.Class) >= len(p.Classes) || unpayable {
 			return false
 		}
-		p.byRoute[key], r.index, r.sold = i, i, r.Product
+		p.byRoute[key], r.index, r.sold, r.special = i, i, r.Product, r.Deny != "" || r.Stream != Unwatched
 		if r.Of != "" {
 			r.sold = r.Of
 		}

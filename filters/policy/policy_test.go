@@ -199,6 +199,7 @@ func FuzzParse(f *testing.F) {
 	headers := sample()
 	headers.KeyHeaders, headers.Strict = []string{"x-api-key"}, []byte{0, 1}
 	f.Add(headers.Encode())
+	f.Add(watching().Encode())
 	for _, claim := range [][]byte{ // of many things, in front of nothing but zeros
 		{0x80, 2},                   // classes
 		{0, 0xff, 0x9f, 2},          // plans

@@ -200,13 +200,13 @@ func TestDimensions(t *testing.T) {
 	start := noon.Truncate(time.Hour)
 	key := keytable.FormatID(keytable.KeyPrefix, 9)
 	want := []Usage{
-		{Start: &start, Product: ptr("media"), Route: ptr("streams.get"), Key: &key, Status: ptr("none"), Amounts: Amounts{2, 1, 20, 200, &Latency{3, 4, 4}}},
-		{Start: &start, Product: ptr("media"), Route: ptr("streams.list"), Key: ptr(""), Status: ptr("2xx"), Amounts: Amounts{3, 1, 30, 300, &Latency{3.33, 4, 4}}},
+		{Start: &start, Product: ptr("media"), Route: ptr("streams.get"), Key: &key, Status: ptr("none"), Amounts: Amounts{2, 1, 20, 200, &Latency{3, 4, 4}, 0}},
+		{Start: &start, Product: ptr("media"), Route: ptr("streams.list"), Key: ptr(""), Status: ptr("2xx"), Amounts: Amounts{3, 1, 30, 300, &Latency{3.33, 4, 4}, 0}},
 	}
 	if diff := cmp.Diff(want, b.series(t, Hour, Status, Route, Key, Product)); diff != "" {
 		t.Error(diff)
 	}
-	want = []Usage{{Start: &start, Amounts: Amounts{5, 2, 50, 500, &Latency{3.2, 4, 4}}}}
+	want = []Usage{{Start: &start, Amounts: Amounts{5, 2, 50, 500, &Latency{3.2, 4, 4}, 0}}}
 	if diff := cmp.Diff(want, b.series(t, Hour)); diff != "" {
 		t.Error(diff)
 	}

@@ -74,12 +74,13 @@ func (s Store) rollUpOne(ctx context.Context, g Grain) (done bool, err error) {
 // below.
 func sumTx(ctx context.Context, tx pgx.Tx, g Grain, from, to time.Time) error {
 	_, err := tx.Exec(ctx, `
-		INSERT INTO usage_counts (account_id, grain, at, key_id, product, route, class, requests, refused, bytes_in, bytes_out, latency)
+		INSERT INTO usage_counts (account_id, grain, at, key_id, product, route, class, requests, refused, bytes_in, bytes_out, latency, open_millis)
 		SELECT account_id, $1, $3, key_id, product, route, class, `+sums+`
 		FROM usage_counts WHERE grain = $2 AND at >= $3 AND at < $4
 		GROUP BY account_id, key_id, product, route, class
 		ON CONFLICT ON CONSTRAINT usage_counts_pkey DO UPDATE SET requests = excluded.requests, refused = excluded.refused,
-			bytes_in = excluded.bytes_in, bytes_out = excluded.bytes_out, latency = excluded.latency`, int16(g), int16(g-1), from, to)
+			bytes_in = excluded.bytes_in, bytes_out = excluded.bytes_out, latency = excluded.latency,
+			open_millis = excluded.open_millis`, int16(g), int16(g-1), from, to)
 	if err != nil {
 		return fmt.Errorf("sum usage up: %w", err)
 	}
@@ -88,7 +89,7 @@ func sumTx(ctx context.Context, tx pgx.Tx, g Grain, from, to time.Time) error {
 
 // sums are the sums of rows' counts, in the order of the columns.
 var sums = strings.Join([]string{"sum(requests)::bigint", "sum(refused)::bigint", "sum(bytes_in)::bigint", "sum(bytes_out)::bigint",
-	latencyOf("sum(latency[%d])::bigint")}, ", ")
+	latencyOf("sum(latency[%d])::bigint"), "sum(open_millis)::bigint"}, ", ")
 
 // Prune drops what has been kept for long enough, and returns how many rows that
 // were. Minutes that have not been summed up stay.

@@ -14,7 +14,7 @@ type rows struct {
 	account, key, product, route, latency []string
 	grain, class                          []int16
 	at                                    []time.Time
-	requests, refused, in, out            []int64
+	requests, refused, in, out, open      []int64
 }
 
 // add appends one row.
@@ -24,7 +24,7 @@ func (r *rows) add(c cell, n meter.Counts) {
 	r.grain, r.class, r.at = append(r.grain, int16(c.grain)), append(r.class, int16(c.class)), append(r.at, c.at)
 	r.requests, r.refused = append(r.requests, int64(n.Requests)), append(r.refused, int64(n.Refused))
 	r.in, r.out = append(r.in, int64(n.In)), append(r.out, int64(n.Out))
-	r.latency = append(r.latency, arrayText(n.Latency))
+	r.latency, r.open = append(r.latency, arrayText(n.Latency)), append(r.open, int64(n.Open))
 }
 
 // arrayText writes a histogram as Postgres writes an array.

@@ -57,6 +57,9 @@ type Amounts struct {
 	In       int64    `json:"bytes_in"`   // of bodies
 	Out      int64    `json:"bytes_out"`  // of bodies
 	Latency  *Latency `json:"latency_ms"` // null without requests
+	// Open is for how long connections and streams were open, in seconds, of routes with
+	// upgrades or a limit of connections; absent without any.
+	Open float64 `json:"connection_seconds,omitzero"`
 }
 
 // Series returns page q.Page of the usage that q asks for, by time and then by
@@ -119,8 +122,9 @@ func (s Store) Sum(ctx context.Context, account string, from, to time.Time) (a A
 // scan reads a row: first, the columns of sums, and last.
 func (a *Amounts) scan(row pgx.CollectableRow, first []any, last any) error {
 	var latency []int64
-	err := row.Scan(append(first, &a.Requests, &a.Refused, &a.In, &a.Out, &latency, last)...)
-	a.Latency = latencyFrom(latency)
+	var open int64
+	err := row.Scan(append(first, &a.Requests, &a.Refused, &a.In, &a.Out, &latency, &open, last)...)
+	a.Latency, a.Open = latencyFrom(latency), float64(open)/1e3
 	return err
 }
 

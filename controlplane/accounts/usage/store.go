@@ -98,14 +98,15 @@ func addTx(ctx context.Context, tx pgx.Tx, counts map[cell]meter.Counts) error {
 			r.add(c, counts[c])
 		}
 		_, err := tx.Exec(ctx, `
-			INSERT INTO usage_counts AS u (account_id, grain, at, key_id, product, route, class, requests, refused, bytes_in, bytes_out, latency)
-			SELECT a, g, t, k, p, r, c, n, f, i, o, l::bigint[] FROM unnest($1::text[], $2::smallint[], $3::timestamptz[], $4::text[], $5::text[],
-				$6::text[], $7::smallint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::text[])
-				AS x (a, g, t, k, p, r, c, n, f, i, o, l)
+			INSERT INTO usage_counts AS u (account_id, grain, at, key_id, product, route, class, requests, refused, bytes_in, bytes_out, latency, open_millis)
+			SELECT a, g, t, k, p, r, c, n, f, i, o, l::bigint[], m FROM unnest($1::text[], $2::smallint[], $3::timestamptz[], $4::text[], $5::text[],
+				$6::text[], $7::smallint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::text[],
+				$13::bigint[]) AS x (a, g, t, k, p, r, c, n, f, i, o, l, m)
 			ON CONFLICT ON CONSTRAINT usage_counts_pkey DO UPDATE SET requests = u.requests + excluded.requests,
 				refused = u.refused + excluded.refused, bytes_in = u.bytes_in + excluded.bytes_in,
-				bytes_out = u.bytes_out + excluded.bytes_out, latency = `+latencyOf("u.latency[%d] + excluded.latency[%[1]d]"),
-			r.account, r.grain, r.at, r.key, r.product, r.route, r.class, r.requests, r.refused, r.in, r.out, r.latency)
+				bytes_out = u.bytes_out + excluded.bytes_out, open_millis = u.open_millis + excluded.open_millis,
+				latency = `+latencyOf("u.latency[%d] + excluded.latency[%[1]d]"),
+			r.account, r.grain, r.at, r.key, r.product, r.route, r.class, r.requests, r.refused, r.in, r.out, r.latency, r.open)
 		if err != nil {
 			return fmt.Errorf("count usage: %w", err)
 		}

@@ -52,7 +52,12 @@ func (e *simEdge) Hot() (list []sharedlimit.Place) {
 	return list
 }
 
-func (e *simEdge) Window(p sharedlimit.Place) ratelimit.Window { return e.windows[e.places[p]] }
+func (e *simEdge) Share(p sharedlimit.Place, _ int64) (entry sharedlimit.Entry, ok bool) {
+	if w := e.windows[e.places[p]]; w != nil {
+		return sharedlimit.Entry{ID: w.ID(), Others: w.Share()}, true
+	}
+	return entry, false
+}
 
 func (e *simEdge) SetOthers(id ratelimit.ID, o ratelimit.Others) sharedlimit.Place {
 	e.windows[id] = e.window(id).WithOthers(o)

@@ -52,6 +52,7 @@ type Table struct {
 type edge struct {
 	boot, told uint64
 	left       bool                              // it has ended, and said so
+	former     uint64                            // the boot before
 	seen       int64                             // when it was last heard of, by our clock
 	windows    map[ratelimit.ID]ratelimit.Others // counted since its boot
 	hot        []ratelimit.ID                    // those that it found hot itself
@@ -84,7 +85,7 @@ func (t *Table) TakeOld(name string, r sharedlimit.Report, seen, now int64) bool
 	case e == nil:
 		e = &edge{windows: map[ratelimit.ID]ratelimit.Others{}}
 		t.edges[name] = e
-	case r.Told <= e.told:
+	case r.Told <= e.told, r.Boot != 0 && r.Boot == e.former && r.Boot != e.boot: // of an Envoy that another has taken over from
 		return false
 	}
 	left := e.left
@@ -93,7 +94,7 @@ func (t *Table) TakeOld(name string, r sharedlimit.Report, seen, now int64) bool
 			t.addGhost(e.strict.share(), seen)
 		}
 		t.end(e)
-		e.boot, e.strict.since = r.Boot, now
+		e.boot, e.former, e.strict.since = r.Boot, e.boot, now
 	}
 	e.told, e.seen = r.Told, seen
 	if e.strict.holders, e.strict.partial = r.Holders, r.Partial; r.Holders == 0 {

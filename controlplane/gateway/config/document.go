@@ -65,6 +65,12 @@ type Class struct {
 	Shadow bool `json:"shadow,omitempty"`
 	// WhenCutOff is CutOffAvailable or CutOffStrict; empty: CutOffAvailable.
 	WhenCutOff string `json:"when_cut_off,omitempty"`
+	// Connections is how many connections and streams of the class's routes one account
+	// may have open at once, where a plan does not say otherwise. It counts on routes with
+	// upgrades or streaming. 0: any number.
+	Connections uint32 `json:"connections,omitempty"`
+	// ConnectionsPerKey is how many of them one API key may have. 0: any number.
+	ConnectionsPerKey uint32 `json:"connections_per_key,omitempty"`
 }
 
 // Plan is what an account has bought: its limits by name of class, the products
@@ -96,6 +102,9 @@ type TokenBudget struct {
 type Limit struct {
 	PerMinute uint32 `json:"per_minute"`
 	Burst     uint32 `json:"burst,omitempty"`
+	// Connections and ConnectionsPerKey are as in Class. 0: as the class says.
+	Connections       uint32 `json:"connections,omitempty"`
+	ConnectionsPerKey uint32 `json:"connections_per_key,omitempty"`
 }
 
 // The listeners of an edge.
@@ -158,7 +167,13 @@ type Route struct {
 	ForwardCertificate bool `json:"forward_certificate,omitempty"`
 	// Streaming gives the route an idle timeout in place of a total one.
 	Streaming bool     `json:"streaming,omitempty"`
-	Timeout   Duration `json:"timeout,omitempty"` // 30s; when streaming, of silence: 5m
+	Timeout   Duration `json:"timeout,omitempty"` // 30s; when streaming or upgraded, of silence: 5m
+	// Upgrades lists what a request may turn its connection into: websocket. None: such
+	// requests get 403.
+	Upgrades []string `json:"upgrades,omitempty"`
+	// Lifetime is how long one connection or stream may last, of a route with upgrades or
+	// streaming. Empty: as long as both ends like.
+	Lifetime Duration `json:"lifetime,omitempty"`
 	// BodyLimit is how many bytes a request's body may have; larger ones get 413.
 	// 0: 10 MiB, and any number when streaming. With chat_caps, whose filter must
 	// see all of it, 0 is 64 KiB, and with validate: request 1 MiB.

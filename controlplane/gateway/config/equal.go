@@ -15,6 +15,7 @@ func (r Route) Equal(o Route) bool {
 		r.Scope == o.Scope && r.Class == o.Class && r.Feature == o.Feature && r.Price == o.Price &&
 		r.ForwardCredentials == o.ForwardCredentials && r.ForwardCertificate == o.ForwardCertificate && r.Streaming == o.Streaming && r.ChatCaps == o.ChatCaps &&
 		r.Timeout == o.Timeout && r.BodyLimit == o.BodyLimit &&
+		r.Lifetime == o.Lifetime && slices.Equal(r.Upgrades, o.Upgrades) &&
 		slices.Equal(r.Methods, o.Methods) && slices.Equal(r.Auth, o.Auth) && slices.Equal(r.Hosts, o.Hosts) &&
 		slices.Equal(r.Headers, o.Headers) && equalAt(r.Rewrite, o.Rewrite) && equalAt(r.Respond, o.Respond) &&
 		(r.CORS == o.CORS || reflect.DeepEqual(r.CORS, o.CORS)) && r.Validate == o.Validate && slices.Equal(r.Shadow, o.Shadow) && equalCache(r.Cache, o.Cache) && r.Request.Equal(o.Request) &&

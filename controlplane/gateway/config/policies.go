@@ -51,6 +51,7 @@ func (m *Policies) Policy(d Document, version uint64, docsBase string, n Numbers
 		}
 		p.Routes = append(p.Routes, markGRPC(pr, speakers))
 	}
+	d.watch(p)
 	p.Routes = append(append(p.Routes, policiesOfVersions(d.Routes, p.Routes)...), builtin...)
 	if known && samePolicy(last.policy, p) {
 		now.policy = last.policy

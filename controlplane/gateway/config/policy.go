@@ -127,6 +127,7 @@ func (d Document) limits(pl Plan) []policy.Limit {
 		if l, ok := pl.Limits[c.Name]; ok {
 			limits[i] = policy.Limit{PerMinute: l.PerMinute, Burst: l.Burst}
 		}
+		limits[i] = c.inherit(limits[i])
 		limits[i].Strict = c.WhenCutOff == CutOffStrict
 	}
 	return limits
@@ -144,9 +145,12 @@ func (d Document) routePolicy(r Route, n Numbers, checks digests) (policy.Route,
 		pr.Auth |= authBits[a]
 	}
 	pr.Feature, pr.BodyLimit = r.Feature, r.bodyLimit()
-	class := d.Classes[pr.Class].Name
+	class, asked := d.Classes[pr.Class].Name, checks.of(d, r)
+	if len(r.Upgrades) > 0 {
+		asked += " upgrades"
+	}
 	shadow := d.setShadow(&pr, r)
-	pr.Revision = revision(pr, class, checks.of(d, r)+shadow)
+	pr.Revision = revision(pr, class, asked+shadow)
 	if method := r.onlyMethod(); method != "" {
 		pr.Revision += " " + method
 	}
@@ -190,7 +194,7 @@ func (r Route) bodyLimit() uint64 {
 		return DefaultHeld
 	case r.ChecksBody():
 		return DefaultChecked
-	case r.Streaming:
+	case r.LongLived():
 		return 0
 	default:
 		return defaultBodyLimit

@@ -60,7 +60,7 @@ func TestLimitsOfPlans(t *testing.T) {
 	t.Parallel()
 	d := defaults(t)
 	n, p := ProvisionalNumbers(d), compilePolicy(t, d)
-	for plan, want := range map[string]string{"local": "[{1000000 0} {5000 0} {60 0}]", "pro": "[{600 300} {5000 0} {60 0}]", "free": "[{60 0} {5000 0} {60 0}]"} {
+	for plan, want := range map[string]string{"local": "[{1000000 0 0 0} {5000 0 0 0} {60 0 0 0}]", "pro": "[{600 300 0 0} {5000 0 0 0} {60 0 0 0}]", "free": "[{60 0 0 0} {5000 0 0 0} {60 0 0 0}]"} {
 		pl, ok := p.Plan(n.Plans[plan])
 		if got := fmt.Sprint(pl.Limits); !ok || got != want {
 			t.Errorf("%s: %s, want %s", plan, got, want)

@@ -167,6 +167,7 @@ func (v *validator) classes(list []Class) map[string]bool {
 		v.limit(f+".per_minute", c.PerMinute)
 		v.limit(f+".burst", c.Burst)
 		v.cutOff(f+".when_cut_off", c.WhenCutOff)
+		v.connections(f, c.Connections, c.ConnectionsPerKey)
 	}
 	return seen
 }
@@ -190,6 +191,7 @@ func (v *validator) plans(list []Plan, classes, products map[string]bool) {
 			}
 			v.limit(at+".per_minute", l.PerMinute)
 			v.limit(at+".burst", l.Burst)
+			v.connections(at, l.Connections, l.ConnectionsPerKey)
 		}
 		v.words(f+".features", p.Features)
 		for j, product := range v.within(f+".products", p.Products, maxProducts) {

@@ -34,6 +34,7 @@ func (v *validator) route(f string, r Route) {
 	if most := maxBody(r); r.BodyLimit > most {
 		v.add(f+".body_limit", "is too large", fmt.Sprintf("at most %d bytes", most))
 	}
+	v.upgrades(f, r)
 	v.condition(f, r)
 	v.rewrite(f+".rewrite", r)
 	v.cors(f+".cors", r.CORS)

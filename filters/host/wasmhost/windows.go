@@ -55,9 +55,9 @@ func GiveBack(c *counter.Counter, k ratelimit.Kind, id ratelimit.ID, now int64) 
 	c.GiveBack(windows{}, k, id, now)
 }
 
-// SetOthers puts what other edges have counted behind the window of id, and returns its
+// setOthers puts what other edges have counted behind the window of id, and returns its
 // place.
-func (Shared) SetOthers(id ratelimit.ID, o ratelimit.Others) sharedlimit.Place {
+func setOthers(id ratelimit.ID, o ratelimit.Others) sharedlimit.Place {
 	return counter.SetOthers(windows{}, id, o)
 }
 
@@ -101,15 +101,6 @@ func (Shared) Hot() []sharedlimit.Place {
 			copy(list[i][:], b[i*ratelimit.PlaceKeyLen:])
 		}
 		return list
-	}
-	return nil
-}
-
-// Window returns the window in a place; nil: none.
-func (Shared) Window(p sharedlimit.Place) ratelimit.Window {
-	b, _, err := proxywasm.GetSharedData(text(p[:]))
-	if w := ratelimit.Window(b); err == nil && w.Whole() {
-		return w
 	}
 	return nil
 }

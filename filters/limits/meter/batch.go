@@ -6,8 +6,12 @@ import (
 	"sluice.dev/sluice/filters/host/wire"
 )
 
-// form opens an encoded batch.
-const form = 1
+// What opens an encoded batch. One that has parts of connections says more of each count;
+// replicas of the release before read the others.
+const (
+	form      = 1
+	partsForm = 2
+)
 
 // Limits of a batch, for whoever parses one.
 const (
@@ -33,7 +37,12 @@ type Count struct {
 
 // Append encodes the contents of t and u, closed at now, behind dst.
 func Append(dst []byte, t *Table, n *Names, u *Uses, now int64) []byte {
-	dst = append(dst, form)
+	parts := t.partial()
+	if parts {
+		dst = append(dst, partsForm)
+	} else {
+		dst = append(dst, form)
+	}
 	dst = binary.AppendUvarint(dst, uint64(now))
 	dst, local, count := n.Append(dst, func(use func(route uint32)) { t.each(func(k Key, _ *Counts) { use(k.Route) }) })
 	dst = binary.AppendUvarint(dst, count)
@@ -41,7 +50,9 @@ func Append(dst []byte, t *Table, n *Names, u *Uses, now int64) []byte {
 		dst = binary.LittleEndian.AppendUint64(dst, k.Account)
 		dst = binary.LittleEndian.AppendUint64(dst, k.Key)
 		dst = append(binary.AppendUvarint(dst, local[k.Route]), k.Class)
-		dst = c.append(dst)
+		if dst = c.append(dst); parts {
+			dst = binary.AppendUvarint(dst, c.Open)
+		}
 	})
 	dst = binary.AppendUvarint(dst, uint64(len(u.list)))
 	for _, use := range u.list {

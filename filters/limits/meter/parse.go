@@ -12,7 +12,7 @@ import (
 // It takes time linear in b, of which it looks at no more than MaxBatch bytes,
 // and allocates at most 24 bytes for each of them.
 func Parse(b []byte) (batch Batch, ok bool) {
-	if len(b) == 0 || len(b) > MaxBatch || b[0] != form {
+	if len(b) == 0 || len(b) > MaxBatch || b[0] != form && b[0] != partsForm {
 		return Batch{}, false
 	}
 	r := reader{wire.NewReader(b[1:])}
@@ -23,7 +23,7 @@ func Parse(b []byte) (batch Batch, ok bool) {
 	}
 	batch.Counts = make([]Count, r.CountOf(maxCounts, countSize))
 	for i := range batch.Counts {
-		batch.Counts[i] = r.counts(routes)
+		batch.Counts[i] = r.counts(routes, b[0] == partsForm)
 	}
 	batch.Uses = make([]Use, r.CountOf(maxUses, useSize))
 	for i := range batch.Uses {
@@ -49,14 +49,18 @@ type reader struct{ wire.Reader }
 func (r *reader) text() string { return r.Text(maxText) }
 
 // counts reads one Count. Its buckets must add up to its requests.
-func (r *reader) counts(routes []Route) Count {
+func (r *reader) counts(routes []Route, parts bool) Count {
 	c := Count{Account: r.Uint64(), Key: r.Uint64()}
 	route := r.Number(maxCounts)
 	class := r.Bytes(1)
 	c.Requests, c.Refused = r.Number(math.MaxUint32), r.Number(math.MaxUint32)
 	c.In, c.Out = r.Number(math.MaxInt64), r.Number(math.MaxInt64)
 	sum := r.Sparse(c.Latency[:])
-	if r.Failed() || route >= uint64(len(routes)) || class[0] >= Classes || c.Requests == 0 || sum != c.Requests || c.Refused > c.Requests {
+	if parts {
+		c.Open = r.Number(math.MaxInt64)
+	}
+	empty := c.Requests == 0 && !parts
+	if r.Failed() || route >= uint64(len(routes)) || class[0] >= Classes || empty || sum != c.Requests || c.Refused > c.Requests {
 		r.Fail()
 		return Count{}
 	}

@@ -38,7 +38,7 @@ func TestParseRefuses(t *testing.T) {
 		t.Fatal("the counts that the others differ from do not parse")
 	}
 	for name, b := range map[string][]byte{
-		"a byte too many": append(bytes.Clone(good), 0), "another form": append([]byte{2}, good[1:]...),
+		"a byte too many": append(bytes.Clone(good), 0), "another form": append([]byte{3}, good[1:]...), "cut before its parts": append([]byte{partsForm}, good[1:]...),
 		"too long":                  append(bytes.Clone(good), make([]byte, MaxBatch)...),
 		"no requests":               counts(Counts{}),
 		"more refused than came":    counts(Counts{Requests: 1, Refused: 2, Latency: [Buckets]uint32{1}}),
@@ -78,6 +78,7 @@ func TestAParcelComesOutAsItWentIn(t *testing.T) {
 // FuzzParseParcel: whatever parses says the same when it is written again.
 func FuzzParseParcel(f *testing.F) {
 	f.Add(Parcel{Edge: "edge-1", Boot: "b", Sequence: 7, Batches: [][]byte{sample()}}.Append(nil))
+	f.Add(Parcel{Edge: "e", Boot: "b", Sequence: 1, Batches: [][]byte{sampleOfParts()}}.Append(nil))
 	empty := []byte{form, 0, 0, 0, 0}
 	f.Add(Parcel{Edge: "e", Boot: "b", Sequence: 1, Batches: slices.Repeat([][]byte{empty}, 400)}.Append(nil))
 	f.Add(Parcel{Edge: "e", Boot: "b", Sequence: 1, Batches: [][]byte{append([]byte{form, 0, 0x80, 8}, make([]byte, 4096)...)}}.Append(nil))    // routes without names
@@ -94,10 +95,43 @@ func FuzzParseParcel(f *testing.F) {
 		}
 		for _, b := range batches {
 			for _, c := range b.Counts {
-				if c.Requests == 0 || c.Refused > c.Requests || c.Class >= Classes {
+				if c.Refused > c.Requests || c.Class >= Classes {
 					t.Fatalf("%+v", c)
 				}
 			}
 		}
 	})
+}
+
+// sampleOfParts is a batch with a connection that opened, and a part of one that was open before.
+func sampleOfParts() []byte {
+	table, names := NewTable(), &Names{}
+	socket := names.Number(Route{"socket", "p"})
+	table.Add(Key{Account: 1, Key: 2, Route: socket, Class: 1}, Request{Took: time.Millisecond})
+	table.AddPart(Key{Account: 1, Key: 2, Route: socket, Class: 1}, Part{In: 5, Out: 6, Open: 1500 * time.Millisecond})
+	table.AddPart(Key{Account: 3, Route: socket, Class: 1}, Part{In: 7, Open: 10 * time.Second})
+	return Append(nil, table, names, &Uses{}, 1000)
+}
+
+func TestPartsOfConnections(t *testing.T) {
+	t.Parallel()
+	raw := sampleOfParts()
+	b, ok := Parse(raw)
+	if !ok || len(b.Counts) != 2 {
+		t.Fatalf("%v %+v", ok, b)
+	}
+	if c := b.Counts[0]; c.Requests != 1 || c.In != 5 || c.Out != 6 || c.Open != 1500 {
+		t.Errorf("%+v", c)
+	}
+	if c := b.Counts[1]; c.Requests != 0 || c.In != 7 || c.Open != 10_000 {
+		t.Errorf("%+v", c)
+	}
+	if raw[0] != partsForm || sample()[0] != form {
+		t.Error("batches without parts are not in the form of before")
+	}
+	for n := range raw {
+		if _, ok := Parse(raw[:n]); ok {
+			t.Errorf("%d of %d bytes", n, len(raw))
+		}
+	}
 }

@@ -32,6 +32,19 @@ type Counts struct {
 	Refused  uint64 // those of them that the edge answered itself
 	In, Out  uint64 // bytes of bodies
 	Latency  [Buckets]uint32
+	Open     uint64 // milliseconds for which connections were open, of routes that are watched
+}
+
+// Part is a part of a connection that is open, and was counted as a request when it opened.
+type Part struct {
+	In, Out uint64 // bytes
+	Open    time.Duration
+}
+
+func (c *Counts) addPart(p Part) {
+	c.In += p.In
+	c.Out += p.Out
+	c.Open += uint64(max(0, p.Open) / time.Millisecond)
 }
 
 // Request is one request when it is over.
@@ -58,6 +71,7 @@ func (c *Counts) Add(o Counts) {
 	c.Refused += o.Refused
 	c.In += o.In
 	c.Out += o.Out
+	c.Open += o.Open
 	for i, n := range o.Latency {
 		c.Latency[i] += n
 	}
@@ -106,6 +120,23 @@ func (t *Table) Add(k Key, r Request) (full bool) {
 	return true
 }
 
+// AddPart counts a part of an open connection, as Add does a request.
+func (t *Table) AddPart(k Key, p Part) (full bool) {
+	t.dirty = true
+	if c := t.counted.Find(k); c != nil {
+		c.addPart(p)
+		return t.counted.Full()
+	}
+	t.rest[k.Class].addPart(p)
+	return true
+}
+
+// partial reports whether anything counted is more than requests.
+func (t *Table) partial() (yes bool) {
+	t.each(func(_ Key, c *Counts) { yes = yes || c.Requests == 0 || c.Open > 0 })
+	return yes
+}
+
 // Empty reports whether nothing has been counted since the last Reset.
 func (t *Table) Empty() bool { return !t.dirty }
 
@@ -126,7 +157,7 @@ func (t *Table) Reset() {
 func (t *Table) each(f func(Key, *Counts)) {
 	t.counted.Each(f)
 	for class := range t.rest {
-		if t.rest[class].Requests > 0 {
+		if c := &t.rest[class]; c.Requests > 0 || c.Open > 0 || c.In > 0 || c.Out > 0 {
 			f(Key{Class: uint8(class)}, &t.rest[class])
 		}
 	}

@@ -9,8 +9,9 @@ type Place = [ratelimit.PlaceKeyLen]byte
 type Store interface {
 	// Hot returns the places that workers have found hot since the last call.
 	Hot() []Place
-	// Window returns the window in a place; nil: none.
-	Window(p Place) ratelimit.Window
+	// Share returns what this edge has counted in a place at now, in unix seconds; ok is
+	// false when there is nothing.
+	Share(p Place, now int64) (e Entry, ok bool)
 	// SetOthers puts o behind the window of id, if need be a new one, and returns its
 	// place.
 	SetOthers(id ratelimit.ID, o ratelimit.Others) Place
@@ -57,14 +58,15 @@ func (e *Edge) Report(s Store, millis int64) Report {
 	}
 	r := Report{Told: uint64(millis), Boot: e.Boot, Holders: e.own.holders, Strict: true, Partial: now-e.full < ratelimit.Seconds}
 	for p, last := range e.hot {
-		w := s.Window(p)
-		if now-last >= ratelimit.Seconds || w == nil {
+		entry, ok := s.Share(p, now)
+		if now-last >= ratelimit.Seconds || !ok {
 			delete(e.hot, p)
 			continue
 		}
-		r.Entries = append(r.Entries, Entry{ID: w.ID(), Others: w.Share(), Hot: true})
+		entry.Hot = true
+		r.Entries = append(r.Entries, entry)
 	}
-	e.tellAsked(s, &r)
+	e.tellAsked(s, &r, now)
 	return r
 }
 
@@ -78,16 +80,16 @@ func (e *Edge) addHot(p Place, now int64) {
 
 // tellAsked adds the windows that are hot elsewhere and have requests here: each edge
 // may have few of them, and all edges together many.
-func (e *Edge) tellAsked(s Store, r *Report) {
+func (e *Edge) tellAsked(s Store, r *Report, now int64) {
 	for _, p := range e.asked {
 		_, told := e.hot[p]
-		if w := s.Window(p); told || w == nil || w.Total() == 0 {
+		if entry, ok := s.Share(p, now); told || !ok || entry.Others.Slots == [ratelimit.Seconds]uint32{} {
 			continue
 		} else if len(r.Entries) == MaxEntries {
 			r.Partial = true
 			return
 		} else {
-			r.Entries = append(r.Entries, Entry{ID: w.ID(), Others: w.Share()})
+			r.Entries = append(r.Entries, entry)
 		}
 	}
 }

@@ -16,8 +16,13 @@ type memory struct {
 	shares  Shares
 }
 
-func (m *memory) Hot() []Place                    { h := m.hot; m.hot = nil; return h }
-func (m *memory) Window(p Place) ratelimit.Window { return m.windows[p] }
+func (m *memory) Hot() []Place { h := m.hot; m.hot = nil; return h }
+func (m *memory) Share(p Place, _ int64) (e Entry, ok bool) {
+	if w := m.windows[p]; w != nil {
+		return Entry{ID: w.ID(), Others: w.Share()}, true
+	}
+	return e, false
+}
 func (m *memory) SetOthers(id ratelimit.ID, o ratelimit.Others) Place {
 	m.others[id] = o
 	return m.places[id]

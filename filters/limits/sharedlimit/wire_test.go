@@ -24,7 +24,7 @@ func TestMessagesAreReadAsTheyWereWritten(t *testing.T) {
 	for _, list := range [][]Entry{
 		{}, {entry(1, 1_800_000_000)}, {entry(1, 1_800_000_000, 1<<32-1), entry(2, 1_800_000_059, full...)},
 	} {
-		r := Report{Told: 1_800_000_000_123, Boot: 9, Entries: list}
+		r := Report{Told: 1_800_000_000_123, Boot: 9, Strict: true, Entries: list}
 		if got, ok := ParseReport(r.Append(nil)); !ok || !reflect.DeepEqual(got, r) {
 			t.Errorf("%+v\n%+v", got, r)
 		}

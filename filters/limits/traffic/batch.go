@@ -42,9 +42,14 @@ func Append(dst []byte, t *Table, n *meter.Names, reasons *Reasons) []byte {
 		if k.Passed {
 			passed = 1
 		}
+		if c.parts() {
+			passed |= withParts
+		}
 		dst = append(binary.AppendUvarint(dst, local[k.Route]), k.Method, k.Class, k.Reason, passed)
 		dst = binary.AppendUvarint(binary.AppendUvarint(dst, c.In), c.Out)
-		dst = c.Upstream.append(c.Took.append(dst))
+		if dst = c.Upstream.append(c.Took.append(dst)); c.parts() {
+			dst = binary.AppendUvarint(dst, c.Open)
+		}
 	})
 	return dst
 }
@@ -98,6 +103,9 @@ const (
 	cellSize   = 12
 )
 
+// withParts is a bit of a cell that says for how long connections were open.
+const withParts = 2
+
 // reader reads what a batch is made of.
 type reader struct{ wire.Reader }
 
@@ -126,11 +134,15 @@ func (r *reader) cell(routes []meter.Route, reasons []string) (c Cell) {
 	c.In, c.Out = r.Number(math.MaxInt64), r.Number(math.MaxInt64)
 	c.Took, c.Upstream = r.histogram(), r.histogram()
 	c.Requests = c.Took.Count()
-	if r.Failed() || route >= uint64(len(routes)) || class >= meter.Classes || reason >= len(reasons) || passed > 1 || c.Requests == 0 || c.Upstream.Count() > c.Requests {
+	if passed&withParts != 0 {
+		c.Open = r.Number(math.MaxInt64)
+	}
+	empty := c.Requests == 0 && passed&withParts == 0
+	if r.Failed() || route >= uint64(len(routes)) || class >= meter.Classes || reason >= len(reasons) || passed > 1|withParts || empty || c.Upstream.Count() > c.Requests {
 		r.Fail()
 		return Cell{}
 	}
-	c.Route, c.Class, c.Passed = routes[route], class, passed == 1
+	c.Route, c.Class, c.Passed = routes[route], class, passed&1 == 1
 	c.Would, c.Reason = cutWould(reasons[reason])
 	c.Method = methods[min(method, len(methods)-1)]
 	return c

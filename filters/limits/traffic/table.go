@@ -40,6 +40,17 @@ func (t *Table) Add(k Key, r Request) (full bool) {
 	return true
 }
 
+// AddPart counts a part of an open connection, as Add does a request.
+func (t *Table) AddPart(k Key, p meter.Part) (full bool) {
+	t.dirty = true
+	if c := t.counted.Find(k); c != nil {
+		c.addPart(p)
+		return t.counted.Full()
+	}
+	t.rest[k.Class].addPart(p)
+	return true
+}
+
 // Empty reports whether nothing has been counted since the last Reset.
 func (t *Table) Empty() bool { return !t.dirty }
 
@@ -59,7 +70,7 @@ func (t *Table) Reset() {
 func (t *Table) each(f func(Key, *Counts)) {
 	t.counted.Each(f)
 	for class := range t.rest {
-		if t.rest[class].Requests > 0 {
+		if c := &t.rest[class]; c.Requests > 0 || c.Open > 0 || c.In > 0 || c.Out > 0 {
 			f(Key{Class: uint8(class), Passed: true}, &t.rest[class])
 		}
 	}

@@ -12,6 +12,8 @@ package traffic
 import (
 	"slices"
 	"time"
+
+	"sluice.dev/sluice/filters/limits/meter"
 )
 
 // Bounds are the upper bounds of the buckets of a histogram, in microseconds; one more
@@ -88,7 +90,18 @@ type Counts struct {
 	Requests, In, Out uint64
 	Took              Histogram // whole requests
 	Upstream          Histogram // until the product's answer began, of those that it answered
+	Open              uint64    // milliseconds for which connections were open, of routes that are watched
 }
+
+// addPart adds a part of a connection that is open.
+func (c *Counts) addPart(p meter.Part) {
+	c.In += p.In
+	c.Out += p.Out
+	c.Open += uint64(max(0, p.Open) / time.Millisecond)
+}
+
+// parts reports whether c holds parts of connections.
+func (c *Counts) parts() bool { return c.Open > 0 || c.Requests == 0 }
 
 func (c *Counts) add(r Request) {
 	c.Requests++

@@ -54,7 +54,7 @@ func (s *Set) overTLS(l *listener.Listener, a Addresses) {
 func (s *Set) overQUIC(l *listener.Listener, name string, a Addresses) (*listener.Listener, error) {
 	manager, err := s.manager(name, func(m *hcm.HttpConnectionManager) {
 		m.CodecType = hcm.HttpConnectionManager_HTTP3
-		m.Http3ProtocolOptions = &core.Http3ProtocolOptions{QuicProtocolOptions: &core.QuicProtocolOptions{
+		m.Http3ProtocolOptions = &core.Http3ProtocolOptions{AllowExtendedConnect: true, QuicProtocolOptions: &core.QuicProtocolOptions{
 			MaxConcurrentStreams:        u32(100),
 			InitialStreamWindowSize:     u32(64 << 10),
 			InitialConnectionWindowSize: u32(1 << 20),

@@ -109,6 +109,7 @@ func (s *Set) manager(name string, change ...func(*hcm.HttpConnectionManager)) (
 
 		Tracing: s.traced(),
 	}
+	acceptExtendedConnect(m)
 	for _, f := range change {
 		f(m)
 	}

@@ -92,7 +92,7 @@ func TestEnvoysOwnAnswersCarryTheEnvelope(t *testing.T) {
 		"two lengths":         {"POST /health HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400, "invalid_request"},
 		"HTTP/1.0":            {"GET /health HTTP/1.0\r\nHost: a\r\n\r\n", 426, "invalid_request"},
 		"headers too large":   {"GET /health HTTP/1.1\r\nHost: a\r\nX-A: " + strings.Repeat("a", 40<<10) + "\r\n\r\n", 431, "headers_too_large"},
-		"upgrade":             {"GET /health HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n", 403, "ROUTE_NOT_MAPPED"},
+		"upgrade":             {"GET /health HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n", 403, "upgrade_refused"},
 		"product is down":     {"GET /origin-health HTTP/1.1\r\nHost: a\r\n\r\n", 503, "service_unavailable"},
 		"nothing there":       {"GET /nothing HTTP/1.1\r\nHost: a\r\n\r\n", 404, "not_found"},
 		"unmapped":            {"GET /v1/nothing HTTP/1.1\r\nHost: a\r\n\r\n", 403, "ROUTE_NOT_MAPPED"},

@@ -100,7 +100,9 @@ func (s *Set) makeRoute(r config.Route) (*made, error) {
 			m.routes = append(m.routes, s.split(r, p, method)...)
 			continue
 		}
-		add(method, s.route(r, p, method))
+		for _, out := range s.withOrigins(r, s.route(r, p, method)) {
+			add(method, out)
+		}
 	}
 	return m, nil
 }
@@ -271,10 +273,7 @@ func (s *Set) action(r config.Route, method string) *route.RouteAction {
 	if idle := max(stalled, timeout+time.Second); idle != defaultIdle {
 		a.IdleTimeout = durationpb.New(idle)
 	}
-	if r.Streaming {
-		a.Timeout = durationpb.New(0)
-		a.IdleTimeout = durationpb.New(r.Timeout.Or(defaultStreamIdle))
-	}
+	lasting(a, r)
 	return a
 }
 
