@@ -136,4 +136,3 @@ func TestWorkersCompete(t *testing.T) {
 		t.Errorf("%d bytes that the index knows nothing of", m.bytes())
 	}
 }
-
