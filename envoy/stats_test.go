@@ -95,3 +95,21 @@ func TestStatisticsOfNoEnvoy(t *testing.T) {
 		t.Errorf("%d metrics, %v", n, err)
 	}
 }
+
+// What the cache filter counts of a route keeps the route's name, dots included.
+func TestStatisticsOfTheCache(t *testing.T) {
+	t.Parallel()
+	r := statsOf(t, "wasmcustom.sluice_cache.hit.orders.list: 3\nwasmcustom.sluice_cache.bypass.a-b_c: 1\nwasmcustom.sluice_cache_bytes: 9\nwasmcustom.sluice_cache_crashes_total: 0\n")
+	const want = `
+# HELP sluice_edge_cache_bytes Bytes of answers that the edge keeps.
+# TYPE sluice_edge_cache_bytes gauge
+sluice_edge_cache_bytes 9
+# HELP sluice_edge_cache_requests_total Requests of routes with a cache, by what became of them: hit (answered from it), miss, bypass (not for a cache), stored (misses whose answer was kept).
+# TYPE sluice_edge_cache_requests_total counter
+sluice_edge_cache_requests_total{result="bypass",route="a-b_c"} 1
+sluice_edge_cache_requests_total{result="hit",route="orders.list"} 3
+`
+	if err := testutil.GatherAndCompare(r, strings.NewReader(want), "sluice_edge_cache_bytes", "sluice_edge_cache_requests_total"); err != nil {
+		t.Error(err)
+	}
+}

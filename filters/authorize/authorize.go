@@ -220,9 +220,10 @@ func countRequest(p *policy.Policy, l ratelimit.Limit, route *policy.Route, env 
 	account := env.Take(ratelimit.Accounts, ratelimit.AccountID(caller.Account, route.Class), l, now)
 	account.Policy = p.Shown(route.Class)
 	switch {
-	case own && !account.OK && account.Policy == "": // it passes, and counts for its key
 	case own && !account.OK:
-		env.GiveBack(ratelimit.Accounts, ratelimit.KeyID(caller.ID), now)
+		if account.Policy != "" { // in the shadow it passes, and counts for its key
+			env.GiveBack(ratelimit.Accounts, ratelimit.KeyID(caller.ID), now)
+		}
 	case own && key.Remaining < account.Remaining:
 		return key
 	}
@@ -238,21 +239,11 @@ func checkEntitlement(plan *policy.Plan, route *policy.Route, env Env, caller *k
 		}
 	}
 	if d := apikey.Standing(caller.Flags); !d.OK() && route.Auth&policy.AuthSession == 0 {
-		return unlessShadowed(d, checkScope(plan, route, caller), route.Shadow)
+		return unlessShadowed(d, plan, route, env, caller)
 	}
-	return checkScope(plan, route, caller)
-}
-
-// checkScope checks the scopes of a caller, and what its plan includes.
-func checkScope(plan *policy.Plan, route *policy.Route, caller *keytable.Record) decision.Decision {
 	if d := scopes.Decide(caller.Scopes, route.Grants, route.Scope); !d.OK() {
-		return unlessShadowed(d, checkPlan(plan, route), route.Shadow)
+		return unlessShadowed(d, plan, route, env, caller)
 	}
-	return checkPlan(plan, route)
-}
-
-// checkPlan checks what the caller's plan includes.
-func checkPlan(plan *policy.Plan, route *policy.Route) decision.Decision {
 	if !plan.Includes(route.Sold()) {
 		return decision.Decision{Code: decision.PlanTooLow,
 			Detail: decision.Detail{Field: "plan", Issue: plan.Name + " does not include this product", Expected: route.Sold()}}

@@ -1,6 +1,7 @@
 package authorize
 
 import (
+	"sluice.dev/sluice/filters/credentials/keytable"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/filters/policy"
 )
@@ -15,10 +16,22 @@ func (v *Verdict) Shadowed() bool {
 	return v.Known && v.Route.Shadow.Covers(v.Code)
 }
 
-// unlessShadowed is d, which refuses a request, unless that is in the shadow s and later,
-// what the checks behind it say, refuses the request for what is enforced.
-func unlessShadowed(d, later decision.Decision, s policy.Shadow) decision.Decision {
-	if s.Covers(d.Code) && !later.OK() && !s.Covers(later.Code) {
+// unlessShadowed is d, which refuses a request, unless that is in the shadow and the checks
+// behind it refuse the request for what is enforced.
+func unlessShadowed(d decision.Decision, plan *policy.Plan, route *policy.Route, env Env, caller *keytable.Record) decision.Decision {
+	if !route.Shadow.Covers(d.Code) {
+		return d
+	}
+	enforced, known := *route, *caller
+	if route.Shadow&policy.ShadowScope != 0 {
+		enforced.Scope, enforced.Grants = "", keytable.Scopes{}
+	}
+	if route.Shadow&policy.ShadowQuota != 0 {
+		known.Flags &^= keytable.FlagQuotaUsed
+	}
+	enforced.Shadow = 0
+	known.Flags &^= keytable.FlagAllowlist // was checked before
+	if later := checkEntitlement(plan, &enforced, env, &known, ""); !later.OK() {
 		return later
 	}
 	return d

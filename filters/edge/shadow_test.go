@@ -34,7 +34,7 @@ func TestARequestInTheShadowPasses(t *testing.T) {
 		set(t, h, []string{"response", "code_details"}, "via_upstream")
 		set(t, h, []string{edgeapi.WouldState}, "-")
 		r := send(t, h, "shadow.scope", bearer(key))
-		if _, err := told("media", r.request[identityheader.Header], time.Now().Unix()); r.status != 0 || err != nil {
+		if _, err := told("media", r.request[identityheader.Header], signedAt(t, r.request[identityheader.Header])); r.status != 0 || err != nil {
 			t.Errorf("%d %q: %v", r.status, r.request[identityheader.Header], err)
 		}
 		if got := noted(t); got != "c=AUTH_002;f=scope;i=is not granted to this credential;x=clips:write" {

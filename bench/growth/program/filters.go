@@ -14,6 +14,7 @@ import (
 	"sluice.dev/sluice/filters/credentials/keytable"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/filters/host/wire"
+	"sluice.dev/sluice/filters/httpcache"
 	"sluice.dev/sluice/filters/identityheader"
 	"sluice.dev/sluice/filters/limits/meter"
 	"sluice.dev/sluice/filters/limits/sharedlimit"
@@ -50,6 +51,7 @@ var checked = func() *schema.Table {
 func filters() []parser {
 	fields := texts("v1;a=acct_1;k=%s;m=00", "c1;a=192.0.2.7;k=%s")
 	packed := texts("SLC1%s", "\x01\x00\x00\x00%s")
+	kept := &httpcache.Rule{TTL: 60, MaxBytes: 1000, Vary: []string{"accept"}}
 	header, raw := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"ES256","kid":"k","typ":"JWT"}`)), base64.RawURLEncoding
 	tokens := append(texts("a.%s", "a.b.%s", header+".%s.sss"), append(encoded("%s.e30.sss", raw, in(`{"alg":%s}`)), encoded(header+".%s.sss", raw, in(`{"iss":"i","exp":9,"x":%s}`))...)...)
 	payment := in(`{"x402Version":1,"scheme":"exact","network":"base","payload":%s}`, `{"x402Version":1,"x":%s}`)
@@ -59,6 +61,13 @@ func filters() []parser {
 		{name: "filters/caps: Apply, tools stripped", read: quietly(func(in []byte) { _, _, _ = caps.Apply(nil, in, caps.Options{StripTools: true}) }), forms: asked},
 		{name: "filters/credentials/jwt: Parse", read: quietly(func(in []byte) { jwt.Parse(string(in)) }), forms: tokens, n: 1500},
 		{name: "filters/credentials/jwt: ParseKey", read: quietly(func(in []byte) { jwt.ParseKey(in) }), forms: packed},
+		{name: "filters/httpcache: Parse", read: quietly(func(in []byte) { httpcache.Parse(in) }), forms: texts("SLC\x01%s")},
+		{name: "filters/httpcache: ParseEntry", read: quietly(func(in []byte) { httpcache.ParseEntry(in) }), forms: packed},
+		{name: "filters/httpcache: Ask, Answer", read: quietly(func(in []byte) {
+			a := kept.Ask([][2]string{{":method", "GET"}, {"id", string(in)}, {"accept", string(in)}, {"if-none-match", string(in)}}, "id", true)
+			kept.Answer(a, [][2]string{{":status", "200"}, {"content-type", "a"}, {"cache-control", string(in)}, {"vary", string(in)}}, 0)
+			httpcache.Entry{Headers: [][2]string{{"etag", "a"}}}.Reply(a, 0)
+		}), forms: texts("a=1;%s", "max-age=1,%s", "\"%s"), multiple: 64},
 		{name: "filters/schema: JSON", read: details(func(in []byte) []decision.Detail {
 			c := new(schema.Checker)
 			c.Start(checked)

@@ -42,3 +42,40 @@ func TestEdgesHaveTheTablesOfBothVersions(t *testing.T) {
 		}
 	}
 }
+
+// While edges go over they have the rules of both versions, and the filter as long as
+// either has one.
+func TestEdgesHaveTheRulesOfBothVersions(t *testing.T) {
+	t.Parallel()
+	made := func(ttl config.Duration, limit uint64) *resources.Set {
+		d := document(t)
+		if ttl != "" {
+			d.Routes = append(d.Routes, config.Route{Name: "kept", Path: "/v1/kept", Auth: []string{"key"}, Product: d.Products[0].Name, BodyLimit: limit, Cache: &config.Cache{TTL: ttl}})
+		}
+		p, err := d.Policy(0, "", config.ProvisionalNumbers(d))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := resources.Build(d, p, resources.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	for name, c := range map[string]struct {
+		from, to *resources.Set
+		rules    int
+	}{
+		"begins": {made("", 0), made("1m", 0), 1}, "ends": {made("1m", 0), made("", 0), 1}, "stays": {made("1m", 0), made("1m", 0), 1},
+		"another time": {made("1m", 0), made("2m", 0), 1}, "another revision": {made("1m", 0), made("1m", 9), 2}, "never": {made("", 0), made("", 1), 0},
+	} {
+		both := overlap(c.from, c.to)
+		f, has := both.Filters[resources.CacheFilter]
+		if len(both.CacheRules) != c.rules || has != (c.rules > 0) {
+			t.Fatalf("%s: %d rules, the filter is there: %v", name, len(both.CacheRules), has)
+		}
+		if has && string(f.TypedConfig.Value) != string(resources.CacheFilterConfig(both.CacheRules).TypedConfig.Value) {
+			t.Errorf("%s: the filter has other rules", name)
+		}
+	}
+}

@@ -143,7 +143,7 @@ func TestBrokenRequestsAreBounded(t *testing.T) {
 // The filters that see requests are built with their guards: with an exception of
 // their own, which section 13 declares.
 func TestFiltersAreGuarded(t *testing.T) {
-	for _, name := range []string{"edge", "chatcaps", "validate"} {
+	for _, name := range []string{"edge", "chatcaps", "validate", "cache"} {
 		if !slices.Contains(sections(wasmtest.Guarded(t, name)), 13) {
 			t.Errorf("%s.wasm has no guards", name)
 		}
