@@ -244,6 +244,11 @@ func checkEntitlement(plan *policy.Plan, route *policy.Route, env Env, caller *k
 	if d := scopes.Decide(caller.Scopes, route.Grants, route.Scope); !d.OK() {
 		return unlessShadowed(d, plan, route, env, caller)
 	}
+	return checkPlan(plan, route)
+}
+
+// checkPlan checks what the caller's plan includes.
+func checkPlan(plan *policy.Plan, route *policy.Route) decision.Decision {
 	if !plan.Includes(route.Sold()) {
 		return decision.Decision{Code: decision.PlanTooLow,
 			Detail: decision.Detail{Field: "plan", Issue: plan.Name + " does not include this product", Expected: route.Sold()}}

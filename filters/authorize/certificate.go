@@ -75,6 +75,22 @@ func judge(c *clientcert.Certificate, ok bool, env Env, now int64) decision.Deci
 	return decision.Pass
 }
 
+// CertificateOf returns the client's certificate if a known caller without a token was let
+// in by it; nil: by something else.
+func CertificateOf(route *policy.Route, env Env, caller *keytable.Record) *clientcert.Certificate {
+	if route.Auth&policy.AuthCertificate == 0 {
+		return nil
+	}
+	c, ok := env.Certificates().Read(env.Peer())
+	if !ok || !c.Present {
+		return nil
+	}
+	if r, found := recordOf(&c, env); !found || r.Tag != caller.Tag {
+		return nil
+	}
+	return &c
+}
+
 // refuseCertificate says what is wrong with a certificate.
 func refuseCertificate(issue, expected string) decision.Decision {
 	return decision.Decision{Code: decision.InvalidCert, Detail: decision.Detail{Field: "certificate", Issue: issue, Expected: expected}}

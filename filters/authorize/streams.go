@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"sluice.dev/sluice/filters/credentials/apikey"
+	"sluice.dev/sluice/filters/credentials/clientcert"
 	"sluice.dev/sluice/filters/credentials/keytable"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/filters/policy"
@@ -72,10 +73,16 @@ func CutBearer(header string) (credential, rest string) {
 // Recheck decides whether a caller whose stream is open may go on, as a new request of the
 // same credential may: it is still good, its account in good standing, and the route is still
 // within its scopes and plan. Neither its rate nor its address counts. p and route are those
-// under which the stream began.
-func Recheck(p *policy.Policy, route *policy.Route, env Env, caller *keytable.Record, token string, now int64) decision.Decision {
+// under which the stream began; what the route has in the shadow ends none. certificate is
+// the caller's, see CertificateOf; nil: it came with another credential.
+func Recheck(p *policy.Policy, route *policy.Route, env Env, caller *keytable.Record, token string, certificate *clientcert.Certificate, now int64) decision.Decision {
 	if caller.Expired(now) {
 		return decision.Deny(decision.TokenExpired)
+	}
+	if certificate != nil {
+		if d := judge(certificate, true, env, now); !d.OK() {
+			return d
+		}
 	}
 	present, d := presentRecord(env, caller, token, now)
 	if !d.OK() {
@@ -85,10 +92,10 @@ func Recheck(p *policy.Policy, route *policy.Route, env Env, caller *keytable.Re
 	if !ok { // this policy does not know it: requests under the next one are judged by that
 		return decision.Pass
 	}
-	if d := apikey.Standing(present.Flags); !d.OK() && route.Auth&policy.AuthSession == 0 {
+	if d := apikey.Standing(present.Flags); !d.OK() && route.Auth&policy.AuthSession == 0 && !route.Shadow.Covers(d.Code) {
 		return d
 	}
-	if d := scopes.Decide(present.Scopes, route.Grants, route.Scope); !d.OK() {
+	if d := scopes.Decide(present.Scopes, route.Grants, route.Scope); !d.OK() && !route.Shadow.Covers(d.Code) {
 		return d
 	}
 	return checkPlan(plan, route)

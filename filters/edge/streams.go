@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/base64"
 	"encoding/binary"
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
 	"sluice.dev/sluice/filters/authorize"
+	"sluice.dev/sluice/filters/credentials/clientcert"
 	"sluice.dev/sluice/filters/credentials/keytable"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/filters/host/wasmhost"
@@ -25,7 +27,9 @@ type stream struct {
 	route   *policy.Route
 	caller  *keytable.Record // nil: nobody known, whose credential nothing can end
 	token   string
-	places  []ratelimit.ID // that it holds
+	// certificate is the caller's, if that is what let it in.
+	certificate *clientcert.Certificate
+	places      []ratelimit.ID // that it holds
 	// opened: its answer has begun, and it was counted as a request.
 	opened bool
 	// counted is when it was last counted, and in and out are its bytes until then.
@@ -61,6 +65,12 @@ func (r *request) openStream(v *authorize.Verdict, at time.Time, end bool) types
 	if v.Known {
 		caller := v.Caller
 		s.caller = &caller
+		if v.Token == "" {
+			s.certificate = authorize.CertificateOf(v.Route, &r.plugin.env, s.caller)
+		}
+		if c := s.certificate; c != nil && (caller.Expires == 0 || c.Expires < int64(caller.Expires)) {
+			caller.Expires = uint32(min(c.Expires, math.MaxUint32))
+		}
 	}
 	v.Decision = r.body.checkLength(v.Route.BodyLimit, end)
 	if v.OK() {
@@ -123,7 +133,7 @@ func hideCredential() {
 // takePlaces takes a place of the account's, and one of the key's, where these are limited.
 func (s *stream) takePlaces(millis int64) decision.Decision {
 	p := s.request.plugin
-	if s.caller == nil {
+	if s.caller == nil || s.route.Class >= policy.ShadowClass { // limits in the shadow refuse nothing
 		return decision.Pass
 	}
 	plan, ok := p.policy.Plan(s.caller.Plan)
@@ -254,7 +264,7 @@ func (o *openStreams) mustRecheck(p *plugin, now int64) bool {
 // recheck closes the stream if a new request of its caller would be refused.
 func (s *stream) recheck(now time.Time) {
 	p := s.request.plugin
-	d := authorize.Recheck(p.policy, s.route, &p.env, s.caller, s.token, p.env.begin(now))
+	d := authorize.Recheck(p.policy, s.route, &p.env, s.caller, s.token, s.certificate, p.env.begin(now))
 	if d.OK() || d.Code == decision.EdgeNotReady {
 		return
 	}
