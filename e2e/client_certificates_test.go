@@ -526,3 +526,20 @@ func (m mutualTest) replaceAuthorities(t *testing.T, file, product string, left 
 		}
 	}
 }
+
+// The boxes of the page about client certificates, one after another as a reader runs
+// them.
+func TestClientCertificatesPage(t *testing.T) {
+	t.Parallel()
+	list := examples(t, "sh")["client-certificates"]
+	if len(list) < 4 {
+		t.Fatalf("only %d boxes", len(list))
+	}
+	s, dir := mutual(t)
+	whole := list[0]
+	for _, x := range list[1:] {
+		whole.text += x.text
+	}
+	whole.text = strings.ReplaceAll(whole.text, "http://127.0.0.1:3000", ownService(t))
+	whole.keepsWord(t, append(s.reader(t), "CURL_CA_BUNDLE="+filepath.Join(dir, "ca.pem")))
+}

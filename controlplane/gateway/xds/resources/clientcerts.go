@@ -35,7 +35,7 @@ func (s *Set) addClientAuthorities() {
 		return
 	}
 	checks := &tls.CertificateValidationContext{
-		TrustedCa:      &core.DataSource{Specifier: &core.DataSource_InlineString{InlineString: c.CA}},
+		TrustedCa: &core.DataSource{Specifier: &core.DataSource_InlineString{InlineString: c.CA}},
 		// With 2, one authority may stand between a certificate and a believed one; 0 and 1 are the same.
 		MaxVerifyDepth: wrapperspb.UInt32(c.Authorities()),
 	}
