@@ -424,9 +424,12 @@ func (m mutualTest) revoked(t *testing.T, ca, second authority) {
 		c.SerialNumber = lost.Leaf.SerialNumber
 	})
 	open := m.client(t, &lost, false)
-	resumed := m.client(t, &lost, false, func(c *tls.Config) { c.ClientSessionCache = tls.NewLRUClientSessionCache(1) })
-	resumed.DisableKeepAlives = true
-	for _, rt := range []http.RoundTripper{open, resumed, m.client(t, &next, true), m.client(t, &twin, true)} {
+	resumed := map[uint16]*http.Transport{}
+	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+		resumed[version] = m.client(t, &lost, false, func(c *tls.Config) { c.ClientSessionCache, c.MaxVersion = tls.NewLRUClientSessionCache(1), version })
+		resumed[version].DisableKeepAlives = true
+	}
+	for _, rt := range []http.RoundTripper{open, resumed[tls.VersionTLS12], resumed[tls.VersionTLS13], m.client(t, &next, true), m.client(t, &twin, true)} {
 		eventually(t, "all are let in", func() error {
 			r, err := m.get(rt, "/machines")
 			return answers(r, err, 200, "", "")
@@ -447,9 +450,11 @@ func (m mutualTest) revoked(t *testing.T, ca, second authority) {
 		}
 		return answers(r, err, 401, "invalid_certificate", "is revoked")
 	})
-	r, err := m.get(resumed, "/machines")
-	if err := answers(r, err, 401, "invalid_certificate", "is revoked"); err != nil || !r.TLS.DidResume {
-		t.Errorf("on a resumed session (%v): %v", err == nil && r.TLS.DidResume, err)
+	for version, rt := range resumed {
+		r, err := m.get(rt, "/machines")
+		if err := answers(r, err, 401, "invalid_certificate", "is revoked"); err != nil || !r.TLS.DidResume || r.TLS.Version != version {
+			t.Errorf("on a resumed session of %x: %v %+v", version, err, r.TLS)
+		}
 	}
 	for name, c := range map[string]*issued{"the next": &next, "the same number of another authority": &twin} {
 		r, err := m.get(m.client(t, c, true), "/machines")
