@@ -49,7 +49,8 @@ func checkCertificate(p *policy.Policy, route *policy.Route, env Env, now int64)
 	}
 	v := decideByAddress(p, route, env, d, now)
 	if found && r.Kind == keytable.KindKey {
-		v.Owner = &r
+		owner := r // of its own: r stays on the stack for the certificates that are good
+		v.Owner = &owner
 	}
 	return v
 }

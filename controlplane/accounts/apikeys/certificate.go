@@ -77,14 +77,19 @@ func (r certificateRequest) read(now time.Time) (c Certificate, end *time.Time, 
 	return c, end, details
 }
 
+// escaped are the characters that edges write in another way in a subject.
+const escaped = `,+"\<>;`
+
 // checked is c in the one way in which edges look for it.
 func (c Certificate) checked() (Certificate, []decision.Detail) {
-	expected := "at most " + fmt.Sprint(clientcert.MaxName) + ` printable ASCII characters, without , + " \ < > ; |`
+	expected := fmt.Sprintf("at most %d printable ASCII characters, without %s |", clientcert.MaxName, escaped)
 	ok := true
 	switch c.Kind {
 	case clientcert.SHA256:
 		c.Name = strings.ToLower(strings.ReplaceAll(c.Name, ":", ""))
 		ok, expected = hexForm.MatchString(c.Name), "the SHA-256 of the certificate, as 64 hexadecimal digits"
+	case clientcert.CN:
+		ok = !strings.ContainsAny(c.Name, escaped)
 	case clientcert.DNS:
 		c.Name = strings.ToLower(c.Name)
 		if !dnsForm.MatchString(c.Name) {

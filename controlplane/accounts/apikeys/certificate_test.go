@@ -138,6 +138,7 @@ func TestCertificatesThatAreNone(t *testing.T) {
 		"a separator":         mapping(map[string]string{"cn": "a|b"}, ""),
 		"not ASCII":           mapping(map[string]string{"cn": "é"}, ""),
 		"too long":            mapping(map[string]string{"cn": strings.Repeat("a", 256)}, ""),
+		"an escaped sign":     mapping(map[string]string{"cn": "a+b"}, ""),
 		"no URI":              mapping(map[string]string{"uri": "laptop"}, ""),
 		"no DNS name":         mapping(map[string]string{"dns": "a b"}, ""),
 		"no address":          mapping(map[string]string{"email": "a"}, ""),
@@ -157,7 +158,7 @@ func TestCertificatesThatAreNone(t *testing.T) {
 	if status, got := call(h, "POST", "/v1/auth/keys", mapping(map[string]string{"cn": "a"}, "")); status != 400 {
 		t.Errorf("a user: %d %v", status, got)
 	}
-	for kind, name := range map[string]string{"dns": "CI.acme.example", "email": "ci@acme.example", "cn": "ci 7"} {
+	for kind, name := range map[string]string{"dns": "CI.acme.example", "email": "ci+x@acme.example", "cn": "ci 7"} {
 		if status, got := call(h, "POST", certificatesPath, mapping(map[string]string{kind: name}, "")); status != 201 {
 			t.Errorf("%s: %d %v", kind, status, got)
 		}

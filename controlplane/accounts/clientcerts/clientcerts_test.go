@@ -124,6 +124,7 @@ func TestPlainNames(t *testing.T) {
 	}{
 		"usual":          {der(usual.ToRDNSequence()), "CN=Test CA,O=Acme,C=DE"},
 		"a comma":        {der(pkix.Name{CommonName: "a, b"}.ToRDNSequence()), ""},
+		"a plus":         {der(pkix.Name{CommonName: "a+b"}.ToRDNSequence()), ""},
 		"not ASCII":      {der(pkix.Name{CommonName: "é"}.ToRDNSequence()), ""},
 		"two in a place": {der(several.ToRDNSequence()), ""},
 		"another kind":   {der(pkix.RDNSequence{{{Type: asn1.ObjectIdentifier{1, 2, 3}, Value: "x"}}}), ""},

@@ -31,7 +31,7 @@ func plainName(der []byte) string {
 		}
 		short := shortNames[set[0].Type.String()]
 		value, ok := set[0].Value.(string)
-		if short == "" || !ok || !clientcert.Usable(value) {
+		if short == "" || !ok || !clientcert.Usable(value) || strings.ContainsAny(value, "+;") {
 			return ""
 		}
 		parts[len(parts)-1-i] = short + "=" + value

@@ -149,8 +149,8 @@ func commonName(subject string) (name string) {
 }
 
 // Usable reports whether a certificate's name is one by which it can be known: up to
-// MaxName printable ASCII characters, without those that are escaped in a subject or
-// stand between names.
+// MaxName printable ASCII characters, without those that stand between names or mark
+// what is escaped.
 func Usable(name string) bool {
 	if name == "" || len(name) > MaxName || name[0] == ' ' || name[0] == '#' || name[len(name)-1] == ' ' {
 		return false
@@ -159,7 +159,7 @@ func Usable(name string) bool {
 		switch c := name[i]; {
 		case c < ' ' || c >= 0x7f:
 			return false
-		case c == ',' || c == '+' || c == '"' || c == '\\' || c == '<' || c == '>' || c == ';' || c == '|':
+		case c == ',' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '|':
 			return false
 		}
 	}

@@ -35,8 +35,9 @@ func (s *Set) addClientAuthorities() {
 		return
 	}
 	checks := &tls.CertificateValidationContext{
-		TrustedCa:      &core.DataSource{Specifier: &core.DataSource_InlineString{InlineString: c.CA}},
-		MaxVerifyDepth: wrapperspb.UInt32(c.Authorities() - 1),
+		TrustedCa: &core.DataSource{Specifier: &core.DataSource_InlineString{InlineString: c.CA}},
+		// With 2, one authority may stand between a certificate and a believed one; 0 and 1 are the same.
+		MaxVerifyDepth: wrapperspb.UInt32(c.Authorities()),
 	}
 	if c.CAFile != "" {
 		checks.TrustedCa, checks.WatchedDirectory = file(c.CAFile), folder(c.CAFile)
