@@ -48,7 +48,7 @@ type Manager struct {
 	// Ready reports whether every live edge holds the newest configuration, and so
 	// knows that it must answer challenges of tls-alpn-01.
 	Ready func(context.Context) (bool, error)
-	Log      *slog.Logger                                   // nil: slog.Default
+	Log   *slog.Logger // nil: slog.Default
 
 	mu      sync.Mutex
 	running map[string]bool // by name
