@@ -229,7 +229,7 @@ func certificateSecrets(t *testing.T, n *named) {
 		t.Errorf("no edge has saved its certificates: %v", err)
 	}
 	r := call(t, http.MethodGet, "http://"+n.env["SLUICE_ENVOY_ADMIN_ADDR"]+"/config_dump", "", nil)
-	if strings.Contains(r.body, "PRIVATE KEY") || !strings.Contains(r.body, "certificate.0") {
+	if strings.Contains(r.body, "PRIVATE KEY") || !strings.Contains(r.body, "on_demand_secret") {
 		t.Error("Envoy shows a key, or no certificates")
 	}
 	_, out, _ := sluice(t, n.cli(), "certificates", "show", "api.example.com", "-o", "json")

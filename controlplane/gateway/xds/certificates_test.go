@@ -7,7 +7,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"io"
 	"math/big"
@@ -129,53 +128,23 @@ func TestCertificatesByName(t *testing.T) {
 	}
 }
 
-// A certificate in files of the edge has a chain of its own, so that one that is not
-// there keeps nobody else from being served, and is taken when it comes.
-func TestCertificatesInFiles(t *testing.T) {
+// Connections of tls-alpn-01 go to the agent, and to nobody where there is none; others
+// are not affected.
+func TestChallengesGoToTheAgent(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
 	s, addr := newServer(t, Config{})
 	d := document(t)
-	at := func(name string) string { return filepath.Join(dir, name) }
-	d.Certificates = []config.Certificate{
-		{Name: "here", Hosts: []string{"here.example.com"}, CertFile: at("here.pem"), KeyFile: at("here.key")},
-		{Name: "away", Hosts: []string{"away.example.com"}, CertFile: at("away.pem"), KeyFile: at("away.key")},
-		{Name: "asked", Hosts: []string{"asked.example.com"}, ACME: &config.ACME{Challenge: config.TLSALPN01, Directory: config.LetsEncrypt}},
-	}
-	put := func(name string) (serial string) {
-		chain, key, serial := selfSigned(t, name+".example.com")
-		for end, text := range map[string][]byte{".key": key, ".pem": chain} {
-			if err := os.WriteFile(at(name+end+".new"), text, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Rename(at(name+end+".new"), at(name+end)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		return serial
-	}
-	serial := put("here")
+	d.Certificates = []config.Certificate{{Name: "asked", Hosts: []string{"asked.example.com"}, ACME: &config.ACME{Challenge: config.TLSALPN01, Directory: config.LetsEncrypt}}}
 	publish(t, s, 1, d)
 	front, _ := secure(t, addr)
-	want := func(host, serial string) {
-		t.Helper()
-		poll(t, func() string {
-			if got := shown(front, host); got != serial {
-				return ""
-			}
-			return "yes"
-		})
-	}
-	want("here.example.com", serial)
-	if got := shown(front, "away.example.com"); got != "" {
-		t.Error("a name whose file is missing is shown another certificate")
-	}
-	if got := shown(front, "other.example.com"); got == "" || got == serial {
-		t.Error("other names are not shown the edge's own certificate")
-	}
-	want("here.example.com", put("here"))
-	if _, err := tls.Dial("tcp", front, &tls.Config{InsecureSkipVerify: true, ServerName: "asked.example.com", NextProtos: []string{"acme-tls/1"}}); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("a challenge is answered although there is no agent: %v", err)
+	for proto, answered := range map[string]bool{"acme-tls/1": false, "h2": true, "http/1.1": true} {
+		conn, err := tls.Dial("tcp", front, &tls.Config{InsecureSkipVerify: true, ServerName: "asked.example.com", NextProtos: []string{proto}})
+		if answered != (err == nil) {
+			t.Errorf("%s: %v", proto, err)
+		}
+		if conn != nil {
+			conn.Close()
+		}
 	}
 }
 

@@ -52,7 +52,6 @@ func (b *Builder) Build(d config.Document, p *policy.Policy) (*Set, error) {
 			return nil, err
 		}
 	}
-	s.addFileCertificates(d)
 	if err := s.addTraces(); err != nil {
 		return nil, err
 	}
@@ -94,7 +93,7 @@ func (b *Builder) begin(d config.Document, p *policy.Policy) *Set {
 	if p != b.last.Policy {
 		s.Filters[EdgeFilter] = EdgeFilterConfig(p)
 	}
-	if s.listeners == nil || s.settings != b.last.settings || !sameCertificates(d, b.last.doc) {
+	if s.listeners == nil || s.settings != b.last.settings {
 		s.listeners = &listeners{made: map[Addresses]map[string]*listener.Listener{}}
 	}
 	return s
@@ -144,10 +143,11 @@ func (s *Set) makeRoutes(before map[string]*made, unchanged map[string]bool) err
 type settings struct {
 	accessLog, requestLog string
 	proxies, anonymous    uint32
+	answersALPN           bool // of authorities that check who has a name
 }
 
 func settingsOf(d config.Document) settings {
-	return settings{d.AccessLog, d.RequestLog, d.TrustedProxies, d.AnonymousLimit()}
+	return settings{d.AccessLog, d.RequestLog, d.TrustedProxies, d.AnonymousLimit(), d.AnswersALPN()}
 }
 
 // listeners are those that have been made, by addresses of edges.

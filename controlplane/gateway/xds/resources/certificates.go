@@ -1,7 +1,6 @@
 package resources
 
 import (
-	"reflect"
 	"strings"
 
 	tree "github.com/cncf/xds/go/xds/type/matcher/v3"
@@ -15,14 +14,12 @@ import (
 	tls "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/wrapperspb"
-	"sluice.dev/sluice/controlplane/gateway/config"
 	"sluice.dev/sluice/filters/edgeapi"
 )
 
 // Filter chains of a listener where certificates go by name. One for all exact names
 // looks the secret up by the name that a client asks for, so that a certificate which is
-// added or renewed alters no chain, and cuts no connection. Wildcards, and certificates
-// in files of the edges, have a chain each.
+// added or renewed alters no chain, and cuts no connection. Wildcards have a chain each.
 const (
 	defaultChain = "default"
 	namedChain   = "named"
@@ -34,8 +31,7 @@ const (
 // control plane answers. It changes with the names, in place of those that serve.
 const Prefetch = "certificates"
 
-// Names are the hosts that there are certificates for, besides those of the document.
-// Listeners are made anew for another *Names.
+// Names are the hosts that there are certificates for. Listeners are made anew for another *Names.
 type Names struct {
 	Exact, Wildcards []string // sorted
 }
@@ -46,33 +42,6 @@ func CertificateSecret(host string, chain, key []byte) *tls.Secret {
 		return &core.DataSource{Specifier: &core.DataSource_InlineBytes{InlineBytes: b}}
 	}
 	return &tls.Secret{Name: host, Type: &tls.Secret_TlsCertificate{TlsCertificate: &tls.TlsCertificate{CertificateChain: inline(chain), PrivateKey: inline(key)}}}
-}
-
-// fileCertificates are those of the document that stand in files of the edges.
-func fileCertificates(d config.Document) (list []config.Certificate) {
-	for _, c := range d.Certificates {
-		if c.CertFile != "" {
-			list = append(list, c)
-		}
-	}
-	return list
-}
-
-// sameCertificates reports whether listeners of two documents have the same chains.
-func sameCertificates(a, b config.Document) bool {
-	return a.AnswersALPN() == b.AnswersALPN() && reflect.DeepEqual(fileCertificates(a), fileCertificates(b))
-}
-
-// fileSecretOf is the name of the secret of a certificate in files.
-func fileSecretOf(name string) string { return "certificates." + name }
-
-// addFileCertificates adds the secrets of certificates in files.
-func (s *Set) addFileCertificates(d config.Document) {
-	for _, c := range fileCertificates(d) {
-		own := ownCertificate("", config.TLS{CertFile: c.CertFile, KeyFile: c.KeyFile})
-		own.Name = fileSecretOf(c.Name)
-		s.Secrets[own.Name] = own
-	}
 }
 
 // byName adds to l what depends on the name or protocol that a client asks for. A
@@ -97,10 +66,7 @@ func (s *Set) byName(l *listener.Listener, named *listener.FilterChain, n *Names
 			add(first, withSecret(host, overUDP), host, host)
 		}
 	}
-	for _, c := range fileCertificates(s.doc) {
-		add(first, withSecret(fileSecretOf(c.Name), overUDP), fileSecretOf(c.Name), c.Hosts...)
-	}
-	alpn := s.doc.AnswersALPN() && !overUDP
+	alpn := s.settings.answersALPN && !overUDP
 	if len(chains) == 0 && !alpn {
 		return
 	}
