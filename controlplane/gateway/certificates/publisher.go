@@ -40,13 +40,14 @@ type served struct {
 	secrets     map[string]*tls.Secret // by host
 }
 
+func (p *Publisher) log() *slog.Logger { return cmp.Or(p.Log, slog.Default()) }
+
 // Run publishes until ctx ends. While the database is away, what was published last
 // stays in force.
 func (p *Publisher) Run(ctx context.Context) {
-	p.Log = cmp.Or(p.Log, slog.Default())
 	for ctx.Err() == nil {
 		if err := p.listen(ctx); err != nil && ctx.Err() == nil {
-			p.Log.Error("listen for certificates", "cause", err)
+			p.log().Error("listen for certificates", "cause", err)
 		}
 		pause.For(ctx, time.Second)
 	}
@@ -64,7 +65,7 @@ func (p *Publisher) listen(ctx context.Context) error {
 	}
 	for {
 		if err := p.Load(ctx); err != nil {
-			p.Log.Error("publish certificates", "cause", err)
+			p.log().Error("publish certificates", "cause", err)
 		}
 		if err := wait(ctx, conn, reloadEvery); err != nil {
 			return err
@@ -92,7 +93,7 @@ func (p *Publisher) Load(ctx context.Context) error {
 		s := was
 		if !had || was.fingerprint != *c.Fingerprint {
 			if s, err = p.Store.open(ctx, c.Name); err != nil {
-				p.Log.Error("a certificate cannot be read", "name", c.Name, "cause", err)
+				p.log().Error("a certificate cannot be read", "name", c.Name, "cause", err)
 				if s = was; !had {
 					continue
 				}
