@@ -64,6 +64,11 @@ func (n *named) entry(challenge string, hosts ...string) string {
 	return fmt.Sprintf("- hosts: [%s]\n  acme: {challenge: %s, directory: %q, email: ops@example.com}\n", `"`+strings.Join(hosts, `", "`)+`"`, challenge, n.directory)
 }
 
+// entries are a name for each kind of challenge.
+func (n *named) entries() []string {
+	return []string{n.entry("http-01", "api.example.com", "www.example.com"), n.entry("tls-alpn-01", "alpn.example.com"), n.entry("dns-01", "*.wild.example.com", "wild.example.com")}
+}
+
 // shows reports the certificate that a client is shown that asks for a host and
 // believes the authority.
 func (n *named) shows(host string) (*x509.Certificate, error) {
@@ -115,7 +120,7 @@ func (n *named) ask(rt http.RoundTripper, host string) error {
 func TestCertificatesOfNames(t *testing.T) {
 	t.Parallel()
 	n := namedStack(t)
-	n.apply(t, n.entry("http-01", "api.example.com", "www.example.com"), n.entry("tls-alpn-01", "alpn.example.com"), n.entry("dns-01", "*.wild.example.com", "wild.example.com"))
+	n.apply(t, n.entries()...)
 	for _, host := range []string{"api.example.com", "www.example.com", "alpn.example.com", "any.wild.example.com", "wild.example.com"} {
 		n.eventuallyShows(t, host)
 	}
@@ -126,6 +131,7 @@ func TestCertificatesOfNames(t *testing.T) {
 	t.Run("renewal", func(t *testing.T) { renewalUnderLoad(t, n) })
 	t.Run("uploaded", func(t *testing.T) { uploadedCertificate(t, n) })
 	t.Run("secrets stay secret", func(t *testing.T) { certificateSecrets(t, n) })
+	t.Run("killed while issuing", func(t *testing.T) { killedWhileIssuing(t, n) })
 	t.Run("no control plane", func(t *testing.T) { withoutControlPlane(t, n) })
 }
 
@@ -174,8 +180,7 @@ func renewalUnderLoad(t *testing.T, n *named) {
 			return err
 		})
 	}
-	n.apply(t, n.entry("http-01", "api.example.com", "www.example.com"), n.entry("tls-alpn-01", "alpn.example.com"),
-		n.entry("dns-01", "*.wild.example.com", "wild.example.com"), n.entry("http-01", "more.example.com"))
+	n.apply(t, append(n.entries(), n.entry("http-01", "more.example.com"))...)
 	n.eventuallyShows(t, "more.example.com")
 	close(stop)
 	for range 2 {
@@ -236,6 +241,34 @@ func certificateSecrets(t *testing.T, n *named) {
 	if strings.Contains(out, "PRIVATE") || !strings.Contains(out, "BEGIN CERTIFICATE") {
 		t.Error(out)
 	}
+}
+
+// A control plane that is killed while certificates are issued and renewed leaves those
+// of before in force, and gets them when it is back.
+func killedWhileIssuing(t *testing.T, n *named) {
+	before := n.eventuallyShows(t, "api.example.com")
+	n.wantCommand(t, n.cli(), 0, "", "certificates", "renew", "api.example.com")
+	n.apply(t, append(n.entries(), n.entry("http-01", "more.example.com"), n.entry("dns-01", "killed.example.com"))...)
+	for range 3 {
+		if err := syscall.Kill(n.child(t, "controlplane"), syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := n.shows("www.example.com"); err != nil {
+			t.Error(err)
+		}
+		eventually(t, "the control plane is back", func() error {
+			r, err := try(http.MethodGet, n.dev["SLUICE_ADMIN_URL"]+"/health", "", nil)
+			return unless(err, r, http.StatusOK)
+		})
+	}
+	n.eventuallyShows(t, "killed.example.com")
+	eventually(t, "the renewal that was broken off is made", func() error {
+		c, err := n.shows("api.example.com")
+		if err == nil && c.Equal(before) {
+			err = errors.New("the old one")
+		}
+		return err
+	})
 }
 
 // Edges show what they have while no control plane answers, also after a restart.
