@@ -21,7 +21,7 @@ type named struct {
 	*stack
 	*pebble
 	roots *x509.CertPool
-	dir   string // of the default certificate
+	dir   string // of the certificates between edges and control planes
 }
 
 // namedStack starts one.
@@ -37,7 +37,7 @@ func namedStack(t testing.TB) *named {
 	makeCerts(t, dir, "--edge", "edge-1")
 	s := own(t, map[string]string{
 		"SLUICE_GATEWAY_ADDR": gateway, "SLUICE_PLAIN_ADDR": plain, "SLUICE_PROFILE": "gateway", "SLUICE_HTTP3": "1",
-		"SLUICE_TLS_CERT": filepath.Join(dir, "gateway.pem"), "SLUICE_TLS_KEY": filepath.Join(dir, "gateway.key"), "SLUICE_XDS_TLS_DIR": dir,
+		"SLUICE_TLS_CERT": "self-signed", "SLUICE_XDS_TLS_DIR": dir,
 		"SLUICE_ACME_CA": p.ca, "SLUICE_WEBHOOK_ALLOW_CIDRS": "127.0.0.0/8", "SLUICE_ACME_DNS_HOOK": p.hook(t),
 	})
 	return &named{s, p, p.roots(t), dir}
@@ -62,6 +62,11 @@ func (n *named) cli() map[string]string { return map[string]string{"SLUICE_STATE
 // entry is one of a document's certificates.
 func (n *named) entry(challenge string, hosts ...string) string {
 	return fmt.Sprintf("- hosts: [%s]\n  acme: {challenge: %s, directory: %q, email: ops@example.com}\n", `"`+strings.Join(hosts, `", "`)+`"`, challenge, n.directory)
+}
+
+// entries are a name for each kind of challenge.
+func (n *named) entries() []string {
+	return []string{n.entry("http-01", "api.example.com", "www.example.com"), n.entry("tls-alpn-01", "alpn.example.com"), n.entry("dns-01", "*.wild.example.com", "wild.example.com")}
 }
 
 // shows reports the certificate that a client is shown that asks for a host and
@@ -115,17 +120,23 @@ func (n *named) ask(rt http.RoundTripper, host string) error {
 func TestCertificatesOfNames(t *testing.T) {
 	t.Parallel()
 	n := namedStack(t)
-	n.apply(t, n.entry("http-01", "api.example.com", "www.example.com"), n.entry("tls-alpn-01", "alpn.example.com"), n.entry("dns-01", "*.wild.example.com", "wild.example.com"))
+	n.apply(t, n.entries()...)
 	for _, host := range []string{"api.example.com", "www.example.com", "alpn.example.com", "any.wild.example.com", "wild.example.com"} {
 		n.eventuallyShows(t, host)
 	}
-	if _, err := n.serial(trusting(t, n.dir)); err != nil {
-		t.Errorf("other names are not shown the edge's own certificate: %v", err)
+	conn, err := tls.Dial("tcp", n.front(), &tls.Config{InsecureSkipVerify: true, ServerName: "other.example.com"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if c := conn.ConnectionState().PeerCertificates[0]; c.VerifyHostname("unknown.invalid") != nil {
+		t.Errorf("other names are not shown the edge's own certificate, but %v", c.DNSNames)
 	}
 	t.Run("plain requests go to https", func(t *testing.T) { plainRequests(t, n) })
 	t.Run("renewal", func(t *testing.T) { renewalUnderLoad(t, n) })
 	t.Run("uploaded", func(t *testing.T) { uploadedCertificate(t, n) })
 	t.Run("secrets stay secret", func(t *testing.T) { certificateSecrets(t, n) })
+	t.Run("killed while issuing", func(t *testing.T) { killedWhileIssuing(t, n) })
 	t.Run("no control plane", func(t *testing.T) { withoutControlPlane(t, n) })
 }
 
@@ -174,8 +185,7 @@ func renewalUnderLoad(t *testing.T, n *named) {
 			return err
 		})
 	}
-	n.apply(t, n.entry("http-01", "api.example.com", "www.example.com"), n.entry("tls-alpn-01", "alpn.example.com"),
-		n.entry("dns-01", "*.wild.example.com", "wild.example.com"), n.entry("http-01", "more.example.com"))
+	n.apply(t, append(n.entries(), n.entry("http-01", "more.example.com"))...)
 	n.eventuallyShows(t, "more.example.com")
 	close(stop)
 	for range 2 {
@@ -229,13 +239,41 @@ func certificateSecrets(t *testing.T, n *named) {
 		t.Errorf("no edge has saved its certificates: %v", err)
 	}
 	r := call(t, http.MethodGet, "http://"+n.env["SLUICE_ENVOY_ADMIN_ADDR"]+"/config_dump", "", nil)
-	if strings.Contains(r.body, "PRIVATE KEY") || !strings.Contains(r.body, "certificate.0") {
+	if strings.Contains(r.body, "PRIVATE KEY") || !strings.Contains(r.body, "on_demand_secret") {
 		t.Error("Envoy shows a key, or no certificates")
 	}
 	_, out, _ := sluice(t, n.cli(), "certificates", "show", "api.example.com", "-o", "json")
 	if strings.Contains(out, "PRIVATE") || !strings.Contains(out, "BEGIN CERTIFICATE") {
 		t.Error(out)
 	}
+}
+
+// A control plane that is killed while certificates are issued and renewed leaves those
+// of before in force, and gets them when it is back.
+func killedWhileIssuing(t *testing.T, n *named) {
+	before := n.eventuallyShows(t, "api.example.com")
+	n.wantCommand(t, n.cli(), 0, "", "certificates", "renew", "api.example.com")
+	n.apply(t, append(n.entries(), n.entry("http-01", "more.example.com"), n.entry("dns-01", "killed.example.com"))...)
+	for range 3 {
+		if err := syscall.Kill(n.child(t, "controlplane"), syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := n.shows("www.example.com"); err != nil {
+			t.Error(err)
+		}
+		eventually(t, "the control plane is back", func() error {
+			r, err := try(http.MethodGet, n.dev["SLUICE_ADMIN_URL"]+"/health", "", nil)
+			return unless(err, r, http.StatusOK)
+		})
+	}
+	n.eventuallyShows(t, "killed.example.com")
+	eventually(t, "the renewal that was broken off is made", func() error {
+		c, err := n.shows("api.example.com")
+		if err == nil && c.Equal(before) {
+			err = errors.New("the old one")
+		}
+		return err
+	})
 }
 
 // Edges show what they have while no control plane answers, also after a restart.

@@ -6,7 +6,6 @@ CREATE TABLE certificates (
   name            text PRIMARY KEY CONSTRAINT certificates_name_length CHECK (octet_length(name) BETWEEN 1 AND 100),
   source          text NOT NULL CONSTRAINT certificates_source_known CHECK (source IN ('acme', 'uploaded')),
   hosts           text[] NOT NULL, -- that are asked for; of an uploaded one, that are in it
-  slot            integer CONSTRAINT certificates_slot_key UNIQUE CONSTRAINT certificates_slot_range CHECK (slot BETWEEN 0 AND 4095), -- its place at edges
   chain           text,  -- PEM
   private_key     bytea, -- sealed
   fingerprint     text,  -- SHA-256 of the certificate
@@ -20,7 +19,7 @@ CREATE TABLE certificates (
   last_error      text CONSTRAINT certificates_last_error_length CHECK (octet_length(last_error) <= 2000),
   created_at      timestamptz NOT NULL DEFAULT now(),
   updated_at      timestamptz NOT NULL DEFAULT now(),
-  CONSTRAINT certificates_whole CHECK (num_nulls(slot, chain, private_key, fingerprint, issuer, not_before, not_after) IN (0, 7))
+  CONSTRAINT certificates_whole CHECK (num_nulls(chain, private_key, fingerprint, issuer, not_before, not_after) IN (0, 6))
 );
 
 -- With whom we are known, by authority and address of mail.

@@ -172,6 +172,11 @@ func (l *localStack) placeEdges() error {
 				return err
 			}
 		}
+		if plain := l.env.Get("SLUICE_PLAIN_ADDR"); plain != "" {
+			if e["SLUICE_PLAIN_ADDR"], err = shift("SLUICE_PLAIN_ADDR", plain, 100*i); err != nil {
+				return err
+			}
+		}
 		l.edges = append(l.edges, e)
 	}
 	return nil

@@ -21,8 +21,8 @@ import (
 // Channel is the Postgres channel on which changes are announced.
 const Channel = "sluice_certificates"
 
-// MaxSlots bounds how many certificates there are.
-const MaxSlots = 4096
+// MaxUploaded bounds how many certificates operators upload: every edge holds all.
+const MaxUploaded = 2000
 
 // Where a certificate comes from.
 const (

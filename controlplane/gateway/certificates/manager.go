@@ -56,13 +56,14 @@ type Manager struct {
 	done    sync.WaitGroup
 }
 
+func (m *Manager) log() *slog.Logger { return cmp.Or(m.Log, slog.Default()) }
+
 // Run works until ctx ends.
 func (m *Manager) Run(ctx context.Context) {
-	m.Log = cmp.Or(m.Log, slog.Default())
 	m.running, m.seats = map[string]bool{}, make(chan struct{}, maxAttempts)
 	for ctx.Err() == nil {
 		if err := m.lead(ctx); err != nil && ctx.Err() == nil {
-			m.Log.Warn("certificates are not renewed by this replica for now", "cause", err)
+			m.log().Warn("certificates are not renewed by this replica for now", "cause", err)
 		}
 		pause.For(ctx, retryLead)
 	}
@@ -91,7 +92,7 @@ func (m *Manager) lead(ctx context.Context) error {
 	defer end()
 	for {
 		if err := m.pass(ctx); err != nil {
-			m.Log.Warn("look for certificates to renew", "cause", err)
+			m.log().Warn("look for certificates to renew", "cause", err)
 		}
 		if err := wait(ctx, conn, lookEvery); err != nil {
 			return err
@@ -175,7 +176,7 @@ func (m *Manager) begin(ctx context.Context, e config.Certificate, c Certificate
 		ctx, cancel := context.WithTimeout(ctx, attemptTime)
 		defer cancel()
 		if err := do(ctx, e, c); err != nil && !errors.Is(err, errGone) {
-			m.Log.Error("certificate", "name", c.Name, "cause", err)
+			m.log().Error("certificate", "name", c.Name, "cause", err)
 		}
 	})
 }
@@ -202,7 +203,7 @@ func (m *Manager) issue(ctx context.Context, e config.Certificate, c Certificate
 		err = m.Store.issued(ctx, c.Name, p, e.Hosts, renewal(p.Leaf))
 	}
 	if err == nil {
-		m.Log.Info("a certificate was issued", "name", c.Name, "hosts", e.Hosts, "expires", p.Leaf.NotAfter)
+		m.log().Info("a certificate was issued", "name", c.Name, "hosts", e.Hosts, "expires", p.Leaf.NotAfter)
 		return nil
 	}
 	if ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) || errors.Is(err, errGone) {

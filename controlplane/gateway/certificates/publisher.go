@@ -3,13 +3,13 @@ package certificates
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	tls "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 	"sluice.dev/sluice/controlplane/gateway/xds/resources"
@@ -24,8 +24,8 @@ const reloadEvery = 30 * time.Second
 type Publisher struct {
 	Store Store
 	Pool  *pgxpool.Pool
-	// Serve makes secrets, by slot, those that edges have.
-	Serve func(context.Context, map[int]*tls.Secret) error
+	// Serve makes secrets, by host, those that edges have.
+	Serve func(context.Context, map[string]*tls.Secret) error
 	Log   *slog.Logger // nil: slog.Default
 
 	mu     sync.Mutex
@@ -35,18 +35,19 @@ type Publisher struct {
 
 // served is what edges have of a certificate.
 type served struct {
-	slot        int
 	fingerprint string
-	secret      *tls.Secret
+	from        time.Time
+	secrets     map[string]*tls.Secret // by host
 }
+
+func (p *Publisher) log() *slog.Logger { return cmp.Or(p.Log, slog.Default()) }
 
 // Run publishes until ctx ends. While the database is away, what was published last
 // stays in force.
 func (p *Publisher) Run(ctx context.Context) {
-	p.Log = cmp.Or(p.Log, slog.Default())
 	for ctx.Err() == nil {
 		if err := p.listen(ctx); err != nil && ctx.Err() == nil {
-			p.Log.Error("listen for certificates", "cause", err)
+			p.log().Error("listen for certificates", "cause", err)
 		}
 		pause.For(ctx, time.Second)
 	}
@@ -64,7 +65,7 @@ func (p *Publisher) listen(ctx context.Context) error {
 	}
 	for {
 		if err := p.Load(ctx); err != nil {
-			p.Log.Error("publish certificates", "cause", err)
+			p.log().Error("publish certificates", "cause", err)
 		}
 		if err := wait(ctx, conn, reloadEvery); err != nil {
 			return err
@@ -80,30 +81,27 @@ func (p *Publisher) Load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	rows, _ := p.Store.DB.Query(ctx, `SELECT name, slot, fingerprint FROM certificates WHERE slot IS NOT NULL`)
-	all := map[string]served{}
-	var name, print string
-	var slot int
-	if _, err := pgx.ForEachRow(rows, []any{&name, &slot, &print}, func() error { all[name] = served{slot: slot, fingerprint: print}; return nil }); err != nil {
-		return fmt.Errorf("read certificates: %w", err)
-	}
 	p.mu.Lock()
 	before := p.served
 	p.mu.Unlock()
-	secrets := map[int]*tls.Secret{}
-	for name, s := range all {
-		was, had := before[name]
-		if had && was.slot == s.slot && was.fingerprint == s.fingerprint {
-			s = was
-		} else if s, err = p.Store.open(ctx, name); err != nil {
-			p.Log.Error("a certificate cannot be read", "name", name, "cause", err)
-			if s = was; !had {
-				delete(all, name)
-				continue
+	all := map[string]served{}
+	for _, c := range list {
+		if c.Fingerprint == nil {
+			continue
+		}
+		was, had := before[c.Name]
+		s := was
+		if !had || was.fingerprint != *c.Fingerprint {
+			if s, err = p.Store.open(ctx, c.Name); err != nil {
+				p.log().Error("a certificate cannot be read", "name", c.Name, "cause", err)
+				if s = was; !had {
+					continue
+				}
 			}
 		}
-		all[name], secrets[s.slot] = s, s.secret
+		all[c.Name] = s
 	}
+	secrets := byHost(all)
 	if err := p.Serve(ctx, secrets); err != nil {
 		return err
 	}
@@ -113,12 +111,26 @@ func (p *Publisher) Load(ctx context.Context) error {
 	return nil
 }
 
+// byHost are the secrets of all hosts. Of two certificates for a host the newer one is
+// shown.
+func byHost(all map[string]served) map[string]*tls.Secret {
+	secrets, from := map[string]*tls.Secret{}, map[string]time.Time{}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		s := all[name]
+		for host, secret := range s.secrets {
+			if secrets[host] == nil || s.from.After(from[host]) {
+				secrets[host], from[host] = secret, s.from
+			}
+		}
+	}
+	return secrets
+}
+
 // open reads one for edges, by one statement: chain and key are of the same moment.
 func (s Store) open(ctx context.Context, name string) (out served, err error) {
 	var chain string
 	var sealed []byte
-	err = s.DB.QueryRow(ctx, `SELECT slot, fingerprint, chain, private_key FROM certificates WHERE name = $1 AND slot IS NOT NULL`, name).
-		Scan(&out.slot, &out.fingerprint, &chain, &sealed)
+	err = s.DB.QueryRow(ctx, `SELECT fingerprint, chain, private_key FROM certificates WHERE name = $1 AND chain IS NOT NULL`, name).Scan(&out.fingerprint, &chain, &sealed)
 	if err != nil {
 		return out, err
 	}
@@ -126,10 +138,14 @@ func (s Store) open(ctx context.Context, name string) (out served, err error) {
 	if err != nil {
 		return out, err
 	}
-	if _, err := ReadPair([]byte(chain), key, time.Time{}); err != nil {
+	p, err := ReadPair([]byte(chain), key, time.Time{})
+	if err != nil {
 		return out, err
 	}
-	out.secret = resources.CertificateSecret(out.slot, []byte(chain), key)
+	out.from, out.secrets = p.Leaf.NotBefore, map[string]*tls.Secret{}
+	for _, host := range p.Hosts {
+		out.secrets[host] = resources.CertificateSecret(host, p.Chain, p.Key)
+	}
 	return out, nil
 }
 

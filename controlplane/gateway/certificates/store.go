@@ -75,6 +75,13 @@ func (s Store) Upload(ctx context.Context, name string, p Pair) (Certificate, er
 			return apierror.Errorf(decision.Conflict, "The configuration has a certificate of that name.")
 		}
 		if source == "" {
+			var uploaded int
+			if err := tx.QueryRow(ctx, `SELECT count(*) FROM certificates WHERE source = $1`, SourceUploaded).Scan(&uploaded); err != nil {
+				return fmt.Errorf("count certificates: %w", err)
+			}
+			if uploaded >= MaxUploaded {
+				return apierror.Errorf(decision.Conflict, "There are %d uploaded certificates already: remove one.", MaxUploaded)
+			}
 			if _, err := tx.Exec(ctx, `INSERT INTO certificates (name, source, hosts) VALUES ($1, $2, $3)`, name, SourceUploaded, p.Hosts); err != nil {
 				return fmt.Errorf("add a certificate: %w", err)
 			}
@@ -95,16 +102,13 @@ func (s Store) Upload(ctx context.Context, name string, p Pair) (Certificate, er
 // which a certificate comes into force.
 func (s Store) fill(ctx context.Context, tx pgx.Tx, name string, p Pair, hosts []string, renewAt *time.Time) error {
 	tag, err := tx.Exec(ctx, `UPDATE certificates SET hosts = $2, chain = $3, private_key = $4, fingerprint = $5, issuer = $6, not_before = $7, not_after = $8,
-		renew_at = $9, asked_when_at = NULL, attempts = 0, last_error = NULL, next_attempt_at = now(), updated_at = now(),
-		slot = coalesce(slot, (SELECT min(n) FROM generate_series(0, $10 - 1) n WHERE NOT EXISTS (SELECT 1 FROM certificates WHERE slot = n)))
-		WHERE name = $1 AND (source = $11 OR hosts = $2)`,
-		name, hosts, string(p.Chain), s.Box.Seal(p.Key, rowOf(name)), fingerprint(p.Leaf), decision.Cut(p.Leaf.Issuer.String(), 200), p.Leaf.NotBefore, p.Leaf.NotAfter, renewAt, MaxSlots, SourceUploaded)
-	switch {
-	case postgres.Constraint(err) == "certificates_whole":
-		return apierror.Errorf(decision.Conflict, "There are %d certificates already: remove one.", MaxSlots)
-	case err != nil:
+		renew_at = $9, asked_when_at = NULL, attempts = 0, last_error = NULL, next_attempt_at = now(), updated_at = now()
+		WHERE name = $1 AND (source = $10 OR hosts = $2)`,
+		name, hosts, string(p.Chain), s.Box.Seal(p.Key, rowOf(name)), fingerprint(p.Leaf), decision.Cut(p.Leaf.Issuer.String(), 200), p.Leaf.NotBefore, p.Leaf.NotAfter, renewAt, SourceUploaded)
+	if err != nil {
 		return fmt.Errorf("store a certificate: %w", err)
-	case tag.RowsAffected() == 0:
+	}
+	if tag.RowsAffected() == 0 {
 		return errGone
 	}
 	return nil

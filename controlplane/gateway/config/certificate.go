@@ -5,25 +5,19 @@ import (
 	"fmt"
 	"net/mail"
 	"net/url"
-	"path"
 	"slices"
 	"strings"
 )
 
-// Certificate is what edges show clients that ask for one of its hosts (SNI). Its key
-// is never in the document: it is asked for by ACME and kept sealed, or stands in a
-// file of the edges' machines. Certificates that operators upload are not in the
-// document either: see package certificates.
+// Certificate is one that is asked for by ACME, which edges show clients that ask for
+// one of its hosts (SNI). Its key is never in the document, and neither are
+// certificates that operators upload: see package certificates.
 type Certificate struct {
 	Name string `json:"name,omitempty"` // absent: the first host, with wildcard in place of *
 	// Hosts are names, or *.example.com, that the certificate is for.
 	Hosts []string `json:"hosts"`
 	// ACME has an authority issue it, and renew it in time.
-	ACME *ACME `json:"acme,omitempty"`
-	// CertFile and KeyFile are PEM files of the edge's machine, in place of ACME: the
-	// certificate with its chain, and its key.
-	CertFile string `json:"cert_file,omitempty"`
-	KeyFile  string `json:"key_file,omitempty"`
+	ACME *ACME `json:"acme"`
 }
 
 // ACME says how a certificate is asked for (RFC 8555).
@@ -51,7 +45,6 @@ const LetsEncrypt = "https://acme-v02.api.letsencrypt.org/directory"
 const (
 	maxCertificates     = 2000
 	maxCertificateHosts = 100 // as authorities have it
-	maxFileName         = 1024
 )
 
 // complete gives a certificate its name, and says how it is asked for.
@@ -95,24 +88,11 @@ func (v *validator) certificates(list []Certificate) {
 			}
 			hosts[h] = true
 		}
-		v.certificateSource(f, c)
-	}
-}
-
-func (v *validator) certificateSource(f string, c Certificate) {
-	switch {
-	case c.ACME != nil && c.CertFile+c.KeyFile != "":
-		v.add(f, "has acme beside files", "acme, or cert_file and key_file")
-	case c.ACME != nil:
-		v.acme(f+".acme", *c.ACME, c.Hosts)
-	case c.CertFile == "" || c.KeyFile == "":
-		v.add(f, "says not where the certificate comes from", "acme: {}, or both cert_file and key_file; an uploaded one does not stand in the document: `sluice certificates add`")
-	default:
-		for name, file := range map[string]string{".cert_file": c.CertFile, ".key_file": c.KeyFile} {
-			if !path.IsAbs(file) || len(file) > maxFileName || strings.ContainsRune(file, 0) {
-				v.add(f+name, "is not the path of a file", "an absolute path on the edge's machine")
-			}
+		if c.ACME == nil {
+			v.add(f+".acme", "is missing", "acme: {}; an uploaded certificate does not stand in the document: `sluice certificates add`")
+			continue
 		}
+		v.acme(f+".acme", *c.ACME, c.Hosts)
 	}
 }
 

@@ -87,8 +87,8 @@ type caches struct {
 	mu        sync.Mutex
 	shared    map[string]*table
 	listeners map[resources.Addresses]*table
-	current   *resources.Set // what listeners of new address pairs are made of; nil: nothing yet
-	slots     int            // of certificates, that listeners name
+	current   *resources.Set   // what listeners of new address pairs are made of; nil: nothing yet
+	names     *resources.Names // that have certificates; nil: none
 }
 
 func newCaches() *caches {
@@ -119,16 +119,16 @@ func (c *caches) setListeners(s *resources.Set) error {
 	return nil
 }
 
-// setSlots says how many certificates listeners name from their next change on.
-func (c *caches) setSlots(n int) {
+// setNames says which hosts have certificates, for listeners from their next change on.
+func (c *caches) setNames(n *resources.Names) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.slots = n
+	c.names = n
 }
 
 func (c *caches) fill(t *table, a resources.Addresses) error {
 	if a.TLS != "" {
-		a.Slots = c.slots
+		a.Names = c.names
 	}
 	listeners, err := c.current.Listeners(a)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 
 // bootstrap is the least that an Envoy needs to take all else from the server.
 const bootstrap = `
-node: {id: "edge-%s", cluster: sluice-edge, metadata: {gateway_addr: "127.0.0.1:0", runtime_addr: "127.0.0.1:0"}}
+node: {id: "edge-%s", cluster: sluice-edge, metadata: {gateway_addr: "127.0.0.1:0", runtime_addr: "127.0.0.1:0"%s}}
 admin: {address: {socket_address: {address: 127.0.0.1, port_value: 0}}}
 dynamic_resources:
   ads_config: {api_type: DELTA_GRPC, transport_api_version: V3, grpc_services: [{envoy_grpc: {cluster_name: sluice_controlplane}}]}
@@ -42,10 +42,16 @@ static_resources:
 // and returns the URL of its admin endpoint, and its process.
 func startEnvoy(t testing.TB, addr string) (admin string, pid int) {
 	t.Helper()
+	return startEnvoyWith(t, addr, "")
+}
+
+// startEnvoyWith is startEnvoy with more of the node's metadata.
+func startEnvoyWith(t testing.TB, addr, metadata string) (admin string, pid int) {
+	t.Helper()
 	dir := t.TempDir()
 	host, port, _ := strings.Cut(addr, ":")
 	file, adminFile := filepath.Join(dir, "envoy.yaml"), filepath.Join(dir, "admin")
-	if err := os.WriteFile(file, fmt.Appendf(nil, bootstrap, filepath.Base(dir), host, port), 0o600); err != nil {
+	if err := os.WriteFile(file, fmt.Appendf(nil, bootstrap, filepath.Base(dir), metadata, host, port), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	wasm := os.Getenv("SLUICE_WASM_DIR")

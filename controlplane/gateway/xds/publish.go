@@ -103,7 +103,7 @@ func (s *Server) steps(next *resources.Set) []func() error {
 // setDependencies serves what routes need: products, with their secrets and addresses, and
 // policies.
 func (s *Server) setDependencies(set *resources.Set) error {
-	if err := s.caches.set(resource.SecretType, asCollection(union(set.Secrets, s.certificates))); err != nil {
+	if err := s.caches.set(resource.SecretType, asCollection(union(s.certificates, set.Secrets))); err != nil {
 		return err
 	}
 	if err := s.caches.set(resource.ClusterType, asCollection(set.Clusters)); err != nil {

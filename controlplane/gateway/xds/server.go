@@ -61,7 +61,7 @@ type Server struct {
 	stop     context.CancelFunc
 
 	publishing sync.Mutex // held while a version, or certificates, are being published
-	// certificates are the secrets of all slots, by name. publishing guards it.
+	// certificates are secrets by host. publishing guards them.
 	certificates map[string]*tlsv3.Secret
 
 	mu      sync.Mutex

@@ -64,7 +64,6 @@ func (b *Builder) Build(d config.Document, p *policy.Policy) (*Set, error) {
 		}
 	}
 	s.addClientAuthorities()
-	s.addFileCertificates(d)
 	if err := s.addTraces(); err != nil {
 		return nil, err
 	}
@@ -111,7 +110,7 @@ func (b *Builder) begin(d config.Document, p *policy.Policy) *Set {
 	if p != b.last.Policy {
 		s.Filters[EdgeFilter] = EdgeFilterConfig(p)
 	}
-	if s.listeners == nil || s.settings != b.last.settings || !sameCertificates(d, b.last.doc) {
+	if s.listeners == nil || s.settings != b.last.settings {
 		s.listeners = &listeners{made: map[Addresses]map[string]*listener.Listener{}}
 	}
 	return s
@@ -166,11 +165,12 @@ type settings struct {
 	shadows               bool // something is not enforced
 	caches                bool // answers are kept
 	grpc                  bool // some product speaks it
+	answersALPN           bool // of authorities that check who has a name
 }
 
 func settingsOf(d config.Document) settings {
 	s := settings{accessLog: d.AccessLog, requestLog: d.RequestLog, proxies: d.TrustedProxies, anonymous: d.AnonymousLimit(),
-		clients: d.ClientCertificates != nil, shadows: d.Shadows(), caches: d.Caches(), grpc: d.HasGRPC()}
+		clients: d.ClientCertificates != nil, shadows: d.Shadows(), caches: d.Caches(), grpc: d.HasGRPC(), answersALPN: d.AnswersALPN()}
 	s.compress, s.names = settingsOfRoutes(d)
 	return s
 }

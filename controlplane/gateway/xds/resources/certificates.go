@@ -1,175 +1,164 @@
 package resources
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/sha256"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
-	"fmt"
-	"math/big"
-	"reflect"
-	"slices"
-	"sync"
-	"time"
+	"strings"
 
+	tree "github.com/cncf/xds/go/xds/type/matcher/v3"
 	core "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	listener "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	inspector "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/listener/tls_inspector/v3"
 	tcp "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/tcp_proxy/v3"
 	quic "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/quic/v3"
+	sni "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/cert_mappers/sni/v3"
+	demand "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/cert_selectors/on_demand_secret/v3"
 	tls "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	"google.golang.org/protobuf/proto"
-	"sluice.dev/sluice/controlplane/gateway/config"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 	"sluice.dev/sluice/filters/edgeapi"
 )
 
-// Listeners name a fixed number of secrets, of which Envoy shows the one that fits the
-// name that a client asks for. A certificate that is added or renewed is the content of
-// one of them, so that the listener, and the connections on it, stay as they are. What
-// has no certificate yet holds one that no client can ask for.
+// Filter chains of a listener where certificates go by name. One for all exact names
+// looks the secret up by the name that a client asks for, so that a certificate which is
+// added or renewed alters no chain, and cuts no connection. Wildcards have a chain each.
+const (
+	defaultChain = "default"
+	namedChain   = "named"
+	acmeChain    = "acme"
+)
 
-// fewestSlots is how many secrets a listener names when there is a certificate. There
-// are as many as the highest in use needs, doubled from there on.
-const fewestSlots = 16
+// Prefetch is the name of a listener that accepts nothing. It names all secrets of
+// exact names, so that edges have them before a client asks, and keep them while no
+// control plane answers. It changes with the names, in place of those that serve.
+const Prefetch = "certificates"
 
-// Slots is how many secrets listeners name when the certificates are in the given
-// slots; 0: none are.
-func Slots(used []int) int {
-	if len(used) == 0 {
-		return 0
-	}
-	n := fewestSlots
-	for n <= slices.Max(used) {
-		n *= 2
-	}
-	return n
+// Names are the hosts that there are certificates for. Listeners are made anew for another *Names.
+type Names struct {
+	Exact, Wildcards []string // sorted
 }
 
-// slotName is the name of a secret.
-func slotName(slot int) string { return fmt.Sprintf("certificate.%d", slot) }
-
-// CertificateSecret is the secret of a slot: a chain and its key, PEM.
-func CertificateSecret(slot int, chain, key []byte) *tls.Secret {
+// CertificateSecret is the secret of a host, which is its name: a chain and its key, PEM.
+func CertificateSecret(host string, chain, key []byte) *tls.Secret {
 	inline := func(b []byte) *core.DataSource {
 		return &core.DataSource{Specifier: &core.DataSource_InlineBytes{InlineBytes: b}}
 	}
-	return &tls.Secret{Name: slotName(slot), Type: &tls.Secret_TlsCertificate{TlsCertificate: &tls.TlsCertificate{CertificateChain: inline(chain), PrivateKey: inline(key)}}}
+	return &tls.Secret{Name: host, Type: &tls.Secret_TlsCertificate{TlsCertificate: &tls.TlsCertificate{CertificateChain: inline(chain), PrivateKey: inline(key)}}}
 }
 
-// UnusedSecret is that of a slot without a certificate. Every replica makes the same.
-func UnusedSecret(slot int) *tls.Secret {
-	pair := unused()
-	return CertificateSecret(slot, pair[0], pair[1])
-}
-
-// unused is a certificate for a name under .invalid, and its key, which is no secret.
-var unused = sync.OnceValue(func() [2][]byte {
-	seed := sha256.Sum256([]byte("a slot without a certificate"))
-	key, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), seed[:])
-	if err != nil {
-		panic(err) // the seed is a constant
-	}
-	about := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "unused"}, DNSNames: []string{"unused.invalid"},
-		NotBefore: time.Unix(0, 0), NotAfter: time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC),
-	}
-	cert, err := x509.CreateCertificate(nil, about, about, key.Public(), key)
-	if err != nil {
-		panic(err)
-	}
-	der, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		panic(err)
-	}
-	return [2][]byte{pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})}
-})
-
-// withSlots adds the secrets of n slots to what clients may be shown. What is first is
-// shown to those that ask for another name, or none.
-func withSlots(c *tls.DownstreamTlsContext, n int) *tls.DownstreamTlsContext {
-	for slot := range n {
-		c.CommonTlsContext.TlsCertificateSdsSecretConfigs = append(c.CommonTlsContext.TlsCertificateSdsSecretConfigs,
-			&tls.SdsSecretConfig{Name: slotName(slot), SdsConfig: viaADS()})
-	}
-	return c
-}
-
-// fileCertificates are those of the document that stand in files of the edges. Each has a
-// filter chain of its own: a file that an edge lacks must not keep it from serving
-// other names.
-func fileCertificates(d config.Document) (list []config.Certificate) {
-	for _, c := range d.Certificates {
-		if c.CertFile != "" {
-			list = append(list, c)
+// byName adds to l what depends on the name or protocol that a client asks for. A
+// listener without any stays as it is.
+// named is the chain for exact names.
+func (s *Set) byName(l *listener.Listener, named *listener.FilterChain, n *Names, overUDP bool) {
+	chains := map[string]string{} // by host
+	add := func(chain *listener.FilterChain, socket *core.TransportSocket, name string, hosts ...string) {
+		chain = proto.CloneOf(chain)
+		chain.Name, chain.TransportSocket = name, socket
+		l.FilterChains = append(l.FilterChains, chain)
+		for _, h := range hosts {
+			chains[h] = name
 		}
 	}
-	return list
-}
-
-// sameCertificates reports whether listeners of two documents have the same chains.
-func sameCertificates(a, b config.Document) bool {
-	return a.AnswersALPN() == b.AnswersALPN() && reflect.DeepEqual(fileCertificates(a), fileCertificates(b))
-}
-
-// fileSecretOf is the name of the secret of a certificate in files.
-func fileSecretOf(name string) string { return "certificates." + name }
-
-// addFileCertificates adds the secrets of certificates in files.
-func (s *Set) addFileCertificates(d config.Document) {
-	for _, c := range fileCertificates(d) {
-		own := ownCertificate("", config.TLS{CertFile: c.CertFile, KeyFile: c.KeyFile})
-		own.Name = fileSecretOf(c.Name)
-		s.Secrets[own.Name] = own
+	first := l.FilterChains[0]
+	if n != nil && !overUDP && len(n.Exact) > 0 { // Envoy has no certificates on demand over QUIC
+		add(named, transportSocket("envoy.transport_sockets.tls", onDemand()), namedChain, n.Exact...)
 	}
-}
-
-// byName adds what of l depends on the name or protocol that a client asks for: a
-// filter chain for each certificate in files, and one for authorities that check who
-// has a name.
-func (s *Set) byName(l *listener.Listener, overUDP bool) {
-	files, alpn := fileCertificates(s.doc), s.doc.AnswersALPN() && !overUDP
-	if len(files) == 0 && !alpn {
+	if n != nil {
+		for _, host := range n.Wildcards {
+			add(first, withSecret(host, overUDP), host, host)
+		}
+	}
+	alpn := s.settings.answersALPN && !overUDP
+	if len(chains) == 0 && !alpn {
 		return
+	}
+	first.Name = defaultChain
+	l.FilterChainMatcher = byHost(chains)
+	if alpn {
+		l.FilterChains = append(l.FilterChains, challengeChain())
+		l.FilterChainMatcher = exactly(protocols(), map[string]*tree.Matcher_OnMatch{"'acme-tls/1'": toChain(acmeChain)}, goOn(l.FilterChainMatcher))
 	}
 	if !overUDP { // QUIC says both by itself
 		l.ListenerFilters = append(l.ListenerFilters, &listener.ListenerFilter{
 			Name: "envoy.filters.listener.tls_inspector", ConfigType: &listener.ListenerFilter_TypedConfig{TypedConfig: pack(&inspector.TlsInspector{})},
 		})
 	}
-	first := l.FilterChains[0]
-	for _, c := range files {
-		chain := proto.CloneOf(first)
-		chain.Name = fileSecretOf(c.Name)
-		chain.FilterChainMatch = &listener.FilterChainMatch{ServerNames: c.Hosts}
-		source := viaADS()
-		source.InitialFetchTimeout = seconds(int(secretWithin.Seconds()))
-		config := &tls.SdsSecretConfig{Name: fileSecretOf(c.Name), SdsConfig: source}
-		if overUDP {
-			own := downstreamTLS("", "h3")
-			own.CommonTlsContext.TlsCertificateSdsSecretConfigs = []*tls.SdsSecretConfig{config}
-			chain.TransportSocket = transportSocket("envoy.transport_sockets.quic", &quic.QuicDownstreamTransport{DownstreamTlsContext: own})
-		} else {
-			own := downstreamTLS("", "h2", "http/1.1")
-			own.CommonTlsContext.TlsCertificateSdsSecretConfigs = []*tls.SdsSecretConfig{config}
-			chain.TransportSocket = transportSocket("envoy.transport_sockets.tls", own)
-		}
-		l.FilterChains = append(l.FilterChains, chain)
+}
+
+// onDemand shows the certificate in the secret of the name that a client asks for.
+// Envoy resumes no sessions there.
+func onDemand(prefetch ...string) *tls.DownstreamTlsContext {
+	c := downstreamTLS("", "h2", "http/1.1")
+	c.CommonTlsContext.TlsCertificateSdsSecretConfigs = nil
+	c.CommonTlsContext.CustomTlsCertificateSelector = extension("envoy.tls.certificate_selectors.on_demand_secret", &demand.Config{
+		ConfigSource: viaADS(), CertificateMapper: extension("envoy.tls.certificate_mappers.sni", &sni.SNI{DefaultValue: "none"}), PrefetchSecretNames: prefetch,
+	})
+	c.SessionTicketKeysType = &tls.DownstreamTlsContext_DisableStatelessSessionResumption{DisableStatelessSessionResumption: true}
+	c.DisableStatefulSessionResumption = true
+	return c
+}
+
+// withSecret shows the certificate of one secret. A chain that has not got it waits no
+// longer than secretWithin, so that it holds up no other.
+func withSecret(name string, overUDP bool) *core.TransportSocket {
+	source := viaADS()
+	source.InitialFetchTimeout = seconds(int(secretWithin.Seconds()))
+	secrets := []*tls.SdsSecretConfig{{Name: name, SdsConfig: source}}
+	if overUDP {
+		c := downstreamTLS("", "h3")
+		c.CommonTlsContext.TlsCertificateSdsSecretConfigs = secrets
+		return transportSocket("envoy.transport_sockets.quic", &quic.QuicDownstreamTransport{DownstreamTlsContext: c})
 	}
-	if alpn {
-		l.FilterChains = append(l.FilterChains, challengeChain())
-	}
+	c := downstreamTLS("", "h2", "http/1.1")
+	c.CommonTlsContext.TlsCertificateSdsSecretConfigs = secrets
+	return transportSocket("envoy.transport_sockets.tls", c)
 }
 
 // challengeChain hands connections of tls-alpn-01 (RFC 8737), which are nothing but a
 // handshake, to the agent.
 func challengeChain() *listener.FilterChain {
-	return &listener.FilterChain{
-		Name:             "acme",
-		FilterChainMatch: &listener.FilterChainMatch{ApplicationProtocols: []string{"acme-tls/1"}},
-		Filters: []*listener.Filter{{Name: "envoy.filters.network.tcp_proxy", ConfigType: &listener.Filter_TypedConfig{TypedConfig: pack(&tcp.TcpProxy{
-			StatPrefix: "acme", ClusterSpecifier: &tcp.TcpProxy_Cluster{Cluster: edgeapi.ChallengeCluster}, IdleTimeout: seconds(10),
-		})}}},
+	return &listener.FilterChain{Name: acmeChain, Filters: []*listener.Filter{{
+		Name: "envoy.filters.network.tcp_proxy",
+		ConfigType: &listener.Filter_TypedConfig{TypedConfig: pack(&tcp.TcpProxy{
+			StatPrefix: acmeChain, ClusterSpecifier: &tcp.TcpProxy_Cluster{Cluster: edgeapi.ChallengeCluster}, IdleTimeout: seconds(10),
+		})},
+	}}}
+}
+
+// prefetch is the listener Prefetch.
+func prefetch(n *Names) *listener.Listener {
+	address, _ := socketAddress("127.0.0.1:1") // it is not bound
+	return &listener.Listener{
+		Name: Prefetch, Address: address, BindToPort: wrapperspb.Bool(false),
+		FilterChains: []*listener.FilterChain{{
+			Name: Prefetch, Filters: challengeChain().Filters, TransportSocket: transportSocket("envoy.transport_sockets.tls", onDemand(n.Exact...)),
+		}},
 	}
+}
+
+// byHost chooses a chain by the name that a client asks for. A wildcard stands for one
+// label.
+func byHost(chains map[string]string) *tree.Matcher {
+	exact, wildcards := map[string]*tree.Matcher_OnMatch{}, []*tree.Matcher_MatcherList_FieldMatcher(nil)
+	for _, host := range sortedKeys(chains) {
+		if !strings.HasPrefix(host, "*.") {
+			exact[host] = toChain(chains[host])
+			continue
+		}
+		wildcards = append(wildcards, &tree.Matcher_MatcherList_FieldMatcher{
+			Predicate: &tree.Matcher_MatcherList_Predicate{MatchType: &tree.Matcher_MatcherList_Predicate_SinglePredicate_{SinglePredicate: &tree.Matcher_MatcherList_Predicate_SinglePredicate{
+				Input: serverName(),
+				Matcher: &tree.Matcher_MatcherList_Predicate_SinglePredicate_ValueMatch{ValueMatch: &tree.StringMatcher{MatchPattern: &tree.StringMatcher_SafeRegex{SafeRegex: &tree.RegexMatcher{
+					EngineType: &tree.RegexMatcher_GoogleRe2{GoogleRe2: &tree.RegexMatcher_GoogleRE2{}}, Regex: `[^.]+` + strings.ReplaceAll(host[1:], ".", `\.`),
+				}}}},
+			}}},
+			OnMatch: toChain(chains[host]),
+		})
+	}
+	rest := toChain(defaultChain)
+	if len(wildcards) > 0 {
+		rest = goOn(&tree.Matcher{MatcherType: &tree.Matcher_MatcherList_{MatcherList: &tree.Matcher_MatcherList{Matchers: wildcards}}, OnNoMatch: rest})
+	}
+	if len(exact) == 0 {
+		exact["invalid"] = toChain(defaultChain) // a table may not be empty
+	}
+	return exactly(serverName(), exact, rest)
 }

@@ -43,10 +43,21 @@ func downstreamTLS(file string, protocols ...string) *tls.DownstreamTlsContext {
 }
 
 // overTLS makes l speak TLS. A handshake that takes too long is ended.
-func (s *Set) overTLS(l *listener.Listener, a Addresses) {
-	l.FilterChains[0].TransportSocket = transportSocket("envoy.transport_sockets.tls", withSlots(downstreamTLS(a.TLS, "h2", "http/1.1"), a.Slots))
-	l.FilterChains[0].TransportSocketConnectTimeout = seconds(10)
-	s.byName(l, false)
+func (s *Set) overTLS(l *listener.Listener, name, addr string, a Addresses) error {
+	named := l.FilterChains[0]
+	if a.HTTP3 && a.Names != nil { // where exact names are not announced: see byName
+		over, err := s.listener(name, addr)
+		if err != nil {
+			return err
+		}
+		named = over.FilterChains[0]
+	}
+	for _, c := range []*listener.FilterChain{l.FilterChains[0], named} {
+		c.TransportSocketConnectTimeout = seconds(10)
+	}
+	l.FilterChains[0].TransportSocket = transportSocket("envoy.transport_sockets.tls", downstreamTLS(a.TLS, "h2", "http/1.1"))
+	s.byName(l, named, a.Names, false)
+	return nil
 }
 
 // overQUIC is a listener on the same port of UDP that speaks HTTP/3 and does all
@@ -70,8 +81,8 @@ func (s *Set) overQUIC(l *listener.Listener, name string, a Addresses) (*listene
 	q.UdpListenerConfig = &listener.UdpListenerConfig{QuicOptions: &listener.QuicProtocolOptions{}}
 	q.FilterChains[0].Filters[0].ConfigType = &listener.Filter_TypedConfig{TypedConfig: manager}
 	q.FilterChains[0].TransportSocket = transportSocket("envoy.transport_sockets.quic",
-		&quic.QuicDownstreamTransport{DownstreamTlsContext: withSlots(downstreamTLS(a.TLS, "h3"), a.Slots)})
-	s.byName(q, true)
+		&quic.QuicDownstreamTransport{DownstreamTlsContext: downstreamTLS(a.TLS, "h3")})
+	s.byName(q, q.FilterChains[0], a.Names, true)
 	return q, nil
 }
 

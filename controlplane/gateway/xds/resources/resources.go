@@ -77,8 +77,8 @@ type Addresses struct {
 	HTTP3 bool
 	// Plain is the host:port of the listener Plain; empty: not there.
 	Plain string
-	// Slots is how many secrets of certificates the listeners with TLS name: see Slots.
-	Slots int
+	// Names are the hosts with certificates of their own, where there is TLS; nil: none.
+	Names *Names
 }
 
 // Build compiles document d, which must be valid, with the policy p made of it.
@@ -104,6 +104,9 @@ func (s *Set) newListeners(a Addresses) (map[string]*listener.Listener, error) {
 		}
 		out[l.Name] = l
 	}
+	if a.TLS != "" && a.Names != nil && len(a.Names.Exact) > 0 {
+		out[Prefetch] = prefetch(a.Names)
+	}
 	for name, addr := range map[string]string{config.Gateway: a.Gateway, config.Runtime: a.Runtime} {
 		if addr == "" {
 			continue
@@ -124,8 +127,10 @@ func (s *Set) listenersAt(name, addr string, a Addresses) ([]*listener.Listener,
 	if a.TLS == "" || !a.HTTP3 {
 		l, err := s.listener(name, addr)
 		if err == nil && a.TLS != "" {
-			s.overTLS(l, a)
-			err = s.ask(l)
+			err = s.overTLS(l, name, addr, a)
+			if err == nil {
+				err = s.ask(l)
+			}
 		}
 		return []*listener.Listener{l}, err
 	}
@@ -134,9 +139,11 @@ func (s *Set) listenersAt(name, addr string, a Addresses) ([]*listener.Listener,
 		return nil, err
 	}
 	q, err := s.overQUIC(l, name, a)
-	s.overTLS(l, a)
 	if err == nil {
-		err = s.ask(l)
+		err = s.overTLS(l, name, addr, a)
+		if err == nil {
+			err = s.ask(l)
+		}
 	}
 	return []*listener.Listener{l, q}, err
 }
