@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -166,6 +164,38 @@ func TestQuotas(t *testing.T) {
 	}
 }
 
+// Who has no key is asked for a price where a route has one; who has paid as much as is
+// asked still gets through.
+func TestPrices(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	priced := func(price string) []byte {
+		return []byte(strings.Replace(string(document("", "", `,"x402":{"network":"base","pay_to":"0x209693Bc6afc0C5328bA36FaF03C514EF312287C"}`)), `"path":"/things","product":"one",`, `"path":"/things","product":"one","price":"`+price+`",`, 1))
+	}
+	stranger := b.get("/things", "list", time.Minute)
+	stranger.Account, stranger.Credential, stranger.Code, stranger.Status = "", "", "authentication_required", 401
+	b.did(t, 1, stranger)
+	if r := b.tried(t, priced("0.01")); r.Otherwise.Requests != 1 || r.Otherwise.Findings[0].Code != string(decision.PaymentRequired) || r.Refused.Requests != 0 {
+		t.Errorf("%+v", r.Otherwise)
+	}
+	d, err := config.ParseJSON(priced("0.01"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, _ = d.Expand(config.ProfileGateway)
+	if _, err := b.Documents.Store.Put(t.Context(), d, "ann", "", config.Any); err != nil {
+		t.Fatal(err)
+	}
+	payer := b.get("/things", "list", 30*time.Second)
+	payer.Account, payer.Credential = "", "pay_0x857b06519E91e3A54538791bDbb0E22373e36b66"
+	b.did(t, 1, payer)
+	for price, refused := range map[string]int64{"0.01": 0, "0.02": 1} {
+		if r := b.tried(t, priced(price)); r.Refused.Requests != refused {
+			t.Errorf("%s: %+v", price, r.Refused)
+		}
+	}
+}
+
 // Where paths are not recorded a request is one of the route that it had, and the answer
 // says so.
 func TestWithoutPaths(t *testing.T) {
@@ -226,63 +256,4 @@ func TestAnAnswerIsSmall(t *testing.T) {
 	if err != nil || len(raw) > 64<<10 || r.Record.Recorded != 8000 {
 		t.Errorf("%d bytes of %d: %v", len(raw), r.Record.Recorded, err)
 	}
-}
-
-// Of a sample the number that a limit refuses is right within a few percent.
-func TestASampleEstimates(t *testing.T) {
-	t.Parallel()
-	worst := 0.0
-	for seed := range uint64(3) {
-		b := setup(t)
-		rng := rand.New(rand.NewPCG(seed, 5))
-		var all, sample []recording.Request
-		for i := range 12_000 { // 200 a minute
-			r := b.get("/things", "list", time.Hour-time.Duration(i)*300*time.Millisecond)
-			all = append(all, r)
-			if rng.IntN(8) == 0 {
-				sample = append(sample, r)
-			}
-		}
-		limit := []byte(strings.Replace(string(document()), `"per_minute":60`, `"per_minute":600`, 1))
-		if d, err := config.ParseJSON(limit); err != nil {
-			t.Fatal(err)
-		} else if d, _ = d.Expand(config.ProfileGateway); true {
-			if _, err := b.Documents.Store.Put(t.Context(), d, "ann", "", config.Any); err != nil {
-				t.Fatal(err)
-			}
-		}
-		b.did(t, 1, all...)
-		exact := b.tried(t, document())
-		if _, err := b.Requests.DB.Exec(t.Context(), `DELETE FROM request_records`); err != nil {
-			t.Fatal(err)
-		}
-		b.did(t, 8, sample...)
-		guess := b.tried(t, document())
-		if !exact.Record.Complete || guess.Record.Complete || math.Abs(float64(guess.Record.Requests)/12_000-1) > 0.1 {
-			t.Errorf("%+v, %+v", exact.Record, guess.Record)
-		}
-		share := func(r Report) float64 { return float64(r.Refused.Requests) / float64(r.Record.Requests) }
-		worst = max(worst, math.Abs(share(guess)-share(exact)))
-	}
-	t.Logf("the share that is refused is wrong by %.1f %% at worst", 100*worst)
-	if worst > 0.05 {
-		t.Errorf("the share that is refused is wrong by %.3f", worst)
-	}
-}
-
-// What a rehearsal costs for each request, of which there are many.
-func BenchmarkRehearsal(b *testing.B) {
-	s := setup(b)
-	var list []recording.Request
-	for i := range 100_000 {
-		r := s.get(fmt.Sprint("/things/", i%1000), "get", time.Hour-time.Duration(i)*36*time.Millisecond)
-		list = append(list, r)
-	}
-	s.did(b, 1, list...)
-	for b.Loop() {
-		if r := s.tried(b, document("", `,{"name":"special","path":"/things/7","product":"other"}`)); r.Record.Recorded == 0 {
-			b.Fatal(r.Record)
-		}
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(list)), "ns/request")
 }
