@@ -70,7 +70,7 @@ func TestEveryKindOfEndIsRecorded(t *testing.T) {
 	}{
 		"without a key":     {"GET", "/v1/streams", "", recorded{Status: 401, Route: "streams.list", PathTemplate: "/v1/streams", Product: "media", Code: "authentication_required"}},
 		"without the scope": {"POST", "/v1/streams", key, recorded{Status: 403, Route: "streams.create", Product: "media", Code: "AUTH_002", Key: id}},
-		"no such route":     {"GET", "/v1/nothing/there", key, recorded{Status: 403, Route: "unmapped", Code: "ROUTE_NOT_MAPPED"}},
+		"no such route":     {"GET", "/v1/nothing/there", key, recorded{Status: 403, Route: "unmapped", Code: "ROUTE_NOT_MAPPED", Key: id}},
 		"no such stream":    {"GET", "/v1/streams/none", key, recorded{Status: 404, Route: "streams.get", PathTemplate: "/v1/streams/{id}", Product: "media", Detail: "via_upstream", Key: id}},
 		"a good one":        {"GET", "/v1/streams?limit=1", key, recorded{Status: 200, Route: "streams.list", Product: "media", Detail: "via_upstream", Key: id}},
 		"a bad path":        {"GET", "/v1/a%2Fb", key, recorded{Status: 400, Code: "invalid_request", Detail: "path_normalization_failed"}},

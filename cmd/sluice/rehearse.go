@@ -14,7 +14,7 @@ import (
 	"sluice.dev/sluice/controlplane/gateway/rehearsal"
 )
 
-// rehearseTimeout bounds a rehearsal: two million requests take some ten seconds.
+// rehearseTimeout bounds a rehearsal: two million requests take up to a minute.
 const rehearseTimeout = 5 * time.Minute
 
 // rehearse has the control plane try d on the requests of the last while, shows what it

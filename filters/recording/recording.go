@@ -25,7 +25,8 @@ type Request struct {
 	Path  string
 	Route string // that Envoy matched, without its revision
 	// Account, Credential and Scopes are the caller's whom the edge knew, a key's or a
-	// token's id among them; empty: nobody known.
+	// token's id among them; empty: nobody known. Where a route lets nobody in, Credential
+	// may say what a caller whom nobody knows presented: see authorize.Presented.
 	Account    string
 	Credential string
 	Scopes     string // names joined by commas

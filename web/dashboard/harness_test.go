@@ -22,6 +22,7 @@ import (
 	"sluice.dev/sluice/controlplane/accounts/seed"
 	"sluice.dev/sluice/controlplane/accounts/sessions"
 	"sluice.dev/sluice/controlplane/gateway/config"
+	"sluice.dev/sluice/controlplane/gateway/rehearsal"
 	"sluice.dev/sluice/controlplane/gateway/requestlog"
 	"sluice.dev/sluice/platform/outbound"
 	"sluice.dev/sluice/platform/storage/postgres/pgtest"
@@ -70,8 +71,9 @@ func setup(t *testing.T) *bundle {
 		Documents: config.NewPublisher(docs, func(config.Document) error { return nil }, nil),
 		Schedules: schedules.New(schedules.Config{DB: db, Jobs: jobs, Events: hooks, Box: box, CheckURL: client.CheckURL, Log: quiet}),
 		Payments:  payments.Admin{DB: db},
-		Requests:  requestlog.Store{DB: db},
+		Requests:  requestlog.Store{DB: db, PathKey: requestlog.NewPathKey([]byte("secret"))},
 	}}
+	b.Rehearse = rehearsal.New(rehearsal.Service{Documents: b.Documents, Requests: b.Requests})
 	b.serve()
 	return b
 }

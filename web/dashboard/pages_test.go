@@ -17,6 +17,7 @@ import (
 	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/events"
 	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/filters/recording"
 	"sluice.dev/sluice/platform/storage/postgres"
 	"sluice.dev/sluice/workers/schedules/definition"
 	"sluice.dev/sluice/workers/webhooks"
@@ -62,6 +63,50 @@ func TestRollback(t *testing.T) {
 	}
 	if now, err = b.Documents.Store.Latest(t.Context()); err != nil || now.Document.AnonymousPerMinute == 77 || !strings.HasPrefix(now.Author, "sess_") {
 		t.Errorf("%+v %v", now.Author, err)
+	}
+}
+
+// Before a version is put in force again, its page shows what it would have done to the
+// requests of the last hour.
+func TestRehearsal(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	v := b.operator(t)
+	now, err := b.Documents.Store.Latest(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := now.Document
+	d.AnonymousPerMinute = 77
+	if _, err := b.Documents.Store.Put(t.Context(), d, "ann", "", config.Any); err != nil {
+		t.Fatal(err)
+	}
+	old := Root + "/config/1"
+	if got := v.get(old); !strings.Contains(got.body, "Rehearse version 1</button>") {
+		t.Error(got.body)
+	}
+	if got := v.send(t, old, old+"/rehearse"); got.Code != 200 || !strings.Contains(got.body, "Nothing would become of any of them") {
+		t.Error(got.Code, got.body)
+	}
+	block := recording.Block{Seen: [2]uint64{200, 0}}
+	for i := range 200 {
+		block.Requests = append(block.Requests, recording.Request{ID: [16]byte{1, byte(i)}, Time: time.Now().UnixMilli(), Method: "GET", Path: "/v1/health", Route: "health", Client: "192.0.2.1", Status: 200})
+	}
+	d.AnonymousPerMinute = 50
+	for _, doc := range []config.Document{d, now.Document} {
+		if _, err := b.Documents.Store.Put(t.Context(), doc, "ann", "", config.Any); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := b.Requests.AddRecords(t.Context(), "edge-1", [][]byte{block.Append(nil)}); err != nil {
+		t.Fatal(err)
+	}
+	small := Root + "/config/3"
+	if got := v.send(t, small, small+"/rehearse"); got.Code != 200 || !strings.Contains(got.body, "Would now be refused: 150 requests") || !strings.Contains(got.body, "the limit address of 50 a minute is reached") {
+		t.Error(got.Code, got.body)
+	}
+	if now, err = b.Documents.Store.Latest(t.Context()); err != nil || now.Number != 4 {
+		t.Errorf("it is at version %d: %v", now.Number, err)
 	}
 }
 

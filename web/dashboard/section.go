@@ -35,7 +35,7 @@ func init() {
 		{Name: "Routes", Path: "/routes", Operator: true, show: (*site).showRoutes},
 		{Name: "Configuration", Path: "/config", Operator: true, show: (*site).showHistory,
 			more: map[string]handler{"/config/{version}": (*site).showVersion},
-			post: map[string]handler{"/config/{version}/rollback": (*site).rollBack}},
+			post: map[string]handler{"/config/{version}/rollback": (*site).rollBack, "/config/{version}/rehearse": (*site).rehearse}},
 		{Name: "Keys", Path: "/keys", OfOne: true, show: (*site).showKeys,
 			more: map[string]handler{"/keys/{id}": (*site).showKey},
 			post: map[string]handler{"/keys": (*site).makeKey, "/keys/{id}/rotate": (*site).rotateKey, "/keys/{id}/change": (*site).changeKey, "/keys/{id}/revoke": (*site).revokeKey}},

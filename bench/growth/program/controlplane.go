@@ -125,7 +125,7 @@ func documents() []parser {
 		}, forms: in(`{"webhook":{"payload":%s}}`, `{"schedule":%s}`, `{"name":%s}`), multiple: 160},
 		{name: "controlplane/gateway/requestlog: ParseBatch", read: func(in []byte) error { _, err := requestlog.ParseBatch(in, now); return err },
 			forms: in(`{"edge":"e","requests":%s}`, `{"edge":"e","requests":[{"id":"1","path":%s}]}`, `{"edge":"e","requests":[{"id":"1","scopes":%s}]}`, `{"edge":"e","dropped":%s}`), multiple: 512},
-		edgeLines(),
+		edgeLines(), recordedBlocks(),
 		{name: "controlplane/gateway/issuers: Parse", read: quietly(func(in []byte) { _, _ = issuers.Parse(in) }), forms: in(`{"keys":%s}`, `{"keys":[{"kid":%s}]}`, `{"x":%s}`), multiple: 192},
 		{name: "controlplane/accounts/seed: ParseEnv", read: quietly(func(in []byte) { _, _ = seed.ParseEnv(bytes.NewReader(in)) }), forms: lines("", "A=1\n", "A='2'\n", "export A=\n")},
 		{name: "controlplane/accounts/keyfile: Read", read: func(in []byte) error {

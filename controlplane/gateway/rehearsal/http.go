@@ -48,6 +48,7 @@ func (s *Service) answer(w http.ResponseWriter, r *http.Request, p config.Propos
 	if err != nil {
 		return err
 	}
+	_ = http.NewResponseController(w).SetWriteDeadline(s.Now().Add(maxTime)) // where that cannot be said, the server's holds
 	report, err := s.Rehearse(r.Context(), p, last, examples)
 	if err != nil {
 		return err
@@ -55,6 +56,10 @@ func (s *Service) answer(w http.ResponseWriter, r *http.Request, p config.Propos
 	httpapi.JSON(w, http.StatusOK, report)
 	return nil
 }
+
+// maxTime is how long an answer may take: a minute is enough for MaxRequests on a slow
+// machine.
+const maxTime = 5 * time.Minute
 
 // defaultExamples is how many there are of a finding.
 const defaultExamples = 3

@@ -93,6 +93,9 @@ func (k *records) callerOf(r *recording.Request, was *config.Route, p *policy.Po
 		c.Kind, c.Record = authorize.Key, k.keys[r.Credential]
 	case strings.HasPrefix(r.Credential, identityheader.PayerPrefix):
 		c.paid = true
+	case r.Credential == authorize.PresentsNothing:
+	case r.Credential == authorize.PresentsBad:
+		c.Kind = authorize.Bad
 	case r.Account != "":
 		c.Kind = authorize.Token
 		c.Bearer = token.Bearer{Own: !strings.HasPrefix(r.Credential, token.Prefix), Credential: r.Credential, Scopes: scopesOf(r.Scopes, p)}

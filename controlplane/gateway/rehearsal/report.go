@@ -66,7 +66,7 @@ type Finding struct {
 	Class    string `json:"class,omitempty"`
 	Code     string `json:"code,omitempty"` // with which it would be refused, or is now
 	Reason   string `json:"reason"`
-	// Accounts have the most requests first; MoreAccounts are not listed. Requests of
+	// Accounts are those with the most requests; MoreAccounts are not listed. Requests of
 	// callers whom nobody knows are in neither.
 	Accounts     []Caller  `json:"accounts"`
 	MoreAccounts int       `json:"more_accounts,omitempty"`
@@ -146,7 +146,7 @@ func (p *part) add(key findingKey, r *request, n int64, examples int) {
 		if len(p.groups) >= maxTold/10 {
 			return
 		}
-		g = &group{Finding: Finding{Method: key.method, Path: key.path, Route: key.route, Was: key.was, Product: key.product, Before: key.before, Class: key.class, Code: key.code, Reason: key.reason},
+		g = &group{Finding: Finding{Examples: []Example{}, Method: key.method, Path: key.path, Route: key.route, Was: key.was, Product: key.product, Before: key.before, Class: key.class, Code: key.code, Reason: key.reason},
 			callers: map[string]*Caller{}, keys: map[string]map[string]int64{}}
 		p.groups[key] = g
 	}
