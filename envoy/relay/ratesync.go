@@ -73,6 +73,14 @@ func (x *rateSync) handler(u *upstreams) http.Handler {
 	})
 }
 
+// holders says of how many edges' parts of a strict limit this one has its part.
+func (x *rateSync) holders() uint32 {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	last, _ := sharedlimit.ParseReport(x.last)
+	return last.Holders
+}
+
 // leaveTimeout is how long leave may take.
 const leaveTimeout = 2 * time.Second
 

@@ -147,6 +147,9 @@ func TestAnEdgeLeaves(t *testing.T) {
 	if x.leave(up); c.last.Boot != 7 {
 		t.Fatalf("Envoy still runs: %+v", c.last)
 	}
+	if got := x.holders(); got != 3 {
+		t.Errorf("it holds 1 of %d", got)
+	}
 	x.ended = true
 	if x.leave(up); c.last.Boot != 0 || c.last.Told != told.Told+1 || c.last.Holders != 3 {
 		t.Errorf("%+v", c.last)
