@@ -4,7 +4,8 @@ package config
 // stack of its reader. It takes time linear in b, and no memory.
 //
 // What stands in quotes nests nothing. A text is in quotes where these are sure to open
-// and close it: behind one of [ { , or a colon or dash before a value, and on one line.
+// and close it: behind one of [ { , or a colon or dash before a value, or first on a line that is in no
+// bracket, and on that line.
 // Quotes elsewhere may be part of a text, as in it's, so what they enclose counts; and
 // from one on that its line does not close, everything counts.
 func TooDeep(b []byte) bool {
@@ -52,7 +53,7 @@ func (q *quoteFinder) skip(b []byte, i, depth int) int {
 		switch {
 		case end < 0:
 			q.unsure = true
-		case q.begins:
+		case q.begins || q.indent && depth == 0: // of no flow: brackets in a text that is not quoted nest nothing either
 			q.begins, q.indent, q.quoted = false, false, true
 			return end
 		default:

@@ -22,6 +22,8 @@ func TestTooDeep(t *testing.T) {
 		`{"a":["` + deep + `","\"` + deep + `"]}`:  false,
 		`a: 'it''s ` + deep + `'`:                  false,
 		"{\"a\":\n\"" + deep + `"}`:                false,
+		"a: b\n\"" + deep + `": c`:                 false,
+		"[a\n\"" + deep + `": c]`:                  true,
 		`a: it's "` + deep + `"`:                   true, // it may be
 		`[a "` + deep + `"]`:                       true,
 		"[a\n- \"" + deep + `"]`:                   true,
