@@ -166,7 +166,7 @@ func TestAReplicaStartsWithWhatOthersKnew(t *testing.T) {
 	until(t, "all is passed on", func() bool {
 		n := 0
 		err := db.QueryRow(t.Context(), `SELECT count(*) FROM edge_counts`).Scan(&n)
-		return err == nil && n == 4
+		return err == nil && n == 3
 	})
 	one.stop()
 	two := newReplica(t, db)
