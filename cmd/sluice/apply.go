@@ -69,15 +69,15 @@ func applyCommand(env app.Environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if dry {
+				return wouldChange(answer)
+			}
+			if !wait {
+				return nil
+			}
 			var r config.PutResult
 			if err := json.Unmarshal(answer, &r); err != nil {
 				return err
-			}
-			if dry && len(r.Changes) > 0 {
-				return exitStatus(2)
-			}
-			if dry || !wait {
-				return nil
 			}
 			return waitForEdges(c.Context(), api, r.Version, timeout, c.ErrOrStderr())
 		},
@@ -164,6 +164,18 @@ func showChanges(w io.Writer, answer []byte) error {
 	}
 	_, err := fmt.Fprintln(w, outcome(r))
 	return err
+}
+
+// wouldChange is exitWouldChange if a dry run found changes.
+func wouldChange(answer []byte) error {
+	var r config.PutResult
+	if err := json.Unmarshal(answer, &r); err != nil {
+		return fmt.Errorf("the answer is not what was expected: %w", err)
+	}
+	if len(r.Changes) > 0 {
+		return exitWouldChange
+	}
+	return nil
 }
 
 // showDifference writes one line for each change.

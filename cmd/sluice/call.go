@@ -32,8 +32,10 @@ type call struct {
 	// first argument is done.
 	one, list []string
 	show      func(w io.Writer, answer []byte) error
-	done      string
-	complete  cobra.CompletionFunc
+	// end returns what the command ends with once its answer has been shown; nil: well.
+	end      func(c *cobra.Command, answer []byte) error
+	done     string
+	complete cobra.CompletionFunc
 }
 
 // request is what a call asks for.
@@ -137,9 +139,14 @@ func (k call) command(env app.Environment) *cobra.Command {
 		case k.list != nil:
 			return out.list(c.OutOrStdout(), answer, k.list...)
 		case out.format == "json":
-			return indent(c.OutOrStdout(), answer)
+			err = indent(c.OutOrStdout(), answer)
+		default:
+			err = k.show(c.OutOrStdout(), answer)
 		}
-		return k.show(c.OutOrStdout(), answer)
+		if err == nil && k.end != nil {
+			err = k.end(c, answer)
+		}
+		return err
 	}
 	return c
 }

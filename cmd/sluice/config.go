@@ -147,6 +147,12 @@ func configRollback(env app.Environment) *cobra.Command {
 			r.query = query.Encode()
 			return nil
 		},
+		end: func(c *cobra.Command, answer []byte) error {
+			if c.Flag("dry-run").Value.String() != "true" {
+				return nil
+			}
+			return wouldChange(answer)
+		},
 	}.command(env)
 }
 

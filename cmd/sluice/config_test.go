@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
@@ -24,6 +25,9 @@ func TestConfigCommands(t *testing.T) {
 		{"diff 7 -o json", version, "GET", "/admin/v1/config/versions/7", `"against": 3`},
 		{"rollback 3 --dry-run", `{"version":7,"dry_run":true,"changes":[{"kind":"removed","path":"routes.x"}]}`, "POST",
 			"/admin/v1/config/versions/3/rollback?dry_run=true", "- routes.x\n1 changes to version 7; nothing was changed\n"},
+		{"rollback 3 --dry-run", `{"version":7,"dry_run":true,"changes":[]}`, "POST", "/admin/v1/config/versions/3/rollback?dry_run=true", "nothing to change"},
+		{"rollback 3 --dry-run -o json", `{"version":7,"dry_run":true,"changes":[{"kind":"removed","path":"routes.x"}]}`, "POST",
+			"/admin/v1/config/versions/3/rollback?dry_run=true", `"dry_run": true`},
 		{"rollback 3 --note why", `{"version":8,"changes":[{"kind":"removed","path":"routes.x"}]}`, "POST",
 			"/admin/v1/config/versions/3/rollback?note=why", "version 8 is in force"},
 		{"show", version, "GET", "/admin/v1/config", "{\n  \"classes\": []\n}\n"},
@@ -31,7 +35,11 @@ func TestConfigCommands(t *testing.T) {
 	} {
 		a := &configAPI{answer: c.answer}
 		out, err := executeApply(t, configCommand(a.env(t)), strings.Fields(c.args)...)
-		if err != nil || a.method != c.method || a.url != c.url || !strings.Contains(out, c.want) {
+		wants := error(nil)
+		if strings.Contains(c.args, "--dry-run") && !strings.Contains(c.answer, `"changes":[]`) {
+			wants = exitWouldChange
+		}
+		if !errors.Is(err, wants) || a.method != c.method || a.url != c.url || !strings.Contains(out, c.want) {
 			t.Errorf("%s: %v, %s %s, %q", c.args, err, a.method, a.url, out)
 		}
 	}

@@ -2,6 +2,7 @@ package relay
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"sluice.dev/sluice/filters/edgeapi"
 	"sluice.dev/sluice/filters/limits/sharedlimit"
 )
 
@@ -31,6 +33,8 @@ type rateSync struct {
 	mu    sync.Mutex
 	edges uint32    // at the last answer; 0: none ever came
 	heard time.Time // when that was; zero: not since the agent started
+	last  []byte    // Envoy's last report
+	ended bool      // Envoy has ended
 }
 
 // newRateSync reads the number of edges that was saved.
@@ -55,7 +59,56 @@ func (x *rateSync) handler(u *upstreams) http.Handler {
 	p.ErrorHandler = func(w http.ResponseWriter, r *http.Request, err error) {
 		unanswered(edgeCountWriter{w, x}, r, err)
 	}
-	return p
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, sharedlimit.MaxBytes))
+		if err != nil {
+			http.Error(w, "the report is too large, or was cut off", http.StatusBadRequest)
+			return
+		}
+		x.mu.Lock()
+		x.last = body
+		x.mu.Unlock()
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		p.ServeHTTP(w, r)
+	})
+}
+
+// holders says of how many edges' parts of a strict limit this one has its part.
+func (x *rateSync) holders() uint32 {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	last, _ := sharedlimit.ParseReport(x.last)
+	return last.Holders
+}
+
+// leaveTimeout is how long leave may take.
+const leaveTimeout = 2 * time.Second
+
+// leave tells a replica that the edge has ended, and what it had counted: so nobody holds
+// back for it what it may use of strict limits. If no replica hears it, they wait until
+// its lease has ended.
+func (x *rateSync) leave(u *upstreams) {
+	x.mu.Lock()
+	last, ok := sharedlimit.ParseReport(x.last)
+	ok = ok && x.ended
+	x.mu.Unlock()
+	if !ok {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
+	defer cancel()
+	last.Boot, last.Told = 0, max(last.Told+1, uint64(x.cfg.Now().UnixMilli()))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://replica"+edgeapi.CountsPath, bytes.NewReader(last.Append(nil)))
+	if err != nil {
+		return // the address is a constant
+	}
+	r.Header.Set(edgeapi.EdgeHeader, x.cfg.Edge)
+	res, err := u.http.Do(r)
+	if err != nil {
+		x.cfg.Log.Warn("no replica knows that this edge has ended", "cause", err)
+		return
+	}
+	_ = res.Body.Close()
 }
 
 // edgeCountWriter puts the number of edges behind the headers of an error.

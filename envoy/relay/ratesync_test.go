@@ -2,6 +2,7 @@ package relay
 
 import (
 	"io"
+	"log/slog"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -19,11 +20,17 @@ type counting struct {
 	mu    sync.Mutex
 	edges uint32
 	now   time.Time
+	last  sharedlimit.Report // that was sent
 }
 
-func (c *counting) RoundTrip(*http.Request) (*http.Response, error) {
+func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	raw, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	c.last, _ = sharedlimit.ParseReport(raw)
 	if c.edges == 0 {
 		return nil, io.ErrUnexpectedEOF
 	}
@@ -121,4 +128,30 @@ func TestNumberOfEdgesThatIsDamaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantLimits(t, newRateSync(config), Alone, 0, -1)
+}
+
+// A replica is told that an edge has ended, and its last counts, once its Envoy has.
+func TestAnEdgeLeaves(t *testing.T) {
+	t.Parallel()
+	c := &counting{edges: 2, now: time.UnixMilli(1_800_000_000_000)}
+	x := newRateSync(Config{Dir: t.TempDir(), Now: c.clock, Log: slog.New(slog.DiscardHandler), Edge: "e1"})
+	up := &upstreams{cfg: x.cfg, http: &http.Client{Transport: c}}
+	x.leave(up)
+	c.ask(t, x)
+	told := sharedlimit.Report{Told: 1_800_000_000_500, Boot: 7, Holders: 3, Strict: true}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://agent"+edgeapi.CountsPath, strings.NewReader(string(told.Append(nil))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.handler(up).ServeHTTP(newRecorder(), r)
+	if x.leave(up); c.last.Boot != 7 {
+		t.Fatalf("Envoy still runs: %+v", c.last)
+	}
+	if got := x.holders(); got != 3 {
+		t.Errorf("it holds 1 of %d", got)
+	}
+	x.ended = true
+	if x.leave(up); c.last.Boot != 0 || c.last.Told != told.Told+1 || c.last.Holders != 3 {
+		t.Errorf("%+v", c.last)
+	}
 }

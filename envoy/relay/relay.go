@@ -176,6 +176,14 @@ func (r *Relay) Admit() string {
 // no replica has answered for longer than Config.MaxAge.
 func (r *Relay) Expired() <-chan struct{} { return r.staleness.expired() }
 
+// EnvoyEnded says that no Envoy of the edge runs any more, so that Run tells a replica
+// when it returns. Without it replicas take the edge for one that is cut off.
+func (r *Relay) EnvoyEnded() {
+	r.rateSync.mu.Lock()
+	defer r.rateSync.mu.Unlock()
+	r.rateSync.ended = true
+}
+
 // Run serves Envoy until ctx ends, and then saves what there is to save.
 func (r *Relay) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
@@ -195,6 +203,7 @@ func (r *Relay) Run(ctx context.Context) error {
 	g.Go(func() error { r.staleness.run(ctx); return nil })
 	g.Go(func() error { r.report(ctx); return nil })
 	err := g.Wait()
+	r.rateSync.leave(r.upstreams)
 	r.upstreams.close()
 	return errors.Join(err, r.feed.close())
 }

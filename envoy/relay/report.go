@@ -149,6 +149,7 @@ func (r *Relay) Collect(c chan<- prometheus.Metric) {
 	oneOf("limits", "by", "1 for how the edge limits: share means that it is cut off from the others and keeps to a fair share.", s.Limits, Shared, Share, Alone)
 	gauge("limits_edges", "Edges that share limits, as far as this one knows.", float64(s.LimitsEdges))
 	gauge("limits_age_seconds", "Since the edge last heard what the others have counted; -1: never.", s.LimitsAge)
+	gauge("limits_holders", "The edge may use 1 of so many of a strict limit when it is cut off; 0: nothing yet.", float64(r.rateSync.holders()))
 	gauge("state_age_seconds", "Since a replica last confirmed what the edge holds.", s.StateAge)
 	gauge("feed_position", "Position of the key feed that Envoy holds.", float64(s.FeedPosition))
 	gauge("outdated_files", "Files that were changed since the present Envoy was started from them.", float64(len(s.Outdated)))

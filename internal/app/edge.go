@@ -180,7 +180,9 @@ func (e Environment) runBoth(ctx context.Context, agent *relay.Relay, edge *envo
 		outer, end := context.WithCancel(ctx)
 		defer end()
 		context.AfterFunc(inner, end) // an edge whose agent has failed drains as well
-		return edge.Run(outer)
+		err := edge.Run(outer)
+		agent.EnvoyEnded()
+		return err
 	})
 	return g.Wait()
 }

@@ -58,6 +58,7 @@ func (c *controlPlane) surfaces() (api.Config, error) {
 		Proxies:      proxies,
 		Region:       c.Get("SLUICE_REGION"),
 		Version:      Version,
+		Gateway:      !c.all,
 		AnswerSecret: c.answerSecrets[0], FormerAnswerSecrets: c.answerSecrets[1:],
 		Open: []api.Routes{
 			c.apps.Routes, eventdocs.Pages{Types: c.webhooks.Types()}.Routes, documentation.Routes, described.Routes, found.OpenRoutes,

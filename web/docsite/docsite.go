@@ -87,7 +87,7 @@ func (s *Site) Routes(r chi.Router, a httpapi.Adapter) {
 // as being of media, chat, schedules and payments, or without. What leads to a page that
 // is left out stays as text.
 func New(docs fs.FS, all bool) (*Site, error) {
-	files, err := webpage.NewFiles(Root+"/assets/", docs, "*.svg")
+	files, err := webpage.NewFiles(Root+"/assets/", pictures{docs, all}, "*.svg")
 	if err != nil {
 		return nil, err
 	}

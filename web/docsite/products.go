@@ -2,6 +2,7 @@ package docsite
 
 import (
 	"fmt"
+	"io/fs"
 	"strings"
 )
 
@@ -86,4 +87,19 @@ func within(line string, all bool) (string, error) {
 		return "", nil
 	}
 	return strings.TrimRight(b.String(), " ") + "\n", nil
+}
+
+// pictures are files as shown shows them.
+type pictures struct {
+	fs.FS
+	all bool
+}
+
+// ReadFile implements fs.ReadFileFS.
+func (p pictures) ReadFile(name string) ([]byte, error) {
+	raw, err := fs.ReadFile(p.FS, name)
+	if err != nil {
+		return nil, err
+	}
+	return shown(raw, p.all)
 }

@@ -139,3 +139,35 @@ func TestAGatewaysPagesAreSilentAboutTheRest(t *testing.T) {
 		}
 	}
 }
+
+// The pictures are silent about it too.
+func TestAGatewaysPictures(t *testing.T) {
+	t.Parallel()
+	marked := 0
+	names, err := fs.Glob(docs.Files, "*.svg")
+	if err != nil || len(names) == 0 {
+		t.Fatal(names, err)
+	}
+	for _, name := range names {
+		all, err := pictures{docs.Files, true}.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		alone, err := pictures{docs.Files, false}.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(all)+string(alone), "<!--") {
+			t.Errorf("%s shows marks", name)
+		}
+		if name == "request.svg" && (strings.Contains(string(alone), "402") || strings.Contains(string(alone), "price") || !strings.Contains(string(all), "402")) {
+			t.Errorf("%s:\n%s", name, alone)
+		}
+		if len(alone) < len(all) {
+			marked++
+		}
+	}
+	if marked == 0 {
+		t.Error("no picture has anything that a gateway alone does not have")
+	}
+}

@@ -7,6 +7,7 @@ import (
 	_ "embed"
 	"html/template"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/go-chi/chi/v5"
@@ -22,19 +23,27 @@ var source string
 var page = template.Must(template.New("page").Parse(source))
 
 // Routes mounts /docs/errors and /docs/errors/{code} under r: HTML, or JSON for
-// a client that asks for it by Accept or by ?format=json.
-func Routes(r chi.Router, a httpapi.Adapter) {
+// a client that asks for it by Accept or by ?format=json. Unless a deployment has all
+// products, the codes that media and payments alone answer are left out.
+func Routes(r chi.Router, a httpapi.Adapter, all bool) {
+	without := func(i decision.Info) bool { return !all && ofProducts(i.Code) }
 	r.Get("/docs/errors", a.Handle(func(w http.ResponseWriter, r *http.Request) error {
-		return show(w, r, decision.All()...)
+		return show(w, r, slices.DeleteFunc(slices.Clone(decision.All()), without)...)
 	}))
 	r.Get("/docs/errors/{code}", a.Handle(func(w http.ResponseWriter, r *http.Request) error {
 		code := decision.Code(chi.URLParam(r, "code"))
 		info := decision.Lookup(code)
-		if info.Code != code {
+		if info.Code != code || without(info) {
 			return apierror.Errorf(decision.NotFound, "There is no such error code.")
 		}
 		return show(w, r, info)
 	}))
+}
+
+// ofProducts reports whether only media or payments answer with a code.
+func ofProducts(code decision.Code) bool {
+	kind, _, _ := strings.Cut(string(code), "_")
+	return kind == "STREAM" || kind == "TRANSCODE" || kind == "STORAGE" || code == decision.PaymentRequired
 }
 
 // entry is one code as the pages show it.

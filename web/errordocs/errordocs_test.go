@@ -12,9 +12,11 @@ import (
 	"sluice.dev/sluice/platform/http/httpapi"
 )
 
-func get(path, accept string) *httptest.ResponseRecorder {
+func get(path, accept string) *httptest.ResponseRecorder { return getOf(true, path, accept) }
+
+func getOf(all bool, path, accept string) *httptest.ResponseRecorder {
 	mux := chi.NewRouter()
-	Routes(mux, httpapi.Adapter{})
+	Routes(mux, httpapi.Adapter{}, all)
 	r := httptest.NewRequest("GET", path, nil)
 	r.Header.Set("Accept", accept)
 	w := httptest.NewRecorder()
@@ -60,6 +62,22 @@ func TestUnknownCodes(t *testing.T) {
 	for _, path := range []string{"/docs/errors/NOPE_001", "/docs/errors/%3Cscript%3E"} {
 		if w := get(path, ""); w.Code != 404 || strings.Contains(w.Body.String(), "<script>") {
 			t.Errorf("%s: %d %s", path, w.Code, w.Body)
+		}
+	}
+}
+
+// A gateway without media and payments says nothing of their codes.
+func TestCodesOfProducts(t *testing.T) {
+	t.Parallel()
+	list := getOf(false, "/docs/errors", "text/html").Body.String()
+	for _, code := range []decision.Code{decision.Stream001, decision.Transcode002, decision.Storage001, decision.PaymentRequired} {
+		if strings.Contains(list, string(code)) || getOf(false, "/docs/errors/"+string(code), "").Code != 404 || getOf(true, "/docs/errors/"+string(code), "").Code != 200 {
+			t.Errorf("%s is shown where nothing answers it, or not where something does", code)
+		}
+	}
+	for _, code := range []decision.Code{decision.RateLimited, decision.RouteNotMapped, decision.Unpaid, decision.Webhook001, decision.NotImplemented, decision.Internal} {
+		if !strings.Contains(list, string(code)) || getOf(false, "/docs/errors/"+string(code), "").Code != 200 {
+			t.Errorf("%s is not shown", code)
 		}
 	}
 }

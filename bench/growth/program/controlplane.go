@@ -83,6 +83,8 @@ func documents() []parser {
 			return err
 		}, forms: append(in(`{"routes":%s}`, `{"classes":%s,"plans":[{"name":"a","limits":{}}]}`, `{"plans":[{"name":"a","limits":%s}]}`, `{"plans":[{"name":"a","products":%s}]}`,
 			`{"routes":[{"name":"a","path":"/a","methods":%s}]}`, `{"routes":[{"name":"a","path":%s}]}`, `{"issuers":[{"scope_map":%s}]}`), objects...), multiple: 1 << 10},
+		{name: "controlplane/gateway/config: TooDeep", read: quietly(func(in []byte) { config.TooDeep(in) }),
+			forms: append(in(`{"routes":%s}`), texts("a: '%s'", `a: "%s"`, `- [ "%s", "`, "a %s\n- \"")...)},
 		{name: "controlplane/gateway/config: ParsePath", read: quietly(func(in []byte) { _, _ = config.ParsePath(string(in)) }), forms: texts("/v1/%s", "/%s/*"), n: 128},
 		{name: "controlplane/gateway/config: ParseTemplate", read: quietly(func(in []byte) { _, _ = config.ParseTemplate(string(in)) }), forms: texts("%s", "a{id}%s"), n: 128},
 		{name: "controlplane/gateway/openapi/document: Read", read: quietly(func(in []byte) {

@@ -151,3 +151,27 @@ func until(t *testing.T, what string, f func() bool) {
 		}
 	}
 }
+
+// A replica that starts knows which edges there are, heard of or not, and what starts of
+// them that have ended had counted.
+func TestAReplicaStartsWithWhatOthersKnew(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Pool(t)
+	one := newReplica(t, db)
+	one.tell(t, "a", 5)
+	one.post(t, "a", counted(clock.Add(1), 2, 7, began, 3).Append(nil)) // another start
+	last := counted(clock.Add(1), 0, 7, began, 4)
+	one.post(t, "b", counted(clock.Add(1), 5, 7, began, 2).Append(nil))
+	one.post(t, "b", sharedlimit.Report{Told: uint64(clock.Add(1)), Entries: last.Entries}.Append(nil)) // it ends
+	until(t, "all is passed on", func() bool {
+		n := 0
+		err := db.QueryRow(t.Context(), `SELECT count(*) FROM edge_counts`).Scan(&n)
+		return err == nil && n == 3
+	})
+	one.stop()
+	two := newReplica(t, db)
+	until(t, "c hears of every start", func() bool {
+		_, a := two.post(t, "c", sharedlimit.Report{Told: uint64(time.Now().UnixMilli()), Boot: 9, Strict: true}.Append(nil))
+		return a.Members.Whole && a.Members.Edges == 2 && len(a.Entries) == 1 && sum(&a.Entries[0].Others) == 12
+	})
+}

@@ -34,8 +34,8 @@ func cutting(strict bool, edges, cut int, l ratelimit.Limit) *hard {
 	if cut == edges {
 		connected = func(*hard) int { return 0 }
 	}
-	h.at(5_000, func() { h.spread = connected })
-	h.at(66_000, func() {
+	h.spread = connected
+	h.at(25_000, func() {
 		h.spread = anywhere
 		for _, e := range h.edges[:cut] {
 			e.cut = true
@@ -70,8 +70,8 @@ func TestEdgesAreCutOff(t *testing.T) {
 			per := float64(c.perMinute)
 			open := cutting(false, c.edges, c.cut, l)
 			shut := cutting(true, c.edges, c.cut, l)
-			a, s := float64(open.most(60_000, 190_000))/per, float64(shut.most(60_000, 190_000))/per
-			least, least2 := float64(shut.least(187_000, 190_000))/per, float64(shut.least(66_000, 190_000))/per
+			a, s := float64(open.most(20_000, 190_000))/per, float64(shut.most(20_000, 190_000))/per
+			least, least2 := float64(shut.least(187_000, 190_000))/per, float64(shut.least(60_000, 190_000))/per
 			t.Logf("available: %.3f; strict: %.3f, from two minutes after the cut on no less than %.3f, before than %.3f", a, s, least, least2)
 			if a < c.available[0] || a > c.available[1] {
 				t.Errorf("available lets %.3f through", a)

@@ -104,8 +104,8 @@ func (t *Table) TakeOld(name string, r sharedlimit.Report, seen, now int64) bool
 	for i := range r.Entries {
 		t.put(e, &r.Entries[i])
 	}
-	if e.left {
-		t.end(e)
+	if e.left && e.boot == 0 {
+		e.boot = r.Told // a name for the row that queueEnded writes once it has started anew
 	}
 	return true
 }

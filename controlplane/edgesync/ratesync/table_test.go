@@ -70,7 +70,7 @@ func TestWhoIsOfTheFleet(t *testing.T) {
 }
 
 // Whatever edges report, the table holds a bounded number of windows, and after
-// a minute of silence none.
+// a minute of silence none; no edges once they are known dead.
 func TestMemoryIsBounded(t *testing.T) {
 	t.Parallel()
 	tab, now := NewTable(), second*1000
@@ -90,7 +90,10 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 	busy := tab.Busy()
 	tab.Answer("nobody", now+window+1000)
-	if len(tab.edges)+tab.windows+len(tab.totals) > 0 || tab.Busy() == busy {
-		t.Errorf("left: %d edges, %d windows, %d totals", len(tab.edges), tab.windows, len(tab.totals))
+	if tab.windows+len(tab.totals)+len(tab.hot) > 0 || tab.Busy() == busy {
+		t.Errorf("left: %d windows, %d totals, %d hot", tab.windows, len(tab.totals), len(tab.hot))
+	}
+	if tab.Answer("nobody", now+sharedlimit.DeadMillis+1); len(tab.edges) > 0 {
+		t.Errorf("left: %d edges", len(tab.edges))
 	}
 }

@@ -198,29 +198,6 @@ func parent(field string) string {
 	return ""
 }
 
-// TooDeep guesses, on the safe side, whether the nesting of a YAML text could
-// exhaust the stack of its reader.
-func TooDeep(b []byte) bool {
-	const most = 100
-	depth, dashes := 0, 0
-	for _, c := range b {
-		switch c {
-		case '[', '{':
-			depth++
-		case ']', '}':
-			depth--
-		case '\n':
-			dashes = 0
-		case '-', '?', ':':
-			dashes++
-		}
-		if depth > most || dashes > 8*most {
-			return true
-		}
-	}
-	return false
-}
-
 type aliasFinder struct{ found *bool }
 
 func (a aliasFinder) in(f *ast.File) bool {

@@ -58,10 +58,7 @@ const (
 	// maxWork bounds the schemas that operations lead to in all, each counted for
 	// every operation, and 64 bytes of them for one more.
 	maxWork = 16 << 20
-	// maxBrackets bounds those in texts that nothing closes there: files with many
-	// look as if they were nested deeply.
-	maxBrackets = 40
-	uploads     = 10 << 20 // bytes: what a route without checks takes
+	uploads = 10 << 20 // bytes: what a route without checks takes
 )
 
 // sharing is why an operation is not checked whose route stands for another that says
@@ -155,15 +152,15 @@ func (im *importer) fits(r *imported, q *request, reached map[string]*checked, k
 	if route.BodyLimit == 0 {
 		route.BodyLimit = im.Checks.Limits[route.Name]
 	}
-	all, text, brackets := map[string]config.JSONSchema{}, 0, 0
+	all, text := map[string]config.JSONSchema{}, 0
 	for name, c := range reached {
 		all[name] = c.schema
 		if _, there := known[name]; !there {
-			text, brackets = text+len(name)+len(c.schema), brackets+max(0, c.brackets)
+			text += len(name) + len(c.schema)
 		}
 	}
 	for _, c := range q.parts {
-		text, brackets = text+len(c.schema), brackets+max(0, c.brackets)
+		text += len(c.schema)
 	}
 	if text > im.Checks.Text {
 		q.reason = "there is no room left in the configuration for its schemas"
@@ -178,11 +175,7 @@ func (im *importer) fits(r *imported, q *request, reached map[string]*checked, k
 		q.reason = fmt.Sprintf("tables of more than %d MiB in all", schema.MaxSet>>20)
 		return
 	}
-	if im.brackets+brackets > maxBrackets {
-		q.reason = "patterns with too many brackets that nothing closes"
-		return
-	}
-	im.Checks.Text, im.Checks.Tables, im.brackets = im.Checks.Text-text, im.Checks.Tables-size, im.brackets+brackets
+	im.Checks.Text, im.Checks.Tables = im.Checks.Text-text, im.Checks.Tables-size
 	if q.files && q.in.Body != nil && route.BodyLimit == 0 {
 		r.route.BodyLimit = uploads
 	}

@@ -135,8 +135,7 @@ type importer struct {
 	notes  []document.Note
 	noted  map[string]int
 
-	schemas  *schemas
-	brackets int // in texts of schemas, that nothing closes
+	schemas *schemas
 }
 
 // imported is a route with what it is made of.

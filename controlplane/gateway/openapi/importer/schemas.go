@@ -26,11 +26,10 @@ func has(list []string, s string) bool { _, ok := slices.BinarySearch(list, s); 
 
 // checked is a schema as edges read it.
 type checked struct {
-	schema   config.JSONSchema
-	refs     []string // names of the schemas that it leads to
-	nodes    int      // schemas in it
-	brackets int      // opened in its texts and not closed there
-	fault    string   // why no edge can check it; empty: perhaps one can
+	schema config.JSONSchema
+	refs   []string // names of the schemas that it leads to
+	nodes  int      // schemas in it
+	fault  string   // why no edge can check it; empty: perhaps one can
 }
 
 // schemas are those of a document as edges read them: each is written once.
@@ -77,18 +76,7 @@ func (s *schemas) write(v any) (*checked, []string) {
 	if err != nil && c.fault == "" {
 		c.fault = "a schema " + decision.Cut(err.Error(), 100)
 	}
-	// In what is canonical, brackets outside of texts are even.
-	c.brackets = count(string(c.schema), "[{") - count(string(c.schema), "]}")
 	return c, refs
-}
-
-func count(s, of string) (n int) {
-	for i := range len(s) {
-		if strings.IndexByte(of, s[i]) >= 0 {
-			n++
-		}
-	}
-	return n
 }
 
 // writer writes one schema.
@@ -172,20 +160,12 @@ func (w *writer) keyword(out document.Object, key string, v any, fixed []map[str
 	}
 }
 
-// maxMarks bounds the dashes, colons and question marks of one text: files with more
-// of them on a line are refused.
-const maxMarks = 500
-
 // data looks for texts and numbers that no file keeps.
 func (w *writer) data(v any) {
 	switch v := v.(type) {
 	case json.Number:
 		if !keepsDigits(v.String()) {
 			w.bad("a number of more digits than YAML keeps")
-		}
-	case string:
-		if count(v, "-?:") > maxMarks {
-			w.bad("a text with more than %d dashes and colons", maxMarks)
 		}
 	case []any:
 		for _, x := range v {

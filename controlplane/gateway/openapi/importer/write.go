@@ -171,7 +171,19 @@ func node(dec *json.Decoder) (*yaml.Node, error) {
 		n.Kind, n.Value = yaml.ScalarNode, numeral(t.String())
 		return n, nil
 	}
-	return n, n.Encode(t)
+	err = n.Encode(t)
+	if text, ok := t.(string); ok && looksNested(text) {
+		n.Style = yaml.DoubleQuotedStyle
+	}
+	return n, err
+}
+
+// looksNested reports whether a reader could take a text that is not in quotes for deep
+// nesting; see config.TooDeep.
+func looksNested(text string) bool {
+	const most = 100
+	return strings.Count(text, "[")+strings.Count(text, "{") > strings.Count(text, "]")+strings.Count(text, "}") ||
+		strings.Count(text, "-")+strings.Count(text, ":")+strings.Count(text, "?") > most
 }
 
 // maxFlow bounds what of a schema stands on one line, in bytes.
