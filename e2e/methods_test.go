@@ -74,7 +74,7 @@ func TestMethodsAndPaths(t *testing.T) {
 			{"GET", "/v1/orders/", "", 403, "", "has a slash at its end"},
 			{"GET", "/v1/order/7", "", 403, "", "GET, DELETE, HEAD /v1/orders/{id}"},
 			{"GET", "/orders", "", 404, "", "GET, HEAD, POST /v1/orders"},
-			{"GET", "/v2/orders", "", 403, "", "GET, HEAD, POST /v1/orders"},
+			{"GET", "/v2/orders", "", 404, "", "GET, HEAD, POST /v1/orders"},
 			{"GET", "/v1/ORDERS", "", 403, "", "capital letters"},
 			{"POST", "/v1/talk", "", 403, "", "is mapped at the listener runtime"},
 			{"POST", "/v1/hidden", "", 403, "", ""},
