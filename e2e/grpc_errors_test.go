@@ -108,7 +108,7 @@ func TestRefusedCallsSpeakGRPC(t *testing.T) {
 	} {
 		if c.got.Code() != c.code || c.got.value("sluice-error-code") != c.ours || !strings.Contains(c.got.Message(), c.saying) ||
 			c.ours != "" && !strings.HasSuffix(c.got.value("sluice-documentation-url"), "/docs/errors/"+c.ours) || len(c.got.meta.Get("x-request-id")) != 1 {
-			t.Errorf("%s: %v %q %v", c.name, c.got.Code(), c.got.Message(), c.got.meta)
+			t.Errorf("%s: %v %q %v", c.name, c.got.Code(), c.got.Message(), map[string][]string(c.got.meta))
 		}
 		if retry := c.got.value("retry-after"); (retry != "") != (c.code == codes.ResourceExhausted && c.ours == "rate_limit_exceeded" || c.ours == "service_unavailable") {
 			t.Errorf("%s: retry-after %q", c.name, retry)
@@ -169,7 +169,7 @@ func TestDeadlinesOfCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := status.Convert(slow.RecvMsg(&emptypb.Empty{})); got.Code() != codes.DeadlineExceeded || slow.Trailer().Get("sluice-error-code") == nil {
-		t.Errorf("beyond the route's timeout: %v %v", got, slow.Trailer())
+		t.Errorf("beyond the route's timeout: %v %v", got, map[string][]string(slow.Trailer()))
 	}
 
 	// A client that asks for a deadline and does not keep it itself.
