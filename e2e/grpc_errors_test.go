@@ -170,6 +170,14 @@ func TestDeadlinesOfCalls(t *testing.T) {
 	}
 	if got := status.Convert(slow.RecvMsg(&emptypb.Empty{})); got.Code() != codes.DeadlineExceeded || slow.Trailer().Get("sluice-error-code") == nil {
 		t.Errorf("beyond the route's timeout: %v %v", got, map[string][]string(slow.Trailer()))
+		eventually(t, "the call is recorded", func() error {
+			r, err := try(http.MethodGet, s.dev["SLUICE_ADMIN_URL"]+"/admin/v1/requests/"+strings.Join(slow.Trailer().Get("x-request-id"), ""), s.dev["SLUICE_ADMIN_KEY"], nil)
+			if err == nil && r.StatusCode != 200 {
+				err = fmt.Errorf("%d", r.StatusCode)
+			}
+			t.Log(r.body)
+			return err
+		})
 	}
 
 	// A client that asks for a deadline and does not keep it itself.
