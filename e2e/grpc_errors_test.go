@@ -104,7 +104,7 @@ func TestRefusedCallsSpeakGRPC(t *testing.T) {
 		{"with a bad key", s.rpcClient(t, "slk_bad").call(t, unaryCall, &emptypb.Empty{}), codes.Unauthenticated, "invalid_api_key", "not valid"},
 		{"without the scope", less.call(t, unaryCall, &emptypb.Empty{}), codes.PermissionDenied, "AUTH_002", "expected: interop:call"},
 		{"the third of two a minute", good.call(t, "/scarce.Service/Call", &emptypb.Empty{}), codes.ResourceExhausted, "rate_limit_exceeded", "limit"},
-		{"too large", nobody.call(t, "/small.Service/Call", big), codes.ResourceExhausted, "request_too_large", "at most 10 bytes"},
+		{"too large", nobody.call(t, "/small.Service/EmptyCall", big), codes.ResourceExhausted, "request_too_large", "at most 10 bytes"},
 		{"no route, but one near", nobody.call(t, "/grpc.testing.TestServices/EmptyCall", &emptypb.Empty{}), codes.Unimplemented, "not_found", "expected: POST /grpc.testing.TestService/"},
 		{"no upstream", nobody.call(t, "/away.Service/Call", &emptypb.Empty{}), codes.Unavailable, "service_unavailable", "unavailable"},
 		{"the product's own", good.call(t, "/grpc.testing.UnimplementedService/Call", &emptypb.Empty{}), codes.Unimplemented, "", "unknown service"},

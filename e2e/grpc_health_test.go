@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"fmt"
+	"net"
+	"strings"
 	"testing"
 
 	"google.golang.org/grpc"
@@ -27,23 +29,36 @@ routes:
   - {name: reflection, path: "/grpc.reflection.v1.ServerReflection/*", product: own, scope: "own:call", streaming: true}
 `
 
-// An address whose service says by gRPC that it does not serve gets no calls.
+// An address whose service says by gRPC that it does not serve gets no calls, while another
+// does.
 func TestHealthByGRPC(t *testing.T) {
 	t.Parallel()
-	server, state := healthy()
-	state.SetServingStatus("own.Service", healthgrpc.HealthCheckResponse_SERVING)
-	s, key := gatewayTo(t, server, healthDocument, "own:call")
+	first, state := healthy()
+	state.SetServingStatus("own.Service", healthgrpc.HealthCheckResponse_NOT_SERVING)
+	state.SetServingStatus("asked", healthgrpc.HealthCheckResponse_SERVING)
+	second, other := healthy()
+	other.SetServingStatus("own.Service", healthgrpc.HealthCheckResponse_SERVING)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = second.Serve(l) }()
+	t.Cleanup(second.Stop)
+	s, key := gatewayTo(t, first, strings.Replace(healthDocument, "upstream: grpc://%s", "grpc: true, upstreams: [{address: '%s'}, {address: '"+l.Addr().String()+"'}]", 1), "own:call")
 	c := s.rpcClient(t, key)
-	for _, step := range []struct {
-		status healthgrpc.HealthCheckResponse_ServingStatus
-		want   codes.Code
-	}{{healthgrpc.HealthCheckResponse_SERVING, codes.OK}, {healthgrpc.HealthCheckResponse_NOT_SERVING, codes.Unavailable}, {healthgrpc.HealthCheckResponse_SERVING, codes.OK}} {
-		state.SetServingStatus("own.Service", step.status)
-		eventually(t, "a service that is "+step.status.String(), func() error {
-			if got := c.call(t, "/grpc.health.v1.Health/Check", &healthgrpc.HealthCheckRequest{}); got.Code() != step.want {
-				return fmt.Errorf("%v, want %v", got.Status, step.want)
+	// asked is known to the first server alone: the second answers NOT_FOUND.
+	from := func(want codes.Code) func() error {
+		return func() error {
+			for range 10 {
+				if got := c.call(t, "/grpc.health.v1.Health/Check", &healthgrpc.HealthCheckRequest{Service: "asked"}); got.Code() != want {
+					return fmt.Errorf("%v, want %v", got.Status, want)
+				}
 			}
 			return nil
-		})
+		}
 	}
+	eventually(t, "the second server alone gets calls", from(codes.NotFound))
+	state.SetServingStatus("own.Service", healthgrpc.HealthCheckResponse_SERVING)
+	other.SetServingStatus("own.Service", healthgrpc.HealthCheckResponse_NOT_SERVING)
+	eventually(t, "the first server alone gets calls", from(codes.OK))
 }

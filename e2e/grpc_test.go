@@ -79,7 +79,7 @@ routes:
   - {name: rpc.unary, path: /grpc.testing.TestService/UnaryCall, methods: [POST], product: interop, scope: "interop:call", timeout: 5s}
   - {name: rpc.unimplemented, path: /grpc.testing.UnimplementedService/*, product: interop, scope: "interop:call"}
   - {name: rpc.scarce, path: /scarce.Service/*, product: interop, class: scarce, scope: "interop:call"}
-  - {name: rpc.small, path: /small.Service/*, product: interop, auth: [none], body_limit: 10}
+  - {name: rpc.small, path: /small.Service/*, product: interop, auth: [none], body_limit: 10, rewrite: {prefix: /grpc.testing.TestService/}}
   - {name: rpc.away, path: /away.Service/*, product: away, auth: [none]}
 `
 
