@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -101,14 +104,14 @@ func TestRefusedCallsSpeakGRPC(t *testing.T) {
 		{"with a bad key", s.rpcClient(t, "slk_bad").call(t, unaryCall, &emptypb.Empty{}), codes.Unauthenticated, "invalid_api_key", "not valid"},
 		{"without the scope", less.call(t, unaryCall, &emptypb.Empty{}), codes.PermissionDenied, "AUTH_002", "expected: interop:call"},
 		{"the third of two a minute", good.call(t, "/scarce.Service/Call", &emptypb.Empty{}), codes.ResourceExhausted, "rate_limit_exceeded", "limit"},
-		{"too large", nobody.call(t, "/small.Service/Call", big), codes.ResourceExhausted, "request_too_large", "at most 10 bytes"},
+		{"too large", nobody.call(t, "/small.Service/EmptyCall", big), codes.ResourceExhausted, "request_too_large", "at most 10 bytes"},
 		{"no route, but one near", nobody.call(t, "/grpc.testing.TestServices/EmptyCall", &emptypb.Empty{}), codes.Unimplemented, "not_found", "expected: POST /grpc.testing.TestService/"},
 		{"no upstream", nobody.call(t, "/away.Service/Call", &emptypb.Empty{}), codes.Unavailable, "service_unavailable", "unavailable"},
 		{"the product's own", good.call(t, "/grpc.testing.UnimplementedService/Call", &emptypb.Empty{}), codes.Unimplemented, "", "unknown service"},
 	} {
 		if c.got.Code() != c.code || c.got.value("sluice-error-code") != c.ours || !strings.Contains(c.got.Message(), c.saying) ||
 			c.ours != "" && !strings.HasSuffix(c.got.value("sluice-documentation-url"), "/docs/errors/"+c.ours) || len(c.got.meta.Get("x-request-id")) != 1 {
-			t.Errorf("%s: %v %q %v", c.name, c.got.Code(), c.got.Message(), c.got.meta)
+			t.Errorf("%s: %v %q %v", c.name, c.got.Code(), c.got.Message(), map[string][]string(c.got.meta))
 		}
 		if retry := c.got.value("retry-after"); (retry != "") != (c.code == codes.ResourceExhausted && c.ours == "rate_limit_exceeded" || c.ours == "service_unavailable") {
 			t.Errorf("%s: retry-after %q", c.name, retry)
@@ -149,49 +152,49 @@ func TestRefusedCallsSpeakGRPC(t *testing.T) {
 	})
 }
 
-// A deadline ends a call at the edge: the caller's, within the route's own.
+// A deadline ends a call at the edge: the route's own, or the caller's, whether or not the
+// product and the caller keep it themselves.
 func TestDeadlinesOfCalls(t *testing.T) {
 	t.Parallel()
-	s, key, _ := grpcGateway(t)
-	c := s.rpcClient(t, key)
-	stream, err := testgrpc.NewTestServiceClient(c.conn).FullDuplexCall(c.context(t))
-	if err != nil {
-		t.Fatal(err)
+	sleeper := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	sleeper.Config.Protocols = h2c()
+	sleeper.Start()
+	t.Cleanup(sleeper.Close)
+	s := gatewayAlone(t)
+	s.apply(t, fmt.Sprintf(`include: [builtin]
+products: [{name: sleeper, upstream: grpc://%s}]
+routes:
+  - {name: calls, path: /calls.Service/*, product: sleeper, auth: [none], timeout: 50ms}
+  - {name: streams, path: /streams.Service/*, product: sleeper, auth: [none], streaming: true}
+`, sleeper.Listener.Addr()))
+	for path, timeout := range map[string]string{"/calls.Service/Call": "", "/calls.Service/CallOfAnHour": "1H", "/streams.Service/Stream": "100m"} {
+		body, never := io.Pipe() // a client that streams, and never ends
+		defer never.Close()
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url(path), body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, value := range map[string]string{"Content-Type": "application/grpc", "Te": "trailers", "Grpc-Timeout": timeout} {
+			if value != "" {
+				req.Header.Set(name, value)
+			}
+		}
+		res, err := (&http.Transport{Protocols: h2c()}).RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		if res.StatusCode != 200 || res.Header.Get("Grpc-Status") != "4" || res.Header.Get("Sluice-Error-Code") != "gateway_timeout" || res.Header.Get("Grpc-Message") == "" {
+			t.Errorf("%s: %d %v", path, res.StatusCode, res.Header)
+		}
 	}
-	if err := stream.Send(&testgrpc.StreamingOutputCallRequest{ResponseParameters: []*testgrpc.ResponseParameters{{Size: 1}}}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := stream.Recv(); err != nil {
-		t.Error("a stream outlives the timeout of a call without streams:", err)
-	}
-	slow, err := c.conn.NewStream(c.context(t), &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, "/slow.Service/FullDuplexCall")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := status.Convert(slow.RecvMsg(&emptypb.Empty{})); got.Code() != codes.DeadlineExceeded || slow.Trailer().Get("sluice-error-code") == nil {
-		t.Errorf("beyond the route's timeout: %v %v", got, slow.Trailer())
-	}
+}
 
-	// A client that asks for a deadline and does not keep it itself.
-	var protocols http.Protocols
-	protocols.SetUnencryptedHTTP2(true)
-	body, never := io.Pipe()
-	defer never.Close()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url("/grpc.testing.TestService/FullDuplexCall"), body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, value := range map[string]string{"Content-Type": "application/grpc", "Te": "trailers", "Grpc-Timeout": "100m", "Authorization": "Bearer " + key} {
-		req.Header.Set(name, value)
-	}
-	res, err := (&http.Transport{Protocols: &protocols}).RoundTrip(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	if res.Header.Get("Grpc-Status") != "4" || res.Header.Get("Grpc-Message") == "" {
-		t.Errorf("%d %v", res.StatusCode, res.Header)
-	}
+// h2c is HTTP/2 without TLS, by prior knowledge.
+func h2c() *http.Protocols {
+	var p http.Protocols
+	p.SetUnencryptedHTTP2(true)
+	return &p
 }
 
 // What the caller asked for arrives at the product: its deadline, its metadata, and none
@@ -202,7 +205,7 @@ func TestProductGetsWhatTheCallerAsked(t *testing.T) {
 	server := grpc.NewServer(grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
 		md, _ := metadata.FromIncomingContext(stream.Context())
 		if deadline, ok := stream.Context().Deadline(); ok {
-			md.Set("has-deadline", fmt.Sprint(!deadline.IsZero()))
+			md.Set("left", fmt.Sprint(int(time.Until(deadline).Seconds())))
 		}
 		got <- md
 		stream.SetTrailer(metadata.Pairs("x-end", "of it", "x-bin-bin", string([]byte{0, 255})))
@@ -225,7 +228,10 @@ routes: [{name: own, path: /own.Service/*, product: own, scope: "own:call"}]
 		t.Errorf("%v %v", end.Status, end.meta)
 	}
 	md := <-got
-	if len(md.Get("has-deadline")) != 1 || strings.Join(md.Get("x-note"), "") != "noted" || strings.Join(md.Get("x-raw-bin"), "") != string([]byte{1, 254}) ||
+	if left, err := strconv.Atoi(strings.Join(md.Get("left"), "")); err != nil || left > 30 { // what the route leaves of the caller's two minutes
+		t.Errorf("%d s are left of the call, %v", left, err)
+	}
+	if strings.Join(md.Get("x-note"), "") != "noted" || strings.Join(md.Get("x-raw-bin"), "") != string([]byte{1, 254}) ||
 		md.Get("authorization") != nil || !strings.Contains(strings.Join(md.Get("x-sluice-identity"), ""), ";s=own:call") {
 		t.Errorf("%v", md)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/emptypb"
 )
 
 // interop are grpc-go's own programs of the interoperability tests, built once.
@@ -78,9 +79,8 @@ routes:
   - {name: rpc.unary, path: /grpc.testing.TestService/UnaryCall, methods: [POST], product: interop, scope: "interop:call", timeout: 5s}
   - {name: rpc.unimplemented, path: /grpc.testing.UnimplementedService/*, product: interop, scope: "interop:call"}
   - {name: rpc.scarce, path: /scarce.Service/*, product: interop, class: scarce, scope: "interop:call"}
-  - {name: rpc.small, path: /small.Service/*, product: interop, auth: [none], body_limit: 10}
+  - {name: rpc.small, path: /small.Service/*, product: interop, auth: [none], body_limit: 10, rewrite: {prefix: /grpc.testing.TestService/}}
   - {name: rpc.away, path: /away.Service/*, product: away, auth: [none]}
-  - {name: rpc.slow, path: /slow.Service/*, product: interop, auth: [none], timeout: 50ms, rewrite: {prefix: /grpc.testing.TestService/}}
 `
 
 // grpcGateway is a gateway in front of grpc-go's interop server, and a key for all of it.
@@ -92,6 +92,9 @@ func grpcGateway(t *testing.T) (s *stack, key, id string) {
 	if m == nil {
 		t.Fatal("no key")
 	}
+	eventually(t, "the key works", func() error {
+		return s.rpcClient(t, m[1]).call(t, emptyCall, &emptypb.Empty{}).Err()
+	})
 	return s, m[1], m[2]
 }
 

@@ -20,6 +20,19 @@ func line(mark, id string, status int, caller string) string {
 		mark, caller, id, status)
 }
 
+// A call by gRPC that failed is a failure, and counts under the HTTP status of its own.
+func TestCallsByGRPC(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[string]int{"0": 200, "5": 404, "14": 503} {
+		text := strings.Replace(line("ss", "id-1", 200, "nobody"), `"method"`, `"grpc_status":`+status+`,"method"`, 1)
+		_, rest, _ := marked([]byte(text))
+		r, ok := parse(rest, true)
+		if !ok || r.Status != want || r.GRPC == nil || failed(rest) != (want != 200) {
+			t.Errorf("grpc-status %s: %+v, failed %v", status, r, failed(rest))
+		}
+	}
+}
+
 // control is a control plane that takes batches, or does not.
 type control struct {
 	batches []edgeapi.RequestBatch

@@ -10,7 +10,7 @@ var table = [...]Info{
 	{TokenExpired, 401, "The key, token or certificate has expired.", "Create or rotate the key, refresh the token, or use a new certificate."},
 	{ScopeMissing, 403, "The key lacks the scope that this route needs.", "Use a key that has the scope named in `details`."},
 	{AddrRefused, 403, "The source address is not in the account's allowlist.", "Call from an allowed address, or add this one to the allowlist."},
-	{RouteNotMapped, 403, "No product is mapped to this method and path.", "Check the method and path against the API reference."},
+	{RouteNotMapped, 403, "No product is mapped to this method and path.", "Use the method or route that `details` names, or check both against the API reference."},
 	{PaymentRequired, 402, "Payment is required.", "Pay the quoted amount and retry with `X-PAYMENT`, or use an API key."},
 	{Unpaid, 402, "An unpaid invoice blocks this account.", "Pay the open invoice."},
 	{QuotaUsed, 403, "The plan's usage limit is reached.", "Wait for the next period, or take a higher plan."},

@@ -166,7 +166,7 @@ func (r *request) deny(d decision.Decision) types.Action { return r.denyAllowing
 // through OnHttpResponseHeaders, which adds the rate headers.
 func (r *request) denyAllowing(d decision.Decision, allow string) types.Action {
 	r.usage.reason = d.Code
-	if r.isRPC() {
+	if r.usage.rpc {
 		return r.denyRPC(d)
 	}
 	headers := make([][2]string, 0, 5)
@@ -183,7 +183,7 @@ func (r *request) denyAllowing(d decision.Decision, allow string) types.Action {
 	if d.RetryAfter > 0 {
 		headers = append(headers, [2]string{"retry-after", strconv.Itoa(d.RetryAfter)})
 	}
-	body := decision.AppendEnvelope(nil, d, wasmhost.LateHeader("x-request-id"), r.plugin.policy.DocsBase)
+	body := decision.AppendEnvelope(nil, d, wasmhost.Header("x-request-id"), r.plugin.policy.DocsBase)
 	r.send(uint32(status), headers, body)
 	return types.ActionPause
 }

@@ -25,7 +25,7 @@ type usage struct {
 	in, out uint64
 	status  int
 	refused bool
-	rpc     bool // it may be a call by gRPC, whose status is yet to come
+	rpc     bool // it is a call by gRPC, whose status is yet to come
 
 	method   uint8         // see traffic.MethodNumber
 	reason   decision.Code // of a refusal by the filter, or one in the shadow: see traffic.Would; empty: none
@@ -35,7 +35,7 @@ type usage struct {
 // begin notes whose request it is.
 func (u *usage) begin(p *plugin, v *authorize.Verdict, at time.Time) {
 	u.began = at
-	u.rpc = v.Route == nil || v.Route.MayBeRPC()
+	u.rpc = isRPC(v.Route == nil || v.Route.MayBeRPC())
 	if v.Route != nil {
 		u.key.Route = p.routes[v.Route.Index()]
 		u.method = methodOf(v.Route)

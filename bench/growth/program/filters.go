@@ -20,6 +20,7 @@ import (
 	"sluice.dev/sluice/filters/limits/sharedlimit"
 	"sluice.dev/sluice/filters/limits/traffic"
 	"sluice.dev/sluice/filters/policy"
+	"sluice.dev/sluice/filters/routehint"
 	"sluice.dev/sluice/filters/schema"
 	"sluice.dev/sluice/filters/schema/compile"
 	"sluice.dev/sluice/filters/scopes"
@@ -46,6 +47,9 @@ var checked = func() *schema.Table {
 	}
 	return schema.Parse(b)
 }()
+
+// hinted are the routes of a listener, as text.
+const hinted = "/v1/streams GET,HEAD *\n/v1/streams/{id}/clips POST a.example,*.b.example\n/files/* PUT *\n/v1/chat POST * runtime\n"
 
 // filters are the rows of what runs in Envoy.
 func filters() []parser {
@@ -105,6 +109,9 @@ func filters() []parser {
 			allowlist.Decide("192.0.2.1:1", in)
 		}), forms: texts("192.0.2.%s", "2001:db8::%s")},
 		{name: "filters/scopes: Valid, Covers", read: quietly(func(in []byte) { scopes.Valid(string(in)); scopes.Covers([]string{"a:*"}, string(in)) }), forms: texts("a:%s")},
+		{name: "filters/routehint: Find, paths", read: quietly(func(in []byte) { routehint.Find(hinted, "a.example", string(in)) }), forms: texts("/v1/streams%s", "/%s/streams", "/v1/{x}?%s")},
+		{name: "filters/routehint: Find, routes", read: quietly(func(in []byte) { routehint.Find(string(in), "a.example", "/v1/streams/7/clips") }),
+			forms: texts("/v1/stream%s GET,HEAD *\n", "/v1/streams/{id}/clip GET %s\n")},
 		{name: "filters/policy: Parse", read: quietly(func(in []byte) { policy.Parse(in) }), forms: packed},
 		{name: "filters/limits/meter: ParseParcel", read: quietly(func(in []byte) { meter.ParseParcel(in) }), forms: packed},
 		{name: "filters/limits/traffic: ParseParcel", read: quietly(func(in []byte) { traffic.ParseParcel(in) }), forms: packed},

@@ -134,6 +134,7 @@ func (v *validator) domainText(field, s string) {
 
 // prices checks the routes that are for sale.
 func (v *validator) prices(d Document) {
+	speakers := d.grpcProducts()
 	for i, r := range d.Routes {
 		if r.Price == "" {
 			continue
@@ -147,6 +148,9 @@ func (v *validator) prices(d Document) {
 		}
 		if slices.Contains(r.Auth, "none") || slices.Contains(r.Auth, "session") {
 			v.add(f, "stands on a route that callers without a credential reach anyway", "auth with key, token or both")
+		}
+		if _, ok := slices.BinarySearch(speakers, r.Product); ok {
+			v.add(f, "stands on a route whose product speaks gRPC, which may fail with status 200", "a product that speaks HTTP alone")
 		}
 		if r.Product == "" || r.ListenerName() != Gateway {
 			v.add(f, "stands on a route without a product behind the gateway", "a product that does the work")

@@ -62,15 +62,6 @@ func Header(name string) string {
 	return v
 }
 
-// LateHeader is a request header, also while the body passes: Header has none by then. It
-// costs twice as much.
-func LateHeader(name string) string {
-	if v := Header(name); v != "" {
-		return v
-	}
-	return property([]string{"request", "headers", name})
-}
-
 // Now is the time in unix seconds.
 func Now() int64 { return time.Now().Unix() }
 

@@ -2,6 +2,7 @@ package resources
 
 import (
 	"strconv"
+	"time"
 
 	accesslog "github.com/envoyproxy/go-control-plane/envoy/config/accesslog/v3"
 	core "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -10,6 +11,7 @@ import (
 	grpcweb "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/grpc_web/v3"
 	hcm "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/durationpb"
 	"sluice.dev/sluice/controlplane/gateway/config"
 	"sluice.dev/sluice/filters/decision"
 )
@@ -27,17 +29,21 @@ func (s *Set) grpcWebFilters() []*hcm.HttpFilter {
 	return []*hcm.HttpFilter{{Name: GRPCWebFilter, Disabled: true, ConfigType: &hcm.HttpFilter_TypedConfig{TypedConfig: pack(&grpcweb.GrpcWeb{})}}}
 }
 
+// firstBy is how much sooner than the product the edge ends a call whose deadline both know:
+// a product that is first resets the stream, which clients would take for UNAVAILABLE.
+const firstBy = 5 * time.Millisecond
+
 // speakGRPC makes a the action of a route whose product speaks gRPC; filters are those
 // that the route turns on. A call ends when its grpc-timeout has gone by, or the
 // route's own timeout, whichever is first. Envoy has one clock for both, and then
-// heeds no other of the route; the product gets grpc-timeout as it was sent.
+// heeds no other of the route; the product gets grpc-timeout, cut to the route's.
 func speakGRPC(a *route.RouteAction, filters map[string]*anypb.Any) {
 	filters[GRPCWebFilter] = pack(&route.FilterConfig{Config: &anypb.Any{}})
 	longest := a.GetMaxStreamDuration().GetMaxStreamDuration()
 	if longest == nil {
 		longest = a.Timeout // 0 when streaming: as long as the client asks
 	}
-	a.MaxStreamDuration = &route.RouteAction_MaxStreamDuration{MaxStreamDuration: longest, GrpcTimeoutHeaderMax: longest}
+	a.MaxStreamDuration = &route.RouteAction_MaxStreamDuration{MaxStreamDuration: longest, GrpcTimeoutHeaderMax: longest, GrpcTimeoutHeaderOffset: durationpb.New(firstBy)}
 }
 
 // What pages send and read besides to call by gRPC-web.
