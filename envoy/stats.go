@@ -35,16 +35,6 @@ var ofCluster = map[string]stat{
 	"membership_healthy":       newStat("sluice_edge_upstream_healthy_addresses", "Addresses of a product that are well, as far as the edge knows.", prometheus.GaugeValue, "product"),
 	"upstream_rq_active":       newStat("sluice_edge_upstream_requests_active", "Requests that wait for a product, or for the rest of its answer.", prometheus.GaugeValue, "product"),
 	"upstream_cx_connect_fail": newStat("sluice_edge_upstream_connect_failures_total", "Connections to a product that could not be opened.", prometheus.CounterValue, "product"),
-	"upstream_rq_2xx":          mirrored("2xx"),
-	"upstream_rq_3xx":          mirrored("3xx"),
-	"upstream_rq_4xx":          mirrored("4xx"),
-	"upstream_rq_5xx":          mirrored("5xx"),
-}
-
-// mirrored is made of what Envoy counts of the answers to copies of requests, of one class.
-func mirrored(class string) stat {
-	return stat{prometheus.NewDesc("sluice_edge_mirrored_total", "Copies of requests, by how the product that gets them has answered; one that failed to is 5xx.",
-		[]string{"product"}, prometheus.Labels{"status_class": class}), prometheus.CounterValue}
 }
 
 // ofListener are made of http.NAME.*, where NAME is a listener.
@@ -119,9 +109,6 @@ func statOf(name string) (s stat, labels []string, ok bool) {
 		return s, nil, false
 	}
 	s, ok = of[rest[dot+1:]]
-	if strings.HasSuffix(name, "xx") && (strings.HasSuffix(subject, ".external") || strings.HasSuffix(subject, ".internal")) {
-		return s, nil, false // the same again
-	}
 	return s, []string{subject}, ok
 }
 

@@ -33,9 +33,6 @@ func TestStatisticsOfEnvoy(t *testing.T) {
 	r := statsOf(t, `cluster.shop.membership_healthy: 2
 cluster.shop.upstream_rq_active: 3
 cluster.shop.upstream_cx_connect_fail: 4
-cluster.shop.upstream_rq_2xx: 8
-cluster.shop.external.upstream_rq_2xx: 8
-cluster.sluice_feed.upstream_rq_2xx: 9
 cluster.sluice_feed.membership_healthy: 1
 cluster.sluice_controlplane.upstream_rq_active: 9
 http.admin.downstream_rq_active: 1
@@ -75,9 +72,6 @@ sluice_edge_requests_active{listener="gateway"} 5
 # HELP sluice_edge_standby_answers_total Requests that the agent has answered 503 (edge_not_ready), as no Envoy could.
 # TYPE sluice_edge_standby_answers_total counter
 sluice_edge_standby_answers_total 0
-# HELP sluice_edge_mirrored_total Copies of requests, by how the product that gets them has answered; one that failed to is 5xx.
-# TYPE sluice_edge_mirrored_total counter
-sluice_edge_mirrored_total{product="shop",status_class="2xx"} 8
 # HELP sluice_edge_upstream_connect_failures_total Connections to a product that could not be opened.
 # TYPE sluice_edge_upstream_connect_failures_total counter
 sluice_edge_upstream_connect_failures_total{product="shop"} 4

@@ -171,6 +171,13 @@ func TestMirrorInARealEnvoy(t *testing.T) {
 	if len(copies) > 0 {
 		t.Error("there were more copies")
 	}
+	large := strings.Repeat("a", 1<<20) // more than Envoy holds
+	if res, _ := request(t, "POST", url+"/v1/all/7", strings.NewReader(large)); res.StatusCode != 200 {
+		t.Error(res.Status)
+	}
+	if r := <-copies; r.Header.Get("Body") != large {
+		t.Errorf("a copy of a large body has %d bytes", len(r.Header.Get("Body")))
+	}
 }
 
 // Retries are those of the route: how often, on what, for which methods.
