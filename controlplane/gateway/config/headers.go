@@ -154,13 +154,15 @@ func (v *validator) headerEdit(f string, r Route, e *HeaderEdit, answers bool) {
 		}
 		seen[lower] = true
 	}
-	for field, values := range map[string]map[string]string{"set": e.Set, "add": e.Add} {
-		for _, name := range slices.Sorted(maps.Keys(values)) {
+	values := func(field string, of map[string]string) {
+		for _, name := range slices.Sorted(maps.Keys(of)) {
 			at := f + "." + field + "." + name
 			header(at, name)
-			v.template(at, r, values[name])
+			v.template(at, r, of[name])
 		}
 	}
+	values("set", e.Set)
+	values("add", e.Add)
 	for i, name := range e.Remove {
 		header(fmt.Sprintf("%s.remove[%d]", f, i), name)
 	}
