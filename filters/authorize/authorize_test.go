@@ -162,6 +162,8 @@ func TestWhoGetsThrough(t *testing.T) {
 		"quota used":              {route: "streams.list", bits: []int{bitRead}, set: flag(keytable.FlagQuotaUsed), want: decision.QuotaUsed},
 		"a plan not known":        {route: "streams.list", set: func(r *keytable.Record) { r.Plan = 9 }, want: decision.EdgeNotReady},
 		"a product of the plan":   {route: "media", set: plan(2)},
+		"a version of it":         {route: "media@2", set: plan(2)},
+		"a version beyond it":     {route: "voice@2", set: plan(2), want: decision.PlanTooLow},
 		"a product beyond it":     {route: "voice", set: plan(2), want: decision.PlanTooLow},
 		"a plan of everything":    {route: "voice", set: plan(1)},
 		"a mistyped key":          {route: "streams.get", raw: "Bearer slk_x", want: decision.InvalidKey},

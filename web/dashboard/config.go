@@ -48,7 +48,7 @@ func (s *site) showRoutes(w http.ResponseWriter, r *http.Request, v viewer) erro
 // matches reports whether a route has what is searched for in its name, path,
 // product or scope.
 func matches(r config.Route, query string) bool {
-	return slices.ContainsFunc([]string{r.Name, r.Path, r.Product, r.Scope}, func(text string) bool {
+	return slices.ContainsFunc(append([]string{r.Name, r.Path, r.Scope, r.Product}, r.Products()...), func(text string) bool {
 		return strings.Contains(strings.ToLower(text), strings.ToLower(query))
 	})
 }

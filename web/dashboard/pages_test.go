@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -281,6 +282,32 @@ func TestTheAuditLogTellsWhatPagesDid(t *testing.T) {
 	}
 	if got := owner.get(Root + "/audit?action=no.such"); !strings.Contains(got.body, "No matching changes") {
 		t.Error(got.body)
+	}
+}
+
+// Who gets a part of a route's requests, and copies of them, is shown and found.
+func TestRoutesShowTheirVersions(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	now, err := b.Documents.Store.Latest(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, weight := now.Document, uint32(5)
+	for _, name := range []string{"canary", "shadow"} {
+		d.Products = append(d.Products, config.Product{Name: name, Upstreams: []config.Upstream{{Address: "10.0.0.1:80"}}})
+	}
+	d.Routes = append(slices.Clone(d.Routes), config.Route{Name: "rolled", Path: "/rolled", Auth: []string{"none"}, Product: "canary",
+		Split:  []config.ProductVersion{{Product: "shadow", Weight: &weight}, {Product: "api", Headers: []config.HeaderMatch{{Name: "x-v"}}}},
+		Mirror: &config.Mirror{Product: "media", Percent: &weight}})
+	if _, err := b.Documents.Store.Put(t.Context(), d, "ann", "", config.Any); err != nil {
+		t.Fatal(err)
+	}
+	got := b.operator(t).get(Root + "/routes?q=shadow")
+	for _, want := range []string{"rolled", "5 % to shadow", "by header to api", "5 % copied to media"} {
+		if !strings.Contains(got.body, want) {
+			t.Errorf("no %q in %s", want, got.body)
+		}
 	}
 }
 

@@ -103,19 +103,38 @@ func (v *validator) headerEdits(f string, r Route) {
 	if r.RequestHeaders != nil && r.Product == "" {
 		v.add(f+".request_headers", "stands on a route without a product", "a product")
 	}
-	v.headerEdit(f+".request_headers", r, r.RequestHeaders, func(name string) string { return requestOwners[name] })
-	v.headerEdit(f+".response_headers", r, r.ResponseHeaders, func(name string) string {
-		switch {
-		case strings.HasPrefix(name, "access-control-"):
-			return "cors"
-		case strings.HasPrefix(name, "x-ratelimit-") || strings.HasPrefix(name, "ratelimit"):
-			return "nothing: edges set it"
-		}
-		return responseOwners[name]
-	})
+	v.headerEdit(f+".request_headers", r, r.RequestHeaders, false)
+	v.headerEdit(f+".response_headers", r, r.ResponseHeaders, true)
 }
 
-func (v *validator) headerEdit(f string, r Route, e *HeaderEdit, owner func(string) string) {
+// HeaderFault says why a route may not change a header, of answers or of requests, and
+// what to do in its place; issue is empty when it may.
+func HeaderFault(name string, answers bool) (issue, expected string) {
+	lower := strings.ToLower(name)
+	begins := func(prefix string) bool { return strings.HasPrefix(lower, prefix) }
+	instead := requestOwners[lower]
+	if answers {
+		instead = responseOwners[lower]
+	}
+	switch {
+	case !headerForm.MatchString(name):
+		return "is not the name of a header", "letters, digits and dashes"
+	case slices.Contains(hopByHop, lower):
+		return "is of the connection or the message itself, and set by edges", "another header"
+	case slices.ContainsFunc(ownPrefixes, begins):
+		return "is an edge's own, by which products believe it", "another header"
+	case answers && begins("access-control-"):
+		instead = "cors"
+	case answers && (begins("x-ratelimit-") || begins("ratelimit")):
+		instead = "nothing: edges set it"
+	}
+	if instead != "" {
+		return "means something else", instead
+	}
+	return "", ""
+}
+
+func (v *validator) headerEdit(f string, r Route, e *HeaderEdit, answers bool) {
 	if e == nil {
 		return
 	}
@@ -128,28 +147,22 @@ func (v *validator) headerEdit(f string, r Route, e *HeaderEdit, owner func(stri
 	seen := map[string]bool{}
 	header := func(at, name string) {
 		lower := strings.ToLower(name)
-		own := func(prefix string) bool { return strings.HasPrefix(lower, prefix) }
-		switch instead := owner(lower); {
-		case !headerForm.MatchString(name):
-			v.add(at, "is not the name of a header", "letters, digits and dashes")
-		case slices.Contains(hopByHop, lower):
-			v.add(at, "is of the connection or the message itself, and set by edges", "another header")
-		case slices.ContainsFunc(ownPrefixes, own):
-			v.add(at, "is an edge's own, by which products believe it", "another header")
-		case instead != "":
-			v.add(at, "means something else", instead)
-		case seen[lower]:
+		if issue, expected := HeaderFault(name, answers); issue != "" {
+			v.add(at, issue, expected)
+		} else if seen[lower] {
 			v.add(at, "is given twice", "one of set, add and remove")
 		}
 		seen[lower] = true
 	}
-	for field, values := range map[string]map[string]string{"set": e.Set, "add": e.Add} {
-		for _, name := range slices.Sorted(maps.Keys(values)) {
+	values := func(field string, of map[string]string) {
+		for _, name := range slices.Sorted(maps.Keys(of)) {
 			at := f + "." + field + "." + name
 			header(at, name)
-			v.template(at, r, values[name])
+			v.template(at, r, of[name])
 		}
 	}
+	values("set", e.Set)
+	values("add", e.Add)
 	for i, name := range e.Remove {
 		header(fmt.Sprintf("%s.remove[%d]", f, i), name)
 	}

@@ -67,7 +67,7 @@ func text(t testing.TB, r Result) string {
 
 func TestWhatFilesBecome(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"keys", "paths", "strange"} {
+	for _, name := range []string{"keys", "paths", "strange", "transform"} {
 		_, r := read(t, name)
 		if err := alone(r.Document).Validate(); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -148,7 +148,7 @@ func TestFilesThatAreNotKongs(t *testing.T) {
 }
 
 func FuzzImport(f *testing.F) {
-	for _, name := range []string{"keys", "paths", "strange"} {
+	for _, name := range []string{"keys", "paths", "strange", "transform"} {
 		b, err := os.ReadFile("testdata/" + name + ".yml")
 		if err != nil {
 			f.Fatal(err)

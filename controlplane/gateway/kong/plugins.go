@@ -136,7 +136,7 @@ var needless = map[string]string{
 }
 
 // translated are plugins that routes and consumers ask for.
-var translated = []string{"key-auth", "rate-limiting", "cors", "request-size-limiting", "acl", "request-termination"}
+var translated = []string{"key-auth", "rate-limiting", "cors", "request-size-limiting", "acl", "request-termination", "redirect", "request-transformer", "response-transformer"}
 
 // check notes a plugin, once, that is not translated or not to the letter.
 func (i *importer) check(p *node) {

@@ -94,6 +94,10 @@ func withHost(r *config.Rewrite, host string) *config.Rewrite {
 func (i *importer) template(s *service, n *node) (r config.Route, why string) {
 	if p, _ := i.plugins.of("request-termination", s.node, n); p != nil {
 		r.Respond = i.respond(p)
+	} else if p, _ := i.plugins.of("redirect", s.node, n); p != nil {
+		if r.Redirect, why = i.redirect(p); why != "" {
+			return r, why
+		}
 	} else if s.product == "" {
 		return r, "leads to no service that can be expressed"
 	} else {
@@ -111,8 +115,9 @@ func (i *importer) template(s *service, n *node) (r config.Route, why string) {
 		i.noteOnce(Differs, "requests without a credential are limited to 600 a minute from one address: see anonymous_per_minute in docs/config.md")
 	}
 	r.Class, r.BodyLimit = i.class(s.node, n, open && len(r.Auth) == 1), i.bodyLimit(s.node, n)
-	if r.Respond == nil {
+	if r.Respond == nil && r.Redirect == nil {
 		r.CORS = i.cors(s.node, n)
+		i.transform(s.node, n, &r)
 	}
 	p, _ := i.plugins.of("acl", s.node, n)
 	if p == nil {

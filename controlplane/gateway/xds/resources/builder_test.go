@@ -41,7 +41,7 @@ func edit(random *rand.Rand, d config.Document) config.Document {
 	d.Routes, d.Products = slices.Clone(d.Routes), slices.Clone(d.Products)
 	at := random.IntN(len(d.Routes))
 	r := &d.Routes[at]
-	switch random.IntN(10) {
+	switch random.IntN(15) {
 	case 0, 1:
 		r.Path = fmt.Sprintf("/v1/%s/%s%d", pick("a", "b", "streams"), pick("{id}/x", "y", "{id}/{part}/z"), random.IntN(1000))
 	case 2:
@@ -69,6 +69,19 @@ func edit(random *rand.Rand, d config.Document) config.Document {
 	case 9:
 		d.AccessLog, d.AnonymousPerMinute, d.TrustedProxies = pick("all", "off", "failures"), random.Uint32N(3), random.Uint32N(2)
 		d.KeyHeaders = [][]string{nil, {"X-API-Key"}}[random.IntN(2)]
+	case 10, 11:
+		weight := 10 * random.Uint32N(4)
+		r.Sticky, r.Split = pick("", "credential"), []config.ProductVersion{{Product: pick("chat", "guarded", "open"), Weight: &weight}, {Product: "open", Headers: []config.HeaderMatch{{Name: "x-v"}}}}
+		if weight == 0 {
+			r.Sticky, r.Split = "", nil
+		}
+	case 12:
+		r.Mirror = []*config.Mirror{nil, {Product: "open"}, {Product: "guarded"}}[random.IntN(3)]
+	case 13:
+		r.Retries = []*config.Retries{nil, {On: []uint32{503}}, {AnyMethod: true}}[random.IntN(3)]
+	case 14:
+		r.Compress = !r.Compress
+		r.ResponseHeaders = []*config.HeaderEdit{nil, {Set: map[string]string{"x-a": "{account.id}"}}}[random.IntN(2)]
 	}
 	return d
 }

@@ -13,15 +13,15 @@ import (
 	"sluice.dev/sluice/controlplane/gateway/config"
 )
 
-// compressors are the filters that compress answers, by what clients call their
-// encodings, the one that is taken first where a client has no preference.
+// compressors are the filters that compress answers. Of those between which a client
+// has no preference, Envoy takes the last that is to be chosen first.
 var compressors = []struct {
 	name, library string
 	config        proto.Message
 }{
-	{"sluice.zstd", "envoy.compression.zstd.compressor", &zstd.Zstd{}},
-	{"sluice.brotli", "envoy.compression.brotli.compressor", &brotli.Brotli{Quality: u32(4), InputBlockBits: u32(18), WindowBits: u32(18)}},
 	{"sluice.gzip", "envoy.compression.gzip.compressor", &gzip.Gzip{CompressionLevel: gzip.Gzip_COMPRESSION_LEVEL_5}},
+	{"sluice.brotli", "envoy.compression.brotli.compressor", &brotli.Brotli{Quality: u32(4), InputBlockBits: u32(18), WindowBits: u32(18)}},
+	{"sluice.zstd", "envoy.compression.zstd.compressor", &zstd.Zstd{}},
 }
 
 // compressed are the media types of answers that get smaller. Streams of events are
@@ -45,6 +45,7 @@ func compressing() (list []*hcm.HttpFilter) {
 				// What is compressed is not the same bytes: a client may still ask whether it has changed.
 				WeakenEtagOnCompress: true,
 			},
+			ChooseFirst:       c.name != "sluice.gzip",
 			CompressorLibrary: &core.TypedExtensionConfig{Name: c.library, TypedConfig: pack(c.config)},
 		})}})
 	}
