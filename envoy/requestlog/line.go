@@ -69,6 +69,7 @@ type fields struct {
 	BytesIn   int64     `json:"bytes_in"`
 	BytesOut  int64     `json:"bytes_out"`
 	TraceID   string    `json:"trace_id"`
+	Duration  int64     `json:"duration_ms"`
 	edgeapi.Timings
 }
 
@@ -98,6 +99,9 @@ func parse(rest []byte, path bool) (r edgeapi.Request, ok bool) {
 		Failure: cut(f.Failure, maxText), Upstream: cut(f.Upstream, maxName), Attempts: f.Attempts, Client: cut(f.Client, maxName), UserAgent: cut(f.UserAgent, maxText),
 		BytesIn: f.BytesIn, BytesOut: f.BytesOut, TraceID: cut(f.TraceID, maxName), Timings: f.Timings,
 	}
+	if r.Timings.Total == 0 { // no last byte went to the client, as the request was cut off
+		r.Timings.Total = 1000 * f.Duration
+	}
 	if path {
 		r.Path = cut(f.Path, maxPath)
 	}
@@ -105,6 +109,9 @@ func parse(rest []byte, path bool) (r edgeapi.Request, ok bool) {
 	// it says of its caller is the client's own word.
 	if r.Route != "" {
 		nameCaller(&r, f.Caller)
+	}
+	if code, ok := strings.CutPrefix(f.Detail, edgeapi.EndedDetail); ok {
+		r.Code = cut(code, maxName)
 	}
 	return r, true
 }

@@ -44,7 +44,7 @@ type Table struct {
 // edge is one edge of the fleet.
 type edge struct {
 	boot, told uint64
-	former     uint64 // the boot before
+	former     uint64                            // the boot before
 	seen       int64                             // when it was last heard of, by our clock
 	windows    map[ratelimit.ID]ratelimit.Others // counted since its boot
 }
