@@ -31,6 +31,7 @@ func echoProduct(t testing.TB) (address string) {
 			return
 		}
 		defer conn.CloseNow()
+		conn.SetReadLimit(1 << 20)
 		for {
 			kind, message, err := conn.Read(r.Context())
 			if err != nil {
