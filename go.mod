@@ -84,7 +84,9 @@ require (
 
 require (
 	github.com/CycloneDX/cyclonedx-go v0.12.0
+	github.com/coder/websocket v1.8.14
 	github.com/google/go-containerregistry v0.20.6
+	github.com/mholt/acmez/v3 v3.1.7
 	github.com/ulikunitz/xz v0.5.15
 	golang.org/x/crypto/x509roots/fallback v0.0.0-20261030153154-30a33513ff6d
 )
@@ -101,8 +103,6 @@ require (
 require (
 	cloud.google.com/go v0.123.0 // indirect
 	github.com/TwiN/go-color v1.4.1 // indirect
-	github.com/mholt/acmez/v3 v3.1.7 // indirect
-	github.com/coder/websocket v1.8.14 // indirect
 	github.com/wI2L/jsondiff v0.7.1 // indirect
 	github.com/yargevad/filepathx v1.0.0 // indirect
 )

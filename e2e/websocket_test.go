@@ -31,6 +31,7 @@ func echoProduct(t testing.TB) (address string) {
 			return
 		}
 		defer conn.CloseNow()
+		conn.SetReadLimit(1 << 20)
 		for {
 			kind, message, err := conn.Read(r.Context())
 			if err != nil {
@@ -97,6 +98,27 @@ func (s *stack) connected(t testing.TB, path string, header http.Header, protoco
 	}
 	wantEcho(t, conn, "hello")
 	return conn
+}
+
+// answered is connected, and the answer with which the connection began.
+func (s *stack) answered(t testing.TB, path string, header http.Header) (*websocket.Conn, *http.Response) {
+	t.Helper()
+	conn, res, err := s.dial(t, path, header)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantEcho(t, conn, "hello")
+	return conn, res
+}
+
+// wantExplained waits until the request log says how a connection ended.
+func (s *stack) wantExplained(t testing.TB, res *http.Response, why string) recorded {
+	t.Helper()
+	got := s.recordedAs(t, response{Response: res})
+	if got.Status != http.StatusSwitchingProtocols || !strings.Contains(got.Explanation, why) {
+		t.Errorf("want %q, recorded as %+v", why, got)
+	}
+	return got
 }
 
 func wantEcho(t testing.TB, conn *websocket.Conn, text string) {
@@ -190,27 +212,30 @@ func TestWebSockets(t *testing.T) {
 		})
 		_ = third.CloseNow()
 	})
-	t.Run("idle", func(t *testing.T) { wantEnd(t, s.connected(t, "/idle", bearer(key))) })
+	t.Run("idle", func(t *testing.T) {
+		conn, res := s.answered(t, "/idle", bearer(key))
+		wantEnd(t, conn)
+		s.wantExplained(t, res, "nothing was sent for longer than the idle timeout")
+	})
 	t.Run("lifetime", func(t *testing.T) {
-		conn := s.connected(t, "/brief", bearer(key))
+		conn, res := s.answered(t, "/brief", bearer(key))
 		for {
 			if _, err := echoed(conn, "still here"); err != nil {
 				break
 			}
 		}
+		if got := s.wantExplained(t, res, "its lifetime was over"); !got.EndedAt.After(got.Time) {
+			t.Errorf("it lasted from %v to %v", got.Time, got.EndedAt)
+		}
 	})
 	t.Run("over HTTP/2", func(t *testing.T) { s.overHTTP2(t, key) })
 	t.Run("revoked", func(t *testing.T) {
 		text, id := s.newKey(t, "streams:read")
-		conn, res, err := s.dial(t, "/open", bearer(text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		wantEcho(t, conn, "hello")
+		conn, res := s.answered(t, "/open", bearer(text))
 		s.revoke(t, id)
 		wantEnd(t, conn)
 		s.wantRefused(t, "/open", bearer(text), 401, "invalid_api_key")
-		got := s.recordedAs(t, response{Response: res})
+		got := s.wantExplained(t, res, "the edge ended it, invalid_api_key")
 		if got.Route != "echo.open" || got.Key != id || got.Code != "invalid_api_key" || got.BytesIn == 0 || got.BytesOut == 0 {
 			t.Errorf("recorded as %+v", got)
 		}

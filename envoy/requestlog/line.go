@@ -76,6 +76,7 @@ type fields struct {
 	BytesOut  int64     `json:"bytes_out"`
 	TraceID   string    `json:"trace_id"`
 	Would     string    `json:"would_refuse"`
+	Duration  int64     `json:"duration_ms"`
 	edgeapi.Timings
 }
 
@@ -108,6 +109,9 @@ func parse(rest []byte, path bool) (r edgeapi.Request, ok bool) {
 	if f.GRPC != nil {
 		r.GRPC, r.Status = f.GRPC, decision.HTTPOfGRPC(strconv.Itoa(*f.GRPC))
 	}
+	if r.Timings.Total == 0 { // no last byte went to the client, as the request was cut off
+		r.Timings.Total = 1000 * f.Duration
+	}
 	if path {
 		r.Path = cut(f.Path, maxPath)
 	}
@@ -117,6 +121,9 @@ func parse(rest []byte, path bool) (r edgeapi.Request, ok bool) {
 		nameCaller(&r, f.Caller)
 	}
 	r.WouldRefuse, r.WouldReason = refusal(f.Would)
+	if code, ok := strings.CutPrefix(f.Detail, edgeapi.EndedDetail); ok {
+		r.Code = cut(code, maxName)
+	}
 	return r, true
 }
 

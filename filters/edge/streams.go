@@ -14,6 +14,7 @@ import (
 	"sluice.dev/sluice/filters/credentials/clientcert"
 	"sluice.dev/sluice/filters/credentials/keytable"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/filters/edgeapi"
 	"sluice.dev/sluice/filters/host/wasmhost"
 	"sluice.dev/sluice/filters/limits/connections"
 	"sluice.dev/sluice/filters/limits/meter"
@@ -279,12 +280,11 @@ func (s *stream) close(d decision.Decision) {
 		s.end() // Envoy knows it no more
 		return
 	}
-	s.request.noteRefusal(&authorize.Verdict{Decision: d, Known: true, Caller: *s.caller, Token: s.token})
 	if !s.opened {
 		s.request.deny(d)
 		return
 	}
-	if err := proxywasm.SendHttpResponse(uint32(decision.Lookup(d.Code).Status), nil, nil, -1); err != nil {
-		proxywasm.LogError("edge: close a stream: " + err.Error())
+	if !wasmhost.EndStream(decision.Lookup(d.Code).Status, edgeapi.EndedDetail+string(d.Code)) {
+		proxywasm.LogError("edge: a stream does not close: " + string(d.Code))
 	}
 }

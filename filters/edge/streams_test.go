@@ -9,6 +9,7 @@ import (
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/proxytest"
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
 	"sluice.dev/sluice/filters/credentials/keytable"
+	"sluice.dev/sluice/filters/host/wasmhost"
 	"sluice.dev/sluice/filters/host/wasmtest"
 	"sluice.dev/sluice/filters/policy"
 )
@@ -145,4 +146,33 @@ func TestConnectionsAreCountedWhileTheyAreOpen(t *testing.T) {
 			t.Fatalf("at its end: %+v", b)
 		}
 	})
+}
+
+// What a worker does about ten thousand open connections at every tick, and when what is
+// known of credentials has changed.
+func BenchmarkTick10000Streams(b *testing.B) {
+	for name, changed := range map[string]bool{"nothing new": false, "records changed": true} {
+		b.Run(name, func(b *testing.B) {
+			h, reset := proxytest.NewHostEmulator(proxytest.NewEmulatorOption().WithVMContext(&vm{}).WithPluginConfiguration(socketPolicy()))
+			defer reset()
+			h.StartPlugin()
+			load(keyRecord(), secretRecord())
+			p := &plugin{policy: policy.Parse(socketPolicy())}
+			p.env.callers, p.env.revision = &p.callers, wasmhost.DefineRevision()
+			caller := keyRecord()
+			streams = openStreams{renewed: time.Now()}
+			route, _ := p.policy.Route("socket")
+			for range 10_000 {
+				streams.list = append(streams.list, &stream{request: &request{plugin: p}, route: route, caller: &caller, opened: true, counted: time.Now()})
+			}
+			streams.revision = p.env.revision.Now()
+			for b.Loop() {
+				streams.walked = time.Time{}
+				if changed {
+					streams.revision, streams.checked = 0, 0
+				}
+				streams.tick(p, time.Now())
+			}
+		})
+	}
 }

@@ -15,6 +15,10 @@ const (
 	MarkNone = "n"
 )
 
+// EndedDetail begins the response code details of a connection that the edge filter has
+// ended; behind it is the code of the error that the next request of its credential gets.
+const EndedDetail = "ended_by_edge:"
+
 // The runtime keys of Envoy by which the agent says of how many requests out of
 // WholeSample it wants lines.
 const (

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"strings"
 
+	"sluice.dev/sluice/filters/authorize"
 	"sluice.dev/sluice/filters/caps"
 	"sluice.dev/sluice/filters/caps/jsonscan"
 	"sluice.dev/sluice/filters/credentials/allowlist"
@@ -16,6 +17,7 @@ import (
 	"sluice.dev/sluice/filters/host/wire"
 	"sluice.dev/sluice/filters/httpcache"
 	"sluice.dev/sluice/filters/identityheader"
+	"sluice.dev/sluice/filters/limits/connections"
 	"sluice.dev/sluice/filters/limits/meter"
 	"sluice.dev/sluice/filters/limits/sharedlimit"
 	"sluice.dev/sluice/filters/limits/traffic"
@@ -116,6 +118,8 @@ func filters() []parser {
 		{name: "filters/limits/meter: ParseParcel", read: quietly(func(in []byte) { meter.ParseParcel(in) }), forms: packed},
 		{name: "filters/limits/traffic: ParseParcel", read: quietly(func(in []byte) { traffic.ParseParcel(in) }), forms: packed},
 		{name: "filters/credentials/keytable: ParsePage", read: quietly(func(in []byte) { keytable.ParsePage(in) }), forms: packed},
+		{name: "filters/authorize: CutBearer", read: quietly(func(in []byte) { authorize.CutBearer(string(in)) }), forms: texts("sluice.bearer.a,%s", "chat, sluice.bearer.%s"), multiple: 64},
+		{name: "filters/limits/connections: Record", read: quietly(func(in []byte) { connections.Get(placed(in), sharedlimit.Place{}).Share(1_800_000_000) }), forms: packed},
 		{name: "filters/limits/sharedlimit: ParseReport, ParseAnswer", read: quietly(func(in []byte) { sharedlimit.ParseReport(in); sharedlimit.ParseAnswer(in) }), forms: packed},
 		{name: "filters/host/wire: Reader", read: quietly(func(in []byte) {
 			r := wire.NewReader(in)
@@ -149,3 +153,10 @@ func scan(b []byte) {
 		jsonscan.Find(v.Text(b), 0, "word")
 	}
 }
+
+// placed is a store that has a record in every place.
+type placed []byte
+
+func (p placed) Get(sharedlimit.Place) (connections.Record, uint32) { return connections.Record(p), 1 }
+
+func (p placed) Set(sharedlimit.Place, connections.Record, uint32) bool { return true }

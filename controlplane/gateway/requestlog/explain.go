@@ -3,6 +3,7 @@ package requestlog
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/filters/edgeapi"
@@ -48,6 +49,9 @@ func outcome(r edgeapi.Request) string {
 	if r.Product != "" {
 		product = "product " + r.Product
 	}
+	if r.Status == 101 {
+		return ended(r, product)
+	}
 	if r.Code != "" && flagOf(r.Flags) == "" {
 		return "Refused at the edge: " + refusal(r)
 	}
@@ -73,6 +77,25 @@ func outcome(r edgeapi.Request) string {
 	}
 	return fmt.Sprintf("The edge answered %d.", r.Status)
 }
+
+// ended says how a WebSocket ended: its answer was 101 in any case.
+func ended(r edgeapi.Request, product string) string {
+	why := "client and product ended it"
+	switch flag := flagOf(r.Flags); {
+	case strings.HasPrefix(r.Detail, edgeapi.EndedDetail):
+		why = "the edge ended it, " + r.Code + ": " + strings.TrimSuffix(decision.Lookup(decision.Code(r.Code)).Message, ".")
+	case r.Detail == maxDuration:
+		why = "its lifetime was over"
+	case strings.Contains(flag, "%s"):
+		why = fmt.Sprintf(flag, product)
+	case flag != "":
+		why = flag
+	}
+	return fmt.Sprintf("A WebSocket that was open for %s: %s.", time.Duration(r.Timings.Total*1000).Round(time.Millisecond), why)
+}
+
+// maxDuration is what Envoy says of a stream whose lifetime is over.
+const maxDuration = "max_duration_timeout"
 
 // refusal says why the edge refused a request, or would have.
 func refusal(r edgeapi.Request) string {
