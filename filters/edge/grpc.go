@@ -16,7 +16,9 @@ const grpcType = "application/grpc"
 // isRPC reports whether the request is a call by gRPC, whose client understands no other
 // answer. Only of requests that may be one is the host asked, and while it knows their
 // headers.
-func isRPC(mayBe bool) bool { return mayBe && strings.HasPrefix(wasmhost.Header("content-type"), grpcType) }
+func isRPC(mayBe bool) bool {
+	return mayBe && strings.HasPrefix(wasmhost.Header("content-type"), grpcType)
+}
 
 // denyRPC answers a call by gRPC with the status of d in place of the error envelope:
 // what that says stands in the headers. Behind gRPC-web, Envoy makes of them what
