@@ -113,7 +113,7 @@ func TestRoutes(t *testing.T) {
 func TestAllowNamesTheMethods(t *testing.T) {
 	t.Parallel()
 	s := start(t, Config{})
-	for request, want := range map[string]string{"DELETE /mcp": "GET, POST", "PUT /v1/m%75x": "POST", "HEAD /v1/mux": "POST", "FOO /": "GET"} {
+	for request, want := range map[string]string{"DELETE /mcp": "GET, HEAD, POST", "PUT /v1/m%75x": "POST", "HEAD /v1/mux": "POST", "FOO /": "GET, HEAD"} {
 		method, path, _ := strings.Cut(request, " ")
 		if _, header, _ := do(t, method, s.URL+path, ""); strings.Join(header.Values("Allow"), ", ") != want {
 			t.Errorf("%s: %v", request, header.Values("Allow"))
