@@ -19,12 +19,15 @@ const (
 	Key        // an API key that there is, or was
 	Token      // a good token
 	Bad        // a text that is neither, or a token that is not good any more
+	// Certificate is a client certificate that there is, or was. It comes with the
+	// connection: a route that does not ask for one sees a request without a credential.
+	Certificate
 )
 
 // Credential is what is known of the credential of a request whose text is not at hand.
 type Credential struct {
 	Kind Kind
-	// Record is a Key's; of KindNone: it is gone.
+	// Record is a Key's or a Certificate's; of KindNone: it is gone.
 	Record keytable.Record
 	Bearer token.Bearer // a Token's
 	// Code is why a Bad one was refused; empty: as a key or token that is not valid.
@@ -36,16 +39,20 @@ type Credential struct {
 // edge's decisions and no texts.
 func CheckKnown(p *policy.Policy, routeName string, env Env, c Credential, now int64) Verdict {
 	route, ok := p.Route(routeName)
-	switch {
-	case !ok:
+	if !ok {
 		return decideByAddress(p, nil, env, notReady, now)
+	}
+	if c.Kind == Certificate && route.Auth&policy.AuthCertificate == 0 {
+		c.Kind = None
+	}
+	switch {
 	case route.Deny != "":
 		return decideByAddress(p, route, env, decision.Deny(route.Deny), now)
 	case route.Auth == policy.AuthNone, c.Kind == None && route.Auth&policy.AuthNone != 0:
 		return decideByAddress(p, route, env, decision.Pass, now)
 	case c.Kind == None:
 		return decideByAddress(p, route, env, decision.Deny(decision.AuthRequired), now)
-	case c.Kind == Key && route.Auth&policy.AuthKey != 0:
+	case c.Kind == Key && route.Auth&policy.AuthKey != 0, c.Kind == Certificate:
 		return checkKnownKey(p, route, env, &c.Record, now)
 	case c.Kind == Token && route.Auth&(policy.AuthToken|policy.AuthSession) != 0:
 		return checkKnownToken(p, route, env, c.Bearer, now)

@@ -53,6 +53,12 @@ func (v *validator) cache(f string, r Route) {
 		v.add(f+".ttl", "is not a number of seconds", "1s to 24h, such as 30s or 5m")
 	}
 	v.oneOf(f+".per", c.Per, "", "account", "key", "nobody")
+	if len(r.Split) > 0 {
+		v.add(f, "stands on a route with split", "a route without: the answers of one version would be given to requests for another")
+	}
+	if len(r.Upgrades) > 0 {
+		v.add(f, "stands on a route with upgrades", "a route without: what connections carry is not kept")
+	}
 	if c.MaxBytes > httpcache.MaxBody {
 		v.add(f+".max_bytes", "is too large", fmt.Sprintf("at most %d", httpcache.MaxBody))
 	}

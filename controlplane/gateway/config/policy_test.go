@@ -60,11 +60,16 @@ func TestLimitsOfPlans(t *testing.T) {
 	t.Parallel()
 	d := defaults(t)
 	n, p := ProvisionalNumbers(d), compilePolicy(t, d)
-	for plan, want := range map[string]string{"local": "[{1000000 0 0 0} {5000 0 0 0} {60 0 0 0}]", "pro": "[{600 300 0 0} {5000 0 0 0} {60 0 0 0}]", "free": "[{60 0 0 0} {5000 0 0 0} {60 0 0 0}]"} {
+	for plan, want := range map[string]string{"local": "[{1000000 0 false 0 0} {5000 0 false 0 0} {60 0 false 0 0}]", "pro": "[{600 300 false 0 0} {5000 0 false 0 0} {60 0 false 0 0}]", "free": "[{60 0 false 0 0} {5000 0 false 0 0} {60 0 false 0 0}]"} {
 		pl, ok := p.Plan(n.Plans[plan])
 		if got := fmt.Sprint(pl.Limits); !ok || got != want {
 			t.Errorf("%s: %s, want %s", plan, got, want)
 		}
+	}
+	d.Classes[1].WhenCutOff = CutOffStrict
+	strict := compilePolicy(t, d)
+	if pl, _ := strict.Plan(n.Plans["pro"]); fmt.Sprint(strict.Strict, pl.Limits) != "[1] [{600 300 false} {5000 0 true} {60 0 false}]" {
+		t.Error(strict.Strict, pl.Limits)
 	}
 	list, _ := routeOf(p, "schedules.list")
 	if p.Classes[list.Class] != "events" {

@@ -131,6 +131,8 @@ func (v *validator) mirror(f string, r Route) {
 		v.add(f+".product", "gets the route's requests anyway", "another product: it would serve them twice")
 	case r.Streaming:
 		v.add(f, "stands on a streaming route", "a route with a timeout: nothing would end the copies")
+	case len(r.Upgrades) > 0:
+		v.add(f, "stands on a route with upgrades", "a route without: a copy has nobody to talk to")
 	}
 	if m.Percent != nil {
 		v.upTo(f+".percent", *m.Percent, 100)

@@ -26,11 +26,12 @@ type records struct {
 	db    postgres.DB
 	byTag map[keytable.Tag]keytable.Record // KindNone: there is none
 	keys  map[string]keytable.Record       // by ids of keys
+	certs map[string]bool                  // those of keys that are client certificates
 	err   error                            // the first
 }
 
 func newRecords(ctx context.Context, db postgres.DB) *records {
-	return &records{ctx: ctx, db: db, byTag: map[keytable.Tag]keytable.Record{}, keys: map[string]keytable.Record{}}
+	return &records{ctx: ctx, db: db, byTag: map[keytable.Tag]keytable.Record{}, keys: map[string]keytable.Record{}, certs: map[string]bool{}}
 }
 
 // load reads the records of the keys of some requests, in one go.
@@ -46,12 +47,13 @@ func (k *records) load(list []recording.Request) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	rows, _ := k.db.Query(k.ctx, `SELECT k.id, r.record FROM api_keys k JOIN edge_records r ON r.tag = substring(k.hash FOR 16) WHERE k.id = ANY($1) AND r.record IS NOT NULL`, ids)
+	rows, _ := k.db.Query(k.ctx, `SELECT k.id, r.record, k.certificate IS NOT NULL FROM api_keys k JOIN edge_records r ON r.tag = substring(k.hash FOR 16) WHERE k.id = ANY($1) AND r.record IS NOT NULL`, ids)
 	var id string
 	var raw []byte
-	_, err := pgx.ForEachRow(rows, []any{&id, &raw}, func() error {
+	var certificate bool
+	_, err := pgx.ForEachRow(rows, []any{&id, &raw, &certificate}, func() error {
 		if r, ok := keytable.Decode(raw); ok {
-			k.keys[id] = r
+			k.keys[id], k.certs[id] = r, certificate
 		}
 		return nil
 	})
@@ -91,6 +93,9 @@ func (k *records) callerOf(r *recording.Request, was *config.Route, p *policy.Po
 	switch code := decision.Code(r.Code); {
 	case strings.HasPrefix(r.Credential, keytable.KeyPrefix):
 		c.Kind, c.Record = authorize.Key, k.keys[r.Credential]
+		if k.certs[r.Credential] {
+			c.Kind = authorize.Certificate
+		}
 	case strings.HasPrefix(r.Credential, identityheader.PayerPrefix):
 		c.paid = true
 	case r.Credential == authorize.PresentsNothing:

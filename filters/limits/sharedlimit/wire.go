@@ -85,7 +85,7 @@ func (r Report) Append(dst []byte) []byte {
 	if r.Partial {
 		flags = bitPartial
 	}
-	return appendEntries(dst, r.Entries, newStanding(r.Holders, 0, 0, flags))
+	return appendEntries(dst, r.Entries, newStanding(r.Holders, 0, 0, flags), r.Strict)
 }
 
 // ParseReport reads what Report.Append wrote; ok is false for anything else.
@@ -114,7 +114,7 @@ func (a Answer) Append(dst []byte) []byte {
 	if a.Members.Settled {
 		flags |= bitSettled
 	}
-	return appendEntries(dst, a.Entries, newStanding(a.Members.Edges, a.Members.Silent, a.Members.SilentHolders, flags))
+	return appendEntries(dst, a.Entries, newStanding(a.Members.Edges, a.Members.Silent, a.Members.SilentHolders, flags), a.Members != Members{})
 }
 
 // ParseAnswer reads what Answer.Append wrote; ok is false for anything else.
@@ -135,16 +135,22 @@ func ParseAnswer(b []byte) (a Answer, ok bool) {
 
 // appendEntries writes each entry as ID, newest second, burst, the number of
 // slots up to the oldest that is not empty, and those, the newest first; last comes
-// behind those of list.
-func appendEntries(dst []byte, list []Entry, last Entry) []byte {
-	dst = binary.LittleEndian.AppendUint16(dst, uint16(len(list)+1))
+// behind those of list, if it says anything.
+func appendEntries(dst []byte, list []Entry, last Entry, says bool) []byte {
 	for i := range list {
-		dst = appendEntry(dst, &list[i])
 		if list[i].Hot {
-			last.Slots[i/32] |= 1 << (i % 32)
+			last.Slots[i/32%ratelimit.Seconds] |= 1 << (i % 32)
+			says = true
 		}
 	}
-	return appendEntry(dst, &last)
+	if n := len(list); says || n > 0 && list[n-1].ID[8] == standing {
+		list = append(list[:n:n], last)
+	}
+	dst = binary.LittleEndian.AppendUint16(dst, uint16(len(list)))
+	for i := range list {
+		dst = appendEntry(dst, &list[i])
+	}
+	return dst
 }
 
 func appendEntry(dst []byte, e *Entry) []byte {
@@ -177,7 +183,9 @@ func parseEntries(b []byte) (list []Entry, last *Entry, ok bool) {
 	for i := range list {
 		readEntry(&r, &list[i])
 	}
-	if list, last = cutStanding(list); last != nil {
+	if list, last = cutStanding(list); last == nil {
+		list = list[:min(n, MaxEntries)] // a release without had room for one more
+	} else {
 		for i := range list {
 			list[i].Hot = last.Slots[i/32]>>(i%32)&1 == 1
 		}

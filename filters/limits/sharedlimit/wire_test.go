@@ -24,11 +24,11 @@ func TestMessagesAreReadAsTheyWereWritten(t *testing.T) {
 	for _, list := range [][]Entry{
 		{}, {entry(1, 1_800_000_000)}, {entry(1, 1_800_000_000, 1<<32-1), entry(2, 1_800_000_059, full...)},
 	} {
-		r := Report{Told: 1_800_000_000_123, Boot: 9, Strict: true, Entries: list}
+		r := Report{Told: 1_800_000_000_123, Boot: 9, Strict: len(list) != 1, Holders: uint32(len(list)) / 2, Entries: list}
 		if got, ok := ParseReport(r.Append(nil)); !ok || !reflect.DeepEqual(got, r) {
 			t.Errorf("%+v\n%+v", got, r)
 		}
-		a := Answer{Edges: 3, Entries: list}
+		a := Answer{Edges: 3, Members: Members{Edges: 4, Silent: 1, SilentHolders: 3, Whole: true, Settled: len(list) == 0}, Entries: list}
 		if got, ok := ParseAnswer(a.Append(nil)); !ok || !reflect.DeepEqual(got, a) {
 			t.Errorf("%+v\n%+v", got, a)
 		}
@@ -37,7 +37,7 @@ func TestMessagesAreReadAsTheyWereWritten(t *testing.T) {
 
 func TestTheLargestMessageFits(t *testing.T) {
 	t.Parallel()
-	var r Report
+	r := Report{Strict: true}
 	counts := make([]uint32, ratelimit.Seconds)
 	for i := range counts {
 		counts[i] = 1_000_000
@@ -58,6 +58,8 @@ func TestTheLargestMessageFits(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add(Report{Told: 1, Boot: 2, Entries: []Entry{entry(1, 1_800_000_000, 5, 0, 7)}}.Append(nil))
 	f.Add(Answer{Edges: 2, Entries: []Entry{entry(1, 1_800_000_000, 5)}}.Append(nil))
+	f.Add(Report{Told: 1, Boot: 2, Holders: 3, Strict: true, Partial: true, Entries: []Entry{{ID: ratelimit.AccountID(1, 0), Others: ratelimit.Others{Newest: 99}, Hot: true}}}.Append(nil))
+	f.Add(Answer{Edges: 2, Members: Members{Edges: 3, Silent: 1, SilentHolders: 3, Whole: true}}.Append(nil))
 	f.Add([]byte("SLC1"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if r, ok := ParseReport(b); ok {
