@@ -89,8 +89,8 @@ func newAuthority(t testing.TB, name pkix.Name) (authority, issued) {
 	})
 }
 
-// named gives a certificate names.
-func named(cn, uri string) func(*x509.Certificate) {
+// forName gives a certificate names.
+func forName(cn, uri string) func(*x509.Certificate) {
 	return func(c *x509.Certificate) {
 		c.Subject = pkix.Name{CommonName: cn, Organization: []string{"Acme"}}
 		if u, err := url.Parse(uri); err == nil && uri != "" {
@@ -206,7 +206,7 @@ func TestClientCertificates(t *testing.T) {
 	if status, out, errs := sluice(t, s.cli(), "apply", "-f", file, "--wait"); status != 0 {
 		t.Fatal(out, errs)
 	}
-	_, laptop := issue(t, &ca, named("laptop", "spiffe://acme.example/laptop"))
+	_, laptop := issue(t, &ca, forName("laptop", "spiffe://acme.example/laptop"))
 	m.add(t, "--uri", "spiffe://acme.example/laptop", "--name", "laptop", "--scope", "shop:use")
 	eventually(t, "a mapped certificate is let in", func() error {
 		r, err := m.get(m.client(t, &laptop, false), "/machines")
@@ -224,17 +224,17 @@ func TestClientCertificates(t *testing.T) {
 }
 
 func (m mutualTest) whoGetsIn(t *testing.T, ca, second, strange authority, laptop issued) {
-	_, byItself := issue(t, &ca, named("itself", ""))
-	_, unknown := issue(t, &second, named("unknown", "spiffe://acme.example/unknown"))
-	_, impostor := issue(t, &second, named("x", "spiffe://acme.example/x,spiffe://acme.example/laptop"))
-	_, common := issue(t, &second, named("robot 7", ""))
-	_, foreign := issue(t, &strange, named("laptop", "spiffe://acme.example/laptop"))
+	_, byItself := issue(t, &ca, forName("itself", ""))
+	_, unknown := issue(t, &second, forName("unknown", "spiffe://acme.example/unknown"))
+	_, impostor := issue(t, &second, forName("x", "spiffe://acme.example/x,spiffe://acme.example/laptop"))
+	_, common := issue(t, &second, forName("robot 7", ""))
+	_, foreign := issue(t, &strange, forName("laptop", "spiffe://acme.example/laptop"))
 	_, expired := issue(t, &ca, func(c *x509.Certificate) {
-		named("laptop", "spiffe://acme.example/laptop")(c)
+		forName("laptop", "spiffe://acme.example/laptop")(c)
 		c.NotAfter = time.Now().Add(-time.Minute)
 	})
 	_, usage := issue(t, &ca, func(c *x509.Certificate) {
-		named("laptop", "spiffe://acme.example/laptop")(c)
+		forName("laptop", "spiffe://acme.example/laptop")(c)
 		c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 	})
 	m.add(t, byItself.file, "--name", "itself", "--scope", "shop:use")
@@ -338,7 +338,7 @@ func (m mutualTest) certificateAndKey(t *testing.T, laptop issued) {
 
 func (m mutualTest) limitsOfACertificate(t *testing.T, ca authority) {
 	account, _ := m.account(t, "free")
-	_, c := issue(t, &ca, named("limited", ""))
+	_, c := issue(t, &ca, forName("limited", ""))
 	id := m.add(t, c.file, "--account", account, "--name", "limited", "--scope", "shop:use", "--per-minute", "2")
 	rt := m.client(t, &c, true)
 	var last response
@@ -397,8 +397,8 @@ func (m mutualTest) chains(t *testing.T, ca authority) {
 	}
 	one, oneCert := under(&ca, "One")
 	two, twoCert := under(&one, "Two")
-	_, near := issue(t, &one, named("near", ""))
-	_, far := issue(t, &two, named("near", ""))
+	_, near := issue(t, &one, forName("near", ""))
+	_, far := issue(t, &two, forName("near", ""))
 	m.add(t, "--cn", "near", "--name", "near", "--scope", "shop:use")
 	near.Certificate.Certificate = append(near.Certificate.Certificate, oneCert.Leaf.Raw)
 	far.Certificate.Certificate = append(far.Certificate.Certificate, twoCert.Leaf.Raw, oneCert.Leaf.Raw)
@@ -417,10 +417,10 @@ func (m mutualTest) chains(t *testing.T, ca authority) {
 func (m mutualTest) revoked(t *testing.T, ca, second authority) {
 	const uri = "spiffe://acme.example/fleet"
 	m.add(t, "--uri", uri, "--name", "fleet", "--scope", "shop:use")
-	_, lost := issue(t, &ca, named("lost", uri))
-	_, next := issue(t, &ca, named("next", uri))
+	_, lost := issue(t, &ca, forName("lost", uri))
+	_, next := issue(t, &ca, forName("next", uri))
 	_, twin := issue(t, &second, func(c *x509.Certificate) {
-		named("twin", uri)(c)
+		forName("twin", uri)(c)
 		c.SerialNumber = lost.Leaf.SerialNumber
 	})
 	open := m.client(t, &lost, false)
@@ -493,7 +493,7 @@ func (m mutualTest) getOn(rt http.RoundTripper, path string) (r response, err er
 func (m mutualTest) expiresWhileOpen(t *testing.T, ca authority) {
 	m.add(t, "--cn", "short", "--name", "short", "--scope", "shop:use")
 	_, short := issue(t, &ca, func(c *x509.Certificate) {
-		named("short", "")(c)
+		forName("short", "")(c)
 		c.NotAfter = time.Now().Add(10 * time.Second)
 	})
 	rt := m.client(t, &short, true)
@@ -523,7 +523,7 @@ func (m mutualTest) replaceAuthorities(t *testing.T, file, product string, left 
 		}
 		return nil
 	})
-	_, other := issue(t, &second, named("laptop", "spiffe://acme.example/laptop"))
+	_, other := issue(t, &second, forName("laptop", "spiffe://acme.example/laptop"))
 	for _, c := range []*issued{&other, nil} {
 		r, err := m.get(m.client(t, c, true), "/open")
 		if err := answers(r, err, 200, "", ""); err != nil {

@@ -14,7 +14,7 @@ import (
 func TestARehearsalForetellsHowManyOfABurst(t *testing.T) {
 	t.Parallel()
 	s := gatewayAlone(t)
-	d := rehearsedDocument(named(t, "one"), named(t, "other"))
+	d := rehearsedDocument(productNamed(t, "one"), productNamed(t, "other"))
 	s.publish(t, d)
 	who := s.callers(t)
 	s.accepts(t, who)

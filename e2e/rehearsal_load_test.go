@@ -29,8 +29,8 @@ type asked struct {
 // what became of a request: the code with which the edge refused it, or the product.
 type became struct{ id, is, took string }
 
-// named is a product that answers with its name.
-func named(t *testing.T, name string) string {
+// productNamed is a product that answers with its name.
+func productNamed(t *testing.T, name string) string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)

@@ -86,7 +86,7 @@ func TestARehearsalForetellsEveryRequest(t *testing.T) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			s := gatewayAlone(t)
 			rng := rand.New(rand.NewPCG(seed, 21))
-			d := rehearsedDocument(named(t, "one"), named(t, "other"))
+			d := rehearsedDocument(productNamed(t, "one"), productNamed(t, "other"))
 			s.publish(t, d)
 			who := s.callers(t)
 			s.accepts(t, who)

@@ -125,7 +125,7 @@ func (d Document) limits(pl Plan) []policy.Limit {
 	for i, c := range d.Classes {
 		limits[i] = policy.Limit{PerMinute: c.PerMinute, Burst: c.Burst}
 		if l, ok := pl.Limits[c.Name]; ok {
-			limits[i] = policy.Limit{PerMinute: l.PerMinute, Burst: l.Burst}
+			limits[i] = policy.Limit{PerMinute: l.PerMinute, Burst: l.Burst, Connections: l.Connections, ConnectionsPerKey: l.ConnectionsPerKey}
 		}
 		limits[i] = c.inherit(limits[i])
 		limits[i].Strict = c.WhenCutOff == CutOffStrict

@@ -72,7 +72,7 @@ func (d Document) limitsConnections() []bool {
 func (d Document) watch(p *policy.Policy) {
 	limited := d.limitsConnections()
 	for i, r := range d.Routes {
-		p.Routes[i].Stream = r.streamOf(limited[p.Routes[i].Class])
+		p.Routes[i].Stream = r.streamOf(limited[p.Routes[i].Class%policy.ShadowClass])
 	}
 }
 
