@@ -168,7 +168,7 @@ func TestAllowNamesTheMethods(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	w, _ := call(b.public, "PUT", "/v1/auth/keys/key_1", "")
-	if got := strings.Join(w.Header().Values("Allow"), " "); got != "DELETE GET PATCH" {
+	if got := strings.Join(w.Header().Values("Allow"), " "); got != "DELETE GET HEAD PATCH" {
 		t.Fatal(got)
 	}
 }
