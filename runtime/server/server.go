@@ -149,4 +149,3 @@ func matchPath(next http.Handler) http.Handler {
 		next.ServeHTTP(w, r)
 	})
 }
-
