@@ -42,7 +42,7 @@ up: $(BIN)/provision filters ## set up and run everything in the foreground; Ctr
 	@exec $(BIN)/attend env SLUICE_WASM_DIR="$${SLUICE_WASM_DIR:-$(CURDIR)/deploy/wasm}" $(BIN)/sluice up --sources .
 
 test: wasm build ## run all tests: unit, filters, Postgres, real-Envoy end to end
-	@$(TEST_ENV) $(BIN)/withpg $(GO) test -parallel 3 -timeout 15m $(PKG)
+	@$(TEST_ENV) $(BIN)/withpg $(GO) test -parallel 3 -timeout 25m $(PKG)
 
 check: lint generate test race vuln ## format, lint, generate, test, race, known vulnerabilities; fail on a dirty tree
 	@test -z "$$(git status --porcelain)" || { echo "check: the tree is dirty:" >&2; git status --short >&2; exit 1; }

@@ -227,7 +227,6 @@ func TestAnswersAreKeptForTheirCallers(t *testing.T) {
 	}
 
 	// A purge, and a change of the product, throw away what is kept.
-	before = k.asked.Load()
 	if status, out, errs := sluice(t, k.env, "cache", "purge", "kept.mine"); status != 0 {
 		t.Fatalf("%d %s%s", status, out, errs)
 	}

@@ -309,6 +309,8 @@ func TestWebSocketsOfAnEdgeThatIsReplaced(t *testing.T) {
 }
 
 // overHTTP2 opens a WebSocket by extended CONNECT (RFC 8441), and one that has no scope.
+//
+//nolint:staticcheck // net/http by itself makes no extended CONNECT
 func (s *stack) overHTTP2(t *testing.T, key string) {
 	client := &http2.Transport{AllowHTTP: true, DialTLSContext: func(ctx context.Context, network, addr string, _ *tls.Config) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, network, addr)

@@ -58,7 +58,8 @@ var ofFilters = map[string]stat{
 }
 
 // ofCache are the cache filter's, by what became of requests and their route.
-var ofCache = newStat("sluice_edge_cache_requests_total", "Requests of routes with a cache, by what became of them: hit (answered from it), miss, bypass (not for a cache), stored (misses whose answer was kept).", prometheus.CounterValue, "route", "result")
+var ofCache = newStat("sluice_edge_cache_requests_total", "Requests of routes with a cache, by what became of them: "+
+	"hit (answered from it), miss, bypass (not for a cache), stored (misses whose answer was kept).", prometheus.CounterValue, "route", "result")
 
 // ofServer are Envoy's own, under the names that Envoy itself would give them.
 var ofServer = serverStats()

@@ -217,7 +217,8 @@ func x402Command(env app.Environment) *cobra.Command {
 func objectCommands(env app.Environment) []*cobra.Command {
 	return []*cobra.Command{
 		object(env, "route", "routes", "/admin/v1/routes",
-			[]string{"name", "listener", "methods", "path", "product", "auth", "scope", "class"}, "split", "sticky", "mirror", "retries", "redirect", "request_headers", "response_headers", "compress", "forward_credentials", "streaming", "timeout", "body_limit"),
+			[]string{"name", "listener", "methods", "path", "product", "auth", "scope", "class"},
+			"split", "sticky", "mirror", "retries", "redirect", "request_headers", "response_headers", "compress", "forward_credentials", "streaming", "timeout", "body_limit"),
 		object(env, "product", "products", "/admin/v1/products",
 			[]string{"name", "upstreams", "health_path"}, "connect_timeout", "idle_timeout", "max_connections", "max_requests", "retries"),
 		object(env, "plan", "plans", "/admin/v1/plans", []string{"name", "self_serve"}, "limits", "products", "tokens"),

@@ -236,7 +236,8 @@ func showRequest(w io.Writer, r requestlog.Request) error {
 	for _, f := range [][2]string{
 		{"id", r.ID}, {"time", r.Time.UTC().Format("2006-01-02T15:04:05.000Z")}, {"edge", r.Edge}, {"host", r.Host}, {"protocol", r.Protocol}, {"grpc status", grpcText(r)},
 		{"route", r.Route}, {"path template", r.PathTemplate}, {"class", r.Class}, {"product", r.Product}, {"upstream", upstreamText(r)},
-		{"account", r.Account}, {"credential", r.Key}, {"plan", r.Plan}, {"scopes", strings.Join(r.Scopes, ",")}, {"code", r.Code}, {"reason", r.Reason}, {"would refuse", r.WouldRefuse}, {"would-be reason", r.WouldReason},
+		{"account", r.Account}, {"credential", r.Key}, {"plan", r.Plan}, {"scopes", strings.Join(r.Scopes, ",")}, {"code", r.Code}, {"reason", r.Reason},
+		{"would refuse", r.WouldRefuse}, {"would-be reason", r.WouldReason},
 		{"response flags", r.Flags}, {"response detail", r.Detail}, {"failure", r.Failure}, {"client", r.Client}, {"user agent", r.UserAgent},
 		{"bytes in", strconv.FormatInt(r.BytesIn, 10)}, {"bytes out", strconv.FormatInt(r.BytesOut, 10)}, {"trace", r.TraceID},
 	} {

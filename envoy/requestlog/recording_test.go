@@ -1,7 +1,6 @@
 package requestlog
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -114,7 +113,7 @@ func FuzzRecord(f *testing.F) {
 		}
 		growth.Linear(t, len(rest), 16, 4<<10, func() { record(rest, true) })
 		if r, ok := record(rest, true); ok && (len(r.Path) > recording.MaxText || len(r.Scopes) > recording.MaxText || r.Route == "") {
-			t.Error(fmt.Sprintf("%+v", r))
+			t.Errorf("%+v", r)
 		}
 	})
 }

@@ -66,7 +66,7 @@ func (r *Rule) Ask(headers [][2]string, identity string, end bool) (a Ask) {
 			if c.noStore || c.onlyIfCached {
 				return a
 			}
-			fresh = fresh && !c.noCache && !(c.hasMaxAge && c.maxAge == 0)
+			fresh = fresh && !c.noCache && (!c.hasMaxAge || c.maxAge > 0)
 		case bypassed[name]:
 			return a
 		}

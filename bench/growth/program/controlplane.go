@@ -230,7 +230,8 @@ func parameters() []parser {
 			_ = signature.VerifyBody(secret, []string{string(in)}, in)
 		}), forms: texts("v1,%s", "sha256=%s", "t=1,v1=%s")},
 		{name: "platform/storage/secretbox: Open", read: quietly(func(in []byte) { _, _ = box.Open(in, "row") }), forms: texts("\x01%s")},
-		{name: "controlplane/gateway/certificates: ReadPair", read: quietly(func(in []byte) { _, _ = certificates.ReadPair(in, in, now) }), forms: texts("-----BEGIN CERTIFICATE-----\n%s", "-----BEGIN CERTIFICATE-----\n%s\n-----END CERTIFICATE-----\n"), multiple: 200, constant: 256 << 10, n: 8 << 10},
+		{name: "controlplane/gateway/certificates: ReadPair", read: quietly(func(in []byte) { _, _ = certificates.ReadPair(in, in, now) }),
+			forms: texts("-----BEGIN CERTIFICATE-----\n%s", "-----BEGIN CERTIFICATE-----\n%s\n-----END CERTIFICATE-----\n"), multiple: 200, constant: 256 << 10, n: 8 << 10},
 		{name: "workers/webhooks/catalogue: Known", read: quietly(func(in []byte) { catalogue.Known(string(in)) }), forms: texts("stream.%s")},
 		{name: "controlplane/accounts/sessions: Verify", read: quietly(func(in []byte) {
 			defer func() { _ = recover() }() // there is no database to ask for the key of a token that is one

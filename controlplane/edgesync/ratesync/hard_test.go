@@ -68,10 +68,6 @@ type hardEdge struct {
 	admitted int
 }
 
-var dbgLet func(e *hardEdge, now int64)
-
-var dbg func(string, ...any)
-
 const hardStart = 1_800_000_000_000
 
 func newHard(seed uint64, edges, replicas int, l ratelimit.Limit, times float64) *hard {

@@ -212,7 +212,7 @@ func (m *Manager) issue(ctx context.Context, e config.Certificate, c Certificate
 	noted, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	now := m.Store.now()
-	if failure := m.Store.failed(noted, c.Name, reason(err), now.Add(backOff(c.Attempts, err, now))); failure != nil {
+	if failure := m.Store.failed(noted, c.Name, reason(err), now.Add(backOff(c.Attempts, err))); failure != nil {
 		return fmt.Errorf("%w, and that could not be noted: %w", err, failure)
 	}
 	return err

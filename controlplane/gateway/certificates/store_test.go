@@ -311,16 +311,16 @@ func TestBackOff(t *testing.T) {
 	var at time.Duration
 	n := 0
 	for at < time.Hour {
-		at += backOff(n, errors.New("no"), time.Time{})
+		at += backOff(n, errors.New("no"))
 		n++
 	}
 	if n != 4 {
 		t.Errorf("%d attempts in an hour", n)
 	}
-	if d := backOff(1000, nil, time.Time{}); d < longestPause || d > 2*longestPause {
+	if d := backOff(1000, nil); d < longestPause || d > 2*longestPause {
 		t.Error(d)
 	}
-	if d := backOff(0, acme.Problem{Type: acme.ProblemTypeRateLimited}, time.Time{}); d < limitedPause {
+	if d := backOff(0, acme.Problem{Type: acme.ProblemTypeRateLimited}); d < limitedPause {
 		t.Error(d)
 	}
 	c := pairFor(t, "a.example.com").Leaf

@@ -41,7 +41,7 @@ func renewal(c *x509.Certificate) time.Time {
 }
 
 // backOff is how long to wait after the attempt that followed n failed ones.
-func backOff(n int, err error, now time.Time) time.Duration {
+func backOff(n int, err error) time.Duration {
 	d := longestPause
 	if n < 10 {
 		d = min(firstPause<<n, longestPause)

@@ -93,7 +93,8 @@ func (v *validator) cache(f string, r Route) {
 }
 
 // notVaried are headers that are credentials, or that the cache reads itself.
-var notVaried = []string{"authorization", "cookie", "proxy-authorization", "range", "if-range", "if-match", "if-none-match", "if-modified-since", "if-unmodified-since", "cache-control", "pragma", "host", "x-payment", "payment-signature"}
+var notVaried = []string{"authorization", "cookie", "proxy-authorization", "range", "if-range", "if-match",
+	"if-none-match", "if-modified-since", "if-unmodified-since", "cache-control", "pragma", "host", "x-payment", "payment-signature"}
 
 // caches bounds the routes with a cache.
 func (v *validator) caches(list []Route) {

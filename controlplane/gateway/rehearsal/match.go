@@ -193,10 +193,10 @@ func choose(list []entry, r *recording.Request, seen *headers, out *found) bool 
 		case !e.takesBesideHeaders(r), e.preflight && r.Route != config.Preflight:
 			continue
 		}
-		switch name, answer := seen.all(e.route.Headers); {
-		case answer == no:
+		switch name, answer := seen.all(e.route.Headers); answer {
+		case no:
 			continue
-		case answer == unknown:
+		case unknown:
 			out.unknown = "the header " + name + ", which is not recorded"
 		}
 		out.name, out.route = e.route.Name, e.route

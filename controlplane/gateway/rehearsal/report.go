@@ -146,7 +146,8 @@ func (p *part) add(key findingKey, r *request, n int64, examples int) {
 		if len(p.groups) >= maxTold/10 {
 			return
 		}
-		g = &group{Finding: Finding{Examples: []Example{}, Method: key.method, Path: key.path, Route: key.route, Was: key.was, Product: key.product, Before: key.before, Class: key.class, Code: key.code, Reason: key.reason},
+		g = &group{Finding: Finding{Examples: []Example{},
+			Method: key.method, Path: key.path, Route: key.route, Was: key.was, Product: key.product, Before: key.before, Class: key.class, Code: key.code, Reason: key.reason},
 			callers: map[string]*Caller{}, keys: map[string]map[string]int64{}}
 		p.groups[key] = g
 	}

@@ -85,7 +85,8 @@ func ParseBatch(raw []byte, now time.Time) (b edgeapi.RequestBatch, err error) {
 		edgeapi.RequestBatch
 		Requests []json.RawMessage `json:"requests"` // counted before any of them takes the room of a request
 	}
-	if err := json.Unmarshal(raw, &whole); err != nil || whole.Edge == "" || len(whole.Edge) > 256 || len(whole.Requests) > edgeapi.MaxRequestBatch || len(whole.Recorded) > edgeapi.MaxBlocks || len(whole.Dropped) > maxAccounts {
+	if err := json.Unmarshal(raw, &whole); err != nil || whole.Edge == "" || len(whole.Edge) > 256 ||
+		len(whole.Requests) > edgeapi.MaxRequestBatch || len(whole.Recorded) > edgeapi.MaxBlocks || len(whole.Dropped) > maxAccounts {
 		return b, apierror.Errorf(decision.InvalidRequest, "The body is not a batch of requests.")
 	}
 	b = whole.RequestBatch

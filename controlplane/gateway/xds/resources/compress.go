@@ -41,7 +41,7 @@ func compressing() (list []*hcm.HttpFilter) {
 	for _, c := range compressors {
 		list = append(list, &hcm.HttpFilter{Name: c.name, Disabled: true, ConfigType: &hcm.HttpFilter_TypedConfig{TypedConfig: pack(&compressor.Compressor{
 			ResponseDirectionConfig: &compressor.Compressor_ResponseDirectionConfig{
-				CommonConfig: &compressor.Compressor_CommonDirectionConfig{MinContentLength: u32(compressFrom), ContentType: compressed},
+				CommonConfig: &compressor.Compressor_CommonDirectionConfig{MinContentLength: u32(compressFrom), ContentType: compressed}, //nolint:staticcheck // the pinned Envoy takes it
 				// What is compressed is not the same bytes: a client may still ask whether it has changed.
 				WeakenEtagOnCompress: true,
 			},
