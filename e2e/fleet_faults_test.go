@@ -19,6 +19,7 @@ import (
 	rpc "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/types/known/structpb"
 	"sluice.dev/sluice/e2e/harness"
 )
@@ -119,7 +120,7 @@ func TestReplicaKilledWhilePublishing(t *testing.T) {
 	if res := call(t, http.MethodGet, e.base+"/v1/late", s.dev["SLUICE_API_KEY"], nil); res.StatusCode == 403 || res.StatusCode >= 500 {
 		t.Errorf("the route of the killed replica's version: %d %s", res.StatusCode, res.body)
 	}
-	refusing := startRefusing(t, s.env["SLUICE_XDS_ADDR"])
+	refusing := startRefusing(t, s.env["SLUICE_XDS_ADDR"], readEnv(t, filepath.Join(s.dir, "secrets.env"))["SLUICE_FEED_TOKEN"])
 	s.listed(t, refusing, "current")
 	status, out, errs := sluice(t, s.admin(), "apply", "-f", s.document(t, "late", "later"), "--wait")
 	if status != 3 || !strings.Contains(errs, refusing+" holds version") || !strings.Contains(errs, "refuses filters: no, thank you") {
@@ -147,7 +148,7 @@ func (e *edge) reachesAPI(t testing.TB, r *replica, key string) {
 
 // startRefusing connects an edge that takes what there is, and refuses every
 // change. It returns its name.
-func startRefusing(t testing.TB, xds string) string {
+func startRefusing(t testing.TB, xds, token string) string {
 	t.Helper()
 	const name = "edge-refuses"
 	conn, err := grpc.NewClient("passthrough:///"+xds, grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -157,6 +158,7 @@ func startRefusing(t testing.TB, xds string) string {
 	t.Cleanup(func() { conn.Close() })
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
+	ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+token)
 	stream, err := discovery.NewAggregatedDiscoveryServiceClient(conn).DeltaAggregatedResources(ctx, grpc.MaxCallRecvMsgSize(64<<20))
 	if err != nil {
 		t.Fatal(err)

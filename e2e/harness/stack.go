@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -29,7 +30,7 @@ func Need(names ...string) error {
 }
 
 // Settings are an environment for a stack in dir, on free ports, without a media
-// engine and ffmpeg.
+// engine, and with the ffmpeg of the environment, if it names one.
 func Settings(dir, database string) (map[string]string, error) {
 	if err := Need("SLUICE_BIN", "SLUICE_ENVOY", "SLUICE_WASM_DIR"); err != nil {
 		return nil, err
@@ -39,7 +40,7 @@ func Settings(dir, database string) (map[string]string, error) {
 		return nil, err
 	}
 	maps.Copy(env, map[string]string{
-		"SLUICE_STATE_DIR": dir, "SLUICE_DATABASE_URL": database, "SLUICE_MEDIA_ENGINE": "off", "SLUICE_FFMPEG": "off", "SLUICE_ANNOUNCE": "0s",
+		"SLUICE_STATE_DIR": dir, "SLUICE_DATABASE_URL": database, "SLUICE_MEDIA_ENGINE": "off", "SLUICE_FFMPEG": cmp.Or(os.Getenv("SLUICE_FFMPEG"), "off"), "SLUICE_ANNOUNCE": "0s",
 		"SLUICE_ENVOY": os.Getenv("SLUICE_ENVOY"), "SLUICE_WASM_DIR": os.Getenv("SLUICE_WASM_DIR"),
 	})
 	return env, nil
