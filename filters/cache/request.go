@@ -50,11 +50,11 @@ func (r *request) OnHttpRequestHeaders(_ int, end bool) types.Action {
 	case httpcache.Refresh:
 		r.status = "sluice; fwd=request"
 	case httpcache.Lookup:
-		r.status = "sluice; fwd=miss"
 		now := time.Now().UnixMilli()
 		if e, ok := httpcache.Find(data{}, r.ask.Key, now/1000); ok && e.Stored >= r.rule.since {
 			return r.reply(e, uint64(now))
 		}
+		r.status = "sluice; fwd=miss"
 	}
 	r.rule.misses.Increment(1)
 	r.keeping = !r.ask.Head
