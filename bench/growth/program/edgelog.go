@@ -20,5 +20,5 @@ func edgeLines() parser {
 func recordedBlocks() parser {
 	return parser{name: "filters/recording: Parse", read: quietly(func(in []byte) {
 		recording.Parse(append([]byte("\x01\x00\x00\x00"), in...))
-	}), forms: in("\x01%s", "\xff\x7f%s", "%s\x00")}
+	}), forms: in("\x01%s", "\xff\x0f%s", "%s\x00")}
 }
