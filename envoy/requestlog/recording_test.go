@@ -13,7 +13,7 @@ import (
 // recorded are the records that have arrived, and how many requests they stand for.
 func (c *control) recorded(t *testing.T) (list []recording.Request, seen [2]uint64, lost uint64) {
 	t.Helper()
-	for _, b := range c.batches {
+	for _, b := range c.batches() {
 		for _, raw := range b.Recorded {
 			block, ok := recording.Parse(raw)
 			if !ok {
@@ -80,7 +80,7 @@ func TestRecordsThatWereLostAreTold(t *testing.T) {
 			write(t, w, line("sa", "1", 200, ""))
 			time.Sleep(blockEvery + time.Second)
 		}
-		c.away = false
+		c.comeBack()
 		write(t, w, line("sa", "1", 200, ""))
 		time.Sleep(blockEvery + time.Second)
 		if list, _, lost := c.recorded(t); len(list)+int(lost) != maxBlocks+9 || len(list) < maxBlocks {

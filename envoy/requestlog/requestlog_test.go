@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -35,22 +37,53 @@ func TestCallsByGRPC(t *testing.T) {
 
 // control is a control plane that takes batches, or does not.
 type control struct {
-	batches []edgeapi.RequestBatch
+	mu      sync.Mutex
+	taken   []edgeapi.RequestBatch
 	away    bool
-	samples []Sample
+	sampled []Sample
+}
+
+// comeBack ends its absence.
+func (c *control) comeBack() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.away = false
+}
+
+// batches are those that it has taken.
+func (c *control) batches() []edgeapi.RequestBatch {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.taken)
+}
+
+// samples are those that Envoy was told of.
+func (c *control) samples() []Sample {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.sampled)
+}
+
+func (c *control) sample(_ context.Context, s Sample) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sampled = append(c.sampled, s)
+	return nil
 }
 
 func (c *control) send(_ context.Context, b edgeapi.RequestBatch) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.away {
 		return errors.New("away")
 	}
-	c.batches = append(c.batches, b)
+	c.taken = append(c.taken, b)
 	return nil
 }
 
 // ids are those that have arrived.
 func (c *control) ids() (ids []string) {
-	for _, b := range c.batches {
+	for _, b := range c.batches() {
 		for _, r := range b.Requests {
 			ids = append(ids, r.ID)
 		}
@@ -61,7 +94,7 @@ func (c *control) ids() (ids []string) {
 // dropped sums up what was told of requests that are missing.
 func (c *control) dropped() map[string]int64 {
 	sum := map[string]int64{}
-	for _, b := range c.batches {
+	for _, b := range c.batches() {
 		for account, n := range b.Dropped {
 			sum[account] += n
 		}
@@ -72,7 +105,7 @@ func (c *control) dropped() map[string]int64 {
 // started runs a recorder in the present bubble, and stops it at the end.
 func started(t *testing.T, c *control, queue int) (*Writer, *bytes.Buffer) {
 	t.Helper()
-	r := New(Config{Edge: "e", Send: c.send, Queue: queue, SetSample: func(_ context.Context, s Sample) error { c.samples = append(c.samples, s); return nil }})
+	r := New(Config{Edge: "e", Send: c.send, Queue: queue, SetSample: c.sample})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); r.Run(ctx) }()
@@ -131,7 +164,8 @@ func TestAFloodLeavesRoomForOthers(t *testing.T) {
 		if got := c.dropped(); got["acct_loud"] != 5000-failuresEach || got[""] != 5000-strangersEach {
 			t.Errorf("dropped %v", got)
 		}
-		last := c.batches[len(c.batches)-1].Requests
+		all := c.batches()
+		last := all[len(all)-1].Requests
 		if r := last[len(last)-1]; r.Account != "acct_quiet" || r.Key != "key_2" || r.Plan != "pro" || fmt.Sprint(r.Scopes) != "[a:b c:d]" {
 			t.Errorf("%+v", r)
 		}
@@ -149,7 +183,7 @@ func TestTheControlPlaneIsAway(t *testing.T) {
 			write(t, w, line("sa", fmt.Sprint(i), 500, "v2;u=p;a=acct_1;k=key_1"))
 			time.Sleep(sendEvery)
 		}
-		c.away = false
+		c.comeBack()
 		time.Sleep(sendEvery + time.Millisecond)
 		if got := c.ids(); len(got) != 10 || got[0] != "20" || got[9] != "29" {
 			t.Errorf("%v", got)
@@ -171,12 +205,12 @@ func TestTheSampleFollowsTheTraffic(t *testing.T) {
 			write(t, w, line("na", fmt.Sprint("a", i), 200, ""), line("na", fmt.Sprint("b", i), 500, ""))
 		}
 		time.Sleep(2*sendEvery + time.Millisecond)
-		if got := c.samples; len(got) != 1 || got[0].Success != edgeapi.WholeSample/50 || got[0].Failure >= edgeapi.WholeSample/10 {
+		if got := c.samples(); len(got) != 1 || got[0].Success != edgeapi.WholeSample/50 || got[0].Failure >= edgeapi.WholeSample/10 {
 			t.Fatalf("%v", got)
 		}
 		time.Sleep(10 * time.Second)
-		if got := c.samples[len(c.samples)-1]; got != whole {
-			t.Errorf("%v", got)
+		if all := c.samples(); all[len(all)-1] != whole {
+			t.Errorf("%v", all)
 		}
 	})
 }
