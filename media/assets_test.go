@@ -319,6 +319,19 @@ func TestAClipWaitsForItsSource(t *testing.T) {
 	b.wantFiles(2)
 }
 
+// An account has so many clips waiting at most, also of a source that is not ready: they
+// would all be due at once.
+func TestClipsThatWaitAreBounded(t *testing.T) {
+	t.Parallel()
+	source, allow := filmOrigin(t)
+	b := setup(t, allow, withFFmpeg(t), func(c *media.Config) { c.OwnerLimit = 2 })
+	video := b.do("POST", "/v1/vod", object{"source_url": source}).want(201).text("id")
+	for range 2 {
+		b.do("POST", "/v1/clips", object{"vod_id": video, "end": 1}).want(201)
+	}
+	b.do("POST", "/v1/clips", object{"vod_id": video, "end": 1}).wantError(503, "TRANSCODE_001")
+}
+
 // What ffmpeg cannot cut fails, and leaves the source as it is.
 func TestAClipThatCannotBeCutFails(t *testing.T) {
 	t.Parallel()

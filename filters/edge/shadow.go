@@ -17,8 +17,11 @@ import (
 func (r *request) passShadowed(v *authorize.Verdict, at time.Time, end bool) types.Action {
 	would := v.Decision
 	if v.Route.Stream != policy.Unwatched {
-		r.noteShadowed(would)
-		return r.openStream(v, at, end)
+		action := r.openStream(v, at, end)
+		if r.extra != nil { // it has passed
+			r.noteShadowed(would)
+		}
+		return action
 	}
 	if v.Decision = r.body.checkLength(v.Route.BodyLimit, end); v.OK() {
 		v.Decision = r.identify(*v, at.Unix())

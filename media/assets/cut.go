@@ -51,10 +51,11 @@ func (v Service) enqueueCut(ctx context.Context, tx pgx.Tx, a Asset) error {
 	return nil
 }
 
-// countCuts is the length of the queue of clips to be cut.
+// countCuts is the length of the queue of clips to be cut, those among them whose source
+// is not ready yet. Clips of an address are counted with what is fetched until they have it.
 func countCuts(ctx context.Context, tx pgx.Tx, owner string) (line, error) {
 	return countLine(ctx, tx, owner, `SELECT count(*), count(*) FILTER (WHERE owner = $1) FROM media_assets
-		WHERE status = 'processing' AND kind = 'clip' AND file_id <> ''`)
+		WHERE status = 'processing' AND kind = 'clip' AND (file_id <> '' OR source_id <> '')`)
 }
 
 // CutWorker does CutArgs.

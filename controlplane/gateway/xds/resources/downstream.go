@@ -42,7 +42,8 @@ func downstreamTLS(file string, protocols ...string) *tls.DownstreamTlsContext {
 	}}
 }
 
-// overTLS makes l speak TLS. A handshake that takes too long is ended.
+// overTLS makes l speak TLS, and ask clients for certificates where the document says so.
+// A handshake that takes too long is ended.
 func (s *Set) overTLS(l *listener.Listener, name, addr string, a Addresses) error {
 	named := l.FilterChains[0]
 	if a.HTTP3 && a.Names != nil { // where exact names are not announced: see byName
@@ -57,7 +58,7 @@ func (s *Set) overTLS(l *listener.Listener, name, addr string, a Addresses) erro
 	}
 	l.FilterChains[0].TransportSocket = transportSocket("envoy.transport_sockets.tls", downstreamTLS(a.TLS, "h2", "http/1.1"))
 	s.byName(l, named, a.Names, false)
-	return nil
+	return s.ask(l)
 }
 
 // overQUIC is a listener on the same port of UDP that speaks HTTP/3 and does all

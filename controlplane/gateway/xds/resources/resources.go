@@ -128,9 +128,6 @@ func (s *Set) listenersAt(name, addr string, a Addresses) ([]*listener.Listener,
 		l, err := s.listener(name, addr)
 		if err == nil && a.TLS != "" {
 			err = s.overTLS(l, name, addr, a)
-			if err == nil {
-				err = s.ask(l)
-			}
 		}
 		return []*listener.Listener{l}, err
 	}
@@ -141,9 +138,6 @@ func (s *Set) listenersAt(name, addr string, a Addresses) ([]*listener.Listener,
 	q, err := s.overQUIC(l, name, a)
 	if err == nil {
 		err = s.overTLS(l, name, addr, a)
-		if err == nil {
-			err = s.ask(l)
-		}
 	}
 	return []*listener.Listener{l, q}, err
 }
