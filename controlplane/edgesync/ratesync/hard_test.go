@@ -261,12 +261,6 @@ func (h *hard) workReplica(r *hardReplica, i int64) {
 
 // exchange is what relay does with Postgres.
 func (h *hard) exchange(r *hardReplica) {
-	for name, report := range r.fresh {
-		if row, there := h.rows[name]; !there || row.report.Told < report.Told {
-			h.rows[name] = hardRow{report, h.now}
-		}
-	}
-	clear(r.fresh)
 	names := slices.Sorted(maps.Keys(h.rows))
 	h.rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	for _, name := range names {
@@ -279,6 +273,12 @@ func (h *hard) exchange(r *hardReplica) {
 			r.table.TakeEnded(row.report, row.at+r.skew)
 		}
 	}
+	for name, report := range r.fresh {
+		if row, there := h.rows[name]; !there || row.report.Told < report.Told {
+			h.rows[name] = hardRow{report, h.now}
+		}
+	}
+	clear(r.fresh)
 	r.table.read, r.read = h.now+r.skew, h.now
 }
 

@@ -15,6 +15,10 @@ const (
 	currentFor = 2500
 )
 
+// passedFor is after what time without an exchange with Postgres a replica lets edges use
+// no more than their shares: what they used beside would be lost with this replica.
+const passedFor = 1500
+
 // alone as the time of the last reading says that there are no other replicas.
 const alone = -1
 
@@ -24,6 +28,8 @@ type strictEdge struct {
 	among   uint32 // how many edges there were when it last told that it has no share
 	since   int64  // when its start was first heard of
 	partial bool
+	held    uint32 // what its last start may have let through untold; see edge.untold
+	unheard uint64 // an earlier start, of which was first heard when it had ended
 }
 
 // share is as how many edges' part of a limit e may use while nobody hears of it. It may
@@ -41,10 +47,20 @@ func (e *edge) silent(now int64) bool {
 	return e.strict.partial || now-e.seen > sharedlimit.FreshMillis || now-int64(e.told) > sharedlimit.FreshMillis+sharedlimit.SkewMillis
 }
 
-// ghost is the start of an edge that ended without saying what it counted last. It may
-// have let its share through unheard: that is held back until it has left the window.
+// untold is of how many holders' shares e, which ends, may have let one through of which
+// it has not told. One that was heard of until its end told of all windows but
+// those that no edge had found hot: of each, less than half of its share.
+func (e *edge) untold(now int64) uint32 {
+	if e.silent(now) {
+		return e.strict.share()
+	}
+	return 2 * e.strict.share()
+}
+
+// ghost is the start of an edge that has ended. What it may have let through untold is
+// held back until it has left the window.
 type ghost struct {
-	share uint32 // see Shares.SilentHolders
+	share uint32 // see edge.untold
 	until int64
 }
 
@@ -65,13 +81,19 @@ func (t *Table) addGhost(share uint32, ended int64) {
 func (t *Table) TakeEnded(r sharedlimit.Report, ended int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.takeEnded(r, r.Holders, ended)
+}
+
+// takeEnded is TakeEnded of a start that may have let through a share of so many holders
+// besides; 0: nothing.
+func (t *Table) takeEnded(r sharedlimit.Report, holders uint32, ended int64) {
 	e := &edge{left: true, seen: ended, windows: map[ratelimit.ID]ratelimit.Others{}}
 	for i := range r.Entries {
 		t.put(e, &r.Entries[i])
 	}
 	t.forget(e)
-	if r.Holders > 0 {
-		t.addGhost(r.Holders, ended)
+	if holders > 0 {
+		t.addGhost(holders, ended)
 	}
 }
 
@@ -92,7 +114,7 @@ func (t *Table) members(name string, now int64) sharedlimit.Members {
 	m := sharedlimit.Members{Edges: t.count()}
 	own := t.edges[name]
 	m.Settled = own != nil && now-own.strict.since >= settleFor && len(t.ghosts) == 0 && (t.read == alone || now-t.read <= currentFor)
-	m.Whole = t.read != 0 && own != nil && !own.silent(now) && now-t.lost > window
+	m.Whole = t.passes(now) && own != nil && !own.silent(now) && now-t.lost > window
 	for other, e := range t.edges {
 		if other == name || e.left {
 			continue
@@ -107,6 +129,10 @@ func (t *Table) members(name string, now int64) sharedlimit.Members {
 	}
 	return m
 }
+
+// passes reports whether what this replica hears is at others, or in Postgres for those
+// that start later, and what they heard here.
+func (t *Table) passes(now int64) bool { return t.read == alone || t.read != 0 && now-t.read <= passedFor }
 
 // hold adds one more share that is held back.
 func hold(m *sharedlimit.Members, share uint32) {

@@ -88,18 +88,38 @@ func (r *relay) waitForWork(ctx context.Context) bool {
 	return true
 }
 
-// exchange passes on what is fresh and reads what others have.
+// exchange reads what others have and then passes on what is fresh, in this order: a
+// report of an edge that has started anew replaces the row with the last counts of its
+// start before, which this replica may not know. What cannot be passed on now is later.
 func (r *relay) exchange(ctx context.Context) error {
+	if err := r.read(ctx); err != nil {
+		return err
+	}
 	r.mu.Lock()
 	fresh := r.fresh
 	r.fresh = map[string]queuedReport{}
 	r.mu.Unlock()
 	if len(fresh) > 0 {
 		if err := r.write(ctx, fresh); err != nil {
+			r.putBack(fresh)
 			return err
 		}
 	}
-	return r.read(ctx)
+	r.table.setRead(r.now())
+	return nil
+}
+
+// putBack queues reports again, unless there are newer ones, or they are so old that
+// nothing of them counts any more.
+func (r *relay) putBack(reports map[string]queuedReport) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	oldest := r.now() - window - sharedlimit.SkewMillis
+	for name, p := range reports {
+		if newer, there := r.fresh[name]; int64(p.told) > oldest && (!there || newer.told < p.told) {
+			r.fresh[name] = p
+		}
+	}
 }
 
 // write puts reports into the table, unless it has newer ones.
@@ -152,7 +172,6 @@ func (r *relay) read(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read counts of other replicas: %w", err)
 	}
-	r.table.setRead(r.now())
 	return nil
 }
 

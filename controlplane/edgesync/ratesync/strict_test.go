@@ -9,12 +9,17 @@ import (
 )
 
 // Whatever is cut, dies, starts anew, freezes, joins or loses its clock, a strict limit
-// lets no more through than was promised. 400 schedules let at most 1.4 of the 3 seconds
-// through that are promised beside the limit.
+// lets no more through than was promised. 2,000 schedules let at most 0.86 of the 3
+// seconds through that are promised beside the limit; two of the first 400, 57 and 118, once
+// let more.
 func TestStrictUnderAnySchedule(t *testing.T) {
 	t.Parallel()
 	worst := 0.0
-	for seed := range uint64(16) {
+	seeds := []uint64{57, 118}
+	for seed := range uint64(46) {
+		seeds = append(seeds, seed)
+	}
+	for _, seed := range seeds {
 		edges, times := []int{2, 3, 5, 8}[seed%4], []float64{1.5, 3, 10}[seed%3]
 		h := newHard(seed, edges, 1+int(seed/3%3), ratelimit.Limit{PerMinute: 600}, times)
 		h.anything(5000, 300_000)

@@ -85,14 +85,18 @@ func (t *Table) TakeOld(name string, r sharedlimit.Report, seen, now int64) bool
 	case e == nil:
 		e = &edge{windows: map[ratelimit.ID]ratelimit.Others{}}
 		t.edges[name] = e
+	case r.Told <= e.told && r.Boot != 0 && r.Boot != e.boot && r.Boot != e.former && r.Boot != e.strict.unheard:
+		e.strict.unheard = r.Boot
+		t.takeEnded(r, max(r.Holders, 1), seen)
+		return false
 	case r.Told <= e.told, r.Boot != 0 && r.Boot == e.former && r.Boot != e.boot: // of an Envoy that another has taken over from
 		return false
 	}
-	left := e.left
+	if e.boot != r.Boot && e.boot != 0 && !e.left { // it has ended, or started anew
+		e.strict.held = e.untold(now)
+		t.addGhost(e.strict.held, seen)
+	}
 	if e.left = r.Boot == 0; !e.left && e.boot != r.Boot {
-		if !left && e.boot != 0 && e.silent(now) {
-			t.addGhost(e.strict.share(), seen)
-		}
 		t.end(e)
 		e.boot, e.former, e.strict.since = r.Boot, e.boot, now
 	}
@@ -114,10 +118,7 @@ func (t *Table) TakeOld(name string, r sharedlimit.Report, seen, now int64) bool
 // its last counts.
 func (t *Table) end(e *edge) {
 	if t.ended != nil && e.boot != 0 {
-		last := sharedlimit.Report{Told: e.told, Boot: e.boot, Strict: true}
-		if !e.left {
-			last.Holders = e.strict.share()
-		}
+		last := sharedlimit.Report{Told: e.told, Boot: e.boot, Strict: true, Holders: e.strict.held}
 		for id, w := range e.windows {
 			if last.Entries = append(last.Entries, sharedlimit.Entry{ID: id, Others: w}); len(last.Entries) == sharedlimit.MaxEntries {
 				break
