@@ -16,6 +16,7 @@ import (
 	"github.com/mholt/acmez/v3"
 	"github.com/mholt/acmez/v3/acme"
 	"sluice.dev/sluice/filters/edgeapi"
+	"sluice.dev/sluice/platform/process/pause"
 )
 
 // Bounds of what anybody on the internet can make the agent do by asking for the
@@ -24,6 +25,8 @@ const (
 	maxHandshakes = 32              // at once; others wait
 	handshakeTime = 5 * time.Second // of one, the question to the control plane included
 	maxAnswer     = 1000            // bytes
+	maxPatient    = 32              // questions at once that are repeated while no replica answers
+	retryReplica  = 200 * time.Millisecond
 )
 
 // isChallenge reports whether a request of Envoy asks for the answer to http-01, which
@@ -80,11 +83,30 @@ func (r *Relay) challengeCertificate(ctx context.Context, hello *tls.ClientHello
 	})
 }
 
-// askChallenge asks a replica for an answer. Nothing of what the authority sent goes
-// with it but what it looks for.
+// askChallenge asks a replica for an answer, again for a while when none can be reached:
+// an authority that gets no answer does not ask twice, and a certificate would come
+// minutes later. Nothing of what the authority sent goes with it but what it looks for.
 func (r *Relay) askChallenge(ctx context.Context, path string) (status int, answer []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTime)
 	defer cancel()
+	status, answer, err = r.askReplica(ctx, path)
+	if err == nil && status != http.StatusServiceUnavailable {
+		return status, answer, nil
+	}
+	select {
+	case r.patient <- struct{}{}:
+		defer func() { <-r.patient }()
+	default: // so many wait already that this is a flood
+		return status, answer, err
+	}
+	for (err != nil || status == http.StatusServiceUnavailable) && pause.For(ctx, retryReplica) {
+		status, answer, err = r.askReplica(ctx, path)
+	}
+	return status, answer, err
+}
+
+// askReplica is askChallenge once.
+func (r *Relay) askReplica(ctx context.Context, path string) (status int, answer []byte, err error) {
 	q, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://replica"+path, nil)
 	if err != nil {
 		return 0, nil, err

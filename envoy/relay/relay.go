@@ -76,6 +76,7 @@ type Relay struct {
 	staleness  *staleness
 	rateSync   *rateSync
 	traffic    *trafficmetrics.Totals
+	patient    chan struct{} // one entry for each question that is repeated; see askChallenge
 	began      time.Time
 
 	mu      sync.Mutex
@@ -112,7 +113,7 @@ func New(c Config) (*Relay, error) {
 		return nil, err
 	}
 	a := newStaleness(c)
-	r := &Relay{cfg: c, upstreams: up, staleness: a, lastGood: loadLastGood(c, a), rateSync: newRateSync(c), began: c.Now()}
+	r := &Relay{cfg: c, upstreams: up, staleness: a, lastGood: loadLastGood(c, a), rateSync: newRateSync(c), patient: make(chan struct{}, maxPatient), began: c.Now()}
 	r.traffic = trafficmetrics.New(c.Now, (&routesInForce{lastGood: r.lastGood}).present)
 	if r.feed, err = newFeed(c, up, a); err != nil {
 		return nil, err

@@ -21,7 +21,7 @@ type namedCertificates struct {
 	store      certificates.Store // joins the transaction of a request that may be repeated
 	publisher  certificates.Publisher
 	manager    certificates.Manager
-	challenges certificates.Challenges
+	challenges *certificates.Challenges
 }
 
 func (c *controlPlane) newCertificates() (*namedCertificates, error) {
@@ -53,6 +53,6 @@ func (c *controlPlane) newCertificates() (*namedCertificates, error) {
 		store:      certificates.Store{DB: c.repeatable, Box: box, Now: c.now},
 		publisher:  certificates.Publisher{Store: own, Pool: c.pool, Serve: c.edges.PublishCertificates},
 		manager:    certificates.Manager{Store: own, Pool: c.pool, Document: c.newestDocument, Client: &http.Client{Transport: outbound.New(calls)}, Hook: hook, Ready: edgestatus.Store{DB: c.pool}.AllCurrent},
-		challenges: certificates.Challenges{Store: own},
+		challenges: certificates.NewChallenges(own),
 	}, nil
 }

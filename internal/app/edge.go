@@ -102,6 +102,9 @@ func RunEdge(ctx context.Context, env Environment) error {
 	if err != nil {
 		return err
 	}
+	if cfg.TLS != nil {
+		cfg.TLS = agent.ByName(cfg.TLS)
+	}
 	edge, err := envoy.NewEdge(cfg)
 	if err != nil {
 		return err

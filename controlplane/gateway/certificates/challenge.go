@@ -7,14 +7,16 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/mholt/acmez/v3"
 	"github.com/mholt/acmez/v3/acme"
 	"sluice.dev/sluice/controlplane/gateway/config"
 	"sluice.dev/sluice/filters/edgeapi"
+	"sluice.dev/sluice/platform/limits/coalesce"
+	"sluice.dev/sluice/platform/process/pause"
 )
 
 // solvers are the one way of proof that a certificate is asked for by.
@@ -59,20 +61,22 @@ func (s Store) forget(ctx context.Context) error {
 }
 
 // Challenges answers edges that an authority asks. Anybody on the internet can make an
-// edge ask: so the database is asked at most once in freshFor, for all that there is,
-// and a name that is not there costs a look into a map.
+// edge ask: so all who ask within batchFor share one question to the database. What is
+// answered was read after it was asked: an authority may ask as soon as a challenge is
+// stored, and for the same host anew with every order.
 type Challenges struct {
-	Store Store
+	group coalesce.Group[string, string]
+}
 
-	mu     sync.Mutex
-	looked time.Time
-	all    map[string]string
+// NewChallenges returns the answers in a store.
+func NewChallenges(s Store) *Challenges {
+	return &Challenges{coalesce.Group[string, string]{Parallel: 1, Max: maxAskedAtOnce, Do: s.answers, Separate: func(error) bool { return false }}}
 }
 
 const (
-	freshFor   = 100 * time.Millisecond
-	maxPending = 10_000
-	maxAsked   = 300 // bytes of a token or host
+	batchFor       = 20 * time.Millisecond
+	maxAskedAtOnce = 1000
+	maxAsked       = 300 // bytes of a token or host
 )
 
 // Mount adds the paths at which edges ask.
@@ -95,24 +99,24 @@ func (c *Challenges) Mount(mux *http.ServeMux) {
 
 // find returns the answer to a challenge; "": there is none.
 func (c *Challenges) find(ctx context.Context, kind, asked string) (string, error) {
-	if asked == "" || len(asked) > maxAsked {
+	if asked == "" || len(asked) > maxAsked || !utf8.ValidString(asked) || strings.ContainsRune(asked, 0) {
 		return "", nil
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if answer := c.all[kind+" "+asked]; answer != "" {
-		return answer, nil
-	}
-	now := time.Now()
-	if c.all != nil && now.Sub(c.looked) < freshFor {
-		return "", nil
-	}
-	rows, _ := c.Store.DB.Query(ctx, `SELECT id, key_authorization FROM acme_challenges WHERE expires_at > now() LIMIT $1`, maxPending)
+	return c.group.Call(ctx, kind+" "+asked)
+}
+
+// answers returns those to challenges, in their order; "": there is none.
+func (s Store) answers(ctx context.Context, ids []string) ([]string, error) {
+	pause.For(ctx, batchFor)
+	rows, _ := s.DB.Query(ctx, `SELECT id, key_authorization FROM acme_challenges WHERE id = ANY($1) AND expires_at > now()`, ids)
 	all := map[string]string{}
 	var id, answer string
 	if _, err := pgx.ForEachRow(rows, []any{&id, &answer}, func() error { all[id] = answer; return nil }); err != nil {
-		return "", errors.Join(errors.New("read challenges"), err)
+		return nil, errors.Join(errors.New("read challenges"), err)
 	}
-	c.all, c.looked = all, now
-	return all[kind+" "+asked], nil
+	found := make([]string, len(ids))
+	for i, id := range ids {
+		found[i] = all[id]
+	}
+	return found, nil
 }

@@ -204,7 +204,7 @@ func TestChallengesAreAnswered(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
 	mux := http.NewServeMux()
-	(&Challenges{Store: s}).Mount(mux)
+	NewChallenges(s).Mount(mux)
 	ask := func(path string) (int, string) {
 		w := httptest.NewRecorder()
 		mux.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
@@ -222,7 +222,22 @@ func TestChallengesAreAnswered(t *testing.T) {
 			t.Errorf("%s: %d %s", path, code, text)
 		}
 	}
-	for _, path := range []string{edgeapi.HTTPChallengePath + "other", edgeapi.TLSChallengePath + "tok", edgeapi.HTTPChallengePath + strings.Repeat("x", 400)} {
+	shake.KeyAuthorization = "t3.print" // of the next order for the host
+	next := acme.Challenge{Type: acme.ChallengeTypeHTTP01, Token: "next", KeyAuthorization: "next.print"}
+	if code, _ := ask(edgeapi.HTTPChallengePath + "next"); code != http.StatusNotFound {
+		t.Errorf("before it is there: %d", code)
+	}
+	for _, c := range []acme.Challenge{next, shake} {
+		if err := (stored{s}).Present(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, want := range map[string]string{edgeapi.HTTPChallengePath + "next": "next.print", edgeapi.TLSChallengePath + "a.example.com": "t3.print"} {
+		if code, text := ask(path); code != http.StatusOK || text != want {
+			t.Errorf("%s, as soon as it is there: %d %s", path, code, text)
+		}
+	}
+	for _, path := range []string{edgeapi.HTTPChallengePath + "%ff", edgeapi.HTTPChallengePath + "%00", edgeapi.HTTPChallengePath + "other", edgeapi.TLSChallengePath + "tok", edgeapi.HTTPChallengePath + strings.Repeat("x", 400)} {
 		if code, _ := ask(path); code != http.StatusNotFound {
 			t.Errorf("%s: %d", path, code)
 		}
@@ -231,7 +246,7 @@ func TestChallengesAreAnswered(t *testing.T) {
 		t.Fatal(err)
 	}
 	var left int
-	if err := s.DB.QueryRow(t.Context(), `SELECT count(*) FROM acme_challenges`).Scan(&left); err != nil || left != 1 {
+	if err := s.DB.QueryRow(t.Context(), `SELECT count(*) FROM acme_challenges`).Scan(&left); err != nil || left != 2 {
 		t.Error(left, err)
 	}
 }
