@@ -1,5 +1,3 @@
-//go:build clients
-
 package e2e
 
 import (
@@ -119,7 +117,7 @@ func (n *named) ask(rt http.RoundTripper, host string) error {
 // A name appears in the configuration, and edges show a certificate of the authority
 // for it. Renewal fails no request; without a control plane edges, and an edge that is
 // restarted, go on.
-func TestClientsOfNamedCertificates(t *testing.T) {
+func TestNamedCertificatesOfAnAuthority(t *testing.T) {
 	t.Parallel()
 	n := namedStack(t)
 	n.apply(t, n.entries()...)

@@ -1,5 +1,3 @@
-//go:build clients
-
 package e2e
 
 import (
@@ -22,9 +20,6 @@ import (
 	"sluice.dev/sluice/e2e/harness"
 )
 
-// pebbleVersion is that of Let's Encrypt's small authority for tests.
-const pebbleVersion = "v2.10.1"
-
 // pebble is an authority of ACME that believes one edge's ports, and a DNS server in
 // which every name is this machine.
 type pebble struct {
@@ -34,13 +29,13 @@ type pebble struct {
 	ca                    string // file of the authority that signs for directory
 }
 
-// buildPebble builds the two programs from the module proxy.
+// buildPebble builds the two programs that e2e/pebble pins.
 func buildPebble(t testing.TB) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	const module = "github.com/letsencrypt/pebble/v2/cmd/"
-	cmd := exec.Command("go", "install", module+"pebble@"+pebbleVersion, module+"pebble-challtestsrv@"+pebbleVersion)
-	cmd.Env = append(os.Environ(), "GOBIN="+dir, "GOFLAGS=-trimpath")
+	const commands = "github.com/letsencrypt/pebble/v2/cmd/"
+	cmd := exec.Command("go", "build", "-trimpath", "-o", dir+"/", commands+"pebble", commands+"pebble-challtestsrv")
+	cmd.Dir, cmd.Env = "pebble", append(os.Environ(), "GOFLAGS=")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
