@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// No machine that runs the tests has NGINX, so the page's configuration is read here:
+// Machines that run the tests have no NGINX (`make clients` fetches one and runs this), so
+// the page's configuration is read here:
 // its blocks close, its directives end, and each that the page explains is in it.
 func TestTheConfigurationOfNGINXIsWhole(t *testing.T) {
 	t.Parallel()
