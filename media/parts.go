@@ -11,6 +11,7 @@ import (
 	"sluice.dev/sluice/media/assets"
 	"sluice.dev/sluice/media/capability"
 	"sluice.dev/sluice/media/captions"
+	"sluice.dev/sluice/media/engines"
 	"sluice.dev/sluice/media/files/fetch"
 	"sluice.dev/sluice/media/files/ffmpeg"
 	"sluice.dev/sluice/media/files/probe"
@@ -43,6 +44,7 @@ type parts struct {
 	ingest    ingest.Service
 	legacy    legacy.Service
 	bodies    capability.Service
+	engines   map[string]engines.Known // by the name of their product
 }
 
 // newParts makes the services from a filled configuration.
@@ -75,6 +77,7 @@ func newParts(c Config) parts {
 	p.playback = playback.Service{DB: c.DB, Streams: p.streams, Keys: keys, Views: counter, Playback: link, Engine: c.EngineHLS, WebRTC: webrtc,
 		Client: &http.Client{Transport: &http.Transport{ResponseHeaderTimeout: engineTimeout, MaxIdleConnsPerHost: 64}}, Now: c.Now}
 	p.captions = captions.Service{DB: c.DB, Events: c.Events, Streams: p.streams, Watch: p.playback.Watch, Playback: link, Now: c.Now}
+	p.engines = map[string]engines.Known{}
 	p.ingest = ingest.Service{Streams: p.streams, WebRTC: webrtc}
 	p.legacy = legacy.Service{DB: c.DB, Assets: p.assets, Client: legacy.NewClient(c.Allow), Calls: fairshare.New(fairshare.Config{Places: legacy.MaxCalls}), Jobs: jobs, Box: c.Box, Now: c.Now}
 	return p

@@ -3,6 +3,8 @@ package app
 import (
 	"slices"
 	"strings"
+
+	"sluice.dev/sluice/media/engines"
 )
 
 // The processes of a platform, by their commands.
@@ -114,7 +116,8 @@ func (v variable) readBy(process string) bool {
 
 // systemVariables are those that are not ours and every process gets: the system's
 // and Go's. The runtime gets all that are not ours, because its providers' keys stand
-// in variables of the operator's choice.
+// in variables of the operator's choice; the media product and the worker get those in
+// which keys of engines may stand.
 var systemVariables = []string{
 	"PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "TZ", "LANG", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
 	"SSL_CERT_FILE", "SSL_CERT_DIR", "GODEBUG", "GOGC", "GOMEMLIMIT", "GOMAXPROCS", "GOTRACEBACK", "GOCOVERDIR", "GORACE", "LD_LIBRARY_PATH",
@@ -124,6 +127,9 @@ var systemVariables = []string{
 func passedTo(process, name string) bool {
 	if v, ok := lookUp(name); ok {
 		return v.readBy(process)
+	}
+	if strings.HasPrefix(name, engines.KeyPrefix) {
+		return slices.Contains([]string{"media", "worker", runtimeProcess}, process)
 	}
 	return process == runtimeProcess || strings.HasPrefix(name, "LC_") || slices.Contains(systemVariables, name)
 }
