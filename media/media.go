@@ -21,6 +21,7 @@ import (
 	"sluice.dev/sluice/media/legacy"
 	"sluice.dev/sluice/media/live/streams"
 	"sluice.dev/sluice/media/plans"
+	"sluice.dev/sluice/media/transcribe"
 	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/events"
 	"sluice.dev/sluice/platform/http/httpapi"
@@ -60,6 +61,9 @@ type Config struct {
 	Engines func(context.Context) engines.Settings
 	// EngineKey finds the variables that keys of engines stand in. Nil: there are none.
 	EngineKey func(name string) (value string, ok bool)
+	// Speech is the path of the built-in engine of transcription; see speech.Program.
+	// Empty: there is none.
+	Speech string
 	// NeedSandbox refuses films, and conversions of them, where the machine cannot keep
 	// what reads them from the network and from other files. Else it does what the
 	// machine allows.
@@ -131,7 +135,8 @@ const transcodings = 1
 
 // Queues are those that the product's jobs run in.
 func Queues() map[string]river.QueueConfig {
-	return map[string]river.QueueConfig{assets.Queue: {MaxWorkers: assets.FetchPlaces}, assets.TranscodeQueue: {MaxWorkers: transcodings}, assets.CutQueue: {MaxWorkers: assets.CutPlaces}}
+	return map[string]river.QueueConfig{assets.Queue: {MaxWorkers: assets.FetchPlaces}, assets.TranscodeQueue: {MaxWorkers: transcodings}, assets.CutQueue: {MaxWorkers: assets.CutPlaces},
+		transcribe.Queue: {MaxWorkers: transcribe.Places}}
 }
 
 // AddWorkers registers the product's jobs. They run in Queues, which the caller's
@@ -142,6 +147,7 @@ func AddWorkers(workers *river.Workers, c Config) {
 	river.AddWorker(workers, &assets.FetchWorker{Service: p.assets})
 	river.AddWorker(workers, &assets.TranscodeWorker{Service: p.assets})
 	river.AddWorker(workers, &assets.CutWorker{Service: p.assets})
+	river.AddWorker(workers, &transcribe.Worker{Service: p.transcribe})
 	river.AddWorker(workers, &legacy.ImportWorker{Service: p.legacy})
 }
 

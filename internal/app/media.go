@@ -64,6 +64,12 @@ func (p *process) media(ctx context.Context, s services) (c media.Config, err er
 	if tool != programs.Off {
 		c.FFmpeg = tool
 	}
+	if tool, err = p.Program(ctx, programs.Speech); err != nil {
+		return c, err
+	}
+	if tool != programs.Off {
+		c.Speech = tool
+	}
 	return c, p.ingest(ctx, &c)
 }
 

@@ -47,6 +47,7 @@ var variables = []variable{
 	{"SLUICE_HLS_LISTEN", "127.0.0.1:18004", "worker media engine", "where it serves HLS, for the product only"},
 	{"SLUICE_ENGINE_API_LISTEN", "127.0.0.1:18005", "engine", "where it serves its own API, for `sluice engine` only"},
 	{"SLUICE_FFMPEG", "", "worker media engine", "path of ffmpeg; empty: PATH, then the pinned tool; off: none, so videos are not converted"},
+	{"SLUICE_SPEECH", "", "worker media", "path of the program that turns speech into text, sherpa-onnx-vad-with-offline-asr, with its library and models beside it; empty: the pinned tool; off: none, so the built-in engine of transcription is missing"},
 	{"SLUICE_MEDIA_SANDBOX", "", "worker media engine", "required: uploads are refused (501) where the kernel cannot sandbox the processes that read and convert them; empty: as much of the sandbox as the kernel supports, see the log"},
 	{"SLUICE_WORKER_LISTEN", "127.0.0.1:18006", "worker", "where a worker serves /metrics and /health"},
 	{"SLUICE_ENVOY_ADMIN_ADDR", "127.0.0.1:9901", "edge", "where Envoy's admin interface listens"},
