@@ -66,7 +66,8 @@ func (p *Program) beside(name string) string { return filepath.Join(filepath.Dir
 // about a fifteenth of the sound's time on two processors, and memory of 1 GiB at most.
 func (p *Program) Transcribe(ctx context.Context, samples []int16, language string) (transcript.Transcript, error) {
 	if language != "" && language != "en" && !strings.HasPrefix(language, "en-") {
-		return transcript.Transcript{}, apierror.Invalid([]decision.Detail{{Field: "language", Issue: "is not known to the built-in engine", Expected: "en, or an engine at an address that knows more"}})
+		return transcript.Transcript{}, &apierror.Error{Code: decision.InvalidRequest, Message: "The built-in engine knows no language but English.",
+			Details: []decision.Detail{{Field: "language", Issue: "is not known to the built-in engine", Expected: "en; an engine at an address may know more"}}}
 	}
 	path, err := filepath.Abs(p.Path)
 	if err != nil {
