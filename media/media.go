@@ -5,6 +5,7 @@
 package media
 
 import (
+	"context"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -15,10 +16,12 @@ import (
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/media/assets"
 	"sluice.dev/sluice/media/capability"
+	"sluice.dev/sluice/media/engines"
 	"sluice.dev/sluice/media/files/probe"
 	"sluice.dev/sluice/media/legacy"
 	"sluice.dev/sluice/media/live/streams"
 	"sluice.dev/sluice/media/plans"
+	"sluice.dev/sluice/media/transcribe"
 	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/events"
 	"sluice.dev/sluice/platform/http/httpapi"
@@ -54,6 +57,13 @@ type Config struct {
 	OwnerLimit int
 	// FFmpeg is the path of ffmpeg. Empty: what needs it answers 501.
 	FFmpeg string
+	// Engines are the settings in force of engines, by product. Nil: those of an empty section.
+	Engines func(context.Context) engines.Settings
+	// EngineKey finds the variables that keys of engines stand in. Nil: there are none.
+	EngineKey func(name string) (value string, ok bool)
+	// Speech is the path of the built-in engine of transcription; see speech.Program.
+	// Empty: there is none.
+	Speech string
 	// NeedSandbox refuses films, and conversions of them, where the machine cannot keep
 	// what reads them from the network and from other files. Else it does what the
 	// machine allows.
@@ -89,7 +99,7 @@ func New(c Config) http.Handler {
 	repeatable := c.joinAnswers()
 	p := newParts(c)
 	r := c.Respond.Router(c.Respond.Recover, c.Respond.Text)
-	r.Get("/health", c.Respond.Handle(c.health))
+	r.Get("/health", c.Respond.Handle(func(w http.ResponseWriter, r *http.Request) error { return c.health(w, r, p.engines) }))
 	for _, part := range p.public() {
 		part.PublicRoutes(r, c.Respond)
 	}
@@ -125,7 +135,8 @@ const transcodings = 1
 
 // Queues are those that the product's jobs run in.
 func Queues() map[string]river.QueueConfig {
-	return map[string]river.QueueConfig{assets.Queue: {MaxWorkers: assets.FetchPlaces}, assets.TranscodeQueue: {MaxWorkers: transcodings}, assets.CutQueue: {MaxWorkers: assets.CutPlaces}}
+	return map[string]river.QueueConfig{assets.Queue: {MaxWorkers: assets.FetchPlaces}, assets.TranscodeQueue: {MaxWorkers: transcodings}, assets.CutQueue: {MaxWorkers: assets.CutPlaces},
+		transcribe.Queue: {MaxWorkers: transcribe.Places}}
 }
 
 // AddWorkers registers the product's jobs. They run in Queues, which the caller's
@@ -136,6 +147,7 @@ func AddWorkers(workers *river.Workers, c Config) {
 	river.AddWorker(workers, &assets.FetchWorker{Service: p.assets})
 	river.AddWorker(workers, &assets.TranscodeWorker{Service: p.assets})
 	river.AddWorker(workers, &assets.CutWorker{Service: p.assets})
+	river.AddWorker(workers, &transcribe.Worker{Service: p.transcribe})
 	river.AddWorker(workers, &legacy.ImportWorker{Service: p.legacy})
 }
 
@@ -174,11 +186,11 @@ func fallback(s *string, value string) {
 }
 
 // health answers 200 when the database answers, else 503.
-func (c *Config) health(w http.ResponseWriter, r *http.Request) error {
+func (c *Config) health(w http.ResponseWriter, r *http.Request, products map[string]engines.Known) error {
 	var one int
 	if err := c.DB.QueryRow(r.Context(), `SELECT 1`).Scan(&one); err != nil {
 		return &apierror.Error{Code: decision.Unavailable, RetryAfter: 1, Cause: err}
 	}
-	httpapi.JSON(w, http.StatusOK, map[string]any{"status": "ok", "ingest_available": c.Endpoints.Available, "surfaces": c.surfaces()})
+	httpapi.JSON(w, http.StatusOK, map[string]any{"status": "ok", "ingest_available": c.Endpoints.Available, "surfaces": c.surfaces(r.Context(), products), "engines": engines.States(r.Context(), products)})
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"sluice.dev/sluice/media/assets"
 	"sluice.dev/sluice/media/capability"
 	"sluice.dev/sluice/media/captions"
+	"sluice.dev/sluice/media/engines"
 	"sluice.dev/sluice/media/files/fetch"
 	"sluice.dev/sluice/media/files/ffmpeg"
 	"sluice.dev/sluice/media/files/probe"
@@ -21,6 +22,7 @@ import (
 	"sluice.dev/sluice/media/playback"
 	"sluice.dev/sluice/media/playback/signing"
 	"sluice.dev/sluice/media/playback/views"
+	"sluice.dev/sluice/media/transcribe"
 	"sluice.dev/sluice/platform/http/httpapi"
 	"sluice.dev/sluice/platform/http/idempotency"
 	"sluice.dev/sluice/platform/limits/fairshare"
@@ -35,14 +37,16 @@ const engineTimeout = 15 * time.Second
 
 // parts are the product's services.
 type parts struct {
-	streams   streams.Service
-	assets    assets.Service
-	playback  playback.Service
-	captions  captions.Service
-	analytics analytics.Service
-	ingest    ingest.Service
-	legacy    legacy.Service
-	bodies    capability.Service
+	streams    streams.Service
+	assets     assets.Service
+	playback   playback.Service
+	captions   captions.Service
+	analytics  analytics.Service
+	ingest     ingest.Service
+	legacy     legacy.Service
+	bodies     capability.Service
+	transcribe transcribe.Service
+	engines    map[string]engines.Known // by the name of their product
 }
 
 // newParts makes the services from a filled configuration.
@@ -75,6 +79,9 @@ func newParts(c Config) parts {
 	p.playback = playback.Service{DB: c.DB, Streams: p.streams, Keys: keys, Views: counter, Playback: link, Engine: c.EngineHLS, WebRTC: webrtc,
 		Client: &http.Client{Transport: &http.Transport{ResponseHeaderTimeout: engineTimeout, MaxIdleConnsPerHost: 64}}, Now: c.Now}
 	p.captions = captions.Service{DB: c.DB, Events: c.Events, Streams: p.streams, Watch: p.playback.Watch, Playback: link, Now: c.Now}
+	p.transcribe = transcribe.Service{DB: c.DB, Events: c.Events, Assets: p.assets, Product: c.transcription(), FFmpeg: tool, Bodies: bodies, Converting: converting,
+		Working: fairshare.New(fairshare.Config{Places: transcribe.Places}), Plans: c.Plans, Jobs: jobs, QueueLimit: c.QueueLimit, OwnerLimit: c.OwnerLimit, Now: c.Now}
+	p.engines = map[string]engines.Known{engines.Transcribe: p.transcribe.Product, "captions": p.transcribe.Product}
 	p.ingest = ingest.Service{Streams: p.streams, WebRTC: webrtc}
 	p.legacy = legacy.Service{DB: c.DB, Assets: p.assets, Client: legacy.NewClient(c.Allow), Calls: fairshare.New(fairshare.Config{Places: legacy.MaxCalls}), Jobs: jobs, Box: c.Box, Now: c.Now}
 	return p
@@ -102,11 +109,11 @@ type (
 
 // private lists the parts whose routes ask for a signed identity.
 func (p parts) private() []privateRoutes {
-	return []privateRoutes{p.streams, p.assets, p.playback, p.captions, p.analytics, p.ingest, p.legacy, p.bodies}
+	return []privateRoutes{p.streams, p.assets, p.playback, p.captions, p.analytics, p.ingest, p.legacy, p.bodies, p.transcribe}
 }
 
 // public lists the parts whose routes anyone may call; each checks a token of
 // its own.
 func (p parts) public() []publicRoutes {
-	return []publicRoutes{p.assets, p.playback, p.captions, p.ingest}
+	return []publicRoutes{p.assets, p.playback, p.captions, p.ingest, p.transcribe}
 }

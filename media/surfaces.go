@@ -1,11 +1,20 @@
 package media
 
-import "sluice.dev/sluice/media/capability"
+import (
+	"context"
+	"slices"
+
+	"sluice.dev/sluice/media/capability"
+	"sluice.dev/sluice/media/engines"
+)
 
 // surfaces says of each surface that needs an engine whether it has one; the
 // product registry asks for it at /health.
-func (c *Config) surfaces() map[string]string {
+func (c *Config) surfaces(ctx context.Context, products map[string]engines.Known) map[string]string {
 	served := capability.Surfaces(c.FFmpeg != "")
+	for name, product := range products {
+		served[name] = product.Available(ctx) && (c.FFmpeg != "" || !slices.Contains(listening, name))
+	}
 	served["rtmp"], served["srt"] = c.Endpoints.Available, c.Endpoints.Available
 	served["webrtc"] = c.Endpoints.Available && c.EngineWebRTC != ""
 	served["hls"] = c.EngineHLS != ""
@@ -18,3 +27,6 @@ func (c *Config) surfaces() map[string]string {
 	}
 	return said
 }
+
+// listening are the surfaces for which ffmpeg takes the sound out of files.
+var listening = []string{engines.Transcribe, "captions"}

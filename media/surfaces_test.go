@@ -12,7 +12,7 @@ func TestSurfacesFollowTheEngines(t *testing.T) {
 		"transcode": {"needs_engine", "needs_engine", "available"}, "mux": {"needs_engine", "needs_engine", "available"},
 		"render": {"needs_engine", "needs_engine", "available"}, "voice": {"needs_engine", "needs_engine", "needs_engine"},
 	} {
-		if got := [3]string{none.surfaces()[name], engine.surfaces()[name], tool.surfaces()[name]}; got != want {
+		if got := [3]string{none.surfaces(t.Context(), nil)[name], engine.surfaces(t.Context(), nil)[name], tool.surfaces(t.Context(), nil)[name]}; got != want {
 			t.Errorf("%s: %v, want %v", name, got, want)
 		}
 	}

@@ -78,6 +78,7 @@ var product = map[string]string{
 	"media_secrets":          add,
 	"media_sessions":         all,
 	"media_streams":          all,
+	"media_transcripts":      all,
 	"media_views":            all,
 }
 
@@ -152,6 +153,7 @@ var grants = map[Role]map[string]string{
 		"account_limits":        read,
 		"accounts":              change,
 		"api_keys":              change,
+		"config_versions":       read,
 		"edge_feed":             change,
 		"edge_records":          all,
 		"idempotent_answers":    expire,
@@ -195,6 +197,7 @@ var grants = map[Role]map[string]string{
 		"token_usage":   write,
 	},
 	Media: joined(product, events, map[string]string{
+		"config_versions":    read,
 		"idempotent_answers": write,
 		"idempotent_claims":  all,
 		"processes":          all,

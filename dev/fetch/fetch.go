@@ -116,15 +116,20 @@ func (c Config) program(ctx context.Context, which func(pinned) File, to, inside
 }
 
 func (c Config) pin(which func(pinned) File) (File, error) {
+	arch, err := c.arch()
+	return which(pins[arch]), err
+}
+
+// arch is the architecture that programs are for, if there are any.
+func (c Config) arch() (string, error) {
 	arch := c.Arch
 	if arch == "" {
 		arch = runtime.GOARCH
 	}
-	p, ok := pins[arch]
-	if !ok || runtime.GOOS != "linux" {
-		return File{}, fmt.Errorf("there are no programs to fetch for %s/%s: Linux on amd64 or arm64 is supported", runtime.GOOS, arch)
+	if _, ok := pins[arch]; !ok || runtime.GOOS != "linux" {
+		return "", fmt.Errorf("there are no programs to fetch for %s/%s: Linux on amd64 or arm64 is supported", runtime.GOOS, arch)
 	}
-	return which(p), nil
+	return arch, nil
 }
 
 func remedy(f File, other string, err error) error {

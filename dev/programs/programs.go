@@ -1,5 +1,6 @@
 // Package programs finds the programs that a local stack runs where they are
-// there, and does without where they are not: the media engine and ffmpeg.
+// there, and does without where they are not: the media engine, ffmpeg, and
+// engines of other products.
 package programs
 
 import (
@@ -21,6 +22,9 @@ type Program struct {
 	// Exact: one on PATH counts at Version only, which it must report first when it
 	// is asked for its --version. Else any will do.
 	Exact bool
+	// Inside is the program in a folder of its own, which has the libraries and models
+	// beside it. Empty: the program stands alone. None on PATH counts.
+	Inside string
 }
 
 // Engine is MediaMTX, the media engine; media/live/engine/tool/go.mod pins the
@@ -30,6 +34,10 @@ var Engine = Program{Name: "mediamtx", Variable: "SLUICE_MEDIA_ENGINE", Version:
 // FFmpeg converts video files. Version is that of the Python wheel imageio-ffmpeg,
 // which holds FFmpeg 7.0.2.
 var FFmpeg = Program{Name: "ffmpeg", Variable: "SLUICE_FFMPEG", Version: "0.6.0"}
+
+// Speech turns speech into text: a program of sherpa-onnx, of Version, with the model
+// Moonshine tiny-en.
+var Speech = Program{Name: "speech", Variable: "SLUICE_SPEECH", Version: "2.0.1", Inside: "sherpa-onnx-vad-with-offline-asr"}
 
 // Off is the value of Variable that means: none.
 const Off = "off"
@@ -42,7 +50,7 @@ const versionTimeout = 10 * time.Second
 
 // Pinned is where `make tools` puts p below the tools folder.
 func (p Program) Pinned(tools string) string {
-	return filepath.Join(tools, p.Name+"-"+strings.TrimPrefix(p.Version, "v"))
+	return filepath.Join(tools, p.Name+"-"+strings.TrimPrefix(p.Version, "v"), p.Inside)
 }
 
 // Find returns the path of p: own, the value of Variable, where it is set; else
@@ -59,6 +67,9 @@ func (p Program) Find(ctx context.Context, own, path, tools string) (string, err
 			return "", fmt.Errorf("%s names %s, which is no program that can be run: leave it empty, or %q for none", p.Variable, own, Off)
 		}
 		return file, nil
+	}
+	if p.Inside != "" {
+		path = ""
 	}
 	for _, dir := range filepath.SplitList(path) {
 		if file := filepath.Join(dir, p.Name); filepath.IsAbs(file) && runs(file) && p.suits(ctx, file) {

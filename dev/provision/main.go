@@ -1,14 +1,15 @@
 // Command provision makes ready what the local stack and the tests need.
 //
-//	provision tools     TinyGo, Envoy, the media engine and ffmpeg, under .sluice/tools
+//	provision tools     TinyGo, Envoy, the media engine, ffmpeg and speech, under .sluice/tools
 //	provision envoy     Envoy alone; prints its path
 //	provision engine    the media engine; prints its path
 //	provision ffmpeg    ffmpeg; prints its path
+//	provision speech    the engine for speech to text; prints the path of its program
 //	provision filters   rebuilds the committed filters, in deploy/wasm, whose sources have changed
 //	provision wasm      builds every filter from its sources under .sluice/wasm, with what tests need of them
 //
 // It works on the checkout in the present folder. SLUICE_ENVOY names an Envoy to
-// use as it is, SLUICE_MEDIA_ENGINE and SLUICE_FFMPEG likewise, or say "off". Exit status 1 with one line on standard error if something is
+// use as it is, SLUICE_MEDIA_ENGINE, SLUICE_FFMPEG and SLUICE_SPEECH likewise, or say "off". Exit status 1 with one line on standard error if something is
 // missing and cannot be made, 2 for wrong usage.
 package main
 
@@ -23,7 +24,7 @@ import (
 	"sluice.dev/sluice/dev/toolchain"
 )
 
-var errUsage = errors.New("usage: provision tools|envoy|engine|ffmpeg|filters|wasm")
+var errUsage = errors.New("usage: provision tools|envoy|engine|ffmpeg|speech|filters|wasm")
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
@@ -47,7 +48,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	cfg := toolchain.Config{Root: root, Envoy: os.Getenv("SLUICE_ENVOY"), Engine: os.Getenv("SLUICE_MEDIA_ENGINE"), FFmpeg: os.Getenv("SLUICE_FFMPEG"),
+	cfg := toolchain.Config{Root: root, Envoy: os.Getenv("SLUICE_ENVOY"), Engine: os.Getenv("SLUICE_MEDIA_ENGINE"), FFmpeg: os.Getenv("SLUICE_FFMPEG"), Speech: os.Getenv("SLUICE_SPEECH"),
 		Path: os.Getenv("PATH"), Progress: os.Stderr}
 	switch args[0] {
 	case "tools":
@@ -58,6 +59,8 @@ func run(ctx context.Context, args []string) error {
 		return show(toolchain.ProvisionEngine(ctx, cfg))
 	case "ffmpeg":
 		return show(toolchain.ProvisionFFmpeg(ctx, cfg))
+	case "speech":
+		return show(toolchain.ProvisionSpeech(ctx, cfg))
 	case "filters":
 		return toolchain.Commit(ctx, cfg)
 	case "wasm":
@@ -87,7 +90,7 @@ func wasm(ctx context.Context, cfg toolchain.Config) error {
 	return toolchain.BuildFilters(ctx, cfg, tc, programs)
 }
 
-// tools makes everything. That a stack can do without the engine and ffmpeg is
+// tools makes everything. That a stack can do without the engines and ffmpeg is
 // said, and no failure; an interrupt is one.
 func tools(ctx context.Context, cfg toolchain.Config) error {
 	if _, err := toolchain.ProvisionTinyGo(ctx, cfg); err != nil {
@@ -96,7 +99,7 @@ func tools(ctx context.Context, cfg toolchain.Config) error {
 	if _, err := toolchain.ProvisionEnvoy(ctx, cfg); err != nil {
 		return err
 	}
-	for _, provide := range []func(context.Context, toolchain.Config) (string, error){toolchain.ProvisionEngine, toolchain.ProvisionFFmpeg} {
+	for _, provide := range []func(context.Context, toolchain.Config) (string, error){toolchain.ProvisionEngine, toolchain.ProvisionFFmpeg, toolchain.ProvisionSpeech} {
 		if _, err := provide(ctx, cfg); err != nil && ctx.Err() == nil {
 			fmt.Fprintln(os.Stderr, "tools: going on without it:", err)
 		}

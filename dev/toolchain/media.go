@@ -43,6 +43,16 @@ func ProvisionFFmpeg(ctx context.Context, cfg Config) (string, error) {
 	return cfg.fetcher().FFmpeg(ctx)
 }
 
+// ProvisionSpeech finds or fetches the engine for speech to text, and returns the path
+// of its program; programs.Off where SLUICE_SPEECH wants none.
+func ProvisionSpeech(ctx context.Context, cfg Config) (string, error) {
+	found, err := programs.Speech.Find(ctx, cfg.Speech, cfg.Path, cfg.dir())
+	if !errors.Is(err, programs.ErrNotFound) {
+		return found, err
+	}
+	return cfg.fetcher().Speech(ctx)
+}
+
 // buildEngine compiles MediaMTX by the script that stands beside its pin. It gives
 // way to whatever else the machine does meanwhile.
 func buildEngine(ctx context.Context, cfg Config, to string) error {

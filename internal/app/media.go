@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 
+	"sluice.dev/sluice/controlplane/gateway/config"
 	"sluice.dev/sluice/dev/programs"
 	"sluice.dev/sluice/media"
 	"sluice.dev/sluice/platform/http/identity"
@@ -42,6 +43,8 @@ func (p *process) media(ctx context.Context, s services) (c media.Config, err er
 		DB: postgres.Share(p.pool, identity.Account), Events: s.webhooks, Respond: p.respond,
 		AnswerSecret: s.answerSecrets[0], FormerAnswerSecrets: s.answerSecrets[1:],
 	}
+	current := &config.Current{Store: config.Store{DB: p.pool}}
+	c.Engines, c.EngineKey = engineSettings(current), p.Lookup
 	if c.Identity, err = p.newVerifier(only(mediaProduct)); err != nil {
 		return c, err
 	}
@@ -60,6 +63,12 @@ func (p *process) media(ctx context.Context, s services) (c media.Config, err er
 	}
 	if tool != programs.Off {
 		c.FFmpeg = tool
+	}
+	if tool, err = p.Program(ctx, programs.Speech); err != nil {
+		return c, err
+	}
+	if tool != programs.Off {
+		c.Speech = tool
 	}
 	return c, p.ingest(ctx, &c)
 }

@@ -67,7 +67,7 @@ func (l *localStack) requireTools(ctx context.Context) error {
 // findMedia looks for the programs that the media product can do without at first,
 // and notes those that are missing.
 func (l *localStack) findMedia(ctx context.Context) error {
-	for _, p := range []programs.Program{programs.Engine, programs.FFmpeg} {
+	for _, p := range []programs.Program{programs.Engine, programs.FFmpeg, programs.Speech} {
 		file, err := l.env.Program(ctx, p)
 		if err != nil {
 			return err
@@ -114,8 +114,11 @@ func (l *localStack) bringMissing(ctx context.Context, s *supervise.Stack, out i
 	var g errgroup.Group
 	for _, p := range l.missing {
 		provide, what, without := toolchain.ProvisionFFmpeg, "videos can be converted", "videos are not converted"
-		if p == programs.Engine {
+		switch p {
+		case programs.Engine:
 			provide, what, without = toolchain.ProvisionEngine, "streams can be published", "streams exist, but nobody can publish to them"
+		case programs.Speech:
+			provide, what, without = toolchain.ProvisionSpeech, "speech can be transcribed", "speech is not transcribed"
 		}
 		g.Go(func() error {
 			file, err := provide(ctx, cfg)
@@ -142,11 +145,12 @@ func (l *localStack) bring(ctx context.Context, s *supervise.Stack, p programs.P
 		return err
 	}
 	l.late.put(p.Variable, file)
-	if p == programs.Engine {
+	switch p {
+	case programs.Engine:
 		if err := s.Add(ctx, l.engine()); err != nil {
 			return err
 		}
-	} else {
+	case programs.FFmpeg:
 		s.Restart("engine")
 	}
 	s.Restart("media")

@@ -3,6 +3,8 @@ package app
 import (
 	"slices"
 	"strings"
+
+	"sluice.dev/sluice/media/engines"
 )
 
 // The processes of a platform, by their commands.
@@ -45,6 +47,7 @@ var variables = []variable{
 	{"SLUICE_HLS_LISTEN", "127.0.0.1:18004", "worker media engine", "where it serves HLS, for the product only"},
 	{"SLUICE_ENGINE_API_LISTEN", "127.0.0.1:18005", "engine", "where it serves its own API, for `sluice engine` only"},
 	{"SLUICE_FFMPEG", "", "worker media engine", "path of ffmpeg; empty: PATH, then the pinned tool; off: none, so videos are not converted"},
+	{"SLUICE_SPEECH", "", "worker media", "path of the program that turns speech into text, sherpa-onnx-vad-with-offline-asr, with its library and models beside it; empty: the pinned tool; off: none, so the built-in engine of transcription is missing"},
 	{"SLUICE_MEDIA_SANDBOX", "", "worker media engine", "required: uploads are refused (501) where the kernel cannot sandbox the processes that read and convert them; empty: as much of the sandbox as the kernel supports, see the log"},
 	{"SLUICE_WORKER_LISTEN", "127.0.0.1:18006", "worker", "where a worker serves /metrics and /health"},
 	{"SLUICE_ENVOY_ADMIN_ADDR", "127.0.0.1:9901", "edge", "where Envoy's admin interface listens"},
@@ -114,7 +117,8 @@ func (v variable) readBy(process string) bool {
 
 // systemVariables are those that are not ours and every process gets: the system's
 // and Go's. The runtime gets all that are not ours, because its providers' keys stand
-// in variables of the operator's choice.
+// in variables of the operator's choice; the media product and the worker get those in
+// which keys of engines may stand.
 var systemVariables = []string{
 	"PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "TZ", "LANG", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
 	"SSL_CERT_FILE", "SSL_CERT_DIR", "GODEBUG", "GOGC", "GOMEMLIMIT", "GOMAXPROCS", "GOTRACEBACK", "GOCOVERDIR", "GORACE", "LD_LIBRARY_PATH",
@@ -124,6 +128,9 @@ var systemVariables = []string{
 func passedTo(process, name string) bool {
 	if v, ok := lookUp(name); ok {
 		return v.readBy(process)
+	}
+	if strings.HasPrefix(name, engines.KeyPrefix) {
+		return slices.Contains([]string{"media", "worker", runtimeProcess}, process)
 	}
 	return process == runtimeProcess || strings.HasPrefix(name, "LC_") || slices.Contains(systemVariables, name)
 }

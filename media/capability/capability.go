@@ -42,10 +42,8 @@ const (
 
 // missing are the surfaces that ffmpeg does not serve, and what they would need.
 var missing = map[string]string{
-	"/v1/transcribe": "speech recognition",
-	"/v1/captions":   "speech recognition",
-	"/v1/voice":      "speech synthesis",
-	"/v1/vision":     "image recognition",
+	"/v1/voice":  "speech synthesis",
+	"/v1/vision": "image recognition",
 }
 
 // Service is what can be done with bodies. Every field is required.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/controlplane/gateway/config"
+	"sluice.dev/sluice/filters/decision"
 )
 
 // HealthStatus is what a backend was found to be like.
@@ -31,14 +32,25 @@ const (
 type Report struct {
 	Status   HealthStatus
 	Surfaces map[string]string
+	Engines  map[string]Engine // by surface
+}
+
+// Engine is what does the work of a surface, as its backend says:
+//
+//	{"engines": {"voice": {"use": "builtin", "health": "ok", "version": "…"}}}
+type Engine struct {
+	Use     string       `json:"use"` // builtin or url; off; empty: there is none
+	Health  HealthStatus `json:"health"`
+	Version string       `json:"version,omitempty"`
 }
 
 const (
 	probeTimeout = time.Second
 	probeAge     = 5 * time.Second // how long a report is used
 	maxReport    = 64 << 10
-	maxBackends  = 64 // asked; those beyond are unknown
-	maxAddresses = 4  // of one backend that are asked
+	maxVersion   = 100 // bytes of an engine's
+	maxBackends  = 64  // asked; those beyond are unknown
+	maxAddresses = 4   // of one backend that are asked
 )
 
 // Prober asks backends how they are, at most every few seconds.
@@ -138,27 +150,37 @@ func (p *Prober) probeAt(ctx context.Context, address, path string) Report {
 	defer res.Body.Close()
 	switch {
 	case res.StatusCode == http.StatusOK:
-		return Report{OK, read(res.Body)}
+		return read(res.Body)
 	case res.StatusCode >= 500:
 		return Report{Status: Failing}
 	}
 	return Report{Status: Unknown}
 }
 
-// read returns what a backend says about surfaces, as far as it is known words.
-func read(body io.Reader) map[string]string {
+// read returns what a backend says about surfaces and their engines, as far as it is
+// known words.
+func read(body io.Reader) Report {
 	var said struct {
 		Surfaces map[string]string `json:"surfaces"`
+		Engines  map[string]Engine `json:"engines"`
 	}
 	if err := json.NewDecoder(io.LimitReader(body, maxReport)).Decode(&said); err != nil {
-		return nil
+		return Report{Status: OK}
 	}
 	for name, word := range said.Surfaces {
 		if word != Available && word != NeedsEngine {
 			delete(said.Surfaces, name)
 		}
 	}
-	return said.Surfaces
+	for name, e := range said.Engines {
+		known := slices.Contains([]HealthStatus{OK, Failing, Unknown}, e.Health) && slices.Contains([]string{"", "off", "builtin", "url"}, e.Use)
+		if e.Version = decision.Cut(e.Version, maxVersion); !known {
+			delete(said.Engines, name)
+		} else {
+			said.Engines[name] = e
+		}
+	}
+	return Report{OK, said.Surfaces, said.Engines}
 }
 
 // plain follows no redirect and asks no proxy.

@@ -69,7 +69,8 @@ type Product struct {
 	Title       string         `json:"title"`
 	Description string         `json:"description"`
 	State       string         `json:"state"`
-	Needs       string         `json:"needs,omitempty"` // what it lacks
+	Needs       string         `json:"needs,omitempty"`  // what it lacks
+	Engine      *Engine        `json:"engine,omitempty"` // what does its work, where the backend says
 	Backends    []string       `json:"backends"`
 	Auth        []string       `json:"auth_methods"`
 	Scopes      []string       `json:"scopes"`
@@ -180,6 +181,11 @@ func product(s, host surface, d config.Document, at Addresses, health map[string
 	}
 	p.State, p.Needs = state(s, p.Backends, health)
 	p.Health = overall(p.Backends, health)
+	for _, b := range p.Backends {
+		if e, ok := health[b].Engines[s.Name]; ok {
+			p.Engine = &e
+		}
+	}
 	return p
 }
 

@@ -34,7 +34,8 @@ func engines(there ...string) map[string]Report {
 			said[name] = Available
 		}
 	}
-	return map[string]Report{"media": {OK, said}, "api": {Status: OK}, "runtime": {Status: OK}}
+	doing := map[string]Engine{"transcribe": {Use: "builtin", Health: OK, Version: "own 1.0"}, "vision": {Health: Unknown}}
+	return map[string]Report{"media": {OK, said, doing}, "api": {Status: OK}, "runtime": {Status: OK}}
 }
 
 func byName(r Registry) map[string]Product {
@@ -95,6 +96,19 @@ func TestStates(t *testing.T) {
 	}
 	if by["srt"].Kind != KindProtocol || by["streams"].Kind != KindProduct || !slices.Equal(by["srt"].Backends, []string{"media"}) {
 		t.Errorf("%+v", by["srt"])
+	}
+}
+
+// What a backend says of its engines is shown beside their surfaces, in known words.
+func TestEnginesAreListed(t *testing.T) {
+	t.Parallel()
+	by := byName(Build(version(t), at, engines("transcribe")))
+	if e := by["transcribe"].Engine; e == nil || *e != (Engine{"builtin", OK, "own 1.0"}) || by["voice"].Engine != nil || by["vision"].Engine == nil {
+		t.Errorf("%+v, %+v, %+v", e, by["voice"].Engine, by["vision"].Engine)
+	}
+	said := read(strings.NewReader(`{"engines": {"a": {"use": "url", "health": "ok", "version": "` + strings.Repeat("v", 500) + `"}, "b": {"use": "magic", "health": "ok"}, "c": {"use": "url", "health": "fine"}}}`))
+	if len(said.Engines) != 1 || len(said.Engines["a"].Version) > maxVersion {
+		t.Errorf("%+v", said.Engines)
 	}
 }
 

@@ -62,6 +62,9 @@ func flatten(d Document) map[string]any {
 	if d.X402 != nil {
 		m["x402"] = d.X402
 	}
+	if d.Engines != nil {
+		m["engines"] = d.Engines
+	}
 	if d.ClientCertificates != nil {
 		m["client_certificates"] = d.ClientCertificates
 	}

@@ -53,7 +53,9 @@ type Document struct {
 	Scopes   []string  `json:"scopes"`            // every scope that routes may ask for; absent: those that they ask for
 	Products []Product `json:"products"`
 	X402     *X402     `json:"x402,omitempty"` // who is paid for routes that have a price
-	Routes   []Route   `json:"routes"`
+	// Engines are those of products that need one; absent: the built-in ones.
+	Engines *Engines `json:"engines,omitempty"`
+	Routes  []Route  `json:"routes"`
 }
 
 // Class is a group of routes that share one rate limit of an account.

@@ -155,6 +155,9 @@ func (j *joiner) join(base Document) {
 	if d.ClientCertificates == nil {
 		d.ClientCertificates = base.ClientCertificates
 	}
+	if d.Engines == nil {
+		d.Engines = base.Engines
+	}
 	if d.X402 == nil {
 		d.X402 = base.X402
 	}

@@ -37,6 +37,7 @@ type raw struct {
 	Scopes             []string            `json:"scopes"`
 	Products           []json.RawMessage   `json:"products"`
 	X402               *X402               `json:"x402"`
+	Engines            *Engines            `json:"engines"`
 	Routes             []json.RawMessage   `json:"routes"`
 }
 
@@ -54,7 +55,7 @@ func ParseJSON(b []byte) (Document, error) {
 	var r raw
 	details := faults(httpapi.Unmarshal(b, &r))
 	d := Document{Include: r.Include, Remove: r.Remove, AccessLog: r.AccessLog, RequestLog: r.RequestLog, AnonymousPerMinute: r.AnonymousPerMinute, TrustedProxies: r.TrustedProxies, KeyHeaders: r.KeyHeaders,
-		Scopes: r.Scopes, X402: r.X402, ClientCertificates: r.ClientCertificates}
+		Scopes: r.Scopes, X402: r.X402, ClientCertificates: r.ClientCertificates, Engines: r.Engines}
 	d.Certificates = elements[Certificate](r.Certificates, "certificates", maxCertificates, &details)
 	d.Issuers = elements[Issuer](r.Issuers, "issuers", policy.MaxIssuers-1, &details)
 	d.Classes = elements[Class](r.Classes, "classes", maxClasses, &details)

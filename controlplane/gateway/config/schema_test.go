@@ -29,6 +29,7 @@ var choices = map[string][]any{
 	"Class.when_cut_off":  {CutOffAvailable, CutOffStrict},
 	"Route.validate":      {ValidateRequest},
 	"Route.sticky":        {StickyCredential},
+	"Engine.use":          {EngineAuto, EngineBuiltin, EngineURL, EngineOff},
 	"Parameter.in":        {"path", "query", "header"},
 	"Parameter.style":     {"simple", "form", "spaceDelimited", "pipeDelimited"},
 }

@@ -42,6 +42,7 @@ const maxRounds = 5
 //   - a route answers 503 to everybody, so that none which is less specific takes
 //     its requests; it is gone when the fault is in what it matches;
 //   - plans keep what edges can read of them;
+//   - an engine is off;
 //   - classes, scopes, issuers, certificates, client_certificates and x402 go, and with them, as above, routes that
 //     need them.
 //
@@ -96,6 +97,7 @@ func (d Document) withoutFaulty(faults []decision.Detail) Document {
 	if bad["client_certificates"] != nil {
 		d.ClientCertificates = nil
 	}
+	d.Engines = d.Engines.withoutFaulty(bad["engines"][-1])
 	if bad["x402"] != nil {
 		d.X402 = nil
 	}
@@ -166,7 +168,7 @@ func (d Document) byName(field string) (path, owner string) {
 	switch {
 	case name != "":
 		owner = p.list + "." + name
-	case p.list == "x402" || p.list == "client_certificates":
+	case p.list == "x402" || p.list == "client_certificates" || p.list == "engines":
 		owner = p.list
 	default:
 		return field, "settings"

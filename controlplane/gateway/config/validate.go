@@ -65,6 +65,7 @@ func (d Document) faults(was map[string]checked) (details []decision.Detail, now
 	v.certificates(d.Certificates)
 	v.issuers(d.Issuers, known)
 	v.x402(d.X402)
+	v.engines(d.Engines)
 	v.routes(d.Routes, classes, known, products, d.features())
 	v.tables(v.tableBytes)
 	v.prices(d)
