@@ -60,6 +60,11 @@ type Config struct {
 	Engines func(context.Context) engines.Settings
 	// EngineKey finds the variables that keys of engines stand in. Nil: there are none.
 	EngineKey func(name string) (value string, ok bool)
+	// Voice is the program that speaks (voice.Builtin has what must lie beside it), Voices a
+	// folder of further voices. Empty: there is none.
+	Voice, Voices string
+	// Tesseract is the path of what reads the text of pictures. Empty: none is read.
+	Tesseract string
 	// NeedSandbox refuses films, and conversions of them, where the machine cannot keep
 	// what reads them from the network and from other files. Else it does what the
 	// machine allows.

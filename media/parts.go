@@ -22,6 +22,7 @@ import (
 	"sluice.dev/sluice/media/playback"
 	"sluice.dev/sluice/media/playback/signing"
 	"sluice.dev/sluice/media/playback/views"
+	"sluice.dev/sluice/media/voice"
 	"sluice.dev/sluice/platform/http/httpapi"
 	"sluice.dev/sluice/platform/http/idempotency"
 	"sluice.dev/sluice/platform/limits/fairshare"
@@ -44,6 +45,7 @@ type parts struct {
 	ingest    ingest.Service
 	legacy    legacy.Service
 	bodies    capability.Service
+	voice     voice.Service
 	engines   map[string]engines.Known // by the name of their product
 }
 
@@ -77,7 +79,8 @@ func newParts(c Config) parts {
 	p.playback = playback.Service{DB: c.DB, Streams: p.streams, Keys: keys, Views: counter, Playback: link, Engine: c.EngineHLS, WebRTC: webrtc,
 		Client: &http.Client{Transport: &http.Transport{ResponseHeaderTimeout: engineTimeout, MaxIdleConnsPerHost: 64}}, Now: c.Now}
 	p.captions = captions.Service{DB: c.DB, Events: c.Events, Streams: p.streams, Watch: p.playback.Watch, Playback: link, Now: c.Now}
-	p.engines = map[string]engines.Known{}
+	p.voice = voice.Service{Engine: c.speakers(), FFmpeg: tool}
+	p.engines = map[string]engines.Known{engines.Voice: p.voice.Engine}
 	p.ingest = ingest.Service{Streams: p.streams, WebRTC: webrtc}
 	p.legacy = legacy.Service{DB: c.DB, Assets: p.assets, Client: legacy.NewClient(c.Allow), Calls: fairshare.New(fairshare.Config{Places: legacy.MaxCalls}), Jobs: jobs, Box: c.Box, Now: c.Now}
 	return p
@@ -105,7 +108,7 @@ type (
 
 // private lists the parts whose routes ask for a signed identity.
 func (p parts) private() []privateRoutes {
-	return []privateRoutes{p.streams, p.assets, p.playback, p.captions, p.analytics, p.ingest, p.legacy, p.bodies}
+	return []privateRoutes{p.streams, p.assets, p.playback, p.captions, p.analytics, p.ingest, p.legacy, p.bodies, p.voice}
 }
 
 // public lists the parts whose routes anyone may call; each checks a token of

@@ -44,8 +44,6 @@ const (
 var missing = map[string]string{
 	"/v1/transcribe": "speech recognition",
 	"/v1/captions":   "speech recognition",
-	"/v1/voice":      "speech synthesis",
-	"/v1/vision":     "image recognition",
 }
 
 // Service is what can be done with bodies. Every field is required.

@@ -1,0 +1,20 @@
+package media
+
+import (
+	"sluice.dev/sluice/media/engines"
+	"sluice.dev/sluice/media/engines/remote"
+	"sluice.dev/sluice/media/voice"
+	"sluice.dev/sluice/platform/process/sandbox"
+)
+
+// confines reports whether programs that read what strangers send may run here.
+func (c *Config) confines() bool { return !c.NeedSandbox || sandbox.Check().Whole() }
+
+// speakers are the engines that speak texts.
+func (c *Config) speakers() *engines.Product[voice.Speaker] {
+	b := voice.Builtin{Program: c.Voice, Voices: c.Voices}
+	here := b.Here() && c.confines()
+	return &engines.Product[voice.Speaker]{Name: engines.Voice, What: "speech synthesis", Settings: c.Engines, Lookup: c.EngineKey, Now: c.Now,
+		Builtin: func() (voice.Speaker, bool) { return b, here },
+		Remote:  func(a *remote.API) voice.Speaker { return voice.Remote{API: a} }}
+}
