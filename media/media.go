@@ -21,6 +21,7 @@ import (
 	"sluice.dev/sluice/media/legacy"
 	"sluice.dev/sluice/media/live/streams"
 	"sluice.dev/sluice/media/plans"
+	"sluice.dev/sluice/media/vision"
 	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/events"
 	"sluice.dev/sluice/platform/http/httpapi"
@@ -91,7 +92,9 @@ type Config struct {
 
 // Confined are the functions that the product runs in a sandbox: the program's main
 // hands them to sandbox.Main.
-func Confined() map[string]func() int { return map[string]func() int{probe.Function: probe.Child} }
+func Confined() map[string]func() int {
+	return map[string]func() int{probe.Function: probe.Child, vision.Function: vision.Child}
+}
 
 // New returns the product's handler: /health for anyone, /v1/playback for viewers,
 // the rest for callers whom an edge has identified.

@@ -22,6 +22,7 @@ import (
 	"sluice.dev/sluice/media/playback"
 	"sluice.dev/sluice/media/playback/signing"
 	"sluice.dev/sluice/media/playback/views"
+	"sluice.dev/sluice/media/vision"
 	"sluice.dev/sluice/media/voice"
 	"sluice.dev/sluice/platform/http/httpapi"
 	"sluice.dev/sluice/platform/http/idempotency"
@@ -46,6 +47,7 @@ type parts struct {
 	legacy    legacy.Service
 	bodies    capability.Service
 	voice     voice.Service
+	vision    vision.Service
 	engines   map[string]engines.Known // by the name of their product
 }
 
@@ -80,7 +82,8 @@ func newParts(c Config) parts {
 		Client: &http.Client{Transport: &http.Transport{ResponseHeaderTimeout: engineTimeout, MaxIdleConnsPerHost: 64}}, Now: c.Now}
 	p.captions = captions.Service{DB: c.DB, Events: c.Events, Streams: p.streams, Watch: p.playback.Watch, Playback: link, Now: c.Now}
 	p.voice = voice.Service{Engine: c.speakers(), FFmpeg: tool}
-	p.engines = map[string]engines.Known{engines.Voice: p.voice.Engine}
+	p.vision = vision.Service{Engine: c.seers(), FFmpeg: tool, Probe: look, Bodies: bodies, Converting: converting, Plans: c.Plans, Frame: p.assets.Frame}
+	p.engines = map[string]engines.Known{engines.Voice: p.voice.Engine, engines.Vision: p.vision.Engine}
 	p.ingest = ingest.Service{Streams: p.streams, WebRTC: webrtc}
 	p.legacy = legacy.Service{DB: c.DB, Assets: p.assets, Client: legacy.NewClient(c.Allow), Calls: fairshare.New(fairshare.Config{Places: legacy.MaxCalls}), Jobs: jobs, Box: c.Box, Now: c.Now}
 	return p
@@ -108,7 +111,7 @@ type (
 
 // private lists the parts whose routes ask for a signed identity.
 func (p parts) private() []privateRoutes {
-	return []privateRoutes{p.streams, p.assets, p.playback, p.captions, p.analytics, p.ingest, p.legacy, p.bodies, p.voice}
+	return []privateRoutes{p.streams, p.assets, p.playback, p.captions, p.analytics, p.ingest, p.legacy, p.bodies, p.voice, p.vision}
 }
 
 // public lists the parts whose routes anyone may call; each checks a token of
