@@ -42,8 +42,8 @@ const (
 // Wants reports whether a feature is asked for.
 func (a Ask) Wants(feature string) bool { return slices.Contains(a.Features, feature) }
 
-// parse reads the query. It takes time linear in it.
-func parse(q url.Values) (a Ask, err error) {
+// Parse reads the query of a request. It takes time linear in it.
+func Parse(q url.Values) (a Ask, err error) {
 	var f form.Form
 	for _, name := range fields(q.Get("features")) {
 		if !slices.Contains(known, name) {

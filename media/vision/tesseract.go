@@ -134,7 +134,7 @@ func (b Builtin) See(ctx context.Context, a Ask, s Shown, p *Picture) error {
 		if err != nil {
 			return err
 		}
-		t := parseTSV(table, s.Scale)
+		t := ParseTable(table, s.Scale)
 		t.Languages = strings.Split(languages, "+")
 		if p.Text = &t; len(t.Words) > 0 {
 			break

@@ -29,10 +29,10 @@ const (
 	maxWord  = 100 // bytes
 )
 
-// parseTSV reads a table of Tesseract, whose copy of the picture was made scale times
+// ParseTable reads a table of Tesseract, whose copy of the picture was made scale times
 // smaller. Rows that are no words, or make no sense, are passed over. It takes time and
 // memory linear in the table.
-func parseTSV(table []byte, scale int) Text {
+func ParseTable(table []byte, scale int) Text {
 	t := Text{Words: []Word{}}
 	var said strings.Builder
 	var line, paragraph string

@@ -89,7 +89,7 @@ func (v Service) serve(w http.ResponseWriter, r *http.Request) error {
 	if !v.Engine.Available(r.Context()) {
 		return v.Engine.Missing()
 	}
-	a, err := parse(r.URL.Query())
+	a, err := Parse(r.URL.Query())
 	if err != nil {
 		return err
 	}

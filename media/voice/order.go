@@ -51,11 +51,12 @@ func read(w http.ResponseWriter, r *http.Request) (Order, error) {
 	if err != nil {
 		return Order{}, err
 	}
-	return parse(kind, raw, r.URL.Query())
+	return Parse(kind, raw, r.URL.Query())
 }
 
-// parse is read for a body that is here.
-func parse(kind string, raw []byte, q url.Values) (o Order, err error) {
+// Parse reads an order of a body of this media type and a query. It takes time linear in
+// them.
+func Parse(kind string, raw []byte, q url.Values) (o Order, err error) {
 	var f form.Form
 	switch {
 	case kind == "application/json" || strings.HasSuffix(kind, "+json"):

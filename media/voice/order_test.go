@@ -18,7 +18,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		var o Order
-		growth.Linear(t, len(kind)+len(body)+len(query), 40, 64<<10, func() { o, err = parse(kind, []byte(body), q) })
+		growth.Linear(t, len(kind)+len(body)+len(query), 40, 64<<10, func() { o, err = Parse(kind, []byte(body), q) })
 		if err == nil && (strings.TrimSpace(o.Text) == "" || !(o.Speed >= MinSpeed && o.Speed <= MaxSpeed) || types[o.Format] == "") {
 			t.Errorf("%+v", o)
 		}
