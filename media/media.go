@@ -21,6 +21,7 @@ import (
 	"sluice.dev/sluice/media/legacy"
 	"sluice.dev/sluice/media/live/streams"
 	"sluice.dev/sluice/media/plans"
+	"sluice.dev/sluice/media/transcribe"
 	"sluice.dev/sluice/media/vision"
 	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/events"
@@ -61,6 +62,9 @@ type Config struct {
 	Engines func(context.Context) engines.Settings
 	// EngineKey finds the variables that keys of engines stand in. Nil: there are none.
 	EngineKey func(name string) (value string, ok bool)
+	// Speech is the path of the built-in engine of transcription; see speech.Program.
+	// Empty: there is none.
+	Speech string
 	// Voice is the program that speaks (voice.Builtin has what must lie beside it), Voices a
 	// folder of further voices. Empty: there is none.
 	Voice, Voices string
@@ -139,7 +143,8 @@ const transcodings = 1
 
 // Queues are those that the product's jobs run in.
 func Queues() map[string]river.QueueConfig {
-	return map[string]river.QueueConfig{assets.Queue: {MaxWorkers: assets.FetchPlaces}, assets.TranscodeQueue: {MaxWorkers: transcodings}, assets.CutQueue: {MaxWorkers: assets.CutPlaces}}
+	return map[string]river.QueueConfig{assets.Queue: {MaxWorkers: assets.FetchPlaces}, assets.TranscodeQueue: {MaxWorkers: transcodings}, assets.CutQueue: {MaxWorkers: assets.CutPlaces},
+		transcribe.Queue: {MaxWorkers: transcribe.Places}}
 }
 
 // AddWorkers registers the product's jobs. They run in Queues, which the caller's
@@ -150,6 +155,7 @@ func AddWorkers(workers *river.Workers, c Config) {
 	river.AddWorker(workers, &assets.FetchWorker{Service: p.assets})
 	river.AddWorker(workers, &assets.TranscodeWorker{Service: p.assets})
 	river.AddWorker(workers, &assets.CutWorker{Service: p.assets})
+	river.AddWorker(workers, &transcribe.Worker{Service: p.transcribe})
 	river.AddWorker(workers, &legacy.ImportWorker{Service: p.legacy})
 }
 

@@ -5,11 +5,7 @@ import (
 	"sluice.dev/sluice/media/engines/remote"
 	"sluice.dev/sluice/media/vision"
 	"sluice.dev/sluice/media/voice"
-	"sluice.dev/sluice/platform/process/sandbox"
 )
-
-// confines reports whether programs that read what strangers send may run here.
-func (c *Config) confines() bool { return !c.NeedSandbox || sandbox.Check().Whole() }
 
 // speakers are the engines that speak texts.
 func (c *Config) speakers() *engines.Product[voice.Speaker] {

@@ -2,6 +2,7 @@ package media
 
 import (
 	"context"
+	"slices"
 
 	"sluice.dev/sluice/media/capability"
 	"sluice.dev/sluice/media/engines"
@@ -12,7 +13,7 @@ import (
 func (c *Config) surfaces(ctx context.Context, products map[string]engines.Known) map[string]string {
 	served := capability.Surfaces(c.FFmpeg != "")
 	for name, product := range products {
-		served[name] = product.Available(ctx)
+		served[name] = product.Available(ctx) && (c.FFmpeg != "" || !slices.Contains(listening, name))
 	}
 	served["rtmp"], served["srt"] = c.Endpoints.Available, c.Endpoints.Available
 	served["webrtc"] = c.Endpoints.Available && c.EngineWebRTC != ""
@@ -26,3 +27,6 @@ func (c *Config) surfaces(ctx context.Context, products map[string]engines.Known
 	}
 	return said
 }
+
+// listening are the surfaces for which ffmpeg takes the sound out of files.
+var listening = []string{engines.Transcribe, "captions"}

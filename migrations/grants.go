@@ -78,6 +78,7 @@ var product = map[string]string{
 	"media_secrets":          add,
 	"media_sessions":         all,
 	"media_streams":          all,
+	"media_transcripts":      all,
 	"media_views":            all,
 }
 

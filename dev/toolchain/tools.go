@@ -39,9 +39,10 @@ type Config struct {
 	Tools string
 	// Envoy is the user's own Envoy (SLUICE_ENVOY). Empty: find or fetch one.
 	Envoy string
-	// Engine and FFmpeg are the user's own (SLUICE_MEDIA_ENGINE, SLUICE_FFMPEG).
+	// Engine, FFmpeg and Speech are the user's own (SLUICE_MEDIA_ENGINE, SLUICE_FFMPEG,
+	// SLUICE_SPEECH).
 	// Empty: find or make one; "off": none.
-	Engine, FFmpeg string
+	Engine, FFmpeg, Speech string
 	// Voice and Tesseract likewise (SLUICE_VOICE, SLUICE_TESSERACT).
 	Voice, Tesseract string
 	// Path is $PATH, searched for tools that are there already.

@@ -58,7 +58,7 @@ func (p *process) media(ctx context.Context, s services) (c media.Config, err er
 		return c, err
 	}
 	c.Voices = p.Get("SLUICE_VOICES")
-	for program, path := range map[programs.Program]*string{programs.FFmpeg: &c.FFmpeg, programs.Voice: &c.Voice, programs.Tesseract: &c.Tesseract} {
+	for program, path := range map[programs.Program]*string{programs.FFmpeg: &c.FFmpeg, programs.Speech: &c.Speech, programs.Voice: &c.Voice, programs.Tesseract: &c.Tesseract} {
 		tool, err := p.Program(ctx, program)
 		if err != nil {
 			return c, err

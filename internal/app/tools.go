@@ -67,7 +67,7 @@ func (l *localStack) requireTools(ctx context.Context) error {
 // findMedia looks for the programs that the media product can do without at first,
 // and notes those that are missing.
 func (l *localStack) findMedia(ctx context.Context) error {
-	for _, p := range []programs.Program{programs.Engine, programs.FFmpeg, programs.Voice, programs.Tesseract} {
+	for _, p := range []programs.Program{programs.Engine, programs.FFmpeg, programs.Speech, programs.Voice, programs.Tesseract} {
 		file, err := l.env.Program(ctx, p)
 		if err != nil {
 			return err
@@ -114,6 +114,7 @@ var provisions = map[string]struct {
 }{
 	programs.Engine.Variable:    {toolchain.ProvisionEngine, "streams can be published", "streams exist, but nobody can publish to them"},
 	programs.FFmpeg.Variable:    {toolchain.ProvisionFFmpeg, "videos can be converted", "videos are not converted"},
+	programs.Speech.Variable:    {toolchain.ProvisionSpeech, "speech can be transcribed", "speech is not transcribed"},
 	programs.Voice.Variable:     {toolchain.ProvisionVoice, "texts can be spoken", "texts are not spoken"},
 	programs.Tesseract.Variable: {toolchain.ProvisionTesseract, "the text of pictures can be read", "the text of pictures is not read"},
 }

@@ -47,6 +47,7 @@ var variables = []variable{
 	{"SLUICE_HLS_LISTEN", "127.0.0.1:18004", "worker media engine", "where it serves HLS, for the product only"},
 	{"SLUICE_ENGINE_API_LISTEN", "127.0.0.1:18005", "engine", "where it serves its own API, for `sluice engine` only"},
 	{"SLUICE_FFMPEG", "", "worker media engine", "path of ffmpeg; empty: PATH, then the pinned tool; off: none, so videos are not converted"},
+	{"SLUICE_SPEECH", "", "worker media", "path of the program that turns speech into text, sherpa-onnx-vad-with-offline-asr, with its library and models beside it; empty: the pinned tool; off: none, so the built-in engine of transcription is missing"},
 	{"SLUICE_VOICE", "", "media", "path of sherpa-onnx-offline-tts, with its library, espeak-ng-data and voices beside it; empty: the pinned one; off: none, so /v1/voice needs another engine"},
 	{"SLUICE_VOICES", "", "media", "folder of further voices, each in a folder of its own as sherpa-onnx has voices of Piper; empty: none"},
 	{"SLUICE_TESSERACT", "", "media", "path of tesseract, with its tessdata beside it; empty: the pinned one; off: none, so /v1/vision reads no text"},

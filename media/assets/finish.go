@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -170,6 +171,16 @@ func (v Service) emit(ctx context.Context, tx pgx.Tx, a Asset, kind string, data
 // start and stop there.
 func (v Service) link(a Asset, key []byte, ttl time.Duration) string {
 	return v.address(a.ID, key, ttl) + fragment(a)
+}
+
+// Beside is a signed address of what is served beside the bytes of an asset, such as
+// captions/en.vtt, for six hours.
+func (v Service) Beside(ctx context.Context, id, name string) (string, error) {
+	key, err := v.Keys.Key(ctx)
+	if err != nil {
+		return "", err
+	}
+	return strings.Replace(v.address(id, key, linkTTL), "?", "/"+name+"?", 1), nil
 }
 
 // address is a signed address of the bytes of an asset or a rendition.

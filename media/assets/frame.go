@@ -20,7 +20,7 @@ const maxFrame = 1920
 // it to use. It fails with not_found for what is not o's, conflict for what is not ready,
 // and invalid_request for a place beyond the end.
 func (v Service) Frame(ctx context.Context, o owner.Owner, id string, at float64, use func(*os.File) error) error {
-	a, err := one(ctx, v.DB, `id = $1 AND owner = $2`, id, o.ID)
+	a, err := v.Any(ctx, o.ID, id)
 	if err != nil {
 		return err
 	}

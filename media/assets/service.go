@@ -300,3 +300,8 @@ func (v Service) Delete(ctx context.Context, o owner.Owner, kind Kind, id string
 		return release(ctx, tx, a)
 	})
 }
+
+// Any returns an asset of owner's, of whichever kind, or not_found.
+func (v Service) Any(ctx context.Context, owner, id string) (Asset, error) {
+	return one(ctx, v.DB, `owner = $1 AND id = $2`, owner, id)
+}

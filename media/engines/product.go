@@ -26,6 +26,7 @@ type Product[E Engine] struct {
 	Name     string                         // Transcribe, Voice or Vision
 	What     string                         // it does, for people, such as "speech recognition"
 	Settings func(context.Context) Settings // in force; nil: none
+	Default  Setting                        // where they say nothing
 	// Lookup finds the variables that keys of engines stand in. Nil: there are none.
 	Lookup func(name string) (value string, ok bool)
 	// Builtin returns the one on this machine, which may come later than this process.
@@ -70,10 +71,10 @@ const retryAfter = 30
 
 // Setting is what is in force for the product, with its defaults.
 func (p *Product[E]) Setting(ctx context.Context) Setting {
-	if p == nil || p.Settings == nil {
-		return Setting{}.filled()
+	if p.Settings == nil {
+		return Setting{}.or(p.Default).filled()
 	}
-	return p.Settings(ctx)[p.Name].filled()
+	return p.Settings(ctx)[p.Name].or(p.Default).filled()
 }
 
 // Available reports whether there is an engine that calls can be given to, whether or

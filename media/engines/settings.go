@@ -47,6 +47,12 @@ type Setting struct {
 // document sends another secret of this process to an address that it names.
 const KeyPrefix = "ENGINE_"
 
+// or is s with the bounds of d where it says nothing.
+func (s Setting) or(d Setting) Setting {
+	s.Timeout, s.MaxBytes, s.Concurrency = cmp.Or(s.Timeout, d.Timeout), cmp.Or(s.MaxBytes, d.MaxBytes), cmp.Or(s.Concurrency, d.Concurrency)
+	return s
+}
+
 // filled is s with the defaults where it says nothing.
 func (s Setting) filled() Setting {
 	s.Use = cmp.Or(s.Use, Auto)

@@ -146,7 +146,7 @@ func (b Builtin) See(ctx context.Context, a Ask, s Shown, p *Picture) error {
 // read runs Tesseract on the input of a folder.
 func (b Builtin) read(ctx context.Context, folder ffmpeg.Folder, languages, way string) ([]byte, error) {
 	result := filepath.Join(folder.Path, "text")
-	err := sandbox.Job{Program: b.Tesseract, Folder: folder.Path, Reads: []string{b.data()}, Memory: maxMemory, FileSize: maxTable, CPU: cpuTime,
+	err := sandbox.Job{Program: b.Tesseract, Folder: folder.Path, Read: []string{b.data()}, Memory: maxMemory, FileSize: maxTable, CPU: cpuTime,
 		Args: []string{folder.Input(), result, "--tessdata-dir", b.data(), "-l", languages, "--psm", way, "tsv"}}.Run(ctx)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()

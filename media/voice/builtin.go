@@ -92,7 +92,7 @@ func (b Builtin) Speak(ctx context.Context, o Order, to ffmpeg.Folder) error {
 		return err
 	}
 	var said tail
-	err = sandbox.Job{Program: b.Program, Folder: to.Path, Reads: []string{filepath.Dir(b.Program), filepath.Dir(v.model)},
+	err = sandbox.Job{Program: b.Program, Folder: to.Path, Read: []string{filepath.Dir(b.Program), filepath.Dir(v.model)},
 		Memory: maxMemory, FileSize: maxSound, CPU: 10 * time.Minute, Stderr: &said,
 		Args: []string{"--vits-model=" + v.model, "--vits-tokens=" + v.tokens, "--vits-data-dir=" + b.data(), "--sid=" + strconv.Itoa(v.speaker),
 			"--vits-length-scale=" + strconv.FormatFloat(1/o.Speed, 'f', 4, 64), "--num-threads=" + strconv.Itoa(min(threads, runtime.NumCPU())),

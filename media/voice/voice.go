@@ -127,7 +127,7 @@ func (v Service) make(ctx context.Context, e Speaker, o Order, folder ffmpeg.Fol
 	if err := e.Speak(ctx, asked, folder); err != nil || !convert {
 		return folder.Input(), err
 	}
-	return folder.Output(), v.FFmpeg.Run(ctx, folder, ffmpeg.Sound(asked.Format, o.Format), maxSound, limit)
+	return folder.Output(), v.FFmpeg.Run(ctx, folder, ffmpeg.Speech(asked.Format, o.Format), maxSound, limit)
 }
 
 // types are the media types of Formats.

@@ -19,7 +19,7 @@ type Recipe struct {
 
 // formats are the demuxers that may read a file: each holds all of its film in the
 // one file. Playlists and the like, which name other files, are not among them.
-const formats = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,mpegts,flv"
+const formats = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,mpegts,flv,wav,mp3,ogg,flac,aac"
 
 // args are the arguments of ffmpeg, which runs in the folder of the conversion.
 func (r Recipe) args() []string {
@@ -131,4 +131,15 @@ func Still(at float64, width int, format string) Recipe {
 	}
 	r.after = append(r.after, "-map", "0:v:0", "-frames:v", "1", "-c:v", codec, "-pix_fmt", map[string]string{"mjpeg": "yuvj420p", "png": "rgb24"}[codec], "-f", "image2pipe")
 	return r
+}
+
+// SoundRate is that of the samples of Sound, in Hz.
+const SoundRate = 16000
+
+// Sound is the sound of a film or recording, at most longest long in seconds, as
+// samples of 16 bits, little end first, at SoundRate, of one channel: what engines for
+// speech take.
+func Sound(longest float64) Recipe {
+	return Recipe{Type: "audio/L16", Suffix: "raw", after: []string{"-map", "0:a:0", "-vn", "-sn", "-dn", "-t", strconv.FormatFloat(longest, 'f', 3, 64),
+		"-ac", "1", "-ar", strconv.Itoa(SoundRate), "-c:a", "pcm_s16le", "-f", "s16le"}}
 }

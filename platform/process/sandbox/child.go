@@ -86,7 +86,7 @@ func (o order) reach() (map[string]uint64, error) {
 	const public = unix.LANDLOCK_ACCESS_FS_READ_FILE
 	reach := map[string]uint64{o.Program: public | unix.LANDLOCK_ACCESS_FS_EXECUTE, o.Folder: inFolder,
 		"/dev/null": public | unix.LANDLOCK_ACCESS_FS_WRITE_FILE, "/dev/urandom": public, "/dev/random": public}
-	for _, path := range o.Reads {
+	for _, path := range o.Read {
 		reach[path] = public | unix.LANDLOCK_ACCESS_FS_READ_DIR
 	}
 	f, err := elf.Open(o.Program)

@@ -38,8 +38,9 @@ type Job struct {
 	// Folder is the one that a program works in, and whose files it may read and
 	// write. Required for a Program.
 	Folder string
-	// Reads are files and folders that a program may read besides, such as its models.
-	Reads []string
+	// Read are more folders whose files a program may read, such as those of its models
+	// and libraries.
+	Read []string
 	// Memory bounds what it takes for data, in bytes, FileSize each file that it
 	// writes, CPU its time on processors. Required, but for FileSize, 0: no file.
 	Memory, FileSize int64
@@ -56,7 +57,7 @@ type order struct {
 	Args     []string `json:"args,omitempty"`
 	Function string   `json:"function,omitempty"`
 	Folder   string   `json:"folder,omitempty"`
-	Reads    []string `json:"reads,omitempty"`
+	Read     []string `json:"read,omitempty"`
 	Memory   uint64   `json:"memory"`
 	FileSize uint64   `json:"file_size"`
 	CPU      uint64   `json:"cpu"` // seconds
@@ -89,7 +90,7 @@ var errNoMain = errors.New("the program's main does not call sandbox.Main")
 // have failed because of it.
 func (j Job) Run(ctx context.Context) error {
 	holds := Check()
-	return j.run(ctx, order{Program: j.Program, Args: j.Args, Function: j.Function, Folder: j.Folder, Reads: j.Reads,
+	return j.run(ctx, order{Program: j.Program, Args: j.Args, Function: j.Function, Folder: j.Folder, Read: j.Read,
 		Memory: uint64(j.Memory), FileSize: uint64(j.FileSize), CPU: uint64(j.CPU.Seconds()) + 1,
 		Landlock: holds.Landlock > 0, Seccomp: holds.Seccomp}, holds.Namespaces)
 }

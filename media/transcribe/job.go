@@ -1,0 +1,173 @@
+package transcribe
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
+	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/media/assets"
+	"sluice.dev/sluice/media/files"
+	"sluice.dev/sluice/media/transcribe/transcript"
+	"sluice.dev/sluice/platform/apierror"
+	"sluice.dev/sluice/platform/events"
+	"sluice.dev/sluice/platform/storage/postgres"
+)
+
+// Queue is the River queue of transcriptions, and Places how many run at once in a
+// process. An owner has a quarter of it at most, and one in any case.
+const (
+	Queue  = "media_transcribe"
+	Places = 2
+)
+
+// Bounds of a job.
+const (
+	jobTimeout = 3 * time.Hour
+	aside      = 3 * time.Second // for how long a job waits whose owner has its share
+	maxText    = 16 << 20        // bytes of a transcript
+)
+
+// Args is the job that transcribes an asset.
+type Args struct {
+	TranscriptID string `json:"transcript_id"`
+}
+
+// Kind names the job.
+func (Args) Kind() string { return "media_transcribe" }
+
+// InsertOpts sets the job's queue and how often it is tried.
+func (Args) InsertOpts() river.InsertOpts { return river.InsertOpts{Queue: Queue, MaxAttempts: 3} }
+
+// Worker does Args.
+type Worker struct {
+	river.WorkerDefaults[Args]
+	Service Service
+}
+
+// Timeout bounds one attempt.
+func (w *Worker) Timeout(*river.Job[Args]) time.Duration { return jobTimeout }
+
+// Work makes the transcript ready, or failed where another attempt would not help. One
+// that is no longer processing, or gone, is left alone: the job can run twice. One whose
+// owner has its share of the workers is put aside.
+func (w *Worker) Work(ctx context.Context, job *river.Job[Args]) error {
+	v := w.Service
+	r, err := one(ctx, v.DB, `id = $1`, job.Args.TranscriptID)
+	if apierror.Code(err) == decision.NotFound || err == nil && r.Status != Processing {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	leave, ok := v.Working.TryEnter(r.Owner)
+	if !ok {
+		return river.JobSnooze(aside)
+	}
+	defer leave()
+	t, err := v.ofAsset(ctx, r)
+	if err != nil && !lasting(err) && job.Attempt < job.MaxAttempts {
+		return err
+	}
+	return v.end(ctx, r, t, err)
+}
+
+// ofAsset transcribes the file of r's asset.
+func (v Service) ofAsset(ctx context.Context, r row) (t transcript.Transcript, err error) {
+	if err := v.Available(ctx); err != nil {
+		return t, err
+	}
+	a, err := v.Assets.Any(ctx, r.Owner, r.AssetID)
+	if err != nil {
+		return t, err
+	}
+	folder, drop, err := v.newFolder()
+	if err != nil {
+		return t, err
+	}
+	defer drop()
+	if err := v.keep(ctx, a, folder.Input()); err != nil {
+		return t, err
+	}
+	return v.transcribe(ctx, r.Owner, folder, r.Language, maxJob, func(share float64) { v.step(ctx, r.ID, share) })
+}
+
+// keep copies the bytes of an asset into a file.
+func (v Service) keep(ctx context.Context, a assets.Asset, name string) error {
+	src, err := files.Open(ctx, v.DB, a.FileID)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("keep source: %w", err)
+	}
+	defer f.Close()
+	if _, err := io.Copy(f, src); err != nil {
+		return fmt.Errorf("keep source: %w", err)
+	}
+	return f.Close()
+}
+
+// end makes r ready with t, or failed for cause, and says captions.generated in the
+// same transaction, once.
+func (v Service) end(ctx context.Context, r row, t transcript.Transcript, cause error) error {
+	text, err := json.Marshal(t)
+	if err != nil {
+		return fmt.Errorf("encode transcript: %w", err)
+	}
+	if cause == nil && len(text) > maxText {
+		cause = apierror.Errorf(decision.Storage001, "The transcript is larger than %d bytes.", maxText)
+	}
+	a, err := v.Assets.Any(ctx, r.Owner, r.AssetID)
+	if err != nil {
+		return ignoreGone(err)
+	}
+	url, err := v.Assets.Beside(ctx, r.AssetID, file(r.Language))
+	if err != nil {
+		return err
+	}
+	return postgres.InTx(ctx, v.DB, func(tx pgx.Tx) error {
+		r, err := one(ctx, tx, `id = $1 FOR UPDATE`, r.ID)
+		if err != nil || r.Status != Processing {
+			return ignoreGone(err)
+		}
+		if cause != nil {
+			code, message := reason(cause)
+			_, err = tx.Exec(ctx, `UPDATE media_transcripts SET status = 'failed', error_code = $2, error_message = $3, updated_at = $4 WHERE id = $1`, r.ID, code, message, v.now())
+		} else {
+			_, err = tx.Exec(ctx, `UPDATE media_transcripts SET status = 'ready', progress = 100, transcript = $2, cues = $3, engine = $4, updated_at = $5 WHERE id = $1`,
+				r.ID, text, len(t.Cues()), t.Engine, v.now())
+		}
+		if err != nil {
+			return fmt.Errorf("end transcript: %w", err)
+		}
+		if cause != nil || r.Account == "" {
+			return nil
+		}
+		return v.Events.EmitTx(ctx, tx, events.Event{Account: r.Account, Type: "captions.generated", StreamID: a.StreamID, Time: v.Now(),
+			Data: map[string]any{"language": r.Language, "format": "vtt", "url": url, "vod_id": r.AssetID}})
+	})
+}
+
+// ignoreGone is nil for a row that was deleted meanwhile.
+func ignoreGone(err error) error {
+	if apierror.Code(err) == decision.NotFound {
+		return nil
+	}
+	return err
+}
+
+// reason is what callers are told of a failure.
+func reason(err error) (decision.Code, string) {
+	e := apierror.From(err)
+	if e.Code == decision.Internal || e.Message == "" {
+		return decision.Internal, "The transcription has failed."
+	}
+	return e.Code, e.Message
+}

@@ -1,0 +1,176 @@
+// Package speech is the built-in engine of transcription: the program of sherpa-onnx
+// with the model Moonshine tiny-en, which runs in the sandbox of ffmpeg. It takes the
+// sound apart at pauses (Silero VAD) and writes what was said between them.
+package speech
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/media/transcribe/transcript"
+	"sluice.dev/sluice/platform/apierror"
+	"sluice.dev/sluice/platform/process/sandbox"
+)
+
+// Version names the engine and its model.
+const Version = "moonshine tiny-en, sherpa-onnx 2.0.1"
+
+// Files are those that stand beside the program.
+var Files = []string{"libonnxruntime.so", "silero_vad.onnx", "encoder_model.ort", "decoder_model_merged.ort", "tokens.txt"}
+
+// Bounds of one piece of work.
+const (
+	maxMemory = 1 << 30
+	maxLine   = 64 << 10
+	maxSaid   = 2 << 10 // bytes of its complaints that are kept, for the log
+	threads   = 2
+)
+
+// Program is the engine.
+type Program struct {
+	Path string // of the program, beside which Files stand
+	Dir  string // for files for the time of a piece of work; empty: os.TempDir
+
+	once sync.Once
+	err  error
+}
+
+// Check looks once whether all files are there.
+func (p *Program) Check(context.Context) (string, error) {
+	p.once.Do(func() {
+		for _, name := range Files {
+			if _, err := os.Stat(p.beside(name)); err != nil {
+				p.err = errors.Join(p.err, err)
+			}
+		}
+	})
+	return Version, p.err
+}
+
+func (p *Program) beside(name string) string { return filepath.Join(filepath.Dir(p.Path), name) }
+
+// Transcribe writes what was said in samples of transcript.Rate, in English. It takes
+// about a fifteenth of the sound's time on two processors, and memory of 1 GiB at most.
+func (p *Program) Transcribe(ctx context.Context, samples []int16, language string) (transcript.Transcript, error) {
+	if language != "" && language != "en" && !strings.HasPrefix(language, "en-") {
+		return transcript.Transcript{}, apierror.Invalid([]decision.Detail{{Field: "language", Issue: "is not known to the built-in engine", Expected: "en, or an engine at an address that knows more"}})
+	}
+	path, err := filepath.Abs(p.Path)
+	if err != nil {
+		return transcript.Transcript{}, fmt.Errorf("find the program: %w", err)
+	}
+	folder, err := os.MkdirTemp(p.Dir, "sluice-speech-")
+	if err != nil {
+		return transcript.Transcript{}, fmt.Errorf("make a folder: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(folder) }() // what is left of it is the machine's to clean
+	if err := writeWAV(filepath.Join(folder, "sound.wav"), samples); err != nil {
+		return transcript.Transcript{}, err
+	}
+	length := time.Duration(len(samples)) * time.Second / transcript.Rate
+	home := filepath.Dir(path)
+	in := func(name string) string { return filepath.Join(home, name) }
+	out := transcript.Transcript{Language: "en", Duration: length.Seconds(), WordTimes: transcript.Estimated, Engine: Version}
+	said := &tail{}
+	job := sandbox.Job{Program: path, Folder: folder, Read: []string{home}, Memory: maxMemory, FileSize: 1 << 20, Stderr: said,
+		CPU: (30*time.Second + 2*length) * time.Duration(runtime.NumCPU()),
+		Args: []string{"--print-args=false", "--num-threads=" + strconv.Itoa(threads), "--silero-vad-model=" + in("silero_vad.onnx"), "--tokens=" + in("tokens.txt"),
+			"--moonshine-encoder=" + in("encoder_model.ort"), "--moonshine-merged-decoder=" + in("decoder_model_merged.ort"), "sound.wav"},
+		Talk: func(_ io.Writer, lines io.Reader) error { return read(lines, samples, &out) }}
+	if err := job.Run(ctx); err != nil {
+		if ctx.Err() != nil {
+			return out, ctx.Err()
+		}
+		return out, fmt.Errorf("recognize speech: %w: %s", err, said.String())
+	}
+	return out, nil
+}
+
+// read takes the program's lines, such as "1.182 -- 8.300: It was the best of times."
+// It takes time linear in them and in samples, and memory of the text.
+func read(lines io.Reader, samples []int16, t *transcript.Transcript) error {
+	scan := bufio.NewScanner(lines)
+	scan.Buffer(nil, maxLine)
+	for scan.Scan() {
+		start, end, text, ok := parse(scan.Text())
+		if !ok || !(start >= 0 && start < end && end <= t.Duration+1) { // not a number is none of these
+			continue
+		}
+		t.Segments = append(t.Segments, transcript.Segment{ID: len(t.Segments), Start: start, End: end, Text: text})
+		from, to := min(len(samples), int(start*transcript.Rate)), min(len(samples), int(end*transcript.Rate))
+		t.Words = append(t.Words, transcript.Estimate(text, samples[from:to], start)...)
+	}
+	return scan.Err()
+}
+
+// parse reads one line; ok is false for one that is no piece of speech.
+func parse(line string) (start, end float64, text string, ok bool) {
+	times, text, found := strings.Cut(line, ": ")
+	from, to, both := strings.Cut(times, " -- ")
+	if !found || !both || strings.TrimSpace(text) == "" {
+		return 0, 0, "", false
+	}
+	start, err1 := strconv.ParseFloat(from, 64)
+	end, err2 := strconv.ParseFloat(to, 64)
+	return start, end, strings.TrimSpace(text), err1 == nil && err2 == nil
+}
+
+// writeWAV writes samples as a file of one channel.
+func writeWAV(name string, samples []int16) error {
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, fs.FileMode(0o600))
+	if err != nil {
+		return fmt.Errorf("keep sound: %w", err)
+	}
+	defer f.Close()
+	w := bufio.NewWriter(f)
+	if err := errors.Join(WAV(w, samples), w.Flush(), f.Close()); err != nil {
+		return fmt.Errorf("keep sound: %w", err)
+	}
+	return nil
+}
+
+// WAV writes samples of transcript.Rate in the form of a WAV file (RIFF, PCM, 16 bits,
+// one channel).
+func WAV(w io.Writer, samples []int16) error {
+	size := uint32(2 * len(samples))
+	head := struct {
+		RIFF                    [4]byte
+		Size                    uint32
+		WAVE, Fmt               [4]byte
+		FmtSize                 uint32
+		PCM, Channels           uint16
+		Rate, BytesPerSecond    uint32
+		BytesPerSample, BitsPer uint16
+		Data                    [4]byte
+		DataSize                uint32
+	}{[4]byte([]byte("RIFF")), 36 + size, [4]byte([]byte("WAVE")), [4]byte([]byte("fmt ")), 16, 1, 1, transcript.Rate, 2 * transcript.Rate, 2, 16, [4]byte([]byte("data")), size}
+	if err := binary.Write(w, binary.LittleEndian, head); err != nil {
+		return err
+	}
+	return binary.Write(w, binary.LittleEndian, samples)
+}
+
+// tail keeps the last bytes of what the program complains.
+type tail struct{ b []byte }
+
+// Write implements io.Writer.
+func (t *tail) Write(p []byte) (int, error) {
+	t.b = append(t.b, p...)
+	t.b = t.b[max(0, len(t.b)-maxSaid):]
+	return len(p), nil
+}
+
+func (t *tail) String() string { return string(t.b) }

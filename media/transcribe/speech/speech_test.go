@@ -1,0 +1,99 @@
+package speech
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/media/transcribe/speech/speechtest"
+	"sluice.dev/sluice/media/transcribe/transcript"
+	"sluice.dev/sluice/platform/apierror"
+	"sluice.dev/sluice/platform/process/sandbox"
+)
+
+func TestMain(m *testing.M) {
+	sandbox.Main(nil)
+	os.Exit(m.Run())
+}
+
+func TestSpeechIsWrittenDown(t *testing.T) {
+	t.Parallel()
+	p := &Program{Path: speechtest.Program(t), Dir: t.TempDir()}
+	if version, err := p.Check(t.Context()); err != nil || version != Version {
+		t.Fatalf("%s %v", version, err)
+	}
+	for _, r := range []speechtest.Recording{speechtest.Beckett, speechtest.TwoCities} {
+		samples := r.Samples(t)
+		got, err := p.Transcribe(t.Context(), samples, "en-US")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := &strings.Builder{}
+		for _, s := range got.Segments {
+			text.WriteString(s.Text + " ")
+		}
+		rate := speechtest.ErrorRate(r.Text, text.String())
+		t.Logf("%s: %.1f s, %.1f %% of words wrong: %s", r.Name, got.Duration, 100*rate, text)
+		if rate > 0.15 {
+			t.Errorf("%s: %.0f %% of its words are wrong", r.Name, 100*rate)
+		}
+		last := 0.0
+		for _, w := range got.Words {
+			if w.Start < last || w.End <= w.Start || w.End > got.Duration {
+				t.Errorf("%s: %+v after %.3f", r.Name, w, last)
+			}
+			last = w.Start
+		}
+	}
+}
+
+func TestSilenceSaysNothing(t *testing.T) {
+	t.Parallel()
+	p := &Program{Path: speechtest.Program(t), Dir: t.TempDir()}
+	got, err := p.Transcribe(t.Context(), make([]int16, 3*transcript.Rate), "")
+	if err != nil || len(got.Segments) != 0 || len(got.Words) != 0 {
+		t.Errorf("%+v %v", got, err)
+	}
+}
+
+func TestWhatCannotBeDone(t *testing.T) {
+	t.Parallel()
+	p := &Program{Path: speechtest.Program(t), Dir: t.TempDir()}
+	if _, err := p.Transcribe(t.Context(), nil, "de"); apierror.Code(err) != decision.InvalidRequest {
+		t.Errorf("another language: %v", err)
+	}
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	if _, err := p.Transcribe(gone, make([]int16, transcript.Rate), "en"); !errors.Is(err, context.Canceled) {
+		t.Errorf("whoever has left: %v", err)
+	}
+	if left, _ := os.ReadDir(p.Dir); len(left) != 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	if _, err := (&Program{Path: "/nowhere/program"}).Check(t.Context()); err == nil {
+		t.Error("an engine without files is well")
+	}
+}
+
+func TestLines(t *testing.T) {
+	t.Parallel()
+	var out transcript.Transcript
+	out.Duration = 10
+	lines := "0.500 -- 1.500: It was.\nnoise\n2 -- 1: backwards\n3 -- 99: beyond\nNaN -- 2: odd\n4 -- 5:\n6.0 -- 7.0: 12:30 -- late\n"
+	if err := read(strings.NewReader(lines), make([]int16, 10*transcript.Rate), &out); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, s := range out.Segments {
+		got = append(got, s.Text)
+	}
+	if strings.Join(got, "|") != "It was.|12:30 -- late" {
+		t.Errorf("%q", got)
+	}
+	if err := read(strings.NewReader(strings.Repeat("x", maxLine+1)), nil, &out); err == nil {
+		t.Error("a line without end is read")
+	}
+}
