@@ -26,7 +26,8 @@ export GOFLAGS := $(strip -trimpath $(GOFLAGS))
 
 # What tests of the whole need to know; they start everything themselves.
 TEST_ENV = SLUICE_BIN=$(OUT)/bin/sluice SLUICE_WASM_DIR=$(OUT)/wasm SLUICE_ENVOY="$$($(BIN)/provision envoy)" \
-           SLUICE_MEDIA_ENGINE="$$($(BIN)/provision engine)" SLUICE_FFMPEG="$$($(BIN)/provision ffmpeg)" SLUICE_SPEECH="$$($(BIN)/provision speech)"
+           SLUICE_MEDIA_ENGINE="$$($(BIN)/provision engine)" SLUICE_FFMPEG="$$($(BIN)/provision ffmpeg)" SLUICE_SPEECH="$$($(BIN)/provision speech)" \
+           SLUICE_VOICE="$$($(BIN)/provision voice)" SLUICE_TESSERACT="$$($(BIN)/provision tesseract)"
 
 .PHONY: help up test check bench chaos docker e2e-docker filters wasm always fuzz tools generate lint clean build helpers bench-imports race clients browser soak outages h2spec vuln schemathesis release release-check
 

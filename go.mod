@@ -85,10 +85,12 @@ require (
 require (
 	github.com/CycloneDX/cyclonedx-go v0.12.0
 	github.com/coder/websocket v1.8.14
+	github.com/esimov/pigo v1.4.6
 	github.com/google/go-containerregistry v0.20.6
 	github.com/mholt/acmez/v3 v3.1.7
 	github.com/ulikunitz/xz v0.5.15
 	golang.org/x/crypto/x509roots/fallback v0.0.0-20261030153154-30a33513ff6d
+	golang.org/x/image v0.36.0
 )
 
 require (

@@ -244,7 +244,7 @@ func TestRollingUpgrade(t *testing.T) {
 	url, got, _ := receiver(t)
 	base := settings(t, dir)
 	maps.Copy(base, map[string]string{
-		"SLUICE_ANNOUNCE": "3s", "SLUICE_WEBHOOK_ALLOW_CIDRS": "127.0.0.1/32", "SLUICE_EDGE_CONCURRENCY": "1", "SLUICE_FFMPEG": "off", "SLUICE_SPEECH": "off",
+		"SLUICE_ANNOUNCE": "3s", "SLUICE_WEBHOOK_ALLOW_CIDRS": "127.0.0.1/32", "SLUICE_EDGE_CONCURRENCY": "1", "SLUICE_FFMPEG": "off", "SLUICE_SPEECH": "off", "SLUICE_VOICE": "off", "SLUICE_TESSERACT": "off",
 		"SLUICE_API_UPSTREAM": list(2), "SLUICE_RUNTIME_UPSTREAM": list(4), "SLUICE_MEDIA_UPSTREAM": list(5),
 		"SLUICE_GATEWAY_ADDR": a[12], "SLUICE_PUBLIC_URL": "http://" + a[12], "SLUICE_FEED_TOKEN": rand.Text() + rand.Text(),
 	})

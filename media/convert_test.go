@@ -35,7 +35,7 @@ func (b *bundle) send(path string, body []byte) answer {
 func TestSurfacesWithoutAnEngineSaySo(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	for _, path := range []string{"/v1/transcribe", "/v1/captions", "/v1/voice", "/v1/vision", "/v1/render", "/v1/transcode", "/v1/mux"} {
+	for _, path := range []string{"/v1/transcribe", "/v1/captions", "/v1/voice", "/v1/render", "/v1/transcode", "/v1/mux"} {
 		b.send(path, []byte("bytes")).wantError(501, "not_implemented")
 		b.do("POST", path, "bytes", identityheader.Header, "none").wantError(401, "authentication_required")
 	}

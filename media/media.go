@@ -22,6 +22,7 @@ import (
 	"sluice.dev/sluice/media/live/streams"
 	"sluice.dev/sluice/media/plans"
 	"sluice.dev/sluice/media/transcribe"
+	"sluice.dev/sluice/media/vision"
 	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/events"
 	"sluice.dev/sluice/platform/http/httpapi"
@@ -64,6 +65,11 @@ type Config struct {
 	// Speech is the path of the built-in engine of transcription; see speech.Program.
 	// Empty: there is none.
 	Speech string
+	// Voice is the program that speaks (voice.Builtin has what must lie beside it), Voices a
+	// folder of further voices. Empty: there is none.
+	Voice, Voices string
+	// Tesseract is the path of what reads the text of pictures. Empty: none is read.
+	Tesseract string
 	// NeedSandbox refuses films, and conversions of them, where the machine cannot keep
 	// what reads them from the network and from other files. Else it does what the
 	// machine allows.
@@ -90,7 +96,9 @@ type Config struct {
 
 // Confined are the functions that the product runs in a sandbox: the program's main
 // hands them to sandbox.Main.
-func Confined() map[string]func() int { return map[string]func() int{probe.Function: probe.Child} }
+func Confined() map[string]func() int {
+	return map[string]func() int{probe.Function: probe.Child, vision.Function: vision.Child}
+}
 
 // New returns the product's handler: /health for anyone, /v1/playback for viewers,
 // the rest for callers whom an edge has identified.

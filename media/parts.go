@@ -23,6 +23,8 @@ import (
 	"sluice.dev/sluice/media/playback/signing"
 	"sluice.dev/sluice/media/playback/views"
 	"sluice.dev/sluice/media/transcribe"
+	"sluice.dev/sluice/media/vision"
+	"sluice.dev/sluice/media/voice"
 	"sluice.dev/sluice/platform/http/httpapi"
 	"sluice.dev/sluice/platform/http/idempotency"
 	"sluice.dev/sluice/platform/limits/fairshare"
@@ -46,6 +48,8 @@ type parts struct {
 	legacy     legacy.Service
 	bodies     capability.Service
 	transcribe transcribe.Service
+	voice      voice.Service
+	vision     vision.Service
 	engines    map[string]engines.Known // by the name of their product
 }
 
@@ -79,9 +83,12 @@ func newParts(c Config) parts {
 	p.playback = playback.Service{DB: c.DB, Streams: p.streams, Keys: keys, Views: counter, Playback: link, Engine: c.EngineHLS, WebRTC: webrtc,
 		Client: &http.Client{Transport: &http.Transport{ResponseHeaderTimeout: engineTimeout, MaxIdleConnsPerHost: 64}}, Now: c.Now}
 	p.captions = captions.Service{DB: c.DB, Events: c.Events, Streams: p.streams, Watch: p.playback.Watch, Playback: link, Now: c.Now}
+	p.voice = voice.Service{Engine: c.speakers(), FFmpeg: tool}
+	p.vision = vision.Service{Engine: c.seers(), FFmpeg: tool, Probe: look, Bodies: bodies, Converting: converting, Plans: c.Plans, Frame: p.assets.Frame}
 	p.transcribe = transcribe.Service{DB: c.DB, Events: c.Events, Assets: p.assets, Product: c.transcription(), FFmpeg: tool, Bodies: bodies, Converting: converting,
 		Working: fairshare.New(fairshare.Config{Places: transcribe.Places}), Plans: c.Plans, Jobs: jobs, QueueLimit: c.QueueLimit, OwnerLimit: c.OwnerLimit, Now: c.Now}
-	p.engines = map[string]engines.Known{engines.Transcribe: p.transcribe.Product, "captions": p.transcribe.Product}
+	p.engines = map[string]engines.Known{engines.Transcribe: p.transcribe.Product, "captions": p.transcribe.Product,
+		engines.Voice: p.voice.Engine, engines.Vision: p.vision.Engine}
 	p.ingest = ingest.Service{Streams: p.streams, WebRTC: webrtc}
 	p.legacy = legacy.Service{DB: c.DB, Assets: p.assets, Client: legacy.NewClient(c.Allow), Calls: fairshare.New(fairshare.Config{Places: legacy.MaxCalls}), Jobs: jobs, Box: c.Box, Now: c.Now}
 	return p
@@ -109,7 +116,7 @@ type (
 
 // private lists the parts whose routes ask for a signed identity.
 func (p parts) private() []privateRoutes {
-	return []privateRoutes{p.streams, p.assets, p.playback, p.captions, p.analytics, p.ingest, p.legacy, p.bodies, p.transcribe}
+	return []privateRoutes{p.streams, p.assets, p.playback, p.captions, p.analytics, p.ingest, p.legacy, p.bodies, p.transcribe, p.voice, p.vision}
 }
 
 // public lists the parts whose routes anyone may call; each checks a token of

@@ -55,7 +55,8 @@ func (b builder) images(ctx context.Context, binary, arch, out string) error {
 		{"sluice-standalone", "up", append(edge, "PATH=/"+serverDir+"/bin:/bin",
 			"SLUICE_GATEWAY_ADDR=0.0.0.0:8080", "SLUICE_RUNTIME_ADDR=0.0.0.0:8090", "SLUICE_ADMIN_ADDR=0.0.0.0:9090",
 			"SLUICE_PUBLIC_URL=http://127.0.0.1:8080", "SLUICE_RUNTIME_PUBLIC_URL=http://127.0.0.1:8090",
-			"SLUICE_MEDIA_ENGINE=off", "SLUICE_FFMPEG=off", "SLUICE_SPEECH=off"), []string{"system", "envoy", "postgres", "sluice"}},
+			"SLUICE_MEDIA_ENGINE=off", "SLUICE_FFMPEG=off", "SLUICE_SPEECH=off",
+			"SLUICE_VOICE=off", "SLUICE_TESSERACT=off"), []string{"system", "envoy", "postgres", "sluice"}},
 	} {
 		image, err := b.image(arch, v1.Config{
 			User: "65532:65532", Entrypoint: []string{"/sluice"}, Cmd: []string{i.command}, Env: i.env, WorkingDir: "/state",

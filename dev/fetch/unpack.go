@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -43,6 +44,59 @@ func extract(archive, inside, to string) error {
 		return err
 	}
 	return fmt.Errorf("the archive holds no %s", inside)
+}
+
+// take puts files of a zip archive into a folder, which none of them leaves; see part.
+// Each that is named must be there.
+func take(archive string, which map[string]string, dir string) error {
+	z, err := zip.OpenReader(archive)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = z.Close() }()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }()
+	missing := maps.Clone(which)
+	left := int64(maxUnpacked)
+	for _, f := range z.File {
+		to := place(f.Name, which)
+		if to == "" {
+			continue
+		}
+		n, err := copyEntry(root, filepath.FromSlash(to), f, left)
+		if left -= n; err == nil && left <= 0 {
+			err = errors.New("the archive is too large")
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", f.Name, err)
+		}
+		maps.DeleteFunc(missing, func(at, _ string) bool { return strings.HasPrefix(f.Name, at) })
+	}
+	for at := range missing {
+		return fmt.Errorf("the archive holds no %s", at)
+	}
+	return nil
+}
+
+// copyEntry unpacks one file, of most bytes.
+func copyEntry(root *os.Root, to string, f *zip.File, most int64) (n int64, err error) {
+	if err := root.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return 0, err
+	}
+	in, err := f.Open()
+	if err != nil {
+		return 0, err
+	}
+	defer in.Close()
+	out, err := root.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return 0, err
+	}
+	n, err = io.Copy(out, io.LimitReader(in, most))
+	return n, errors.Join(err, out.Close())
 }
 
 // matches compares a path with the end of another, element by element.

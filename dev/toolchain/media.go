@@ -53,6 +53,23 @@ func ProvisionSpeech(ctx context.Context, cfg Config) (string, error) {
 	return cfg.fetcher().Speech(ctx)
 }
 
+// ProvisionVoice and ProvisionTesseract do so for the engines of the media product.
+func ProvisionVoice(ctx context.Context, cfg Config) (string, error) {
+	found, err := programs.Voice.Find(ctx, cfg.Voice, cfg.Path, cfg.dir())
+	if !errors.Is(err, programs.ErrNotFound) {
+		return found, err
+	}
+	return cfg.fetcher().Voice(ctx)
+}
+
+func ProvisionTesseract(ctx context.Context, cfg Config) (string, error) {
+	found, err := programs.Tesseract.Find(ctx, cfg.Tesseract, cfg.Path, cfg.dir())
+	if !errors.Is(err, programs.ErrNotFound) {
+		return found, err
+	}
+	return cfg.fetcher().Tesseract(ctx)
+}
+
 // buildEngine compiles MediaMTX by the script that stands beside its pin. It gives
 // way to whatever else the machine does meanwhile.
 func buildEngine(ctx context.Context, cfg Config, to string) error {

@@ -43,6 +43,8 @@ type Config struct {
 	// SLUICE_SPEECH).
 	// Empty: find or make one; "off": none.
 	Engine, FFmpeg, Speech string
+	// Voice and Tesseract likewise (SLUICE_VOICE, SLUICE_TESSERACT).
+	Voice, Tesseract string
 	// Path is $PATH, searched for tools that are there already.
 	Path string
 	// Progress receives one line for each step that takes time. Nil: none.

@@ -40,7 +40,8 @@ func Settings(dir, database string) (map[string]string, error) {
 		return nil, err
 	}
 	maps.Copy(env, map[string]string{
-		"SLUICE_STATE_DIR": dir, "SLUICE_DATABASE_URL": database, "SLUICE_MEDIA_ENGINE": "off", "SLUICE_FFMPEG": cmp.Or(os.Getenv("SLUICE_FFMPEG"), "off"), "SLUICE_SPEECH": cmp.Or(os.Getenv("SLUICE_SPEECH"), "off"), "SLUICE_ANNOUNCE": "0s",
+		"SLUICE_STATE_DIR": dir, "SLUICE_DATABASE_URL": database, "SLUICE_MEDIA_ENGINE": "off", "SLUICE_FFMPEG": cmp.Or(os.Getenv("SLUICE_FFMPEG"), "off"), "SLUICE_SPEECH": cmp.Or(os.Getenv("SLUICE_SPEECH"), "off"),
+		"SLUICE_VOICE": cmp.Or(os.Getenv("SLUICE_VOICE"), "off"), "SLUICE_TESSERACT": cmp.Or(os.Getenv("SLUICE_TESSERACT"), "off"), "SLUICE_ANNOUNCE": "0s",
 		"SLUICE_ENVOY": os.Getenv("SLUICE_ENVOY"), "SLUICE_WASM_DIR": os.Getenv("SLUICE_WASM_DIR"),
 	})
 	return env, nil

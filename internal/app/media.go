@@ -57,18 +57,15 @@ func (p *process) media(ctx context.Context, s services) (c media.Config, err er
 	if err := p.confine(&c); err != nil {
 		return c, err
 	}
-	tool, err := p.Program(ctx, programs.FFmpeg)
-	if err != nil {
-		return c, err
-	}
-	if tool != programs.Off {
-		c.FFmpeg = tool
-	}
-	if tool, err = p.Program(ctx, programs.Speech); err != nil {
-		return c, err
-	}
-	if tool != programs.Off {
-		c.Speech = tool
+	c.Voices = p.Get("SLUICE_VOICES")
+	for program, path := range map[programs.Program]*string{programs.FFmpeg: &c.FFmpeg, programs.Speech: &c.Speech, programs.Voice: &c.Voice, programs.Tesseract: &c.Tesseract} {
+		tool, err := p.Program(ctx, program)
+		if err != nil {
+			return c, err
+		}
+		if tool != programs.Off {
+			*path = tool
+		}
 	}
 	return c, p.ingest(ctx, &c)
 }

@@ -67,7 +67,7 @@ func (l *localStack) requireTools(ctx context.Context) error {
 // findMedia looks for the programs that the media product can do without at first,
 // and notes those that are missing.
 func (l *localStack) findMedia(ctx context.Context) error {
-	for _, p := range []programs.Program{programs.Engine, programs.FFmpeg, programs.Speech} {
+	for _, p := range []programs.Program{programs.Engine, programs.FFmpeg, programs.Speech, programs.Voice, programs.Tesseract} {
 		file, err := l.env.Program(ctx, p)
 		if err != nil {
 			return err
@@ -106,6 +106,19 @@ func (s *lateSettings) all() map[string]string {
 	return maps.Clone(s.set)
 }
 
+// provisions are how what is missing is made, and what can be done with it, by the
+// variable of its program.
+var provisions = map[string]struct {
+	provide       func(context.Context, toolchain.Config) (string, error)
+	what, without string
+}{
+	programs.Engine.Variable:    {toolchain.ProvisionEngine, "streams can be published", "streams exist, but nobody can publish to them"},
+	programs.FFmpeg.Variable:    {toolchain.ProvisionFFmpeg, "videos can be converted", "videos are not converted"},
+	programs.Speech.Variable:    {toolchain.ProvisionSpeech, "speech can be transcribed", "speech is not transcribed"},
+	programs.Voice.Variable:     {toolchain.ProvisionVoice, "texts can be spoken", "texts are not spoken"},
+	programs.Tesseract.Variable: {toolchain.ProvisionTesseract, "the text of pictures can be read", "the text of pictures is not read"},
+}
+
 // bringMissing makes what is missing of the media product, behind the ready stack,
 // and restarts the processes that use it. What cannot be had is a line of output.
 func (l *localStack) bringMissing(ctx context.Context, s *supervise.Stack, out io.Writer) {
@@ -113,24 +126,18 @@ func (l *localStack) bringMissing(ctx context.Context, s *supervise.Stack, out i
 	began := time.Now()
 	var g errgroup.Group
 	for _, p := range l.missing {
-		provide, what, without := toolchain.ProvisionFFmpeg, "videos can be converted", "videos are not converted"
-		switch p {
-		case programs.Engine:
-			provide, what, without = toolchain.ProvisionEngine, "streams can be published", "streams exist, but nobody can publish to them"
-		case programs.Speech:
-			provide, what, without = toolchain.ProvisionSpeech, "speech can be transcribed", "speech is not transcribed"
-		}
+		how := provisions[p.Variable]
 		g.Go(func() error {
-			file, err := provide(ctx, cfg)
+			file, err := how.provide(ctx, cfg)
 			if err == nil {
 				err = l.bring(ctx, s, p, file)
 			}
 			switch {
 			case ctx.Err() != nil: // the stack ends
 			case err != nil:
-				fmt.Fprintf(out, "without %s: %s (%v)\n", p.Name, without, err)
+				fmt.Fprintf(out, "without %s: %s (%v)\n", p.Name, how.without, err)
 			default:
-				fmt.Fprintf(out, "%s: %s came %.1fs after the stack was ready\n", what, p.Name, time.Since(began).Seconds())
+				fmt.Fprintf(out, "%s: %s came %.1fs after the stack was ready\n", how.what, p.Name, time.Since(began).Seconds())
 			}
 			return nil
 		})
@@ -152,6 +159,9 @@ func (l *localStack) bring(ctx context.Context, s *supervise.Stack, p programs.P
 		}
 	case programs.FFmpeg:
 		s.Restart("engine")
+	case programs.Voice, programs.Tesseract: // which only the product calls
+		s.Restart("media")
+		return nil
 	}
 	s.Restart("media")
 	s.Restart("worker")

@@ -40,12 +40,6 @@ const (
 	maxWidth    = 3840 // of a still, in pixels
 )
 
-// missing are the surfaces that ffmpeg does not serve, and what they would need.
-var missing = map[string]string{
-	"/v1/voice":  "speech synthesis",
-	"/v1/vision": "image recognition",
-}
-
 // Service is what can be done with bodies. Every field is required.
 type Service struct {
 	Probe      probe.Prober
@@ -68,11 +62,6 @@ type order struct {
 
 // Routes adds the surfaces to r, which must verify the caller's identity first.
 func (v Service) Routes(r chi.Router, a httpapi.Adapter) {
-	for path, need := range missing {
-		r.Post(path, a.Handle(func(http.ResponseWriter, *http.Request) error {
-			return apierror.Errorf(decision.NotImplemented, "There is no engine for %s here.", need)
-		}))
-	}
 	for path, read := range map[string]func(url.Values) (order, error){"/v1/transcode": transcode, "/v1/mux": mux, "/v1/render": render} {
 		r.Post(path, a.Handle(func(w http.ResponseWriter, r *http.Request) error { return v.serve(w, r, read) }))
 	}

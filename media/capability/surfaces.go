@@ -2,13 +2,16 @@ package capability
 
 import "strings"
 
-// Surfaces says of each surface, by its name, whether it is served; converts says
-// whether there is an ffmpeg.
+// conversions are the surfaces that ffmpeg serves.
+var conversions = map[string]bool{"render": true, "transcode": true, "mux": true}
+
+// Surfaces says of each surface, by its name, whether it is served here; converts says
+// whether there is an ffmpeg. Those that engines serve are not.
 func Surfaces(converts bool) map[string]bool {
 	served := map[string]bool{}
 	for _, path := range Paths() {
-		_, lacking := missing[path]
-		served[strings.TrimPrefix(path, "/v1/")] = converts && !lacking
+		name := strings.TrimPrefix(path, "/v1/")
+		served[name] = converts && conversions[name]
 	}
 	return served
 }

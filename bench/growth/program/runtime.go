@@ -18,6 +18,8 @@ import (
 	"sluice.dev/sluice/media/plans"
 	"sluice.dev/sluice/media/playback"
 	"sluice.dev/sluice/media/playback/signing"
+	"sluice.dev/sluice/media/vision"
+	"sluice.dev/sluice/media/voice"
 	"sluice.dev/sluice/platform/http/sse"
 	"sluice.dev/sluice/runtime/chat"
 	"sluice.dev/sluice/runtime/chat/echo"
@@ -82,6 +84,9 @@ func completed(p chat.Provider) func([]byte) error {
 	return served(h, func(in []byte) *http.Request { return post(in, "application/json") })
 }
 
+// seen is all that a model can be asked for.
+var seen = vision.Ask{Features: []string{vision.Texts, vision.Descriptions, vision.Objects}}
+
 // media are the rows of the reference product.
 func media() []parser {
 	pages := texts("limit=%s", "cursor=%s", "status=%s", "from=%s", "stream_id=%s")
@@ -98,6 +103,11 @@ func media() []parser {
 		{name: "media/analytics: ParseRange", read: formed(func(f *form.Form, q url.Values) { analytics.ParseRange(f, q, now) }), forms: pages},
 		{name: "media/live/streams: ParseFilter", read: formed(func(f *form.Form, q url.Values) { streams.ParseFilter(f, q) }), forms: pages},
 		{name: "media/assets: ParseFilter", read: formed(func(f *form.Form, q url.Values) { assets.ParseFilter(f, assets.VOD, q) }), forms: pages},
+		{name: "media/voice: Parse", read: func(in []byte) error { _, err := voice.Parse("application/json", in, nil); return err }, forms: in(`{"text":%s}`, `{"text":"a","voice":%s}`)},
+		{name: "media/voice: Parse of a text", read: func(in []byte) error { _, err := voice.Parse("text/plain", in, nil); return err }, forms: texts("%s")},
+		{name: "media/vision: Parse", read: query(func(q url.Values) error { _, err := vision.Parse(q); return err }), forms: texts("features=%s", "times=1,%s", "language=%s", "prompt=%s")},
+		{name: "media/vision: ParseTable", read: quietly(func(in []byte) { vision.ParseTable(in, 1) }), forms: lines("level\n", "5\t1\t1\t1\t1\t1\t40\t35\t53\t25\t97.1\tword\n")},
+		{name: "media/vision: ParseAnswer", read: quietly(func(in []byte) { vision.ParseAnswer(string(in), seen, &vision.Picture{}) }), forms: in(`{"objects":%s}`, `{"text":%s}`)},
 		{name: "media/live/streams: Apply, ParseBitrate", read: func(in []byte) error {
 			s, text := streams.Defaults(), string(in)
 			var f form.Form

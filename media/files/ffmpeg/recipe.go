@@ -1,6 +1,7 @@
 package ffmpeg
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 )
@@ -11,6 +12,7 @@ type Recipe struct {
 	// name of its file ends in.
 	Type, Suffix string
 
+	reads  string   // demuxers that may read the input, with commas; empty: formats
 	before []string // arguments in front of the input
 	after  []string // and behind it
 }
@@ -22,7 +24,7 @@ const formats = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,mpegts,flv,wav,mp3,ogg,fl
 // args are the arguments of ffmpeg, which runs in the folder of the conversion.
 func (r Recipe) args() []string {
 	return slices.Concat(
-		[]string{"-nostdin", "-hide_banner", "-loglevel", "error", "-y", "-threads", "2", "-protocol_whitelist", "file", "-format_whitelist", formats},
+		[]string{"-nostdin", "-hide_banner", "-loglevel", "error", "-y", "-threads", "2", "-protocol_whitelist", "file", "-format_whitelist", cmp.Or(r.reads, formats)},
 		r.before, []string{"-i", "file:input"}, r.after,
 		[]string{"-map_metadata", "-1", "file:output"})
 }
