@@ -54,7 +54,8 @@ func (p plan) picture(which int) ffmpeg.Recipe {
 	b := &builder{plan: p}
 	v, _ := b.shots(false)
 	v = b.layers(v)
-	b.addf("[%s]trim=start_frame=%d:end_frame=%d[v]", v, which, which+1)
+	// JPEG knows one matrix of colours only.
+	b.addf("[%s]trim=start_frame=%d:end_frame=%d,scale=out_color_matrix=bt601:out_range=pc,format=yuvj420p[v]", v, which, which+1)
 	return ffmpeg.Picture(b.inputs, b.graph.String())
 }
 
