@@ -55,7 +55,7 @@ func (p plan) picture(which int) ffmpeg.Recipe {
 	v, _ := b.shots(false)
 	v = b.layers(v)
 	// JPEG knows one matrix of colours only.
-	b.addf("[%s]trim=start_frame=%d:end_frame=%d,scale=out_color_matrix=bt601:out_range=pc,format=yuvj420p[v]", v, which, which+1)
+	b.addf("[%s]trim=start_frame=%d:end_frame=%d,format=gbrp,scale=out_color_matrix=bt601:out_range=pc,format=yuvj420p[v]", v, which, which+1)
 	return ffmpeg.Picture(b.inputs, b.graph.String())
 }
 
