@@ -65,7 +65,7 @@ func (v Service) view(a Asset, key []byte) View {
 	if a.Status == Ready {
 		out.PlaybackURL = some(v.link(a, key, linkTTL))
 		if v.FFmpeg.Available() && a.Width > 0 && v.Films.Fits(a.FileSize) {
-			out.Thumbnail = some(strings.Replace(v.address(a.ID, key, linkTTL), "?", "/"+stillFile+"?", 1))
+			out.Thumbnail = some(below(v.address(a.ID, key, linkTTL), stillFile))
 		}
 	}
 	if a.Status == Failed {
@@ -77,6 +77,9 @@ func (v Service) view(a Asset, key []byte) View {
 	}
 	return out
 }
+
+// below is the address of a file below that of an asset's bytes.
+func below(address, file string) string { return strings.Replace(address, "?", "/"+file+"?", 1) }
 
 // some is nil for a zero value, else a pointer to it.
 func some[T comparable](value T) *T {

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"sluice.dev/sluice/media/api/form"
 	"sluice.dev/sluice/media/files/ffmpeg"
@@ -92,10 +94,12 @@ func (c *checker) choice(field string, f text, allowed ...string) string {
 		return allowed[0]
 	case f.bad:
 		c.fail(field, "has the wrong type", "string")
-		return allowed[0]
+	case !slices.Contains(allowed, f.v):
+		c.fail(field, "is not an accepted value", "one of "+strings.Join(allowed, ", "))
+	default:
+		return f.v
 	}
-	c.OneOf(field, f.v, allowed)
-	return f.v
+	return allowed[0]
 }
 
 // output reads the form of the video. Without it nothing can be placed.
@@ -123,8 +127,13 @@ func (c *checker) output(o Output, clips []Clip) bool {
 
 // source finds the asset of a field; false: it cannot be used.
 func (c *checker) source(field string, id text, want func(Source) string) (n int, s Source, ok bool) {
-	if !id.set || id.bad || id.v == "" {
-		c.fail(field, "is missing", "id of a video, a recording or a clip")
+	const wanted = "id of a video, a recording or a clip of yours that is ready"
+	if id.bad {
+		c.fail(field, "has the wrong type", "string")
+		return 0, s, false
+	}
+	if id.v == "" {
+		c.fail(field, "is missing", wanted)
 		return 0, s, false
 	}
 	f := c.find(id.v)
@@ -132,7 +141,7 @@ func (c *checker) source(field string, id text, want func(Source) string) (n int
 		f.problem = want(f.Source)
 	}
 	if f.problem != "" {
-		c.fail(field, f.problem, "an asset of yours that is ready")
+		c.fail(field, f.problem, wanted)
 		return 0, s, false
 	}
 	n, there := c.known[f.FileID]
@@ -185,7 +194,7 @@ func (c *checker) clip(place string, i int, in Clip) {
 		from, to, good := c.span(place, in.In, in.Out, s)
 		if out.in = s.From + from; good {
 			if out.length = toFrames(p.rate, (to-from)/out.speed); out.length == 0 {
-				c.fail(place+".out", "leaves less than one picture", fmt.Sprintf("more than %g", from+out.speed*p.seconds(1)))
+				c.fail(place+".out", "leaves less than one picture", fmt.Sprintf("%.3f or more", from+out.speed*p.seconds(1)))
 			}
 		}
 	}
@@ -211,9 +220,10 @@ func (c *checker) transition(place string, i int, t *Transition) (kind string, f
 		c.fail(place, "has no clip before it", "timeline.fade_in")
 		return "cut", 0
 	}
+	before := c.bad
 	kind = c.choice(place+".type", t.Type, "cut", "crossfade", "fade")
 	length := c.number(place+".duration", t.Duration, 1, 0.04, maxFade)
-	if kind == "cut" {
+	if kind == "cut" || c.bad > before {
 		return kind, 0
 	}
 	return kind, max(toFrames(c.plan.rate, length), 1)

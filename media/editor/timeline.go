@@ -80,7 +80,7 @@ type Timeline struct {
 
 // Clip is a part of a film. Clips follow one another.
 type Clip struct {
-	AssetID    text        `json:"asset_id"`
+	AssetID    text        `json:"asset_id,omitzero"`
 	In         number      `json:"in,omitzero"`    // in the film
 	Out        number      `json:"out,omitzero"`   // absent: its end
 	Speed      number      `json:"speed,omitzero"` // 0.25 to 4; absent: 1
@@ -93,13 +93,13 @@ type Clip struct {
 // Transition is how one clip follows another. A crossfade shows both for its duration; a
 // fade goes through black, with half of its duration in either.
 type Transition struct {
-	Type     text   `json:"type"`
+	Type     text   `json:"type,omitzero"`
 	Duration number `json:"duration,omitzero"` // absent: 1
 }
 
 // Sound is a part of a film's sound, mixed to that of the clips.
 type Sound struct {
-	AssetID text   `json:"asset_id"`
+	AssetID text   `json:"asset_id,omitzero"`
 	In      number `json:"in,omitzero"`
 	Out     number `json:"out,omitzero"`
 	Start   number `json:"start,omitzero"` // on the timeline
@@ -108,7 +108,7 @@ type Sound struct {
 
 // Overlay is a text or a picture above the clips.
 type Overlay struct {
-	Type       text   `json:"type"`                // text or image
+	Type       text   `json:"type,omitzero"`       // text or image
 	Text       text   `json:"text,omitzero"`       // of a text; lines are separated by \n
 	Size       number `json:"size,omitzero"`       // height of a line, as a share of the picture's; absent: 0.06
 	Color      text   `json:"color,omitzero"`      // #rrggbb; absent: white
