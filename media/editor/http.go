@@ -11,6 +11,7 @@ import (
 	"sluice.dev/sluice/media/api/form"
 	"sluice.dev/sluice/media/api/owner"
 	"sluice.dev/sluice/media/api/page"
+	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/http/httpapi"
 )
 
@@ -40,6 +41,27 @@ type FailureView struct {
 
 // Routes adds the editor to r, which must verify the caller's identity first.
 func (v Service) Routes(r chi.Router, a httpapi.Adapter) {
+	r.Group(func(r chi.Router) {
+		r.Use(v.present(a))
+		v.routes(r, a)
+	})
+}
+
+// present answers 501 to everything where there is no ffmpeg, as the registry says.
+func (v Service) present(a httpapi.Adapter) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return a.Handle(func(w http.ResponseWriter, r *http.Request) error {
+			if !v.Assets.FFmpeg.Available() {
+				return apierror.Errorf(decision.NotImplemented, "There is no ffmpeg here: videos are not edited.")
+			}
+			next.ServeHTTP(w, r)
+			return nil
+		})
+	}
+}
+
+// routes adds the routes.
+func (v Service) routes(r chi.Router, a httpapi.Adapter) {
 	const all, single = "/v1/editor/renders", "/v1/editor/renders/{id}"
 	target := owner.InPath("rndr")
 	r.Post(all, owner.Handle(a, http.StatusAccepted, v.create))

@@ -32,7 +32,7 @@ func (v Service) preview(a httpapi.Adapter) http.HandlerFunc {
 			return err
 		}
 		var in Input
-		if err := httpapi.Decode(w, r, bodyLimit, &in); err != nil {
+		if err := httpapi.Decode(w, r, 0, &in); err != nil {
 			return err
 		}
 		p, err := v.plan(r.Context(), o, in)

@@ -20,15 +20,9 @@ type Service struct {
 	Assets assets.Service // whose database, ffmpeg, queues and clock this uses
 }
 
-// noEditor is the error where there is no ffmpeg.
-func noEditor() error {
-	return apierror.Errorf(decision.NotImplemented, "There is no ffmpeg here: videos are not edited.")
-}
-
-// Create checks a timeline and queues its render. It fails with not_implemented where there
-// is no ffmpeg, with invalid_request and every fault of the timeline by its place, with
-// BILLING_002 when the storage has no room for the video, and with TRANSCODE_001 when the
-// queue is full.
+// Create checks a timeline and queues its render. It fails with invalid_request and
+// every fault of the timeline by its place, with BILLING_002 when the storage has no room
+// for the video, and with TRANSCODE_001 when the queue is full.
 func (v Service) Create(ctx context.Context, o owner.Owner, in Input) (Render, error) {
 	p, err := v.plan(ctx, o, in)
 	if err != nil {
@@ -75,9 +69,6 @@ func (v Service) most(plan string, p plan) int64 {
 
 // plan checks a timeline of o's films as they are now.
 func (v Service) plan(ctx context.Context, o owner.Owner, in Input) (plan, error) {
-	if !v.Assets.FFmpeg.Available() {
-		return plan{}, noEditor()
-	}
 	known, err := v.sources(ctx, o, in.Timeline)
 	if err != nil {
 		return plan{}, err

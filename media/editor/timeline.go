@@ -26,7 +26,6 @@ const (
 	maxPicture  = 512 << 10
 	maxSide     = 4096 // pixels, of a picture
 	maxTitle    = 200
-	bodyLimit   = 4 << 20
 )
 
 // value is a field of a timeline. One of the wrong type is kept, and reported with its
@@ -65,9 +64,6 @@ type Input struct {
 	Timeline Timeline          `json:"timeline"`
 	Output   Output            `json:"output"`
 }
-
-// BodyLimit bounds the body, which holds the pictures of overlays.
-func (Input) BodyLimit() int64 { return bodyLimit }
 
 // Timeline says what is seen and heard when. Times are seconds.
 type Timeline struct {
