@@ -15,6 +15,7 @@ import (
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/media/assets"
 	"sluice.dev/sluice/media/capability"
+	"sluice.dev/sluice/media/chapters"
 	"sluice.dev/sluice/media/editor"
 	"sluice.dev/sluice/media/files/probe"
 	"sluice.dev/sluice/media/legacy"
@@ -137,6 +138,7 @@ func AddWorkers(workers *river.Workers, c Config) {
 	river.AddWorker(workers, &assets.FetchWorker{Service: p.assets})
 	river.AddWorker(workers, &assets.TranscodeWorker{Service: p.assets})
 	river.AddWorker(workers, &assets.CutWorker{Service: p.assets})
+	river.AddWorker(workers, &chapters.DetectWorker{Service: p.chapters})
 	river.AddWorker(workers, &editor.RenderWorker{Service: p.editor})
 	river.AddWorker(workers, &legacy.ImportWorker{Service: p.legacy})
 }

@@ -41,7 +41,7 @@ func (v Service) playable(ctx context.Context, id string) (Asset, error) {
 // for several ranges gets the whole: each byte that it skipped to would cost the
 // database a chunk.
 func (v Service) serve(w http.ResponseWriter, r *http.Request) error {
-	a, err := v.opened(r)
+	a, err := v.Opened(r)
 	if err != nil {
 		return err
 	}

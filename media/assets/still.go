@@ -33,7 +33,7 @@ const stillFile = "thumbnail.jpg"
 // are asked for, the film is copied once, and an owner's films take one conversion at
 // a time.
 func (v Service) still(w http.ResponseWriter, r *http.Request) error {
-	a, err := v.opened(r)
+	a, err := v.Opened(r)
 	if err != nil {
 		return err
 	}
@@ -84,8 +84,8 @@ func position(f *form.Form, text string, length float64) float64 {
 	return at
 }
 
-// opened is the asset in r's path, if r's token opens it.
-func (v Service) opened(r *http.Request) (Asset, error) {
+// Opened is the asset in r's path, if r's token opens it.
+func (v Service) Opened(r *http.Request) (Asset, error) {
 	id := chi.URLParam(r, "id")
 	key, err := v.Keys.Key(r.Context())
 	if err != nil {

@@ -93,8 +93,9 @@ func some[T comparable](value T) *T {
 // positive is a duration in seconds, or null where it is not known.
 func positive(ms int64) *float64 { return some(seconds(ms)) }
 
-// fragment is the place of a clip in a file that it shares, as the end of a URL.
-func fragment(a Asset) string {
+// Fragment is the place of a clip in a file that it shares, as the end of a URL (W3C Media
+// Fragments).
+func (a Asset) Fragment() string {
 	if a.Kind != Clip || a.Cut {
 		return ""
 	}
