@@ -12,6 +12,9 @@ type Cue struct {
 	Text       string // without tags, on one line
 }
 
+// maxCueText bounds what is kept of a caption: the line that passes it is the last.
+const maxCueText = 500
+
 // tag is markup inside a cue (W3C WebVTT, 4.2.2).
 var tag = regexp.MustCompile(`<[^<>]*>`)
 
@@ -35,7 +38,7 @@ func Cues(text string, most int) (list []Cue) {
 			}
 		case strings.TrimSpace(line) == "":
 			now = nil
-		case now != nil:
+		case now != nil && len(now.Text) < maxCueText:
 			now.Text = strings.TrimSpace(now.Text + " " + entities.Replace(tag.ReplaceAllString(line, "")))
 		}
 	}

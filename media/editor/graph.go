@@ -106,7 +106,8 @@ func (b *builder) pictures(i, input int, s shot) {
 	if s.start+s.length == p.frames {
 		fadeOut = max(fadeOut, p.fadeOut)
 	}
-	b.addf("[%d:v:0]setpts=PTS/%.6f,fps=%s:start_time=0,scale=trunc(iw*sar/2)*2:ih,setsar=1,%s,setsar=1,format=yuv420p,tpad=stop_mode=clone:stop=-1,trim=end_frame=%d,setpts=N+%d%s,setpts=N,setparams=color_primaries=bt709:color_trc=bt709:colorspace=bt709:range=tv,fps=%s[v%d]",
+	b.addf("[%d:v:0]setpts=PTS/%.6f,fps=%s:start_time=0,scale=trunc(iw*sar/2)*2:ih,setsar=1,%s,setsar=1,format=yuv420p,"+
+		"tpad=stop_mode=clone:stop=-1,trim=end_frame=%d,setpts=N+%d%s,setpts=N,setparams=color_primaries=bt709:color_trc=bt709:colorspace=bt709:range=tv,fps=%s[v%d]",
 		input, s.speed, p.rate, fit, s.frames, s.skip, b.fades("fade", fadeIn, fadeOut, s.length), p.rate, i)
 }
 
