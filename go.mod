@@ -90,7 +90,7 @@ require (
 	github.com/mholt/acmez/v3 v3.1.7
 	github.com/ulikunitz/xz v0.5.15
 	golang.org/x/crypto/x509roots/fallback v0.0.0-20261030153154-30a33513ff6d
-	golang.org/x/image v0.36.0
+	golang.org/x/image v0.46.0
 )
 
 require (

@@ -16,6 +16,8 @@ import (
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/media/assets"
 	"sluice.dev/sluice/media/capability"
+	"sluice.dev/sluice/media/chapters"
+	"sluice.dev/sluice/media/editor"
 	"sluice.dev/sluice/media/engines"
 	"sluice.dev/sluice/media/files/probe"
 	"sluice.dev/sluice/media/legacy"
@@ -156,6 +158,8 @@ func AddWorkers(workers *river.Workers, c Config) {
 	river.AddWorker(workers, &assets.TranscodeWorker{Service: p.assets})
 	river.AddWorker(workers, &assets.CutWorker{Service: p.assets})
 	river.AddWorker(workers, &transcribe.Worker{Service: p.transcribe})
+	river.AddWorker(workers, &chapters.DetectWorker{Service: p.chapters})
+	river.AddWorker(workers, &editor.RenderWorker{Service: p.editor})
 	river.AddWorker(workers, &legacy.ImportWorker{Service: p.legacy})
 }
 

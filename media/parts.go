@@ -11,6 +11,8 @@ import (
 	"sluice.dev/sluice/media/assets"
 	"sluice.dev/sluice/media/capability"
 	"sluice.dev/sluice/media/captions"
+	"sluice.dev/sluice/media/chapters"
+	"sluice.dev/sluice/media/editor"
 	"sluice.dev/sluice/media/engines"
 	"sluice.dev/sluice/media/files/fetch"
 	"sluice.dev/sluice/media/files/ffmpeg"
@@ -51,6 +53,8 @@ type parts struct {
 	voice      voice.Service
 	vision     vision.Service
 	engines    map[string]engines.Known // by the name of their product
+	chapters   chapters.Service
+	editor     editor.Service
 }
 
 // newParts makes the services from a filled configuration.
@@ -79,6 +83,7 @@ func newParts(c Config) parts {
 		bodies: capability.Service{Probe: look, FFmpeg: tool, Bodies: bodies, Converting: converting, Plans: c.Plans},
 	}
 	p.streams.Record = p.assets.OpenRecording
+	p.chapters, p.editor = chapters.New(p.assets), editor.Service{Assets: p.assets}
 	webrtc := signalling.Relay{Base: c.EngineWebRTC, Client: &http.Client{Timeout: engineTimeout}}
 	p.playback = playback.Service{DB: c.DB, Streams: p.streams, Keys: keys, Views: counter, Playback: link, Engine: c.EngineHLS, WebRTC: webrtc,
 		Client: &http.Client{Transport: &http.Transport{ResponseHeaderTimeout: engineTimeout, MaxIdleConnsPerHost: 64}}, Now: c.Now}
@@ -116,11 +121,11 @@ type (
 
 // private lists the parts whose routes ask for a signed identity.
 func (p parts) private() []privateRoutes {
-	return []privateRoutes{p.streams, p.assets, p.playback, p.captions, p.analytics, p.ingest, p.legacy, p.bodies, p.transcribe, p.voice, p.vision}
+	return []privateRoutes{p.streams, p.assets, p.playback, p.captions, p.analytics, p.ingest, p.legacy, p.bodies, p.transcribe, p.voice, p.vision, p.chapters, p.editor}
 }
 
 // public lists the parts whose routes anyone may call; each checks a token of
 // its own.
 func (p parts) public() []publicRoutes {
-	return []publicRoutes{p.assets, p.playback, p.captions, p.ingest, p.transcribe}
+	return []publicRoutes{p.assets, p.playback, p.captions, p.ingest, p.transcribe, p.chapters}
 }

@@ -9,8 +9,8 @@ import (
 // upkeepEvery is the pause between two rounds of Upkeep.
 const upkeepEvery = time.Minute
 
-// Upkeep drops what nobody needs any more: the bytes of writers who died, and old
-// views. It may run in every worker; whoever comes second finds nothing to do.
+// Upkeep drops what nobody needs any more: the bytes of writers who died, old
+// views and renders. It fails the renders that nobody works on any more. It may run in every worker; whoever comes second finds nothing to do.
 type Upkeep struct {
 	parts parts
 	log   *slog.Logger
@@ -43,7 +43,7 @@ func (u Upkeep) Run(ctx context.Context) {
 // Round does everything once. A part that fails does not keep the other from its
 // work.
 func (u Upkeep) Round(ctx context.Context) {
-	for name, do := range map[string]func(context.Context) (int64, error){"files": u.parts.assets.Sweep, "views": u.parts.assets.Views.Purge} {
+	for name, do := range map[string]func(context.Context) (int64, error){"files": u.parts.assets.Sweep, "views": u.parts.assets.Views.Purge, "renders": u.parts.editor.Tend, "chapters": u.parts.chapters.Tend} {
 		if n, err := do(ctx); err != nil && ctx.Err() == nil {
 			u.log.WarnContext(ctx, "media upkeep failed", "part", name, "cause", err)
 		} else if n > 0 {

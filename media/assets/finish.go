@@ -170,7 +170,7 @@ func (v Service) emit(ctx context.Context, tx pgx.Tx, a Asset, kind string, data
 // its source's ends with its place in them, as W3C Media Fragments writes it: players
 // start and stop there.
 func (v Service) link(a Asset, key []byte, ttl time.Duration) string {
-	return v.address(a.ID, key, ttl) + fragment(a)
+	return v.address(a.ID, key, ttl) + a.Fragment()
 }
 
 // Beside is a signed address of what is served beside the bytes of an asset, such as

@@ -24,9 +24,6 @@ func (ClipInput) BodyLimit() int64 { return bodyLimit }
 // BodyLimit bounds the body.
 func (RenditionInput) BodyLimit() int64 { return bodyLimit }
 
-// BodyLimit bounds the body.
-func (ChapterInput) BodyLimit() int64 { return bodyLimit }
-
 // UploadPath takes the bytes of a video.
 const UploadPath = "/v1/vod/upload"
 
@@ -42,9 +39,6 @@ func (v Service) Routes(r chi.Router, a httpapi.Adapter) {
 		r.Get(one, owner.HandleFor(a, http.StatusOK, s.asset, v.get))
 		r.Delete(one, owner.HandleFor(a, http.StatusNoContent, target, s.delete))
 		r.Get(one+"/downloads", owner.HandleFor(a, http.StatusOK, s.asset, v.downloads))
-		r.Post(one+"/chapters", owner.HandleFor(a, http.StatusCreated, target, s.addChapter))
-		r.Get(one+"/chapters", owner.HandleFor(a, http.StatusOK, s.asset, v.listChapters))
-		r.Delete(one+"/chapters/{chapter}", owner.HandleFor(a, http.StatusNoContent, target, v.deleteChapter))
 		if kind != Clip { // which shares the file of its source
 			r.Post(one+"/renditions", owner.HandleFor(a, http.StatusAccepted, target, s.addRendition))
 			r.Get(one+"/renditions", owner.HandleFor(a, http.StatusOK, s.asset, v.listRenditions))

@@ -148,12 +148,8 @@ func (w *TranscodeWorker) Work(ctx context.Context, job *river.Job[TranscodeArgs
 	if err != nil {
 		return err
 	}
-	others, err := waitForRenditions(ctx, v.DB, r.Owner)
-	if err != nil {
+	if err := v.TakeTurn(ctx, r.Owner); err != nil {
 		return err
-	}
-	if !v.Turns.Take(r.Owner, others) {
-		return river.JobSnooze(aside)
 	}
 	stored, err := v.transcode(ctx, r)
 	if err != nil && !lasting(err) && job.Attempt < job.MaxAttempts {

@@ -45,11 +45,14 @@ func (t *Turns) Take(owner string, others []string) bool {
 	return true
 }
 
-// waitForRenditions are the owners beside owner of whom a rendition could be made at
-// this moment.
-func waitForRenditions(ctx context.Context, db postgres.DB, owner string) ([]string, error) {
-	rows, _ := db.Query(ctx, `SELECT DISTINCT r.owner FROM river_job j JOIN media_renditions r ON r.id = j.args->>'rendition_id'
-		WHERE j.queue = $1 AND j.state = 'available' AND j.scheduled_at <= clock_timestamp() AND r.status = 'processing' AND r.owner <> $2`, TranscodeQueue, owner)
+// waitForEncoder are the owners beside owner of whom a rendition or a render could be made,
+// or chapters be found, at this moment.
+func waitForEncoder(ctx context.Context, db postgres.DB, owner string) ([]string, error) {
+	rows, _ := db.Query(ctx, `SELECT DISTINCT coalesce(r.owner, e.owner, c.owner) FROM river_job j
+		LEFT JOIN media_renditions r ON r.id = j.args->>'rendition_id' AND r.status = 'processing'
+		LEFT JOIN media_renders e ON e.id = j.args->>'render_id' AND e.status IN ('queued', 'rendering')
+		LEFT JOIN media_chapter_searches c ON c.id = j.args->>'search_id' AND c.status = 'processing'
+		WHERE j.queue = $1 AND j.state = 'available' AND j.scheduled_at <= clock_timestamp() AND coalesce(r.owner, e.owner, c.owner) <> $2`, TranscodeQueue, owner)
 	found, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
 		return nil, fmt.Errorf("look for others who wait: %w", err)

@@ -65,7 +65,7 @@ func (v Service) view(a Asset, key []byte) View {
 	if a.Status == Ready {
 		out.PlaybackURL = some(v.link(a, key, linkTTL))
 		if v.FFmpeg.Available() && a.Width > 0 && v.Films.Fits(a.FileSize) {
-			out.Thumbnail = some(strings.Replace(v.address(a.ID, key, linkTTL), "?", "/"+stillFile+"?", 1))
+			out.Thumbnail = some(below(v.address(a.ID, key, linkTTL), stillFile))
 		}
 	}
 	if a.Status == Failed {
@@ -77,6 +77,9 @@ func (v Service) view(a Asset, key []byte) View {
 	}
 	return out
 }
+
+// below is the address of a file below that of an asset's bytes.
+func below(address, file string) string { return strings.Replace(address, "?", "/"+file+"?", 1) }
 
 // some is nil for a zero value, else a pointer to it.
 func some[T comparable](value T) *T {
@@ -90,8 +93,9 @@ func some[T comparable](value T) *T {
 // positive is a duration in seconds, or null where it is not known.
 func positive(ms int64) *float64 { return some(seconds(ms)) }
 
-// fragment is the place of a clip in a file that it shares, as the end of a URL.
-func fragment(a Asset) string {
+// Fragment is the place of a clip in a file that it shares, as the end of a URL (W3C Media
+// Fragments).
+func (a Asset) Fragment() string {
 	if a.Kind != Clip || a.Cut {
 		return ""
 	}

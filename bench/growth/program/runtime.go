@@ -11,6 +11,7 @@ import (
 	"sluice.dev/sluice/media/api/page"
 	"sluice.dev/sluice/media/assets"
 	"sluice.dev/sluice/media/captions"
+	"sluice.dev/sluice/media/editor"
 	"sluice.dev/sluice/media/files/mp4"
 	"sluice.dev/sluice/media/legacy"
 	"sluice.dev/sluice/media/live/signalling"
@@ -20,6 +21,7 @@ import (
 	"sluice.dev/sluice/media/playback/signing"
 	"sluice.dev/sluice/media/vision"
 	"sluice.dev/sluice/media/voice"
+	"sluice.dev/sluice/platform/http/httpapi"
 	"sluice.dev/sluice/platform/http/sse"
 	"sluice.dev/sluice/runtime/chat"
 	"sluice.dev/sluice/runtime/chat/echo"
@@ -123,6 +125,19 @@ func media() []parser {
 		{name: "media/captions: Parse", read: quietly(func(in []byte) { _, _ = captions.Parse(string(in)) }),
 			forms: lines("WEBVTT\n\n", "00:00.000 --> 00:01.000\na\n\n", "1\n00:00:00,000 --> 00:00:01,000\na\n\n", "-->\n", "NOTE a\n\n", "STYLE\n\n",
 				"<b>", "<00:00.000>", "00:00.000 --> 00:01.000 line:0 position:0\n")},
+		{name: "media/captions: Cues", read: quietly(func(in []byte) { captions.Cues(string(in), 20_000) }),
+			forms: lines("WEBVTT\n\n", "00:00.000 --> 00:01.000\na\n\n", "00:00.000 --> 00:01.000\n", "a\n", "<b>", "<", "&amp;", "-->\n"), multiple: 64},
+		{name: "media/editor: Check", read: func(in []byte) error {
+			var asked editor.Input
+			if err := httpapi.Unmarshal(in, &asked); err != nil {
+				return err
+			}
+			return asked.Check(func(id string) (editor.Source, string) {
+				return editor.Source{FileID: id, Length: 9, Width: 16, Height: 16}, ""
+			})
+		}, forms: in(`{"timeline":{"clips":%s}}`, `{"timeline":{"clips":[{"asset_id":%s}]}}`, `{"timeline":{"clips":[{"asset_id":"a"}],"overlays":%s}}`,
+			`{"timeline":{"clips":[{"asset_id":"a"}],"overlays":[{"type":"image","image":%s}]}}`, `{"timeline":{"clips":[{"asset_id":"a"}],"overlays":[{"type":"text","text":%s}]}}`),
+			multiple: 160, constant: 4 << 20},
 		{name: "media/playback: Sign", read: quietly(func(in []byte) { _, _ = playback.Sign(in, "token") }),
 			forms: lines("#EXTM3U\n", "seg.mp4\n", "#EXT-X-MAP:URI=\"init.mp4\"\n", `URI="a",`, "#URI=\"", "seg.mp4?a=b&c=d\n", "#\n", "https://a.b/c\n"), multiple: 1 << 10},
 	}

@@ -84,8 +84,15 @@ func (t Tool) Run(ctx context.Context, f Folder, r Recipe, maxOutput int64, limi
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	var said tail
-	err = sandbox.Job{Program: binary, Args: r.args(), Folder: f.Path, Memory: memory(), FileSize: maxOutput,
-		CPU: limit * time.Duration(runtime.NumCPU()), Stderr: &said}.Run(ctx)
+	job := sandbox.Job{Program: binary, Args: r.args(), Folder: f.Path, Memory: memory(), FileSize: maxOutput,
+		CPU: limit * time.Duration(runtime.NumCPU()), Stderr: &said}
+	if r.report != nil {
+		job.Talk = r.listen
+	}
+	err = job.Run(ctx)
+	if err == nil && r.silent {
+		return nil
+	}
 	info, missing := os.Stat(f.Output())
 	switch {
 	case err != nil && missing == nil && info.Size() >= maxOutput:

@@ -1,9 +1,9 @@
 package ffmpeg
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
+	"time"
 )
 
 // Recipe is what is to be made of a file.
@@ -15,6 +15,9 @@ type Recipe struct {
 	reads  string   // demuxers that may read the input, with commas; empty: formats
 	before []string // arguments in front of the input
 	after  []string // and behind it
+	inputs []Input  // in place of the one input
+	silent bool     // it makes no film: what its filters write is the result
+	report func(time.Duration)
 }
 
 // formats are the demuxers that may read a file: each holds all of its film in the
@@ -23,10 +26,17 @@ const formats = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,mpegts,flv,wav,mp3,ogg,fl
 
 // args are the arguments of ffmpeg, which runs in the folder of the conversion.
 func (r Recipe) args() []string {
-	return slices.Concat(
-		[]string{"-nostdin", "-hide_banner", "-loglevel", "error", "-y", "-threads", "2", "-protocol_whitelist", "file", "-format_whitelist", cmp.Or(r.reads, formats)},
-		r.before, []string{"-i", "file:input"}, r.after,
-		[]string{"-map_metadata", "-1", "file:output"})
+	args := []string{"-nostdin", "-hide_banner", "-loglevel", "error", "-y"}
+	if r.report != nil {
+		args = append(args, "-progress", "pipe:1", "-nostats", "-stats_period", "0.5")
+	}
+	if r.inputs == nil {
+		args = append(args, Input{Name: "input", reads: r.reads}.args(r.before...)...)
+	}
+	for _, in := range r.inputs {
+		args = append(args, in.args()...)
+	}
+	return slices.Concat(args, r.after, []string{"-map_metadata", "-1", "file:output"})
 }
 
 // Profile is a rendition that a video can be asked for.

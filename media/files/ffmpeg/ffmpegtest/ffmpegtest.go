@@ -3,6 +3,9 @@ package ffmpegtest
 
 import (
 	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -64,4 +67,68 @@ func Look(t testing.TB, film []byte) Shown {
 		t.Fatal(err)
 	}
 	return Shown{bytes.Count(out, []byte("\n0, ")), info.Duration.Seconds()}
+}
+
+// Plain makes a film of one colour, such as red or 0x102030, and a sine tone of 440 Hz; gain
+// is the tone's in dB, from a peak of an eighth. Its picture is of width by height pixels, at
+// 30 a second.
+func Plain(t testing.TB, colour string, seconds float64, width, height int, gain float64) []byte {
+	t.Helper()
+	return Make(t, "-f", "lavfi", "-i", fmt.Sprintf("color=c=%s:s=%dx%d:r=30:d=%f,format=rgb24,scale=out_color_matrix=bt709:out_range=tv,format=yuv420p", colour, width, height, seconds),
+		"-f", "lavfi", "-i", fmt.Sprintf("sine=f=440:d=%f,volume=%fdB", seconds, gain), "-c:v", "libx264", "-preset", "ultrafast", "-crf", "10", "-colorspace", "bt709", "-color_primaries", "bt709", "-color_trc", "bt709", "-c:a", "aac")
+}
+
+// Make makes an MP4 by ffmpeg's arguments.
+func Make(t testing.TB, args ...string) []byte {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "film")
+	args = append(append([]string{"-nostdin", "-loglevel", "error"}, args...), "-f", "mp4", name)
+	if out, err := exec.Command(Tool(t).Binary, args...).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	film, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return film
+}
+
+// Pixels decodes a film and gives the colours of its pictures, size by size pixels after
+// scaling, in rows: three bytes each.
+func Pixels(t testing.TB, film []byte, size int) [][]byte {
+	t.Helper()
+	raw := decode(t, film, "-map", "0:v:0", "-vf", fmt.Sprintf("scale=%d:%d:flags=neighbor", size, size), "-fps_mode", "passthrough", "-pix_fmt", "rgb24", "-f", "rawvideo")
+	var frames [][]byte
+	for n := size * size * 3; len(raw) >= n; raw = raw[n:] {
+		frames = append(frames, raw[:n])
+	}
+	return frames
+}
+
+// Samples decodes a film's sound: one channel, 48,000 samples a second, from -1 to 1.
+func Samples(t testing.TB, film []byte) []float32 {
+	t.Helper()
+	raw := decode(t, film, "-map", "0:a:0", "-ac", "1", "-ar", "48000", "-f", "f32le")
+	out := make([]float32, len(raw)/4)
+	for i := range out {
+		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
+	}
+	return out
+}
+
+// decode runs ffmpeg on a film and returns what it writes.
+func decode(t testing.TB, film []byte, args ...string) []byte {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "film")
+	if err := os.WriteFile(name, film, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var said bytes.Buffer
+	cmd := exec.Command(Tool(t).Binary, append(append([]string{"-nostdin", "-loglevel", "error", "-i", name}, args...), "-")...)
+	cmd.Stderr = &said
+	raw, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, &said)
+	}
+	return raw
 }

@@ -1,0 +1,64 @@
+package chapters
+
+import (
+	_ "embed"
+	"html/template"
+	"net/http"
+	"net/url"
+
+	"github.com/go-chi/chi/v5"
+	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/http/webpage"
+)
+
+// What stands below the address of an asset's bytes.
+const (
+	vttFile    = "chapters.vtt"
+	playerFile = "player"
+)
+
+var (
+	//go:embed player.html
+	markup string
+	//go:embed player.js
+	script string
+	//go:embed player.css
+	style string
+
+	pageTemplate = template.Must(template.New("player").Parse(markup))
+)
+
+// policy lets the page run its own script and style, and load the film and its chapters,
+// and nothing else. Any page may show it in a frame.
+var policy = webpage.Allow{Scripts: []string{script}, Styles: []string{style}, Media: "'self'", Connect: "'self'", Framed: true}.Policy()
+
+// PublicRoutes adds the addresses for players. They ask for no identity: the token in the
+// URL, which is that of the film, opens one asset.
+func (v Service) PublicRoutes(r chi.Router, a httpapi.Adapter) {
+	r.Get("/v1/playback/files/{id}/"+vttFile, a.Handle(v.track))
+	r.Get("/v1/playback/files/{id}/"+playerFile, a.Handle(v.player))
+}
+
+// track serves the chapters of an asset as WebVTT to whoever may watch it.
+func (v Service) track(w http.ResponseWriter, r *http.Request) error {
+	a, err := v.Assets.Opened(r)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Access-Control-Allow-Origin", "*") // players on any page; the token is the protection
+	w.Header().Set("Cache-Control", "private, max-age=60")
+	return v.writeVTT(w, r, a.ID)
+}
+
+// player serves a page that plays an asset, with its chapters beside it.
+func (v Service) player(w http.ResponseWriter, r *http.Request) error {
+	a, err := v.Assets.Opened(r)
+	if err != nil {
+		return err
+	}
+	token := "?token=" + url.QueryEscape(r.URL.Query().Get("token"))
+	return webpage.Write(w, pageTemplate, "player", map[string]any{
+		"Title": a.Title, "Film": "../" + chi.URLParam(r, "id") + token + a.Fragment(), "Chapters": vttFile + token,
+		"Script": template.JS(script), "Style": template.CSS(style), // ours, from files of the binary
+	}, webpage.Answer{Policy: policy})
+}

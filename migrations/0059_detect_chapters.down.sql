@@ -1,0 +1,2 @@
+DROP TABLE media_chapter_searches;
+ALTER TABLE media_chapters DROP COLUMN found;
