@@ -18,6 +18,7 @@ import (
 	"sluice.dev/sluice/media/live/ingest"
 	"sluice.dev/sluice/media/live/signalling"
 	"sluice.dev/sluice/media/live/streams"
+	"sluice.dev/sluice/media/phone"
 	"sluice.dev/sluice/media/playback"
 	"sluice.dev/sluice/media/playback/signing"
 	"sluice.dev/sluice/media/playback/views"
@@ -43,6 +44,7 @@ type parts struct {
 	ingest    ingest.Service
 	legacy    legacy.Service
 	bodies    capability.Service
+	phone     phone.Service
 }
 
 // newParts makes the services from a filled configuration.
@@ -70,6 +72,7 @@ func newParts(c Config) parts {
 			Views: counter, Probe: look, FFmpeg: tool, Films: &ffmpeg.Films{Dir: c.Scratch, Most: c.StillBytes}, Converting: converting, Refused: &refusals.Memory{}, Now: c.Now},
 		bodies: capability.Service{Probe: look, FFmpeg: tool, Bodies: bodies, Converting: converting, Plans: c.Plans},
 	}
+	p.phone = phone.Service{DB: c.DB, Events: c.Events, Streams: p.streams, Box: c.Box, Settings: c.Phone, Now: c.Now}
 	p.streams.Record = p.assets.OpenRecording
 	webrtc := signalling.Relay{Base: c.EngineWebRTC, Client: &http.Client{Timeout: engineTimeout}}
 	p.playback = playback.Service{DB: c.DB, Streams: p.streams, Keys: keys, Views: counter, Playback: link, Engine: c.EngineHLS, WebRTC: webrtc,
@@ -102,7 +105,7 @@ type (
 
 // private lists the parts whose routes ask for a signed identity.
 func (p parts) private() []privateRoutes {
-	return []privateRoutes{p.streams, p.assets, p.playback, p.captions, p.analytics, p.ingest, p.legacy, p.bodies}
+	return []privateRoutes{p.streams, p.assets, p.playback, p.captions, p.analytics, p.ingest, p.legacy, p.bodies, p.phone}
 }
 
 // public lists the parts whose routes anyone may call; each checks a token of

@@ -79,6 +79,8 @@ var product = map[string]string{
 	"media_sessions":         all,
 	"media_streams":          all,
 	"media_views":            all,
+	"phone_calls":            all,
+	"phone_lines":            all,
 }
 
 var grants = map[Role]map[string]string{
