@@ -12,6 +12,7 @@ import (
 	"sluice.dev/sluice/media/api/form"
 	"sluice.dev/sluice/media/api/owner"
 	"sluice.dev/sluice/media/api/page"
+	"sluice.dev/sluice/media/phone/sdp"
 	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/http/httpapi"
 )
@@ -41,8 +42,10 @@ var (
 
 // Routes adds the routes of /v1/phone to r, which must verify the caller's identity
 // first.
-func (v Service) Routes(r chi.Router, a httpapi.Adapter) {
+func (v Service) Routes(all chi.Router, a httpapi.Adapter) {
+	r := all.With(v.whereAvailable(a))
 	const lines, calls = "/v1/phone/lines", "/v1/phone/calls"
+	r.Get("/v1/phone", httpapi.Handle(a, http.StatusOK, v.about))
 	r.Post(lines, owner.Handle(a, http.StatusCreated, v.createLine))
 	r.Get(lines, owner.Handle(a, http.StatusOK, v.lines))
 	r.Get(lines+"/{id}", owner.HandleFor(a, http.StatusOK, line, v.getLine))
@@ -53,6 +56,32 @@ func (v Service) Routes(r chi.Router, a httpapi.Adapter) {
 	r.Get(calls, owner.Handle(a, http.StatusOK, v.calls))
 	r.Get(calls+"/{id}", owner.HandleFor(a, http.StatusOK, call, v.getCall))
 	r.Post(calls+"/{id}/hangup", owner.HandleFor(a, http.StatusOK, call, v.hangUp))
+}
+
+// whereAvailable answers 501 where nobody speaks SIP.
+func (v Service) whereAvailable(a httpapi.Adapter) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return a.Handle(func(w http.ResponseWriter, r *http.Request) error {
+			if !v.Settings.Available {
+				return apierror.Errorf(decision.NotImplemented, "There is no telephony here: it needs the media engine, ffmpeg and SLUICE_SIP_ADDR.")
+			}
+			next.ServeHTTP(w, r)
+			return nil
+		})
+	}
+}
+
+// About is how the deployment is reached by telephone.
+type About struct {
+	Host       string   `json:"host"` // where lines are called
+	Transports []string `json:"transports"`
+	Codecs     []string `json:"codecs"`
+	CallsOut   bool     `json:"calls_out"` // there is a trunk
+}
+
+// about answers GET /v1/phone.
+func (v Service) about(*http.Request, httpapi.None) (About, error) {
+	return About{v.Settings.Host, []string{"udp", "tcp"}, []string{sdp.Opus, sdp.PCMU, sdp.PCMA}, v.Settings.Trunk != ""}, nil
 }
 
 // newLine and newCall are answers with where the row is found that was made just now.
