@@ -84,10 +84,17 @@ require (
 
 require (
 	github.com/CycloneDX/cyclonedx-go v0.12.0
+	github.com/bluenviron/gortmplib v0.3.0
+	github.com/bluenviron/mediacommon/v2 v2.8.0
 	github.com/coder/websocket v1.8.14
+	github.com/emiago/sipgo v1.7.2
 	github.com/esimov/pigo v1.4.6
 	github.com/google/go-containerregistry v0.20.6
+	github.com/icholy/digest v1.2.0
 	github.com/mholt/acmez/v3 v3.1.7
+	github.com/pion/opus v0.1.0
+	github.com/pion/rtp v1.10.6
+	github.com/pion/sdp/v3 v3.0.20
 	github.com/ulikunitz/xz v0.5.15
 	golang.org/x/crypto/x509roots/fallback v0.0.0-20261030153154-30a33513ff6d
 	golang.org/x/image v0.46.0
@@ -105,6 +112,8 @@ require (
 require (
 	cloud.google.com/go v0.123.0 // indirect
 	github.com/TwiN/go-color v1.4.1 // indirect
+	github.com/abema/go-mp4 v1.4.1 // indirect
+	github.com/pion/randutil v0.1.0 // indirect
 	github.com/wI2L/jsondiff v0.7.1 // indirect
 	github.com/yargevad/filepathx v1.0.0 // indirect
 )

@@ -251,7 +251,7 @@ func (s *studio) ask(q object) string {
 	r := httptest.NewRequest(http.MethodPost, "/", bodyOf(s.t, q))
 	r.SetBasicAuth("engine", "password")
 	w := httptest.NewRecorder()
-	engine.Auth(s.watcher.Streams, httpapi.Adapter{}, "password").ServeHTTP(w, r)
+	engine.Auth(s.watcher.Streams, httpapi.Adapter{}, "password", nil).ServeHTTP(w, r)
 	if w.Code == http.StatusNoContent {
 		return ""
 	}
@@ -302,7 +302,7 @@ func TestWhoMayPublishAndRead(t *testing.T) {
 		t.Errorf("a stream too many: %q", got)
 	}
 	w := httptest.NewRecorder()
-	engine.Auth(s.watcher.Streams, httpapi.Adapter{}, "password").ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/", strings.NewReader("{}")))
+	engine.Auth(s.watcher.Streams, httpapi.Adapter{}, "password", nil).ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/", strings.NewReader("{}")))
 	if w.Code != http.StatusUnauthorized {
 		t.Errorf("without the password: %d", w.Code)
 	}
@@ -435,7 +435,7 @@ func TestTheEngineIsConfiguredAndStartedAgain(t *testing.T) {
 	done := make(chan error)
 	go func() {
 		done <- media.RunEngine(ctx, b.config, engine.Config{Binary: script, Dir: filepath.Join(dir, "engine"), RTMP: "127.0.0.1:1935",
-			API: "127.0.0.1:1", Again: time.Millisecond, Output: io.Discard})
+			API: "127.0.0.1:1", Again: time.Millisecond, Output: io.Discard}, nil)
 	}()
 	for range 2 {
 		lines, err := os.ReadFile(starts) // waits for the script to write, once or more often

@@ -22,6 +22,7 @@ import (
 	"sluice.dev/sluice/media/files/probe"
 	"sluice.dev/sluice/media/legacy"
 	"sluice.dev/sluice/media/live/streams"
+	"sluice.dev/sluice/media/phone"
 	"sluice.dev/sluice/media/plans"
 	"sluice.dev/sluice/media/transcribe"
 	"sluice.dev/sluice/media/vision"
@@ -50,6 +51,8 @@ type Config struct {
 	// EngineWebRTC is the address below which it takes WHIP and WHEP requests, such as
 	// http://127.0.0.1:8889/live. Empty: they answer 501.
 	EngineWebRTC string
+	// Phone says how telephones reach the product.
+	Phone phone.Settings
 	// Allow lists addresses that sources may have although they are not public.
 	// Nil: none.
 	Allow []netip.Prefix
@@ -184,6 +187,7 @@ func (c *Config) fill() {
 		c.Conversions = 8
 	}
 	e := &c.Endpoints
+	fallback(&c.Phone.Host, "localhost")
 	fallback(&e.RTMP, "rtmp://127.0.0.1:1935/live")
 	fallback(&e.SRT, "srt://127.0.0.1:8890")
 	fallback(&e.WebRTC, "http://127.0.0.1:8080/v1/ingest")

@@ -21,6 +21,7 @@ import (
 	"sluice.dev/sluice/media/live/ingest"
 	"sluice.dev/sluice/media/live/signalling"
 	"sluice.dev/sluice/media/live/streams"
+	"sluice.dev/sluice/media/phone"
 	"sluice.dev/sluice/media/playback"
 	"sluice.dev/sluice/media/playback/signing"
 	"sluice.dev/sluice/media/playback/views"
@@ -55,6 +56,7 @@ type parts struct {
 	engines    map[string]engines.Known // by the name of their product
 	chapters   chapters.Service
 	editor     editor.Service
+	phone      phone.Service
 }
 
 // newParts makes the services from a filled configuration.
@@ -82,6 +84,7 @@ func newParts(c Config) parts {
 			Views: counter, Probe: look, FFmpeg: tool, Films: &ffmpeg.Films{Dir: c.Scratch, Most: c.StillBytes}, Converting: converting, Refused: &refusals.Memory{}, Now: c.Now},
 		bodies: capability.Service{Probe: look, FFmpeg: tool, Bodies: bodies, Converting: converting, Plans: c.Plans},
 	}
+	p.phone = phone.Service{DB: c.DB, Events: c.Events, Streams: p.streams, Box: c.Box, Settings: c.Phone, Now: c.Now}
 	p.streams.Record = p.assets.OpenRecording
 	p.chapters, p.editor = chapters.New(p.assets), editor.Service{Assets: p.assets}
 	webrtc := signalling.Relay{Base: c.EngineWebRTC, Client: &http.Client{Timeout: engineTimeout}}
@@ -121,7 +124,7 @@ type (
 
 // private lists the parts whose routes ask for a signed identity.
 func (p parts) private() []privateRoutes {
-	return []privateRoutes{p.streams, p.assets, p.playback, p.captions, p.analytics, p.ingest, p.legacy, p.bodies, p.transcribe, p.voice, p.vision, p.chapters, p.editor}
+	return []privateRoutes{p.streams, p.assets, p.playback, p.captions, p.analytics, p.ingest, p.legacy, p.bodies, p.transcribe, p.voice, p.vision, p.chapters, p.editor, p.phone}
 }
 
 // public lists the parts whose routes anyone may call; each checks a token of

@@ -19,6 +19,7 @@ func (c *Config) surfaces(ctx context.Context, products map[string]engines.Known
 	served["webrtc"] = c.Endpoints.Available && c.EngineWebRTC != ""
 	served["editor"] = c.FFmpeg != ""
 	served["hls"] = c.EngineHLS != ""
+	served["phone"] = c.Phone.Available
 	said := map[string]string{}
 	for name, is := range served {
 		said[name] = "needs_engine"

@@ -82,6 +82,8 @@ var product = map[string]string{
 	"media_streams":          all,
 	"media_transcripts":      all,
 	"media_views":            all,
+	"phone_calls":            all,
+	"phone_lines":            all,
 }
 
 var grants = map[Role]map[string]string{

@@ -67,7 +67,10 @@ func (p *process) media(ctx context.Context, s services) (c media.Config, err er
 			*path = tool
 		}
 	}
-	return c, p.ingest(ctx, &c)
+	if err := p.ingest(ctx, &c); err != nil {
+		return c, err
+	}
+	return c, p.phone(&c)
 }
 
 // confine keeps this process's secrets from programs of the same user, such as those

@@ -28,7 +28,7 @@ func version(t testing.TB, more ...config.Route) config.Version {
 // engines is a media product with some engines.
 func engines(there ...string) map[string]Report {
 	said := map[string]string{}
-	for _, name := range []string{"rtmp", "srt", "webrtc", "hls", "voice", "captions", "transcribe", "vision", "render", "transcode", "mux", "editor"} {
+	for _, name := range []string{"rtmp", "srt", "webrtc", "hls", "voice", "captions", "transcribe", "vision", "render", "transcode", "mux", "editor", "phone"} {
 		said[name] = NeedsEngine
 		if slices.Contains(there, name) {
 			said[name] = Available
@@ -120,7 +120,7 @@ func TestStatesFollowTheConfiguration(t *testing.T) {
 	d := &v.Document
 	for i, r := range d.Routes {
 		switch r.Name {
-		case "phone", "phone.all":
+		case "phone.about", "phone.read", "phone.write":
 			d.Routes[i].Product = "api"
 		case "moq", "moq.all":
 			d.Routes[i].Path = "/v1/elsewhere"

@@ -38,8 +38,9 @@ type question struct {
 const maxQuestion = 64 << 10
 
 // Auth answers MediaMTX: 204 lets a client pass, anything else does not. Only the
-// engine knows secret, the password that goes with each question.
-func Auth(s streams.Service, a httpapi.Adapter, secret string) http.Handler {
+// engine knows secret, the password that goes with each question. own says of a path and
+// a key whether a source of our own publishes with them; nil: there are none.
+func Auth(s streams.Service, a httpapi.Adapter, secret string, own func(path, key string) bool) http.Handler {
 	return a.Handle(func(w http.ResponseWriter, r *http.Request) error {
 		if _, given, _ := r.BasicAuth(); subtle.ConstantTimeCompare([]byte(given), []byte(secret)) != 1 {
 			return &apierror.Error{Code: decision.AuthRequired}
@@ -52,12 +53,21 @@ func Auth(s streams.Service, a httpapi.Adapter, secret string) http.Handler {
 		if err != nil {
 			return &apierror.Error{Code: decision.InvalidRequest, Cause: err}
 		}
+		if q.ours(own) {
+			w.WriteHeader(http.StatusNoContent)
+			return nil
+		}
 		if err := decide(r, s, q); err != nil {
 			return err
 		}
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	})
+}
+
+// ours reports whether a source of our own, on this machine, asks to publish.
+func (q question) ours(own func(path, key string) bool) bool {
+	return own != nil && q.Action == "publish" && q.Protocol == "rtmp" && local(q.IP) && own(q.Path, streams.KeyOf(q.Token, q.Password, q.Query))
 }
 
 // readProtocols are those that our own proxy reads by. Whoever reads by another has

@@ -32,6 +32,9 @@ type Config struct {
 	// Again is the pause before an engine that has ended is started again. 0: one
 	// second.
 	Again time.Duration
+	// Publishes says of a path and a key whether a source of our own publishes with them.
+	// Nil: there are none.
+	Publishes func(path, key string) bool
 	// Output takes what the engine says. Nil: the standard output.
 	Output io.Writer
 }
@@ -103,7 +106,7 @@ func Run(ctx context.Context, c Config, w *Watcher, a httpapi.Adapter) error {
 		listener.Close()
 		return err
 	}
-	server := &http.Server{Handler: Auth(w.Streams, a, secret), ReadTimeout: 10 * time.Second}
+	server := &http.Server{Handler: Auth(w.Streams, a, secret, c.Publishes), ReadTimeout: 10 * time.Second}
 	go func() { _ = server.Serve(listener) }() // ends with Close below
 	defer server.Close()
 

@@ -85,6 +85,20 @@ func (v Service) refusal(ctx context.Context, s Stream, a Attempt) (decision.Cod
 	return "", nil
 }
 
+// Vacant says whether a source of the platform's own, such as a telephone call, may
+// publish to a stream, whatever its protocol. It fails as Admit does, but for STREAM_001.
+func (v Service) Vacant(ctx context.Context, id string) error {
+	s, err := ByID(ctx, v.DB, id)
+	if err != nil {
+		return err
+	}
+	code, err := v.refusal(ctx, s, Attempt{Protocol: s.Protocol})
+	if err == nil && code != "" {
+		err = &apierror.Error{Code: code}
+	}
+	return err
+}
+
 // Published moves a stream to live because a publisher sends. It fails as Act does.
 func (v Service) Published(ctx context.Context, s Stream) error {
 	_, err := v.Act(ctx, s.By(), s.ID, Command{Action: Start, publisher: true})

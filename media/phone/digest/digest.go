@@ -1,0 +1,179 @@
+// Package digest checks the passwords of lines by SIP's digest authentication (RFC 8760,
+// RFC 7616), with MD5, which old telephones have, and SHA-256. Challenges are not kept:
+// a nonce says itself when and for whom it was made, under a key that only this process
+// has.
+package digest
+
+import (
+	"crypto/hmac"
+	"crypto/md5" //nolint:gosec // telephones of today still know nothing else
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	icholy "github.com/icholy/digest"
+)
+
+// Realm is the realm of every line.
+const Realm = "sluice"
+
+// Secret is what checks a password: H(user:realm:password) in both algorithms.
+type Secret struct {
+	MD5    [16]byte
+	SHA256 [32]byte
+}
+
+// SecretOf makes the secret of a user's password.
+func SecretOf(user, password string) Secret {
+	text := []byte(user + ":" + Realm + ":" + password)
+	return Secret{md5.Sum(text), sha256.Sum256(text)} //nolint:gosec // see above
+}
+
+// Bytes is the secret as ReadSecret reads it.
+func (s Secret) Bytes() []byte { return append(s.MD5[:], s.SHA256[:]...) }
+
+// ReadSecret reads what Bytes has written.
+func ReadSecret(raw []byte) (s Secret, ok bool) {
+	if len(raw) != len(s.MD5)+len(s.SHA256) {
+		return s, false
+	}
+	copy(s.MD5[:], raw)
+	copy(s.SHA256[:], raw[len(s.MD5):])
+	return s, true
+}
+
+// nonceLife is how long an answer to a challenge is taken.
+const nonceLife = 60 * time.Second
+
+// Key signs nonces.
+type Key [32]byte
+
+// NewKey makes a key.
+func NewKey() (k Key) {
+	rand.Read(k[:]) // never fails: crypto/rand ends the program instead
+	return k
+}
+
+// nonce lengths, in bytes: a time, a random part and a signature.
+const (
+	nonceHead = 16
+	nonceTail = 16
+)
+
+// Nonce makes a nonce for whoever comes from addr.
+func (k Key) Nonce(addr netip.Addr, now time.Time) string {
+	raw := make([]byte, nonceHead, nonceHead+nonceTail)
+	binary.BigEndian.PutUint64(raw, uint64(now.UnixMilli()))
+	rand.Read(raw[8:])
+	return base64.RawURLEncoding.EncodeToString(append(raw, k.sign(raw, addr)...))
+}
+
+// sign is the signature of a nonce's head for addr.
+func (k Key) sign(head []byte, addr netip.Addr) []byte {
+	mac := hmac.New(sha256.New, k[:])
+	mac.Write(head)
+	mac.Write(addr.AsSlice())
+	return mac.Sum(nil)[:nonceTail]
+}
+
+// ours reports whether a nonce was made by k for addr, and whether it is fresh.
+func (k Key) ours(nonce string, addr netip.Addr, now time.Time) (ours, fresh bool) {
+	raw, err := base64.RawURLEncoding.DecodeString(nonce)
+	if err != nil || len(raw) != nonceHead+nonceTail {
+		return false, false
+	}
+	if subtle.ConstantTimeCompare(k.sign(raw[:nonceHead], addr), raw[nonceHead:]) != 1 {
+		return false, false
+	}
+	age := now.Sub(time.UnixMilli(int64(binary.BigEndian.Uint64(raw))))
+	return true, age >= -time.Second && age <= nonceLife
+}
+
+// Challenges are the values of WWW-Authenticate, the better algorithm first.
+func (k Key) Challenges(addr netip.Addr, now time.Time, stale bool) []string {
+	nonce := k.Nonce(addr, now)
+	var out []string
+	for _, algorithm := range []string{"SHA-256", "MD5"} {
+		text := fmt.Sprintf(`Digest realm="%s", nonce="%s", algorithm=%s, qop="auth"`, Realm, nonce, algorithm)
+		if stale {
+			text += ", stale=true"
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+// Answer is what a telephone has sent in Authorization.
+type Answer struct {
+	User, URI string
+	Nonce     string
+	Count     int // nc: a number that may be used once with a nonce
+
+	credentials icholy.Credentials
+}
+
+// maxHeader bounds an Authorization header, in bytes.
+const maxHeader = 1 << 10
+
+// Read reads an Authorization header; false: it is none that we take. It takes time
+// and memory linear in text, which it refuses beyond 1 KiB.
+func Read(text string) (Answer, bool) {
+	if len(text) > maxHeader {
+		return Answer{}, false
+	}
+	c, err := icholy.ParseCredentials(text)
+	if err != nil || c.Realm != Realm || c.QOP != "auth" || c.Cnonce == "" || c.Nc < 1 || c.Userhash {
+		return Answer{}, false
+	}
+	return Answer{User: c.Username, URI: c.URI, Nonce: c.Nonce, Count: c.Nc, credentials: *c}, true
+}
+
+// Verdict is what an answer is worth.
+type Verdict int
+
+// The verdicts.
+const (
+	Wrong Verdict = iota
+	Stale         // right, but to a challenge of before, or to none of ours
+	Right
+)
+
+// Check says whether a is the answer of who knows the password behind s, to a challenge
+// that k made for addr. It compares in constant time.
+func (k Key) Check(a Answer, s Secret, method string, addr netip.Addr, now time.Time) Verdict {
+	c := a.credentials
+	var ha1 string
+	hash := func(text string) string {
+		sum := sha256.Sum256([]byte(text))
+		return hex.EncodeToString(sum[:])
+	}
+	switch strings.ToUpper(c.Algorithm) {
+	case "SHA-256":
+		ha1 = hex.EncodeToString(s.SHA256[:])
+	case "", "MD5":
+		ha1 = hex.EncodeToString(s.MD5[:])
+		hash = func(text string) string {
+			sum := md5.Sum([]byte(text)) //nolint:gosec // see above
+			return hex.EncodeToString(sum[:])
+		}
+	default:
+		return Wrong
+	}
+	want := hash(strings.Join([]string{ha1, c.Nonce, fmt.Sprintf("%08x", c.Nc), c.Cnonce, c.QOP, hash(method + ":" + c.URI)}, ":"))
+	right := subtle.ConstantTimeCompare([]byte(want), []byte(strings.ToLower(c.Response))) == 1
+	ours, fresh := k.ours(c.Nonce, addr, now)
+	switch {
+	case !right:
+		return Wrong
+	case !ours || !fresh:
+		return Stale
+	}
+	return Right
+}

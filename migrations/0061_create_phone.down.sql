@@ -1,0 +1,2 @@
+DROP TABLE phone_calls;
+DROP TABLE phone_lines;
