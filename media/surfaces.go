@@ -8,7 +8,7 @@ func (c *Config) surfaces() map[string]string {
 	served := capability.Surfaces(c.FFmpeg != "")
 	served["rtmp"], served["srt"] = c.Endpoints.Available, c.Endpoints.Available
 	served["webrtc"] = c.Endpoints.Available && c.EngineWebRTC != ""
-	served["hls"] = c.EngineHLS != ""
+	served["hls"], served["dash"] = c.EngineHLS != "", c.EngineHLS != ""
 	said := map[string]string{}
 	for name, is := range served {
 		said[name] = "needs_engine"

@@ -106,6 +106,7 @@ type EndpointView struct {
 // PlaybackView says where to watch.
 type PlaybackView struct {
 	HLS    string `json:"hls_url"`
+	DASH   string `json:"dash_url"`
 	WebRTC string `json:"webrtc_url"`
 }
 
@@ -126,10 +127,15 @@ func (e Endpoints) ViewOf(s Stream, key string) View {
 		ID: s.ID, Title: s.Title, Protocol: s.Protocol, Status: s.Status,
 		Recording: RecordingView{s.Recording}, Ingest: e.ingest(s, key),
 		PlaybackID: s.PlaybackID, PlaybackPolicy: s.PlaybackPolicy,
-		Playback: PlaybackView{HLS: e.Playback + "/" + s.PlaybackID + "/index.m3u8", WebRTC: e.Playback + "/" + s.PlaybackID + "/whep"},
+		Playback: playbackAt(e.Playback + "/" + s.PlaybackID),
 		Settings: settingsOf(s), Threshold: threshold, Metadata: s.Metadata,
 		CreatedAt: s.CreatedAt.UTC(), UpdatedAt: s.UpdatedAt.UTC(),
 	}
+}
+
+// playbackAt lists the ways to watch below base.
+func playbackAt(base string) PlaybackView {
+	return PlaybackView{HLS: base + "/index.m3u8", DASH: base + "/index.mpd", WebRTC: base + "/whep"}
 }
 
 // ingest keeps the key out of every URL: encoders take it in a field of its own.
