@@ -334,19 +334,66 @@ func TestKeysAreFoundWhereProtocolsCarryThem(t *testing.T) {
 
 func TestAPublisherJoinsAStreamThatAScheduleHasStarted(t *testing.T) {
 	t.Parallel()
-	s := newStudio(t)
+	s := newStudio(t, func(c *media.Config) { c.Endpoints.Available = true })
 	show := s.create(object{})
-	s.act(show.text("id"), "start").want(200)
+	started := s.act(show.text("id"), "start").want(200)
 	s.step()
-	if s.status(show) != "live" {
-		t.Error("ended for want of a publisher who was never there")
+	if s.status(show) != "starting" || started.text("status") != "starting" || started.get("changed") != true || s.eventTypes() != "" {
+		t.Errorf("without a publisher: %s, %s, %s", s.status(show), started.raw, s.eventTypes())
 	}
+	if again := s.act(show.text("id"), "start").want(200); again.get("changed") != false {
+		t.Errorf("%s", again.raw)
+	}
+	if n := s.do("GET", "/v1/streams?status=starting", nil).want(200).get("pagination.total"); n != 1.0 {
+		t.Errorf("%v streams are starting", n)
+	}
+	s.act(show.text("id"), "pause").wantError(409, "conflict")
+	s.now = s.now.Add(time.Hour)
 	s.publish(show, "c1", 0)
 	s.step()
+	if s.status(show) != "live" || s.eventTypes() != "stream.started" {
+		t.Errorf("with a publisher: %s, %s", s.status(show), s.eventTypes())
+	}
+	s.now = s.now.Add(time.Minute)
 	s.leave(show)
 	s.step()
-	if s.status(show) != "ended" || s.eventTypes() != "stream.started stream.ended" {
-		t.Errorf("%s, %s", s.status(show), s.eventTypes())
+	if s.status(show) != "ended" || s.eventTypes() != "stream.started stream.ended" || s.events()[1].Data["duration"] != 60.0 {
+		t.Errorf("%s, %+v", s.status(show), s.events())
+	}
+}
+
+// A start to which nobody came was no broadcast, and leaves nothing behind.
+func TestAStartIsTakenBack(t *testing.T) {
+	t.Parallel()
+	s := newStudio(t, func(c *media.Config) { c.Endpoints.Available = true }) // two streams on air
+	show, other, third := s.create(object{}), s.create(object{}), s.create(object{})
+	s.act(show.text("id"), "start").want(200)
+	s.act(other.text("id"), "start").want(200)
+	s.act(third.text("id"), "start").wantError(429, "STREAM_003")
+	s.act(show.text("id"), "stop").want(200)
+	if s.status(show) != "idle" {
+		t.Error(s.status(show))
+	}
+	s.wantSessions(show.text("id"), 0, "idle")
+	s.publish(show, "c1", 0)
+	s.step()
+	s.act(show.text("id"), "stop").want(200)
+	s.act(show.text("id"), "start").want(200)
+	s.step() // the publisher has not gone: it is on air again
+	if s.status(show) != "live" || len(s.kicked) != 0 {
+		t.Error(s.status(show), s.kicked)
+	}
+	s.act(show.text("id"), "stop").want(200)
+	s.leave(show)
+	s.step()
+	s.act(show.text("id"), "start").want(200)
+	s.act(show.text("id"), "stop").want(200)
+	if s.status(show) != "ended" || s.eventTypes() != "stream.started stream.ended stream.started stream.ended" {
+		t.Error(s.status(show), s.eventTypes())
+	}
+	s.do("DELETE", "/v1/streams/"+other.text("id"), nil).want(204)
+	if s.eventTypes() != "stream.started stream.ended stream.started stream.ended stream.deleted" {
+		t.Error(s.eventTypes())
 	}
 }
 

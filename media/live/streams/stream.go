@@ -22,6 +22,7 @@ type Stream struct {
 	Title          string            `db:"title"`
 	Protocol       string            `db:"protocol"`
 	Status         Status            `db:"status"`
+	StartedFrom    Status            `db:"started_from"` // what it was before it was Starting; else empty
 	PlaybackPolicy string            `db:"playback_policy"`
 	Recording      bool              `db:"recording"`
 	Quality        string            `db:"quality"`
