@@ -45,6 +45,9 @@ func (v Service) Routes(r chi.Router, a httpapi.Adapter) {
 		r.Post(one+"/chapters", owner.HandleFor(a, http.StatusCreated, target, s.addChapter))
 		r.Get(one+"/chapters", owner.HandleFor(a, http.StatusOK, s.asset, v.listChapters))
 		r.Delete(one+"/chapters/{chapter}", owner.HandleFor(a, http.StatusNoContent, target, v.deleteChapter))
+		if kind == Recording {
+			r.Post(one+"/retry", owner.HandleFor(a, http.StatusAccepted, target, v.retry))
+		}
 		if kind != Clip { // which shares the file of its source
 			r.Post(one+"/renditions", owner.HandleFor(a, http.StatusAccepted, target, s.addRendition))
 			r.Get(one+"/renditions", owner.HandleFor(a, http.StatusOK, s.asset, v.listRenditions))

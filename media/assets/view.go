@@ -44,6 +44,8 @@ type View struct {
 type FailureView struct {
 	Code    decision.Code `json:"code"`
 	Message string        `json:"message"`
+	// RetryUntil is until when POST /v1/recordings/{id}/retry tries again.
+	RetryUntil *time.Time `json:"retry_until,omitempty"`
 }
 
 // DownloadView is one file that can be downloaded.
@@ -69,7 +71,11 @@ func (v Service) view(a Asset, key []byte) View {
 		}
 	}
 	if a.Status == Failed {
-		out.Error = &FailureView{a.ErrorCode, a.ErrorMessage}
+		out.Error = &FailureView{Code: a.ErrorCode, Message: a.ErrorMessage}
+		if a.retryable(v.Now()) {
+			until := a.RetryUntil.UTC()
+			out.Error.RetryUntil = &until
+		}
 	}
 	if a.Kind == Clip {
 		start, end := seconds(a.StartMS), seconds(a.EndMS)
