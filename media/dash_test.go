@@ -109,7 +109,7 @@ func (h theatre) playlistOf(address string) *playlist.Media {
 // of each says of which track.
 func (h theatre) played(address string, args ...string) string {
 	h.t.Helper()
-	all := slices.Concat([]string{"-nostdin", "-hide_banner", "-loglevel", "error", "-i", address, "-map", "0"}, args, []string{"-f", "framecrc", "-"})
+	all := slices.Concat([]string{"-nostdin", "-hide_banner", "-loglevel", "error", "-i", address, "-map", "0"}, args, []string{"-fps_mode", "passthrough", "-f", "framecrc", "-"})
 	out, err := exec.CommandContext(h.t.Context(), ffmpegtest.Tool(h.t).Binary, all...).CombinedOutput()
 	if err != nil {
 		h.t.Fatalf("%v: %s", err, out)

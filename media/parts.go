@@ -68,7 +68,7 @@ func newParts(c Config) parts {
 		assets: assets.Service{DB: c.DB, Events: c.Events, Plans: c.Plans, Keys: keys, Client: client,
 			Jobs: jobs, Playback: link, QueueLimit: c.QueueLimit, OwnerLimit: c.OwnerLimit, Fetches: fairshare.New(fairshare.Config{Places: assets.FetchPlaces}), Turns: &assets.Turns{},
 			Cuts:  fairshare.New(fairshare.Config{Places: assets.CutPlaces}),
-			Views: counter, Probe: look, FFmpeg: tool, Films: &ffmpeg.Films{Dir: c.Scratch, Most: c.StillBytes}, Converting: converting, Refused: &refusals.Memory{}, Now: c.Now},
+			Views: counter, Probe: look, FFmpeg: tool, Films: &ffmpeg.Films{Dir: c.Scratch, Most: c.StillBytes}, CutFilms: &assets.Cuts{}, Converting: converting, Refused: &refusals.Memory{}, Now: c.Now},
 		bodies: capability.Service{Probe: look, FFmpeg: tool, Bodies: bodies, Converting: converting, Plans: c.Plans},
 	}
 	p.streams.Record = p.assets.OpenRecording

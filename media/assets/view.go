@@ -26,6 +26,7 @@ type View struct {
 	VideoCodec  *string           `json:"video_codec"`
 	AudioCodec  *string           `json:"audio_codec"`
 	PlaybackURL *string           `json:"playback_url"` // signed, for six hours, as the next
+	DASH        *string           `json:"dash_url"`     // signed likewise; null where the file has no part of its own
 	Thumbnail   *string           `json:"thumbnail_url"`
 	Error       *FailureView      `json:"error"`
 	Metadata    map[string]string `json:"metadata"`
@@ -66,6 +67,9 @@ func (v Service) view(a Asset, key []byte) View {
 		CreatedAt: a.CreatedAt.UTC(), UpdatedAt: a.UpdatedAt.UTC(), StreamID: some(a.StreamID), SourceID: some(a.SourceID)}
 	if a.Status == Ready {
 		out.PlaybackURL = some(v.link(a, key, linkTTL))
+		if v.Probe.Available() && (a.Kind != Clip || a.Cut) {
+			out.DASH = some(strings.Replace(v.address(a.ID, key, linkTTL), "?", "/index.mpd?", 1))
+		}
 		if v.FFmpeg.Available() && a.Width > 0 && v.Films.Fits(a.FileSize) {
 			out.Thumbnail = some(strings.Replace(v.address(a.ID, key, linkTTL), "?", "/"+stillFile+"?", 1))
 		}
