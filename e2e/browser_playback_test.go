@@ -88,7 +88,7 @@ func TestClientsBrowserPlayback(t *testing.T) {
 	s, page := studio(t), dashScript(t)
 	key := s.dev["SLUICE_API_KEY"]
 	made := s.createShow(t, key, map[string]any{"playback_policy": "signed", "recording": map[string]any{"enabled": true}})
-	publish(t, made, made.Ingest.RTMP.Key, picture)
+	publisher := publish(t, made, made.Ingest.RTMP.Key, picture)
 	r := call(t, http.MethodPost, s.url("/v1/streams/"+made.ID+"/tokens"), key, map[string]any{"viewer": "one"})
 	wantStatus(t, r, http.StatusCreated)
 	token := into[struct {
@@ -128,4 +128,32 @@ func TestClientsBrowserPlayback(t *testing.T) {
 	for _, c := range b.complaints() {
 		t.Errorf("the player: %s", c)
 	}
+	publisher.Kill()
+	recorded := s.recordedDASH(t, key, made)
+	if err := chromedp.Run(b.ctx, chromedp.Navigate(page.URL+"/?mpd="+url.QueryEscape(recorded))); err != nil {
+		t.Fatal(err)
+	}
+	b.wantShown(t, "the recording by DASH", 320, 180, 5)
+	for _, c := range b.complaints() {
+		t.Errorf("the recording by DASH: %s", c)
+	}
+}
+
+// recordedDASH is the manifest of a stream's recording, once it is ready.
+func (s *stack) recordedDASH(t *testing.T, key string, of show) (address string) {
+	t.Helper()
+	eventually(t, "the recording", func() error {
+		r := call(t, http.MethodGet, s.url("/v1/recordings?status=ready&stream_id="+of.ID), key, nil)
+		list := into[struct {
+			Data []struct {
+				DASH string `json:"dash_url"`
+			}
+		}](t, r)
+		if len(list.Data) == 0 {
+			return fmt.Errorf("%d %s", r.StatusCode, r.body)
+		}
+		address = list.Data[0].DASH
+		return nil
+	})
+	return address
 }

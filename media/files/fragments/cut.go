@@ -30,6 +30,7 @@ type source struct {
 	byTrack map[uint32]*cutter // by their number in the file
 	trex    map[uint32]*mp4.TrexBox
 	samples int
+	bytes   int64 // of all samples
 }
 
 // Read reads the tracks of r, an MP4 file of size bytes, and says how each is a file of
@@ -159,8 +160,15 @@ func (s *source) begin(moov *mp4.MoovBox) error {
 	return nil
 }
 
+// most is how many times the size of a film its tracks may have together: a table can
+// name the same bytes again and again.
+const most = 2
+
 // add counts a sample and hands it to its track.
 func (s *source) add(c *cutter, next sample) error {
+	if s.bytes += int64(next.size); s.bytes > most*s.size {
+		return ErrDamaged
+	}
 	if s.samples++; s.samples > maxSamples || next.at < 0 || next.at > s.size || int64(next.size) > s.size-next.at {
 		return ErrDamaged
 	}

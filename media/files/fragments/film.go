@@ -38,6 +38,7 @@ var errCut = errors.New("a cut that does not fit its film")
 // Check fails unless every track of f can be read from a film of size bytes. It is for
 // who has f from a process that strangers' bytes may have taken over.
 func (f Film) Check(size int64) error {
+	borrowed := int64(0)
 	for _, c := range f.Tracks {
 		own, total := int64(0), int64(0)
 		for _, p := range c.Parts {
@@ -47,6 +48,8 @@ func (f Film) Check(size int64) error {
 			total += p.N
 			if p.From < 0 {
 				own += p.N
+			} else if borrowed += p.N; borrowed > most*size {
+				return errCut
 			}
 		}
 		if own != int64(len(c.Own)) || c.Timescale == 0 || c.Init < 0 || c.Index < 0 || c.Init+c.Index > total || c.Kind != Video && c.Kind != Audio {
