@@ -3,7 +3,11 @@ package fragments_test
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"testing"
 
 	"github.com/Eyevinn/mp4ff/mp4"
@@ -114,4 +118,33 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 	})
+}
+
+// An hour of a film, of 10 pictures and 43 blocks of sound a second: what it takes to
+// cut it, and what is remembered of it.
+func BenchmarkReadAnHour(b *testing.B) {
+	dir := b.TempDir()
+	short, hour := filepath.Join(dir, "short.mp4"), filepath.Join(dir, "hour.mp4")
+	if err := os.WriteFile(short, ffmpegtest.Film(b, "mp4"), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	loop := exec.Command(ffmpegtest.Tool(b).Binary, "-nostdin", "-loglevel", "error", "-stream_loop", "1799", "-i", short, "-c", "copy", hour)
+	if out, err := loop.CombinedOutput(); err != nil {
+		b.Fatalf("%v: %s", err, out)
+	}
+	raw, err := os.ReadFile(hour)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		film, err := fragments.Read(bytes.NewReader(raw), int64(len(raw)))
+		if err != nil || len(film.Tracks) != 2 {
+			b.Fatal(err)
+		}
+		said, err := json.Marshal(film)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(float64(len(said))/1e6, "MB/film")
+	}
 }
