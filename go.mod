@@ -84,6 +84,9 @@ require (
 
 require (
 	github.com/CycloneDX/cyclonedx-go v0.12.0
+	github.com/Eyevinn/dash-mpd v0.15.0
+	github.com/Eyevinn/mp4ff v0.52.0
+	github.com/bluenviron/gohlslib/v2 v2.2.2
 	github.com/bluenviron/gortmplib v0.3.0
 	github.com/bluenviron/mediacommon/v2 v2.8.0
 	github.com/coder/websocket v1.8.14
@@ -113,6 +116,7 @@ require (
 	cloud.google.com/go v0.123.0 // indirect
 	github.com/TwiN/go-color v1.4.1 // indirect
 	github.com/abema/go-mp4 v1.4.1 // indirect
+	github.com/barkimedes/go-deepcopy v0.0.0-20220514131651-17c30cfc62df // indirect
 	github.com/pion/randutil v0.1.0 // indirect
 	github.com/wI2L/jsondiff v0.7.1 // indirect
 	github.com/yargevad/filepathx v1.0.0 // indirect

@@ -187,6 +187,11 @@ func (s *stack) watch(t testing.TB, key string, made show) {
 			break
 		}
 	}
+	manifest := call(t, http.MethodGet, base+"index.mpd?"+address[strings.Index(address, "token="):], "", nil)
+	wantStatus(t, manifest, http.StatusOK)
+	if !strings.Contains(manifest.body, "_video1_seg$Number$.mp4?token=") || manifest.Header.Get("Content-Type") != "application/dash+xml" {
+		t.Errorf("%s\n%s", manifest.Header, manifest.body)
+	}
 	segment := call(t, http.MethodGet, address, "", nil)
 	wantStatus(t, segment, http.StatusOK)
 	if !strings.Contains(segment.body[:100], "moof") {

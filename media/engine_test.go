@@ -3,6 +3,7 @@ package media_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -115,7 +116,7 @@ func TestAPublisherTakesTheStreamOnAirAndOff(t *testing.T) {
 func TestARecordingThatHasNoRoomFails(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t, func(c *media.Config) { c.Plans = plans.Table{"": {StorageBytes: int64(len(film)) + 10}} })
-	s.upload()
+	vod := s.upload()
 	show := s.create(object{"recording": object{"enabled": true}})
 	began := s.now
 	s.publish(show, "c1", 0, "H264")
@@ -131,6 +132,109 @@ func TestARecordingThatHasNoRoomFails(t *testing.T) {
 		t.Errorf("%s\n%s", list.raw, s.eventTypes())
 	}
 	s.wantFiles(1)
+	s.retries(show.text("id"), vod)
+}
+
+// retries tries a recording for which there is no room again, with and without room.
+func (s *studio) retries(stream, vod string) {
+	s.t.Helper()
+	failed := func() (answer, any) {
+		events := s.events()
+		return s.do("GET", "/v1/recordings?stream_id="+stream, nil).want(200), events[len(events)-1].Data["retry_available"]
+	}
+	list, available := failed()
+	id := list.text("data.0.id")
+	if until, err := time.Parse(time.RFC3339, list.text("data.0.error.retry_until")); err != nil || until.Sub(s.now) < 23*time.Hour || available != true {
+		s.t.Errorf("%s, %v, %v", list.raw, available, err)
+	}
+	if got := s.do("POST", "/v1/recordings/"+id+"/retry", nil).want(202); got.text("status") != "processing" || got.get("error") != nil {
+		s.t.Errorf("%s", got.raw)
+	}
+	s.do("POST", "/v1/recordings/"+id+"/retry", nil).wantError(409, "conflict")
+	s.step()
+	if list, available := failed(); list.text("data.0.status") != "failed" || available != true || strings.Count(s.eventTypes(), "recording.failed") != 2 {
+		s.t.Errorf("still without room: %s, %v", list.raw, available)
+	}
+	s.do("DELETE", "/v1/vod/"+vod, nil).want(204)
+	s.do("POST", "/v1/recordings/"+id+"/retry", nil).want(202)
+	s.step()
+	if got := s.do("GET", "/v1/recordings/"+id, nil).want(200); got.text("status") != "ready" || !strings.Contains(s.eventTypes(), "recording.failed recording.completed recording.ready") {
+		s.t.Errorf("%s\n%s", got.raw, s.eventTypes())
+	}
+	s.do("POST", "/v1/recordings/"+id+"/retry", nil).wantError(409, "conflict")
+	s.wantKept(0)
+	s.wantFiles(1)
+}
+
+// wantKept fails unless the bytes of so many recordings are kept.
+func (s *studio) wantKept(n int) {
+	s.t.Helper()
+	if kept, _ := filepath.Glob(filepath.Join(s.watcher.Dir, "kept", "*")); len(kept) != n {
+		s.t.Errorf("kept: %v, want %d", kept, n)
+	}
+}
+
+// What nobody tries again is kept for a day, and of one owner ten at most.
+func TestWhatIsKeptOfRecordingsEnds(t *testing.T) {
+	t.Parallel()
+	s := newStudio(t, func(c *media.Config) { c.Plans = plans.Table{"": {FileBytes: 10}} })
+	show := s.create(object{"recording": object{"enabled": true}})
+	for i := range 11 {
+		began := s.now
+		s.publish(show, fmt.Sprint("c", i), 0, "H264")
+		s.step()
+		s.now = s.now.Add(time.Minute)
+		s.record(show, began, film)
+		s.leave(show)
+		s.step()
+		s.now = s.now.Add(5 * time.Second)
+		s.step()
+	}
+	s.wantKept(10)
+	events := s.events()
+	if last := events[len(events)-1]; last.Type != "recording.failed" || last.ErrorCode != "STORAGE_001" || last.Data["retry_available"] != false {
+		t.Errorf("%+v", last)
+	}
+	list := s.do("GET", "/v1/recordings", nil).want(200)
+	if list.get("data.0.error.retry_until") != nil || list.get("data.1.error.retry_until") == nil {
+		t.Errorf("%s", list.raw)
+	}
+	s.do("POST", "/v1/recordings/"+list.text("data.0.id")+"/retry", nil).wantError(409, "conflict")
+	s.do("DELETE", "/v1/recordings/"+list.text("data.1.id"), nil).want(204)
+	s.step()
+	s.wantKept(9)
+	s.now = s.now.Add(25 * time.Hour)
+	s.do("POST", "/v1/recordings/"+list.text("data.2.id")+"/retry", nil).wantError(409, "conflict")
+	s.step()
+	s.wantKept(0)
+}
+
+// Killed between moving a file and storing it, the watcher goes on from there.
+func TestARecordingThatIsKeptIsStored(t *testing.T) {
+	t.Parallel()
+	s := newStudio(t)
+	show := s.create(object{"recording": object{"enabled": true}})
+	began := s.now
+	s.publish(show, "c1", 0, "H264")
+	s.step()
+	s.now = s.now.Add(time.Minute)
+	s.record(show, began, film)
+	s.leave(show)
+	s.step()
+	id := s.do("GET", "/v1/recordings", nil).want(200).text("data.0.id")
+	found, _ := filepath.Glob(filepath.Join(s.watcher.Dir, "live", "*", "*"))
+	if err := os.MkdirAll(filepath.Join(s.watcher.Dir, "kept"), 0o700); err != nil || len(found) != 1 {
+		t.Fatal(found, err)
+	}
+	if err := os.Rename(found[0], filepath.Join(s.watcher.Dir, "kept", id+".mp4")); err != nil {
+		t.Fatal(err)
+	}
+	s.do("DELETE", "/v1/streams/"+show.text("id"), nil).want(204)
+	s.step()
+	if got := s.do("GET", "/v1/recordings/"+id, nil).want(200); got.text("status") != "ready" {
+		t.Errorf("%s", got.raw)
+	}
+	s.wantKept(0)
 }
 
 func TestARecordingArrivesWhenItsPublisherHasGone(t *testing.T) {
@@ -334,19 +438,66 @@ func TestKeysAreFoundWhereProtocolsCarryThem(t *testing.T) {
 
 func TestAPublisherJoinsAStreamThatAScheduleHasStarted(t *testing.T) {
 	t.Parallel()
-	s := newStudio(t)
+	s := newStudio(t, func(c *media.Config) { c.Endpoints.Available = true })
 	show := s.create(object{})
-	s.act(show.text("id"), "start").want(200)
+	started := s.act(show.text("id"), "start").want(200)
 	s.step()
-	if s.status(show) != "live" {
-		t.Error("ended for want of a publisher who was never there")
+	if s.status(show) != "starting" || started.text("status") != "starting" || started.get("changed") != true || s.eventTypes() != "" {
+		t.Errorf("without a publisher: %s, %s, %s", s.status(show), started.raw, s.eventTypes())
 	}
+	if again := s.act(show.text("id"), "start").want(200); again.get("changed") != false {
+		t.Errorf("%s", again.raw)
+	}
+	if n := s.do("GET", "/v1/streams?status=starting", nil).want(200).get("pagination.total"); n != 1.0 {
+		t.Errorf("%v streams are starting", n)
+	}
+	s.act(show.text("id"), "pause").wantError(409, "conflict")
+	s.now = s.now.Add(time.Hour)
 	s.publish(show, "c1", 0)
 	s.step()
+	if s.status(show) != "live" || s.eventTypes() != "stream.started" {
+		t.Errorf("with a publisher: %s, %s", s.status(show), s.eventTypes())
+	}
+	s.now = s.now.Add(time.Minute)
 	s.leave(show)
 	s.step()
-	if s.status(show) != "ended" || s.eventTypes() != "stream.started stream.ended" {
-		t.Errorf("%s, %s", s.status(show), s.eventTypes())
+	if s.status(show) != "ended" || s.eventTypes() != "stream.started stream.ended" || s.events()[1].Data["duration"] != 60.0 {
+		t.Errorf("%s, %+v", s.status(show), s.events())
+	}
+}
+
+// A start to which nobody came was no broadcast, and leaves nothing behind.
+func TestAStartIsTakenBack(t *testing.T) {
+	t.Parallel()
+	s := newStudio(t, func(c *media.Config) { c.Endpoints.Available = true }) // two streams on air
+	show, other, third := s.create(object{}), s.create(object{}), s.create(object{})
+	s.act(show.text("id"), "start").want(200)
+	s.act(other.text("id"), "start").want(200)
+	s.act(third.text("id"), "start").wantError(429, "STREAM_003")
+	s.act(show.text("id"), "stop").want(200)
+	if s.status(show) != "idle" {
+		t.Error(s.status(show))
+	}
+	s.wantSessions(show.text("id"), 0, "idle")
+	s.publish(show, "c1", 0)
+	s.step()
+	s.act(show.text("id"), "stop").want(200)
+	s.act(show.text("id"), "start").want(200)
+	s.step() // the publisher has not gone: it is on air again
+	if s.status(show) != "live" || len(s.kicked) != 0 {
+		t.Error(s.status(show), s.kicked)
+	}
+	s.act(show.text("id"), "stop").want(200)
+	s.leave(show)
+	s.step()
+	s.act(show.text("id"), "start").want(200)
+	s.act(show.text("id"), "stop").want(200)
+	if s.status(show) != "ended" || s.eventTypes() != "stream.started stream.ended stream.started stream.ended" {
+		t.Error(s.status(show), s.eventTypes())
+	}
+	s.do("DELETE", "/v1/streams/"+other.text("id"), nil).want(204)
+	if s.eventTypes() != "stream.started stream.ended stream.started stream.ended stream.deleted" {
+		t.Error(s.eventTypes())
 	}
 }
 

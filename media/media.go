@@ -102,7 +102,7 @@ type Config struct {
 // Confined are the functions that the product runs in a sandbox: the program's main
 // hands them to sandbox.Main.
 func Confined() map[string]func() int {
-	return map[string]func() int{probe.Function: probe.Child, vision.Function: vision.Child}
+	return map[string]func() int{probe.Function: probe.Child, probe.CutFunction: probe.CutChild, vision.Function: vision.Child}
 }
 
 // New returns the product's handler: /health for anyone, /v1/playback for viewers,

@@ -23,6 +23,7 @@ import (
 	"sluice.dev/sluice/media/live/streams"
 	"sluice.dev/sluice/media/phone"
 	"sluice.dev/sluice/media/playback"
+	"sluice.dev/sluice/media/playback/dash"
 	"sluice.dev/sluice/media/playback/signing"
 	"sluice.dev/sluice/media/playback/views"
 	"sluice.dev/sluice/media/transcribe"
@@ -81,14 +82,14 @@ func newParts(c Config) parts {
 		assets: assets.Service{DB: c.DB, Events: c.Events, Plans: c.Plans, Keys: keys, Client: client,
 			Jobs: jobs, Playback: link, QueueLimit: c.QueueLimit, OwnerLimit: c.OwnerLimit, Fetches: fairshare.New(fairshare.Config{Places: assets.FetchPlaces}), Turns: &assets.Turns{},
 			Cuts:  fairshare.New(fairshare.Config{Places: assets.CutPlaces}),
-			Views: counter, Probe: look, FFmpeg: tool, Films: &ffmpeg.Films{Dir: c.Scratch, Most: c.StillBytes}, Converting: converting, Refused: &refusals.Memory{}, Now: c.Now},
+			Views: counter, Probe: look, FFmpeg: tool, Films: &ffmpeg.Films{Dir: c.Scratch, Most: c.StillBytes}, CutFilms: &assets.Cuts{}, Converting: converting, Refused: &refusals.Memory{}, Now: c.Now},
 		bodies: capability.Service{Probe: look, FFmpeg: tool, Bodies: bodies, Converting: converting, Plans: c.Plans},
 	}
 	p.phone = phone.Service{DB: c.DB, Events: c.Events, Streams: p.streams, Box: c.Box, Settings: c.Phone, Now: c.Now}
 	p.streams.Record = p.assets.OpenRecording
 	p.chapters, p.editor = chapters.New(p.assets), editor.Service{Assets: p.assets}
 	webrtc := signalling.Relay{Base: c.EngineWebRTC, Client: &http.Client{Timeout: engineTimeout}}
-	p.playback = playback.Service{DB: c.DB, Streams: p.streams, Keys: keys, Views: counter, Playback: link, Engine: c.EngineHLS, WebRTC: webrtc,
+	p.playback = playback.Service{DB: c.DB, Streams: p.streams, Keys: keys, Views: counter, Playback: link, Engine: c.EngineHLS, Manifests: &dash.Live{}, WebRTC: webrtc,
 		Client: &http.Client{Transport: &http.Transport{ResponseHeaderTimeout: engineTimeout, MaxIdleConnsPerHost: 64}}, Now: c.Now}
 	p.captions = captions.Service{DB: c.DB, Events: c.Events, Streams: p.streams, Watch: p.playback.Watch, Playback: link, Now: c.Now}
 	p.voice = voice.Service{Engine: c.speakers(), FFmpeg: tool}

@@ -18,7 +18,7 @@ func (c *Config) surfaces(ctx context.Context, products map[string]engines.Known
 	served["rtmp"], served["srt"] = c.Endpoints.Available, c.Endpoints.Available
 	served["webrtc"] = c.Endpoints.Available && c.EngineWebRTC != ""
 	served["editor"] = c.FFmpeg != ""
-	served["hls"] = c.EngineHLS != ""
+	served["hls"], served["dash"] = c.EngineHLS != "", c.EngineHLS != ""
 	served["phone"] = c.Phone.Available
 	said := map[string]string{}
 	for name, is := range served {

@@ -74,6 +74,7 @@ type Asset struct {
 	Metadata     map[string]string `db:"metadata"`
 	CreatedAt    time.Time         `db:"created_at"`
 	UpdatedAt    time.Time         `db:"updated_at"`
+	RetryUntil   *time.Time        `db:"retry_until"` // of a recording: the bytes are kept until then, for another try; nil: they are not
 }
 
 // Resolution is the size of the picture, such as 1920x1080; "" if there is none.
@@ -94,7 +95,7 @@ type Stored struct {
 // Complete makes a ready asset of a and its file. A clip has yet to be cut out of it,
 // and fails if its place lies beyond the end.
 func (a *Asset) Complete(s Stored) {
-	a.Status, a.FileID, a.FileSize = Ready, s.FileID, s.Size
+	a.Status, a.FileID, a.FileSize, a.RetryUntil = Ready, s.FileID, s.Size, nil
 	a.Format, a.Width, a.Height = s.Info.Format, s.Info.Width, s.Info.Height
 	a.VideoCodec, a.AudioCodec = s.Info.VideoCodec, s.Info.AudioCodec
 	length := s.Info.Duration.Milliseconds()
@@ -146,7 +147,7 @@ func (a *Asset) cutTo(s Stored) {
 
 // Fail ends a without a file.
 func (a *Asset) Fail(code decision.Code, message string) {
-	a.Status, a.FileID, a.ErrorCode, a.ErrorMessage = Failed, "", code, message
+	a.Status, a.FileID, a.ErrorCode, a.ErrorMessage, a.RetryUntil = Failed, "", code, message, nil
 }
 
 // seconds turns the milliseconds of the database into the seconds of the API.

@@ -112,7 +112,7 @@ func (v Service) updateClips(ctx context.Context, tx pgx.Tx, source Asset) error
 func (v Service) announce(ctx context.Context, tx pgx.Tx, a Asset) error {
 	if a.Status == Failed && a.Kind == Recording {
 		return v.emit(ctx, tx, a, "recording.failed", map[string]any{
-			"error_code": a.ErrorCode, "error_message": a.ErrorMessage, "retry_available": false})
+			"error_code": a.ErrorCode, "error_message": a.ErrorMessage, "retry_available": a.RetryUntil != nil})
 	}
 	if a.Status != Ready || a.Account == "" {
 		return nil

@@ -39,6 +39,9 @@ func (v Service) Routes(r chi.Router, a httpapi.Adapter) {
 		r.Get(one, owner.HandleFor(a, http.StatusOK, s.asset, v.get))
 		r.Delete(one, owner.HandleFor(a, http.StatusNoContent, target, s.delete))
 		r.Get(one+"/downloads", owner.HandleFor(a, http.StatusOK, s.asset, v.downloads))
+		if kind == Recording {
+			r.Post(one+"/retry", owner.HandleFor(a, http.StatusAccepted, target, v.retry))
+		}
 		if kind != Clip { // which shares the file of its source
 			r.Post(one+"/renditions", owner.HandleFor(a, http.StatusAccepted, target, s.addRendition))
 			r.Get(one+"/renditions", owner.HandleFor(a, http.StatusOK, s.asset, v.listRenditions))

@@ -91,10 +91,10 @@ func (v Service) end(ctx context.Context, a Asset, limits plans.Limits, stored S
 		if lerr != nil || a.Status != Processing || a.FileID != "" {
 			return drop(ctx, tx, stored, lerr)
 		}
-		if cause != nil {
-			a.Fail(reason(cause))
-		} else {
+		if cause == nil {
 			a.Complete(stored)
+		} else if err := v.fail(ctx, tx, &a, cause); err != nil {
+			return err
 		}
 		return v.finish(ctx, tx, a, limits)
 	})

@@ -27,7 +27,8 @@ func (v Service) Pending(ctx context.Context) ([]Asset, error) {
 // FinishRecording gives a recording its bytes, size of them, and emits
 // recording.completed and recording.ready. Bytes that are no video, too many, or
 // more than the owner's storage has room for end it as failed, with
-// recording.failed; so does a nil src, which means that there are none.
+// recording.failed; so does a nil src, which means that there are none. Wanted then
+// says whether the bytes are to be kept for another try.
 func (v Service) FinishRecording(ctx context.Context, a Asset, plan string, src io.Reader, size int64) error {
 	limits := v.Plans.Of(plan)
 	var stored Stored

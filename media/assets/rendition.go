@@ -126,7 +126,7 @@ func (v Service) viewRendition(r Rendition, key []byte) RenditionView {
 		out.URL = some(v.address(r.ID, key, linkTTL))
 	}
 	if r.Status == Failed {
-		out.Error = &FailureView{r.ErrorCode, r.ErrorMessage}
+		out.Error = &FailureView{Code: r.ErrorCode, Message: r.ErrorMessage}
 	}
 	return out
 }

@@ -49,6 +49,7 @@ type Service struct {
 	Probe      probe.Prober          // looks into files
 	FFmpeg     ffmpeg.Tool           // makes renditions and stills; its zero value: none
 	Films      *ffmpeg.Films         // of which stills are made
+	CutFilms   *Cuts                 // how films are played by DASH
 	Converting *fairshare.Pool       // of the conversions that callers wait for, by owner
 	Refused    *refusals.Memory      // whose sources and uploads were refused a moment ago, by owner
 	Now        func() time.Time

@@ -12,21 +12,21 @@ import (
 
 const columns = `id, owner, account, kind, title, status, source_url, source_id, stream_id, session_id, start_ms, end_ms,
 	precise, cut, plan, file_id, format, duration_ms, width, height, video_codec, audio_codec, file_size, error_code, error_message,
-	metadata, created_at, updated_at`
+	metadata, created_at, updated_at, retry_until`
 
 // save inserts a, or writes everything that may change of it.
 func save(ctx context.Context, tx pgx.Tx, a Asset) error {
 	_, err := tx.Exec(ctx, `INSERT INTO media_assets (`+columns+`)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29)
 		ON CONFLICT (id) DO UPDATE SET title = excluded.title, status = excluded.status, stream_id = excluded.stream_id,
 			start_ms = excluded.start_ms, end_ms = excluded.end_ms, cut = excluded.cut, file_id = excluded.file_id, format = excluded.format,
 			duration_ms = excluded.duration_ms, width = excluded.width, height = excluded.height,
 			video_codec = excluded.video_codec, audio_codec = excluded.audio_codec, file_size = excluded.file_size,
 			error_code = excluded.error_code, error_message = excluded.error_message,
-			metadata = excluded.metadata, updated_at = excluded.updated_at`,
+			metadata = excluded.metadata, updated_at = excluded.updated_at, retry_until = excluded.retry_until`,
 		a.ID, a.Owner, a.Account, a.Kind, a.Title, a.Status, a.SourceURL, a.SourceID, a.StreamID, a.SessionID, a.StartMS, a.EndMS,
 		a.Precise, a.Cut, a.Plan, a.FileID, a.Format, a.DurationMS, a.Width, a.Height, a.VideoCodec, a.AudioCodec, a.FileSize, a.ErrorCode, a.ErrorMessage,
-		a.Metadata, a.CreatedAt, a.UpdatedAt)
+		a.Metadata, a.CreatedAt, a.UpdatedAt, a.RetryUntil)
 	if err != nil {
 		return fmt.Errorf("save asset: %w", err)
 	}

@@ -26,6 +26,7 @@ type View struct {
 	VideoCodec  *string           `json:"video_codec"`
 	AudioCodec  *string           `json:"audio_codec"`
 	PlaybackURL *string           `json:"playback_url"` // signed, for six hours, as the next
+	DASH        *string           `json:"dash_url"`     // signed likewise; null where the file has no part of its own
 	Thumbnail   *string           `json:"thumbnail_url"`
 	Error       *FailureView      `json:"error"`
 	Metadata    map[string]string `json:"metadata"`
@@ -44,6 +45,8 @@ type View struct {
 type FailureView struct {
 	Code    decision.Code `json:"code"`
 	Message string        `json:"message"`
+	// RetryUntil is until when POST /v1/recordings/{id}/retry tries again.
+	RetryUntil *time.Time `json:"retry_until,omitempty"`
 }
 
 // DownloadView is one file that can be downloaded.
@@ -64,12 +67,19 @@ func (v Service) view(a Asset, key []byte) View {
 		CreatedAt: a.CreatedAt.UTC(), UpdatedAt: a.UpdatedAt.UTC(), StreamID: some(a.StreamID), SourceID: some(a.SourceID)}
 	if a.Status == Ready {
 		out.PlaybackURL = some(v.link(a, key, linkTTL))
+		if v.Probe.Available() && (a.Kind != Clip || a.Cut) {
+			out.DASH = some(strings.Replace(v.address(a.ID, key, linkTTL), "?", "/index.mpd?", 1))
+		}
 		if v.FFmpeg.Available() && a.Width > 0 && v.Films.Fits(a.FileSize) {
 			out.Thumbnail = some(below(v.address(a.ID, key, linkTTL), stillFile))
 		}
 	}
 	if a.Status == Failed {
-		out.Error = &FailureView{a.ErrorCode, a.ErrorMessage}
+		out.Error = &FailureView{Code: a.ErrorCode, Message: a.ErrorMessage}
+		if a.retryable(v.Now()) {
+			until := a.RetryUntil.UTC()
+			out.Error.RetryUntil = &until
+		}
 	}
 	if a.Kind == Clip {
 		start, end := seconds(a.StartMS), seconds(a.EndMS)

@@ -1,6 +1,8 @@
 package playback
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,6 +13,7 @@ import (
 	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/media/live/streams"
+	"sluice.dev/sluice/media/playback/dash"
 	"sluice.dev/sluice/media/playback/views"
 	"sluice.dev/sluice/platform/apierror"
 )
@@ -33,13 +36,13 @@ func (v Service) hls(w http.ResponseWriter, r *http.Request) error {
 	if !fileName.MatchString(file) {
 		return &apierror.Error{Code: decision.NotFound}
 	}
-	if v.Engine == "" {
-		return apierror.Errorf(decision.NotImplemented, "There is no media engine here: streams cannot be watched.")
+	if err := v.playing(s); err != nil {
+		return err
 	}
-	if s.Status == streams.Paused {
-		return apierror.Errorf(decision.NotFound, "The stream is paused.")
+	res, err := v.ask(r.Context(), s, file, hlsQuery(r.URL.Query()), r.Header.Get("Range"))
+	if errors.Is(err, dash.ErrNotFound) {
+		return apierror.Errorf(decision.NotFound, "The stream is not on air, or it is there no longer.")
 	}
-	res, err := v.ask(r, s, file)
 	if err != nil {
 		return err
 	}
@@ -53,6 +56,17 @@ func (v Service) hls(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return v.playlist(w, r, res)
+}
+
+// playing says why s cannot be played by segments, if so.
+func (v Service) playing(s streams.Stream) error {
+	if v.Engine == "" {
+		return apierror.Errorf(decision.NotImplemented, "There is no media engine here: streams cannot be watched.")
+	}
+	if s.Status == streams.Paused {
+		return apierror.Errorf(decision.NotFound, "The stream is paused.")
+	}
+	return nil
 }
 
 // playlist hands on a playlist with the viewer's token in it.
@@ -74,20 +88,25 @@ func (v Service) playlist(w http.ResponseWriter, r *http.Request, res *http.Resp
 	return ignoreGone(err)
 }
 
-// ask gets a file from the engine. The viewer's token stays here; other
-// parameters go along, as low-latency playlists need them.
-func (v Service) ask(r *http.Request, s streams.Stream, file string) (*http.Response, error) {
-	q := url.Values{}
-	for name, values := range r.URL.Query() {
+// hlsQuery is what low-latency players say to the engine. The viewer's token stays here.
+func hlsQuery(q url.Values) url.Values {
+	out := url.Values{}
+	for name, values := range q {
 		if strings.HasPrefix(name, "_HLS_") {
-			q[name] = values
+			out[name] = values
 		}
 	}
-	req, err := http.NewRequestWithContext(r.Context(), http.MethodGet, v.Engine+"/"+s.PlaybackID+"/"+file+"?"+q.Encode(), nil)
+	return out
+}
+
+// ask gets a file of s, or a range of it, from the engine. It fails with
+// dash.ErrNotFound when there is none.
+func (v Service) ask(ctx context.Context, s streams.Stream, file string, query url.Values, rng string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, v.Engine+"/"+s.PlaybackID+"/"+file+"?"+query.Encode(), nil)
 	if err != nil {
 		return nil, err
 	}
-	if rng := r.Header.Get("Range"); rng != "" {
+	if rng != "" {
 		req.Header.Set("Range", rng)
 	}
 	res, err := v.Client.Do(req)
@@ -99,7 +118,7 @@ func (v Service) ask(r *http.Request, s streams.Stream, file string) (*http.Resp
 	}
 	res.Body.Close()
 	if res.StatusCode == http.StatusNotFound {
-		return nil, apierror.Errorf(decision.NotFound, "The stream is not on air.")
+		return nil, dash.ErrNotFound
 	}
 	return nil, &apierror.Error{Code: decision.BadGateway, Cause: fmt.Errorf("engine answered %d", res.StatusCode)}
 }

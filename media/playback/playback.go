@@ -10,6 +10,7 @@ import (
 	"sluice.dev/sluice/media/api/owner"
 	"sluice.dev/sluice/media/live/signalling"
 	"sluice.dev/sluice/media/live/streams"
+	"sluice.dev/sluice/media/playback/dash"
 	"sluice.dev/sluice/media/playback/signing"
 	"sluice.dev/sluice/media/playback/views"
 	"sluice.dev/sluice/platform/apierror"
@@ -31,10 +32,11 @@ type Service struct {
 	// Engine is the address below which the media engine serves HLS, as
 	// <Engine>/<playback id>/index.m3u8. Empty: there is no engine, and playback
 	// answers 501.
-	Engine string
-	WebRTC signalling.Relay // to the same engine
-	Client *http.Client     // to the engine
-	Now    func() time.Time
+	Engine    string
+	Manifests *dash.Live       // of the streams that the engine serves
+	WebRTC    signalling.Relay // to the same engine
+	Client    *http.Client     // to the engine
+	Now       func() time.Time
 }
 
 // Routes adds the routes of a stream's owner to r, which must verify the caller's
@@ -50,6 +52,7 @@ func (v Service) PublicRoutes(r chi.Router, a httpapi.Adapter) {
 	r.Post("/v1/playback/{playback}/whep", a.Handle(v.whep))
 	r.Patch("/v1/playback/{playback}/whep/{session}", a.Handle(v.whep))
 	r.Delete("/v1/playback/{playback}/whep/{session}", a.Handle(v.whep))
+	r.Get("/v1/playback/{playback}/index.mpd", a.Handle(v.dash))
 	r.Get("/v1/playback/{playback}/{file}", a.Handle(v.hls))
 }
 

@@ -37,6 +37,7 @@ type TokenView struct {
 	PlaybackID string    `json:"playback_id"`
 	ExpiresAt  time.Time `json:"expires_at"`
 	HLS        string    `json:"hls_url"`   // with the token
+	DASH       string    `json:"dash_url"`  // with the token
 	Embed      string    `json:"embed_url"` // with the token
 }
 
@@ -62,7 +63,7 @@ func (v Service) token(w http.ResponseWriter, r *http.Request) error {
 	}
 	w.Header().Set("Cache-Control", "no-store")
 	httpapi.JSON(w, http.StatusCreated, TokenView{Token: token, StreamID: s.ID, PlaybackID: s.PlaybackID, ExpiresAt: expires,
-		HLS: v.url(s, "index.m3u8") + "?token=" + token, Embed: v.url(s, "player") + "?token=" + token})
+		HLS: v.url(s, "index.m3u8") + "?token=" + token, DASH: v.url(s, "index.mpd") + "?token=" + token, Embed: v.url(s, "player") + "?token=" + token})
 	return nil
 }
 

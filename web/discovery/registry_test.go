@@ -28,7 +28,7 @@ func version(t testing.TB, more ...config.Route) config.Version {
 // engines is a media product with some engines.
 func engines(there ...string) map[string]Report {
 	said := map[string]string{}
-	for _, name := range []string{"rtmp", "srt", "webrtc", "hls", "voice", "captions", "transcribe", "vision", "render", "transcode", "mux", "editor", "phone"} {
+	for _, name := range []string{"rtmp", "srt", "webrtc", "hls", "voice", "captions", "transcribe", "vision", "render", "transcode", "mux", "editor", "phone", "dash"} {
 		said[name] = NeedsEngine
 		if slices.Contains(there, name) {
 			said[name] = Available
@@ -81,12 +81,12 @@ func TestTheRegistryFollowsItsSchema(t *testing.T) {
 // Every surface and protocol edge of contract 1.7 is there, in its state.
 func TestStates(t *testing.T) {
 	t.Parallel()
-	by := byName(Build(version(t), at, engines("rtmp", "hls")))
+	by := byName(Build(version(t), at, engines("rtmp", "hls", "dash")))
 	for name, want := range map[string]string{
 		"streams": Available, "clips": Available, "analytics": Available, "webhooks": Available, "events": Available,
 		"recordings": Available, "vod": Available, "ingest": Available, "migration": Available, "keys": Available, "chat": Available, "mcp": Available,
 		"voice": NeedsEngine, "captions": NeedsEngine, "chapters": Available, "editor": NeedsEngine, "phone": NeedsEngine,
-		"rtmp": Available, "hls": Available, "srt": NeedsEngine, "webrtc": NeedsEngine, "dash": NeedsEngine,
+		"rtmp": Available, "hls": Available, "srt": NeedsEngine, "webrtc": NeedsEngine, "dash": Available,
 		"ndi": NeedsEngine, "dante": NeedsEngine, "omt": NeedsEngine, "moq": NeedsEngine,
 	} {
 		p := by[name]

@@ -12,6 +12,7 @@ import (
 	"sluice.dev/sluice/media/assets"
 	"sluice.dev/sluice/media/captions"
 	"sluice.dev/sluice/media/editor"
+	"sluice.dev/sluice/media/files/fragments"
 	"sluice.dev/sluice/media/files/mp4"
 	"sluice.dev/sluice/media/legacy"
 	"sluice.dev/sluice/media/live/signalling"
@@ -121,6 +122,7 @@ func media() []parser {
 		{name: "media/live/signalling: Understood", read: quietly(func(in []byte) { signalling.Understood(in) }),
 			forms: lines("v=0\r\n", "m=video 9 X 96\r\na=rtpmap:96 H264/90000\r\n",
 				"a=rtpmap:96 H264/90000\r\n", "m=audio 9 X 8\r\n", "m=audio 9 X 8 8 8 8 8 8 8 8 8 8\r\n", "a=fmtp:96\r\n")},
+		{name: "media/files/fragments: Read", read: quietly(func(in []byte) { _, _ = fragments.Read(bytes.NewReader(in), int64(len(in))) }), forms: films, multiple: 256, constant: 1 << 20},
 		{name: "media/files/mp4: Parse", read: quietly(func(in []byte) { _, _ = mp4.Parse(bytes.NewReader(in), int64(len(in))) }), forms: films},
 		{name: "media/captions: Parse", read: quietly(func(in []byte) { _, _ = captions.Parse(string(in)) }),
 			forms: lines("WEBVTT\n\n", "00:00.000 --> 00:01.000\na\n\n", "1\n00:00:00,000 --> 00:00:01,000\na\n\n", "-->\n", "NOTE a\n\n", "STYLE\n\n",

@@ -14,21 +14,26 @@ import (
 	"time"
 
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/media/files/fragments"
 	"sluice.dev/sluice/media/files/mp4"
 	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/limits/fairshare"
 	"sluice.dev/sluice/platform/process/sandbox"
 )
 
-// Function is the name under which Child is given to sandbox.Main.
-const Function = "mediaprobe"
+// The names under which Child and CutChild are given to sandbox.Main.
+const (
+	Function    = "mediaprobe"
+	CutFunction = "mediacut"
+)
 
 // Bounds of one look.
 const (
 	maxMemory = 256 << 20
 	maxTime   = 30 * time.Second
 	maxAsked  = 64 << 10 // bytes of one question
-	maxSaid   = 4 << 10  // bytes of the result
+	maxSaid   = 4 << 10  // bytes of what Look finds
+	maxCut    = 48 << 20 // bytes of what Cut finds: some thirty hours of a film
 )
 
 // Places is how many looks a process takes at once; an owner has a quarter of it.
@@ -45,37 +50,59 @@ type Prober struct{ places *fairshare.Pool }
 // did not survive. Errors of r itself are returned as they are. When too many wait for
 // the owner it is rate_limit_exceeded.
 func (p Prober) Look(ctx context.Context, owner string, r io.ReaderAt, size int64) (mp4.Info, error) {
+	var a answer
+	if err := p.ask(ctx, owner, Function, maxSaid, r, size, &a); err != nil {
+		return mp4.Info{}, err
+	}
+	return a.Info, a.err()
+}
+
+// Cut reads how the tracks of r, a film as of Look, are files of fragments. It fails as
+// Look does. What it returns has passed Film.Check.
+func (p Prober) Cut(ctx context.Context, owner string, r io.ReaderAt, size int64) (fragments.Film, error) {
+	var f fragments.Film
+	err := p.ask(ctx, owner, CutFunction, maxCut, r, size, &f)
+	if err == nil && f.Check(size) != nil {
+		err = mp4.ErrDamaged
+	}
+	return f, err
+}
+
+// Available reports whether films are looked into here.
+func (p Prober) Available() bool { return p.places != nil }
+
+// ask has a confined process run function on a film, and decodes what it says, at most
+// most bytes, into said.
+func (p Prober) ask(ctx context.Context, owner, function string, most uint32, r io.ReaderAt, size int64, said any) error {
 	if p.places == nil {
-		return mp4.Info{}, apierror.Errorf(decision.NotImplemented, "Films are not accepted here: this machine cannot confine what reads them.")
+		return apierror.Errorf(decision.NotImplemented, "Films are not accepted here: this machine cannot confine what reads them.")
 	}
 	leave, err := p.places.Enter(ctx, owner)
 	if errors.Is(err, fairshare.ErrBusy) {
 		err = &apierror.Error{Code: decision.RateLimited, RetryAfter: 5, Message: "Too many of your films are being looked into."}
 	}
 	if err != nil {
-		return mp4.Info{}, err
+		return err
 	}
 	defer leave()
 	within, cancel := context.WithTimeout(ctx, maxTime)
 	defer cancel()
-	var a answer
-	err = sandbox.Job{Function: Function, Memory: maxMemory, CPU: maxTime, Talk: func(in io.Writer, out io.Reader) (err error) {
-		a, err = serve(in, out, r, size)
-		return err
+	err = sandbox.Job{Function: function, Memory: maxMemory, CPU: maxTime, Talk: func(in io.Writer, out io.Reader) (err error) {
+		return serve(in, out, r, size, most, said)
 	}}.Run(within)
 	if s, ok := errors.AsType[*sourceError](err); ok {
-		return mp4.Info{}, s.error
+		return s.error
 	}
 	if ctx.Err() != nil {
-		return mp4.Info{}, ctx.Err()
+		return ctx.Err()
 	}
 	if sandbox.Failed(err) {
-		return mp4.Info{}, &apierror.Error{Code: decision.Unavailable, RetryAfter: 5, Cause: err}
+		return &apierror.Error{Code: decision.Unavailable, RetryAfter: 5, Cause: err}
 	}
 	if err != nil {
-		return mp4.Info{}, fmt.Errorf("%w: %w", mp4.ErrDamaged, err)
+		return fmt.Errorf("%w: %w", mp4.ErrDamaged, err)
 	}
-	return a.Info, a.err()
+	return nil
 }
 
 // answer is what the confined process finds.
@@ -110,39 +137,40 @@ type question struct {
 	Result uint32
 }
 
-// serve answers questions until the result comes. The first thing it says is the
-// film's size.
-func serve(in io.Writer, out io.Reader, r io.ReaderAt, size int64) (a answer, err error) {
+// serve answers questions until the result comes, of at most most bytes, which it
+// decodes into said. The first thing it says is the film's size.
+func serve(in io.Writer, out io.Reader, r io.ReaderAt, size int64, most uint32, said any) error {
 	if err := binary.Write(in, binary.LittleEndian, size); err != nil {
-		return a, err
+		return err
 	}
 	buf := make([]byte, maxAsked)
 	for {
 		var q question
 		if err := binary.Read(out, binary.LittleEndian, &q); err != nil {
-			return a, err
+			return err
 		}
 		if q.Result != 0 {
-			if q.N > maxSaid {
-				return a, errors.New("a result that is too large")
+			if q.N > most {
+				return errors.New("a result that is too large")
 			}
-			if _, err := io.ReadFull(out, buf[:q.N]); err != nil {
-				return a, err
+			result, err := io.ReadAll(io.LimitReader(out, int64(q.N)))
+			if err != nil {
+				return err
 			}
-			return a, json.Unmarshal(buf[:q.N], &a)
+			return json.Unmarshal(result, said)
 		}
 		if q.N > maxAsked || q.At < 0 {
-			return a, errors.New("a question that is too large")
+			return errors.New("a question that is too large")
 		}
 		n, err := r.ReadAt(buf[:q.N], q.At)
 		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-			return a, &sourceError{err}
+			return &sourceError{err}
 		}
 		if err := binary.Write(in, binary.LittleEndian, uint32(n)); err != nil {
-			return a, err
+			return err
 		}
 		if _, err := in.Write(buf[:n]); err != nil {
-			return a, err
+			return err
 		}
 	}
 }
@@ -196,7 +224,19 @@ func whole(f film, size int64) int {
 			a.Error, err = k.Error(), nil
 		}
 	}
-	said, merr := json.Marshal(a)
+	return f.tell(a, err)
+}
+
+// CutChild is what runs confined to cut a film: it returns an exit status.
+func CutChild() int {
+	f := film{os.Stdin, os.Stdout}
+	cut, err := fragments.Read(f, sizeOf(f))
+	return f.tell(cut, err)
+}
+
+// tell says what was found, if there is no error, and returns an exit status.
+func (f film) tell(found any, err error) int {
+	said, merr := json.Marshal(found)
 	if err = errors.Join(err, merr); err == nil {
 		err = binary.Write(f.out, binary.LittleEndian, question{N: uint32(len(said)), Result: 1})
 	}

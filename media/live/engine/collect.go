@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -34,29 +35,76 @@ func startOf(name string) (time.Time, bool) {
 // unchangedFor is how long a file must not have changed before it counts as complete.
 const unchangedFor = 2 * time.Second
 
+// keep is the folder of what belongs to a recording, as <id>.mp4. A file is moved there
+// before it is stored and removed when its recording needs it no longer: killed in
+// between, the next step goes on from there.
+const keep = "kept"
+
 // collect takes over what was recorded of publishers who have gone, and removes
 // what no recording waits for: the stream does not record, or is gone.
 func (w *Watcher) collect(ctx context.Context, ready map[string]bool) error {
-	waiting, err := w.waiting(ctx)
+	kept, err := w.kept()
 	if err != nil {
 		return err
 	}
-	found, err := w.files()
+	pending, err := w.Assets.Pending(ctx)
 	if err != nil {
 		return err
+	}
+	pending, errs := w.storeKept(ctx, pending, kept)
+	waiting, err := w.waiting(ctx, pending)
+	if err != nil {
+		return errors.Join(errs, err)
+	}
+	found, err := w.files()
+	if err != nil {
+		return errors.Join(errs, err)
 	}
 	for id := range waiting {
 		if _, ok := found[id]; !ok {
 			found[id] = nil // waiting for a file that is not there
 		}
 	}
-	var errs error
 	for id, files := range found {
 		if !ready[id] && w.quiet(files) {
 			errs = errors.Join(errs, w.takeOver(ctx, waiting[id], files))
 		}
 	}
-	return errs
+	return errors.Join(errs, w.tidy(ctx))
+}
+
+// kept returns the ids of the recordings whose bytes are kept.
+func (w *Watcher) kept() (ids []string, err error) {
+	names, err := filepath.Glob(filepath.Join(w.Dir, keep, "*.mp4"))
+	if err != nil {
+		return nil, fmt.Errorf("list what is kept: %w", err)
+	}
+	for _, name := range names {
+		ids = append(ids, strings.TrimSuffix(filepath.Base(name), ".mp4"))
+	}
+	return ids, nil
+}
+
+// place is where the bytes of a recording are kept.
+func (w *Watcher) place(recording string) string { return filepath.Join(w.Dir, keep, recording+".mp4") }
+
+// tidy removes what is kept of recordings that do not need it: they are stored, or
+// deleted, or it is too late to try them again.
+func (w *Watcher) tidy(ctx context.Context) error {
+	ids, err := w.kept()
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	wanted, err := w.Assets.Wanted(ctx, ids)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if !wanted[id] {
+			err = errors.Join(err, os.Remove(w.place(id)))
+		}
+	}
+	return err
 }
 
 // job is a recording that waits, and the plan that bounds it.
@@ -65,13 +113,21 @@ type job struct {
 	plan  string
 }
 
-// waiting returns the recordings that wait, by playback id. Those of streams that
-// were deleted meanwhile end here: nobody can tell which file was theirs.
-func (w *Watcher) waiting(ctx context.Context) (map[string][]job, error) {
-	pending, err := w.Assets.Pending(ctx)
-	if err != nil {
-		return nil, err
+// storeKept stores the recordings whose bytes are kept, and returns the others.
+func (w *Watcher) storeKept(ctx context.Context, pending []assets.Asset, kept []string) (others []assets.Asset, errs error) {
+	for _, a := range pending {
+		if slices.Contains(kept, a.ID) {
+			errs = errors.Join(errs, w.finish(ctx, job{a, a.Plan}, w.place(a.ID)))
+		} else {
+			others = append(others, a)
+		}
 	}
+	return others, errs
+}
+
+// waiting returns the recordings that wait for a file, by playback id. Those of streams
+// that were deleted meanwhile end here: nobody can tell which file was theirs.
+func (w *Watcher) waiting(ctx context.Context, pending []assets.Asset) (map[string][]job, error) {
 	jobs := map[string][]job{}
 	for _, a := range pending {
 		s, err := streams.ByID(ctx, w.Streams.DB, a.StreamID)
@@ -120,15 +176,33 @@ func (w *Watcher) quiet(files []string) bool {
 func (w *Watcher) takeOver(ctx context.Context, jobs []job, files []string) error {
 	var errs error
 	for i, name := range match(jobs, files) {
-		errs = errors.Join(errs, w.finish(ctx, jobs[i], name))
+		err := error(nil)
+		if name != "" {
+			name, err = w.move(name, jobs[i].asset.ID)
+		}
+		if err == nil {
+			err = w.finish(ctx, jobs[i], name)
+		}
+		errs = errors.Join(errs, err)
 	}
 	if errs != nil {
 		return errs
 	}
 	for _, name := range files {
-		errs = errors.Join(errs, os.Remove(name))
+		if err := os.Remove(name); !errors.Is(err, fs.ErrNotExist) { // it was moved
+			errs = errors.Join(errs, err)
+		}
 	}
 	return errs
+}
+
+// move gives a file to a recording, and returns its place.
+func (w *Watcher) move(name, recording string) (string, error) {
+	to := w.place(recording)
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return "", fmt.Errorf("keep a recording: %w", err)
+	}
+	return to, os.Rename(name, to)
 }
 
 // match finds the file of each recording, which are in order of time: the last one

@@ -71,6 +71,7 @@ func (w *Watcher) visit(ctx context.Context, id string, p Path, k publisher) (pu
 	if k.live && !s.Status.OnAir() {
 		return k, w.API.Kick(ctx, p) // stopped by an action
 	}
+	k.live = k.live && s.Status != streams.Starting // else stopped and started again meanwhile
 	if code := violation(p, k, limitOf(s.BitrateKbps, w.Plans.Of(s.Plan).BitrateKbps), w.Now()); code != "" {
 		return w.refuse(ctx, s, p, k, code)
 	}

@@ -114,5 +114,6 @@ func (v Service) view(s streams.Stream, key string) View {
 	return View{ID: "ing" + strings.TrimPrefix(s.ID, "strm"), StreamID: s.ID, Title: s.Title, Protocol: s.Protocol, Status: s.Status,
 		Ingest: whole.Ingest, CreatedAt: whole.CreatedAt, Outputs: []Output{
 			{Protocol: "hls", URL: whole.Playback.HLS, Status: status, TokenRequired: signed},
+			{Protocol: "dash", URL: whole.Playback.DASH, Status: status, TokenRequired: signed},
 			{Protocol: "webrtc", URL: whole.Playback.WebRTC, Status: status, TokenRequired: signed}}}
 }

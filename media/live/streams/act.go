@@ -30,7 +30,9 @@ type Outcome struct {
 }
 
 // Act carries out a command and emits stream.started or stream.ended in the same
-// transaction. A command that is repeated succeeds again and changes nothing.
+// transaction. A stream that is started where there is a media engine is starting
+// until a publisher sends; then it is live, its session begins and stream.started says
+// so. A command that is repeated succeeds again and changes nothing.
 // It fails with conflict when the action makes no sense in the stream's state,
 // and with STREAM_003 when the plan allows no further stream on air.
 func (v Service) Act(ctx context.Context, o owner.Owner, id string, c Command) (Outcome, error) {
@@ -56,9 +58,11 @@ func (v Service) Act(ctx context.Context, o owner.Owner, id string, c Command) (
 		return Outcome{}, err
 	}
 	out := Outcome{StreamID: s.ID, Action: c.Action.Past(), Status: s.Status, Changed: s.Status != before}
-	out.Message = "Stream " + out.Action
-	if !out.Changed {
+	switch out.Message = "Stream " + out.Action; {
+	case !out.Changed:
 		out.Message = "Stream was " + string(s.Status) + " already"
+	case s.Status == Starting:
+		out.Message += ": it is live when its publisher sends"
 	}
 	return out, nil
 }
@@ -70,6 +74,15 @@ func (v Service) move(ctx context.Context, tx pgx.Tx, o owner.Owner, s *Stream, 
 	if !ok {
 		return apierror.Errorf(decision.Conflict, "A stream that is %s cannot be %s.", before, c.Action.Past())
 	}
+	if next == Starting && (c.publisher || !v.Endpoints.Available) {
+		next = Live // pictures are there; or no engine is, and the caller is believed
+	}
+	if next == Ended && before == Starting {
+		return v.abandon(ctx, tx, s)
+	}
+	if next == Starting && before != Starting {
+		s.StartedFrom = before
+	}
 	s.Status = next
 	if err := update(ctx, tx, s, v.now()); err != nil {
 		return err
@@ -77,12 +90,27 @@ func (v Service) move(ctx context.Context, tx pgx.Tx, o owner.Owner, s *Stream, 
 	switch {
 	case next.OnAir() && !before.OnAir():
 		return v.begin(ctx, tx, o, *s, c.publisher)
+	case before == Starting && next == Live:
+		if err := beginSession(ctx, tx, s.ID, v.now()); err != nil {
+			return err
+		}
+		return v.announce(ctx, tx, o, *s)
 	case next.OnAir() && c.publisher:
 		return markPublished(ctx, tx, s.ID)
 	case before.OnAir() && !next.OnAir():
 		return v.finish(ctx, tx, o, *s)
 	}
 	return nil
+}
+
+// abandon takes a stream that was starting back to what it was before: nobody has
+// published, so there was no session and nobody hears of its end.
+func (v Service) abandon(ctx context.Context, tx pgx.Tx, s *Stream) error {
+	s.Status = s.StartedFrom
+	if err := dropSession(ctx, tx, s.ID); err != nil {
+		return err
+	}
+	return update(ctx, tx, s, v.now())
 }
 
 // begin opens a session. s is on air already, so the count includes it.
@@ -94,9 +122,14 @@ func (v Service) begin(ctx context.Context, tx pgx.Tx, o owner.Owner, s Stream, 
 		return &apierror.Error{Code: decision.Stream003, RetryAfter: 60}
 	}
 	session := Session{ID: ident.New("sess"), Owner: o.ID, StreamID: s.ID, StartedAt: v.now(), Engine: published}
-	if err := openSession(ctx, tx, session); err != nil {
+	if err := openSession(ctx, tx, session); err != nil || s.Status == Starting {
 		return err
 	}
+	return v.announce(ctx, tx, o, s)
+}
+
+// announce says that s is live.
+func (v Service) announce(ctx context.Context, tx pgx.Tx, o owner.Owner, s Stream) error {
 	return v.emit(ctx, tx, o, s, "stream.started", map[string]any{
 		"title": s.Title, "protocol": s.Protocol, "ingest_endpoint": v.Endpoints.endpoint(s)})
 }

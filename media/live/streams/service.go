@@ -100,10 +100,8 @@ func (v Service) RotateKey(ctx context.Context, o owner.Owner, id string) (Strea
 // emits stream.deleted. Its past sessions and recordings stay.
 func (v Service) Delete(ctx context.Context, o owner.Owner, id, ifMatch string) error {
 	_, err := v.change(ctx, o, id, ifMatch, func(tx pgx.Tx, s *Stream) error {
-		if s.Status.OnAir() {
-			if err := v.finish(ctx, tx, o, *s); err != nil {
-				return err
-			}
+		if err := v.offAir(ctx, tx, o, *s); err != nil {
+			return err
 		}
 		if err := remove(ctx, tx, s.ID); err != nil {
 			return err
@@ -111,6 +109,17 @@ func (v Service) Delete(ctx context.Context, o owner.Owner, id, ifMatch string) 
 		return v.emit(ctx, tx, o, *s, "stream.deleted", map[string]any{"title": s.Title, "protocol": s.Protocol, "deleted_at": v.now()})
 	})
 	return err
+}
+
+// offAir ends the session of a stream that goes, if it has one.
+func (v Service) offAir(ctx context.Context, tx pgx.Tx, o owner.Owner, s Stream) error {
+	switch {
+	case s.Status == Starting:
+		return dropSession(ctx, tx, s.ID)
+	case s.Status.OnAir():
+		return v.finish(ctx, tx, o, s)
+	}
+	return nil
 }
 
 // change runs f on the locked row, all in one transaction.

@@ -6,10 +6,11 @@ func TestWhatEachActionDoesInEachState(t *testing.T) {
 	t.Parallel()
 	const refused = Status("")
 	table := map[Status]map[Action]Status{
-		Idle:   {Start: Live, Stop: Idle, Pause: refused, Resume: refused},
-		Live:   {Start: Live, Stop: Ended, Pause: Paused, Resume: Live},
-		Paused: {Start: Live, Stop: Ended, Pause: Paused, Resume: Live},
-		Ended:  {Start: Live, Stop: Ended, Pause: refused, Resume: refused},
+		Idle:     {Start: Starting, Stop: Idle, Pause: refused, Resume: refused},
+		Starting: {Start: Starting, Stop: Ended, Pause: refused, Resume: refused},
+		Live:     {Start: Live, Stop: Ended, Pause: Paused, Resume: Live},
+		Paused:   {Start: Live, Stop: Ended, Pause: Paused, Resume: Live},
+		Ended:    {Start: Starting, Stop: Ended, Pause: refused, Resume: refused},
 	}
 	for from, row := range table {
 		for action, want := range row {

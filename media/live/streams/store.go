@@ -10,12 +10,25 @@ import (
 	"sluice.dev/sluice/platform/storage/postgres"
 )
 
-const columns = `id, owner, account, plan, playback_id, key_hash, key_hint, title, protocol, status, playback_policy,
-	recording, quality, bitrate_kbps, viewer_threshold, metadata, version, created_at, updated_at`
+// state is a stream's status: that of one which waits for its publisher is stored as
+// live, which is what programs of the release before know.
+const state = `CASE WHEN started_from <> '' AND status = 'live' THEN 'starting' ELSE status END`
+
+const columns = `id, owner, account, plan, playback_id, key_hash, key_hint, title, protocol, ` + state + ` AS status, playback_policy,
+	recording, quality, bitrate_kbps, viewer_threshold, metadata, version, created_at, updated_at, started_from`
+
+// stored is s as status and started_from have it.
+func stored(s Stream) (status, from Status) {
+	if s.Status == Starting {
+		return Live, s.StartedFrom
+	}
+	return s.Status, ""
+}
 
 // insert stores a new stream.
 func insert(ctx context.Context, tx pgx.Tx, s Stream) error {
-	_, err := tx.Exec(ctx, `INSERT INTO media_streams (`+columns+`)
+	_, err := tx.Exec(ctx, `INSERT INTO media_streams (id, owner, account, plan, playback_id, key_hash, key_hint, title, protocol, status, playback_policy,
+			recording, quality, bitrate_kbps, viewer_threshold, metadata, version, created_at, updated_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`,
 		s.ID, s.Owner, s.Account, s.Plan, s.PlaybackID, s.KeyHash, s.KeyHint, s.Title, s.Protocol, s.Status, s.PlaybackPolicy,
 		s.Recording, s.Quality, s.BitrateKbps, s.Threshold, s.Metadata, s.Version, s.CreatedAt, s.UpdatedAt)
@@ -53,11 +66,12 @@ func one(rows pgx.Rows) (Stream, error) {
 func update(ctx context.Context, tx pgx.Tx, s *Stream, now time.Time) error {
 	s.Version++
 	s.UpdatedAt = now
+	status, from := stored(*s)
 	_, err := tx.Exec(ctx, `UPDATE media_streams SET key_hash = $2, key_hint = $3, title = $4, protocol = $5, status = $6,
-		playback_policy = $7, recording = $8, quality = $9, bitrate_kbps = $10, viewer_threshold = $11, metadata = $12, version = $13, updated_at = $14, plan = $15
+		playback_policy = $7, recording = $8, quality = $9, bitrate_kbps = $10, viewer_threshold = $11, metadata = $12, version = $13, updated_at = $14, plan = $15, started_from = $16
 		WHERE id = $1`,
-		s.ID, s.KeyHash, s.KeyHint, s.Title, s.Protocol, s.Status,
-		s.PlaybackPolicy, s.Recording, s.Quality, s.BitrateKbps, s.Threshold, s.Metadata, s.Version, s.UpdatedAt, s.Plan)
+		s.ID, s.KeyHash, s.KeyHint, s.Title, s.Protocol, status,
+		s.PlaybackPolicy, s.Recording, s.Quality, s.BitrateKbps, s.Threshold, s.Metadata, s.Version, s.UpdatedAt, s.Plan, from)
 	if err != nil {
 		return fmt.Errorf("update stream: %w", err)
 	}
@@ -78,7 +92,7 @@ func remove(ctx context.Context, tx pgx.Tx, id string) error {
 func list(ctx context.Context, db postgres.DB, owner string, f Filter) ([]Stream, int, error) {
 	at, id := f.Page.After.Bound()
 	rows, _ := db.Query(ctx, `SELECT `+columns+` FROM media_streams
-		WHERE owner = $1 AND ($2::text[] IS NULL OR status = ANY ($2))
+		WHERE owner = $1 AND ($2::text[] IS NULL OR `+state+` = ANY ($2))
 		  AND ($3::timestamptz IS NULL OR (created_at, id) < ($3, $4))
 		ORDER BY created_at DESC, id DESC LIMIT $5 OFFSET $6`,
 		owner, f.Statuses, at, id, f.Page.Limit+1, f.Page.Offset)
@@ -88,7 +102,7 @@ func list(ctx context.Context, db postgres.DB, owner string, f Filter) ([]Stream
 	}
 	var total int
 	err = db.QueryRow(ctx, `SELECT count(*) FROM media_streams
-		WHERE owner = $1 AND ($2::text[] IS NULL OR status = ANY ($2))`, owner, f.Statuses).Scan(&total)
+		WHERE owner = $1 AND ($2::text[] IS NULL OR `+state+` = ANY ($2))`, owner, f.Statuses).Scan(&total)
 	if err != nil {
 		return nil, 0, fmt.Errorf("count streams: %w", err)
 	}
@@ -134,6 +148,22 @@ func closeSession(ctx context.Context, tx pgx.Tx, streamID string, now time.Time
 		return Session{}, fmt.Errorf("close session: %w", err)
 	}
 	return s, nil
+}
+
+// beginSession has the open session of a stream begin now, with a publisher.
+func beginSession(ctx context.Context, tx pgx.Tx, streamID string, now time.Time) error {
+	if _, err := tx.Exec(ctx, `UPDATE media_sessions SET engine = true, started_at = $2 WHERE stream_id = $1 AND ended_at IS NULL`, streamID, now); err != nil {
+		return fmt.Errorf("begin session: %w", err)
+	}
+	return nil
+}
+
+// dropSession removes the open session of a stream to which nobody has published.
+func dropSession(ctx context.Context, tx pgx.Tx, streamID string) error {
+	if _, err := tx.Exec(ctx, `DELETE FROM media_sessions WHERE stream_id = $1 AND ended_at IS NULL AND NOT engine`, streamID); err != nil {
+		return fmt.Errorf("drop session: %w", err)
+	}
+	return nil
 }
 
 // markPublished notes that a publisher has come to a session that began without

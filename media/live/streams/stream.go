@@ -22,6 +22,7 @@ type Stream struct {
 	Title          string            `db:"title"`
 	Protocol       string            `db:"protocol"`
 	Status         Status            `db:"status"`
+	StartedFrom    Status            `db:"started_from"` // what it was before it was Starting; else empty
 	PlaybackPolicy string            `db:"playback_policy"`
 	Recording      bool              `db:"recording"`
 	Quality        string            `db:"quality"`
@@ -106,6 +107,7 @@ type EndpointView struct {
 // PlaybackView says where to watch.
 type PlaybackView struct {
 	HLS    string `json:"hls_url"`
+	DASH   string `json:"dash_url"`
 	WebRTC string `json:"webrtc_url"`
 }
 
@@ -126,10 +128,15 @@ func (e Endpoints) ViewOf(s Stream, key string) View {
 		ID: s.ID, Title: s.Title, Protocol: s.Protocol, Status: s.Status,
 		Recording: RecordingView{s.Recording}, Ingest: e.ingest(s, key),
 		PlaybackID: s.PlaybackID, PlaybackPolicy: s.PlaybackPolicy,
-		Playback: PlaybackView{HLS: e.Playback + "/" + s.PlaybackID + "/index.m3u8", WebRTC: e.Playback + "/" + s.PlaybackID + "/whep"},
+		Playback: playbackAt(e.Playback + "/" + s.PlaybackID),
 		Settings: settingsOf(s), Threshold: threshold, Metadata: s.Metadata,
 		CreatedAt: s.CreatedAt.UTC(), UpdatedAt: s.UpdatedAt.UTC(),
 	}
+}
+
+// playbackAt lists the ways to watch below base.
+func playbackAt(base string) PlaybackView {
+	return PlaybackView{HLS: base + "/index.m3u8", DASH: base + "/index.mpd", WebRTC: base + "/whep"}
 }
 
 // ingest keeps the key out of every URL: encoders take it in a field of its own.

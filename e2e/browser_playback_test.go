@@ -1,0 +1,159 @@
+//go:build browser && clients
+
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// awaitPromise has an evaluation wait for what its promise becomes.
+func awaitPromise(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }
+
+// dashPage plays a manifest with dash.js on somebody else's page.
+const dashPage = `<!doctype html><title>dash.js</title><main><video muted autoplay playsinline></video></main><script src="/dash.js"></script>
+<script>
+const faults = [], video = document.querySelector("video"), player = dashjs.MediaPlayer().create();
+player.on(dashjs.MediaPlayer.events.ERROR, e => faults.push(e.error.code + " " + e.error.message));
+player.initialize(video, new URLSearchParams(location.search).get("mpd"), true);
+</script>`
+
+// moving waits until the page's video has shown seconds of moving pictures, and returns
+// how much a picture of it varies: 0 is a blank one.
+const moving = `new Promise((done, failed) => {
+	const video = document.querySelector("video"), from = video.currentTime;
+	video.addEventListener("timeupdate", () => {
+		if (video.currentTime - from < %d || !video.videoWidth) return;
+		const c = Object.assign(document.createElement("canvas"), {width: 32, height: 18}), paint = c.getContext("2d");
+		paint.drawImage(video, 0, 0, 32, 18);
+		const bytes = paint.getImageData(0, 0, 32, 18).data;
+		done({width: video.videoWidth, height: video.videoHeight, colours: new Set(bytes).size, faults: window.faults || []});
+	});
+	setTimeout(() => failed(new Error("nothing is shown: at " + video.currentTime + ", " + JSON.stringify(window.faults || document.querySelector(".say")?.textContent))), 60000);
+})`
+
+// pictureSeen is what moving finds.
+type pictureSeen struct {
+	Width, Height, Colours int
+	Faults                 []string
+}
+
+// wantShown fails unless the page shows a moving picture of this size.
+func (b *tab) wantShown(t *testing.T, what string, width, height, seconds int) {
+	t.Helper()
+	var got pictureSeen
+	if err := chromedp.Run(b.ctx, chromedp.Evaluate(fmt.Sprintf(moving, seconds), &got, awaitPromise)); err != nil {
+		t.Fatal(what, err, b.complaints())
+	}
+	if got.Width != width || got.Height != height || got.Colours < 10 || len(got.Faults) > 0 {
+		t.Errorf("%s: %+v", what, got)
+	}
+}
+
+// dashScript is dash.js, installed as its lock file says, on a page of its own.
+func dashScript(t *testing.T) *httptest.Server {
+	t.Helper()
+	dir := installed(t, "browser", "package-lock.json", []string{"npm", "ci", "--no-audit", "--no-fund", "--loglevel=error"})
+	script, err := os.ReadFile(filepath.Join(dir, "node_modules", "dashjs", "dist", "modern", "umd", "dash.all.min.js"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/dash.js":
+			w.Header().Set("Content-Type", "text/javascript")
+			_, _ = w.Write(script)
+		case "/":
+			w.Header().Set("Content-Type", "text/html")
+			_, _ = w.Write([]byte(dashPage))
+		default:
+			w.WriteHeader(http.StatusNoContent)
+		}
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// What is published is seen in a browser: by DASH with dash.js on another's page, by
+// HLS and by WebRTC on the product's own.
+func TestClientsBrowserPlayback(t *testing.T) {
+	s, page := studio(t), dashScript(t)
+	key := s.dev["SLUICE_API_KEY"]
+	made := s.createShow(t, key, map[string]any{"playback_policy": "signed", "recording": map[string]any{"enabled": true}})
+	publisher := publish(t, made, made.Ingest.RTMP.Key, picture)
+	r := call(t, http.MethodPost, s.url("/v1/streams/"+made.ID+"/tokens"), key, map[string]any{"viewer": "one"})
+	wantStatus(t, r, http.StatusCreated)
+	token := into[struct {
+		DASH  string `json:"dash_url"`
+		Embed string `json:"embed_url"`
+	}](t, r)
+	eventually(t, "the manifest", func() error {
+		if r := call(t, http.MethodGet, token.DASH, "", nil); r.StatusCode != http.StatusOK {
+			return fmt.Errorf("%d %s", r.StatusCode, r.body)
+		}
+		return nil
+	})
+	gateway, err := url.Parse(s.url("/"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := url.Parse(page.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newTab(t, gateway.Host, other.Host, "")
+	if err := chromedp.Run(b.ctx, chromedp.Navigate(page.URL+"/?mpd="+url.QueryEscape(token.DASH))); err != nil {
+		t.Fatal(err)
+	}
+	b.wantShown(t, "DASH", 320, 180, 5)
+	for _, c := range b.complaints() {
+		t.Errorf("DASH: %s", c)
+	}
+	if err := chromedp.Run(b.ctx, chromedp.Navigate(token.Embed+"&autoplay=true&muted=true")); err != nil {
+		t.Fatal(err)
+	}
+	b.wantShown(t, "HLS", 320, 180, 2)
+	if err := chromedp.Run(b.ctx, chromedp.Click(`.way`, chromedp.ByQuery)); err != nil {
+		t.Fatal(err)
+	}
+	b.wantShown(t, "WebRTC", 320, 180, 2)
+	for _, c := range b.complaints() {
+		t.Errorf("the player: %s", c)
+	}
+	publisher.Kill()
+	recorded := s.recordedDASH(t, key, made)
+	if err := chromedp.Run(b.ctx, chromedp.Navigate(page.URL+"/?mpd="+url.QueryEscape(recorded))); err != nil {
+		t.Fatal(err)
+	}
+	b.wantShown(t, "the recording by DASH", 320, 180, 5)
+	for _, c := range b.complaints() {
+		t.Errorf("the recording by DASH: %s", c)
+	}
+}
+
+// recordedDASH is the manifest of a stream's recording, once it is ready.
+func (s *stack) recordedDASH(t *testing.T, key string, of show) (address string) {
+	t.Helper()
+	eventually(t, "the recording", func() error {
+		r := call(t, http.MethodGet, s.url("/v1/recordings?status=ready&stream_id="+of.ID), key, nil)
+		list := into[struct {
+			Data []struct {
+				DASH string `json:"dash_url"`
+			}
+		}](t, r)
+		if len(list.Data) == 0 {
+			return fmt.Errorf("%d %s", r.StatusCode, r.body)
+		}
+		address = list.Data[0].DASH
+		return nil
+	})
+	return address
+}

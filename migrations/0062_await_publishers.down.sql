@@ -1,0 +1,2 @@
+ALTER TABLE media_assets DROP COLUMN retry_until;
+ALTER TABLE media_streams DROP COLUMN started_from;
