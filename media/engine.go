@@ -3,8 +3,10 @@ package media
 import (
 	"context"
 	"log/slog"
+	"sync"
 
 	"sluice.dev/sluice/media/live/engine"
+	"sluice.dev/sluice/media/live/transports"
 )
 
 // NewWatcher returns what keeps the product in step with a media engine; RunEngine
@@ -23,5 +25,16 @@ func NewWatcher(c Config) *engine.Watcher {
 // Config should say that it is there: Endpoints with Available, and EngineHLS. One
 // engine serves one database.
 func RunEngine(ctx context.Context, c Config, e engine.Config) error {
-	return engine.Run(ctx, e, NewWatcher(c), c.Respond)
+	w := NewWatcher(c)
+	if e.RTSP == "" {
+		return engine.Run(ctx, e, w, c.Respond)
+	}
+	links := &transports.Supervisor{DB: c.DB, Streams: w.Streams, Settings: c.Transports, FFmpeg: newParts(c).assets.FFmpeg, RTSP: e.RTSP, Log: w.Log, Now: w.Now}
+	e.Links, w.Kicked = links, links.Kicked
+	ctx, cancel := context.WithCancel(ctx)
+	var both sync.WaitGroup
+	defer both.Wait()
+	defer cancel()
+	both.Go(func() { links.Run(ctx) })
+	return engine.Run(ctx, e, w, c.Respond)
 }

@@ -18,6 +18,7 @@ import (
 	"sluice.dev/sluice/media/files/probe"
 	"sluice.dev/sluice/media/legacy"
 	"sluice.dev/sluice/media/live/streams"
+	"sluice.dev/sluice/media/live/transports"
 	"sluice.dev/sluice/media/plans"
 	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/events"
@@ -44,6 +45,8 @@ type Config struct {
 	// EngineWebRTC is the address below which it takes WHIP and WHEP requests, such as
 	// http://127.0.0.1:8889/live. Empty: they answer 501.
 	EngineWebRTC string
+	// Transports are what streams may take of the operator's network, and send to it.
+	Transports transports.Settings
 	// Allow lists addresses that sources may have although they are not public.
 	// Nil: none.
 	Allow []netip.Prefix

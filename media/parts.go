@@ -18,6 +18,7 @@ import (
 	"sluice.dev/sluice/media/live/ingest"
 	"sluice.dev/sluice/media/live/signalling"
 	"sluice.dev/sluice/media/live/streams"
+	"sluice.dev/sluice/media/live/transports"
 	"sluice.dev/sluice/media/playback"
 	"sluice.dev/sluice/media/playback/signing"
 	"sluice.dev/sluice/media/playback/views"
@@ -42,6 +43,7 @@ type parts struct {
 	analytics analytics.Service
 	ingest    ingest.Service
 	legacy    legacy.Service
+	links     transports.Service
 	bodies    capability.Service
 }
 
@@ -76,6 +78,7 @@ func newParts(c Config) parts {
 		Client: &http.Client{Transport: &http.Transport{ResponseHeaderTimeout: engineTimeout, MaxIdleConnsPerHost: 64}}, Now: c.Now}
 	p.captions = captions.Service{DB: c.DB, Events: c.Events, Streams: p.streams, Watch: p.playback.Watch, Playback: link, Now: c.Now}
 	p.ingest = ingest.Service{Streams: p.streams, WebRTC: webrtc}
+	p.links = transports.Service{DB: c.DB, Streams: p.streams, Settings: c.Transports, Available: c.Endpoints.Available, Now: c.Now}
 	p.legacy = legacy.Service{DB: c.DB, Assets: p.assets, Client: legacy.NewClient(c.Allow), Calls: fairshare.New(fairshare.Config{Places: legacy.MaxCalls}), Jobs: jobs, Box: c.Box, Now: c.Now}
 	return p
 }
@@ -102,7 +105,7 @@ type (
 
 // private lists the parts whose routes ask for a signed identity.
 func (p parts) private() []privateRoutes {
-	return []privateRoutes{p.streams, p.assets, p.playback, p.captions, p.analytics, p.ingest, p.legacy, p.bodies}
+	return []privateRoutes{p.streams, p.assets, p.playback, p.captions, p.analytics, p.ingest, p.links, p.legacy, p.bodies}
 }
 
 // public lists the parts whose routes anyone may call; each checks a token of

@@ -1,6 +1,9 @@
 package media
 
-import "sluice.dev/sluice/media/capability"
+import (
+	"sluice.dev/sluice/media/capability"
+	"sluice.dev/sluice/media/live/transports"
+)
 
 // surfaces says of each surface that needs an engine whether it has one; the
 // product registry asks for it at /health.
@@ -9,6 +12,9 @@ func (c *Config) surfaces() map[string]string {
 	served["rtmp"], served["srt"] = c.Endpoints.Available, c.Endpoints.Available
 	served["webrtc"] = c.Endpoints.Available && c.EngineWebRTC != ""
 	served["hls"] = c.EngineHLS != ""
+	for _, name := range transports.Names {
+		served[name] = c.Endpoints.Available && c.Transports.Engine(name) != ""
+	}
 	said := map[string]string{}
 	for name, is := range served {
 		said[name] = "needs_engine"

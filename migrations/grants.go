@@ -66,19 +66,21 @@ var events = map[string]string{
 
 // product are the tables of the media product.
 var product = map[string]string{
-	"media_assets":           all,
-	"media_captions":         all,
-	"media_chapters":         all,
-	"media_chunks":           all,
-	"media_files":            all,
-	"media_migration_videos": all,
-	"media_migrations":       all,
-	"media_renditions":       all,
-	"media_reservations":     all,
-	"media_secrets":          add,
-	"media_sessions":         all,
-	"media_streams":          all,
-	"media_views":            all,
+	"media_assets":            all,
+	"media_captions":          all,
+	"media_chapters":          all,
+	"media_chunks":            all,
+	"media_files":             all,
+	"media_links":             all,
+	"media_migration_videos":  all,
+	"media_migrations":        all,
+	"media_renditions":        all,
+	"media_reservations":      all,
+	"media_secrets":           add,
+	"media_sessions":          all,
+	"media_streams":           all,
+	"media_transport_sources": all,
+	"media_views":             all,
 }
 
 var grants = map[Role]map[string]string{

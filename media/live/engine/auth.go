@@ -25,6 +25,7 @@ const folder = "live/"
 // question is what MediaMTX asks (its documentation, "HTTP-based authentication").
 type question struct {
 	IP       string `json:"ip"`
+	User     string `json:"user"`
 	Password string `json:"password"`
 	Token    string `json:"token"`
 	Action   string `json:"action"`
@@ -37,9 +38,15 @@ type question struct {
 // no more memory than its texts.
 const maxQuestion = 64 << 10
 
+// Links says whether one of our own parts, which speak RTSP to the engine from this
+// machine, may publish to a path or read it.
+type Links interface {
+	Allows(user, password, action, path string) bool
+}
+
 // Auth answers MediaMTX: 204 lets a client pass, anything else does not. Only the
-// engine knows secret, the password that goes with each question.
-func Auth(s streams.Service, a httpapi.Adapter, secret string) http.Handler {
+// engine knows secret, the password that goes with each question. links may be nil.
+func Auth(s streams.Service, a httpapi.Adapter, secret string, links Links) http.Handler {
 	return a.Handle(func(w http.ResponseWriter, r *http.Request) error {
 		if _, given, _ := r.BasicAuth(); subtle.ConstantTimeCompare([]byte(given), []byte(secret)) != 1 {
 			return &apierror.Error{Code: decision.AuthRequired}
@@ -52,7 +59,7 @@ func Auth(s streams.Service, a httpapi.Adapter, secret string) http.Handler {
 		if err != nil {
 			return &apierror.Error{Code: decision.InvalidRequest, Cause: err}
 		}
-		if err := decide(r, s, q); err != nil {
+		if err := decide(r, s, q, links); err != nil {
 			return err
 		}
 		w.WriteHeader(http.StatusNoContent)
@@ -66,11 +73,15 @@ var readProtocols = []string{"hls", "webrtc"}
 
 // decide answers one question: nil lets the client pass. The engine's other
 // actions (api, metrics, playback of its own) are refused, whoever asks.
-func decide(r *http.Request, s streams.Service, q question) error {
+func decide(r *http.Request, s streams.Service, q question, links Links) error {
 	id, ok := strings.CutPrefix(q.Path, folder)
 	switch {
 	case !ok || !ident.Valid("play", id):
 		return &apierror.Error{Code: decision.Stream004}
+	case q.Protocol == "rtsp":
+		if links != nil && local(q.IP) && links.Allows(q.User, q.Password, q.Action, q.Path) {
+			return nil
+		}
 	case q.Action == "publish":
 		return s.Admit(r.Context(), streams.Attempt{PlaybackID: id, Protocol: q.Protocol, Key: streams.KeyOf(q.Token, q.Password, q.Query)})
 	case q.Action == "read" && local(q.IP) && slices.Contains(readProtocols, q.Protocol):

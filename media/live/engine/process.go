@@ -29,6 +29,10 @@ type Config struct {
 	WebRTC string
 	Media  string // WebRTC media, UDP
 	API    string // loopback
+	// RTSP is where our own parts publish and read, on loopback. Empty: nowhere.
+	RTSP string
+	// Links are those parts. Nil: none.
+	Links Links
 	// Again is the pause before an engine that has ended is started again. 0: one
 	// second.
 	Again time.Duration
@@ -50,7 +54,9 @@ apiAddress: {{.API}}
 metrics: no
 pprof: no
 playback: no
-rtsp: no
+rtsp: {{if .RTSP}}yes
+rtspAddress: {{.RTSP}}
+rtspTransports: [tcp]{{else}}no{{end}}
 rtmp: yes
 rtmpAddress: {{.RTMP}}
 hls: yes
@@ -77,7 +83,7 @@ paths:
 // its questions, secret the password there, which only the engine knows.
 func Render(c Config, auth, secret string) ([]byte, error) {
 	var out bytes.Buffer
-	err := configuration.Execute(&out, map[string]string{"Auth": auth, "Secret": secret, "API": c.API, "RTMP": c.RTMP, "SRT": c.SRT,
+	err := configuration.Execute(&out, map[string]string{"Auth": auth, "Secret": secret, "API": c.API, "RTSP": c.RTSP, "RTMP": c.RTMP, "SRT": c.SRT,
 		"HLS": c.HLS, "WebRTC": c.WebRTC, "Media": c.Media, "Records": filepath.Join(c.Dir, "%path", recordName)})
 	return out.Bytes(), err
 }
@@ -103,7 +109,7 @@ func Run(ctx context.Context, c Config, w *Watcher, a httpapi.Adapter) error {
 		listener.Close()
 		return err
 	}
-	server := &http.Server{Handler: Auth(w.Streams, a, secret), ReadTimeout: 10 * time.Second}
+	server := &http.Server{Handler: Auth(w.Streams, a, secret, c.Links), ReadTimeout: 10 * time.Second}
 	go func() { _ = server.Serve(listener) }() // ends with Close below
 	defer server.Close()
 
