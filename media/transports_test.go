@@ -263,7 +263,7 @@ func TestAStreamGoesOutAsAFlowOfAES67(t *testing.T) {
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	sound := a.heard("3", 2, "-protocol_whitelist", "file,udp,rtp", "-localaddr", "127.0.0.1", "-i", name)
+	sound := a.heard("3", 2, "-protocol_whitelist", "file,udp,rtp", "-localaddr", "127.0.0.1", "-buffer_size", "1000000", "-i", name)
 	if l, r := share(sound[0], 1000), share(sound[1], 440); l < 0.9 || r < 0.9 {
 		t.Errorf("left has %.3f of 1000 Hz, right %.3f of 440 Hz, in %d frames", l, r, len(sound[0]))
 	}

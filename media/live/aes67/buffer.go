@@ -9,8 +9,9 @@ import (
 // late, in another order or not at all, and a clock that runs faster or slower. Frames
 // are written where they belong in the sender's time and read by our clock. What is
 // missing reads as silence. While the sender's clock differs from ours, a block is made
-// of one frame more or less than it has, by linear interpolation, which follows
-// differences of up to 1,000 ppm without a sound; crystals stay below 100.
+// of one frame more or less than it has, by linear interpolation, 50 times a second at
+// most, which follows differences of up to 1,000 ppm without a sound; crystals stay
+// below 100.
 //
 // It holds a second of sound. A call costs time linear in the frames it is given.
 // Buffer is safe for concurrent use.
@@ -24,8 +25,10 @@ type Buffer struct {
 	playing bool  // the delay is reached
 	read    int64 // the next frame to be read
 	head    int64 // behind the last frame that was written
+	joined  bool  // what is written follows on what was: Append
 	level   float64
-	behind  int // writes in a row that came too late
+	since   int64 // frames read since the last correction
+	behind  int   // writes in a row that came too late
 
 	stats BufferStats
 }
@@ -42,7 +45,8 @@ type BufferStats struct {
 // How the level is held.
 const (
 	dead     = 2 * Rate / 1000 // frames by which it may differ before it is corrected
-	smooth   = 1.0 / 64        // weight of a block in the average
+	smooth   = 1.25 * Rate     // frames over which the average is taken
+	apart    = Rate / 50       // frames from one correction to the next: 1,000 ppm at most
 	maxLate  = 200             // writes in a row behind the place that is read
 	maxAhead = Rate / 2        // frames of excess beyond which the rest is left out at once
 )
@@ -88,13 +92,12 @@ func (b *Buffer) Write(at int64, frames []float32) {
 	b.head = max(b.head, at)
 }
 
-// Append writes frames behind those that were written last.
+// Append writes frames behind those that were written last, for senders whose frames
+// have no place in time. After a gap the delay is kept again from its end on.
 func (b *Buffer) Append(frames []float32) {
 	b.mu.Lock()
-	at := max(b.head, b.read)
-	if !b.playing {
-		at = b.head
-	}
+	b.joined = true
+	at := b.head
 	b.mu.Unlock()
 	b.Write(at, frames)
 }
@@ -136,8 +139,16 @@ func (b *Buffer) Read(out []float32) bool {
 		return false
 	}
 	take := n
+	if b.joined && have < n {
+		b.playing = false
+		clear(out)
+		b.copy(out, have, have)
+		b.drop(have)
+		b.stats.Silent += n - have
+		return have > 0
+	}
 	if have >= n+2 {
-		take += b.correct(have)
+		take += b.correct(have, n)
 	}
 	b.stats.Silent += max(0, n-max(0, have))
 	b.copy(out, n, take)
@@ -148,20 +159,26 @@ func (b *Buffer) Read(out []float32) bool {
 	return have > 0
 }
 
-// correct says by how many frames a block is to be longer, given that so many are held.
-func (b *Buffer) correct(have int64) int64 {
+// correct says by how many frames a block of n is to be longer, given that so many are
+// held.
+func (b *Buffer) correct(have, n int64) int64 {
 	if have-b.target > maxAhead {
 		b.stats.Adjusted += have - b.target
 		b.drop(have - b.target)
 		b.level = float64(b.target)
 		return 0
 	}
-	b.level += (float64(have) - b.level) * smooth
+	b.level += (float64(have) - b.level) * float64(n) / smooth
+	if b.since += n; b.since < apart {
+		return 0
+	}
 	switch off := b.level - float64(b.target); {
 	case off > dead:
+		b.since = 0
 		b.stats.Adjusted++
 		return 1
 	case off < -dead:
+		b.since = 0
 		b.stats.Adjusted--
 		return -1
 	}
