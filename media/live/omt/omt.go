@@ -26,7 +26,7 @@ const (
 
 // Bounds of what the other side sends.
 const (
-	maxFrame    = 4 << 20 // bytes of a frame of sound: 32 channels of half a second
+	maxFrame    = 1 << 20 // bytes of a frame of sound, as libomtnet has it
 	maxMetadata = 64 << 10
 	maxChannels = 32
 )

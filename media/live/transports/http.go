@@ -94,6 +94,9 @@ func (t transport) addOutput(o owner.Owner, r *http.Request, in OutputRequest) (
 	}
 	var f form.Form
 	s, err := t.stream(r.Context(), &f, o, in.StreamID)
+	if err == nil {
+		err = f.Err() // its title may be wanted
+	}
 	if err != nil {
 		return View{}, err
 	}

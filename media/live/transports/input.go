@@ -77,7 +77,11 @@ func (v Service) input(ctx context.Context, f *form.Form, o owner.Owner, transpo
 
 // fromSource finds the source that a caller names.
 func (v Service) fromSource(ctx context.Context, f *form.Form, l *Link, name string) error {
-	f.Text("source", name, maxName)
+	var named form.Form
+	if named.Text("source", name, maxName); named.Err() != nil {
+		f.Text("source", name, maxName)
+		return nil
+	}
 	found, err := v.sources(ctx, l.Transport)
 	if err != nil {
 		return err

@@ -7,7 +7,6 @@ package transports
 
 import (
 	"net/netip"
-	"slices"
 	"time"
 
 	"sluice.dev/sluice/media/live/aes67"
@@ -200,7 +199,7 @@ type About struct {
 
 // about describes a transport.
 func (v Service) about(transport string) About {
-	a := About{Transport: transport, State: "needs_engine", Allowed: slices.Concat([]netip.Prefix{}, v.Settings.Network.Allow)}
+	a := About{Transport: transport, State: "needs_engine", Allowed: append([]netip.Prefix{}, v.Settings.Network.Allow...)}
 	lack := needs(transport)
 	engine := v.Settings.Engine(transport)
 	if engine != "" {
