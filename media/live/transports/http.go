@@ -59,9 +59,9 @@ type transport struct {
 	name string
 }
 
-// about answers GET /v1/{transport}.
+// about answers GET /v1/{transport}; 501 says what the operator must set.
 func (t transport) about(owner.Owner, *http.Request, httpapi.None) (About, error) {
-	return t.Service.about(t.name), nil
+	return t.Service.about(t.name)
 }
 
 // sources answers GET /v1/{transport}/sources.

@@ -190,28 +190,18 @@ func viewSource(s Source) SourceView {
 // About says what a transport can do here.
 type About struct {
 	Transport string         `json:"transport"`
-	State     string         `json:"state"`  // available or needs_engine
-	Engine    *string        `json:"engine"` // built_in or external; null: none
-	Needs     *string        `json:"needs"`
+	Engine    string         `json:"engine"`   // built_in or external
 	Pictures  bool           `json:"pictures"` // false: sound alone
 	Allowed   []netip.Prefix `json:"allowed"`  // addresses that may be used
 }
 
 // about describes a transport.
-func (v Service) about(transport string) About {
-	a := About{Transport: transport, State: "needs_engine", Allowed: append([]netip.Prefix{}, v.Settings.Network.Allow...)}
-	lack := needs(transport)
+func (v Service) about(transport string) (About, error) {
+	if !v.usable(transport) {
+		return About{}, v.off(transport)
+	}
 	engine := v.Settings.Engine(transport)
-	if engine != "" {
-		a.Engine, a.Pictures = &engine, engine == External
-		lack = "a media engine"
-	}
-	if v.usable(transport) {
-		a.State = "available"
-		return a
-	}
-	a.Needs = &lack
-	return a
+	return About{Transport: transport, Engine: engine, Pictures: engine == External, Allowed: append([]netip.Prefix{}, v.Settings.Network.Allow...)}, nil
 }
 
 // usable reports whether a transport works here.
