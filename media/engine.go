@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"sluice.dev/sluice/media/live/engine"
+	"sluice.dev/sluice/media/live/transports"
 	"sluice.dev/sluice/media/phone/sip"
 )
 
@@ -25,14 +26,24 @@ func NewWatcher(c Config) *engine.Watcher {
 // Config should say that it is there: Endpoints with Available, and EngineHLS. One
 // engine serves one database. telephony says how telephones reach it; nil: they do not.
 func RunEngine(ctx context.Context, c Config, e engine.Config, telephony *sip.Config) error {
-	if telephony == nil {
-		return engine.Run(ctx, e, NewWatcher(c), c.Respond)
-	}
-	calls := NewTelephony(c, *telephony)
-	e.Publishes = calls.Publishes
+	w := NewWatcher(c)
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return engine.Run(ctx, e, NewWatcher(c), c.Respond) })
-	group.Go(func() error { return calls.Run(ctx) })
+	if telephony != nil {
+		calls := NewTelephony(c, *telephony)
+		e.Own = append(e.Own, func(o engine.Own) bool {
+			return o.Protocol == "rtmp" && o.Action == "publish" && calls.Publishes(o.Path, o.Password)
+		})
+		group.Go(func() error { return calls.Run(ctx) })
+	}
+	if e.RTSP != "" {
+		links := &transports.Supervisor{DB: c.DB, Streams: w.Streams, Settings: c.Transports, FFmpeg: newParts(c).assets.FFmpeg, RTSP: e.RTSP, Log: w.Log, Now: w.Now}
+		w.Kicked = links.Kicked
+		e.Own = append(e.Own, func(o engine.Own) bool {
+			return o.Protocol == "rtsp" && links.Allows(o.User, o.Password, o.Action, o.Path)
+		})
+		group.Go(func() error { links.Run(ctx); return nil })
+	}
+	group.Go(func() error { return engine.Run(ctx, e, w, c.Respond) })
 	return group.Wait()
 }
 

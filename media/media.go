@@ -22,6 +22,7 @@ import (
 	"sluice.dev/sluice/media/files/probe"
 	"sluice.dev/sluice/media/legacy"
 	"sluice.dev/sluice/media/live/streams"
+	"sluice.dev/sluice/media/live/transports"
 	"sluice.dev/sluice/media/phone"
 	"sluice.dev/sluice/media/plans"
 	"sluice.dev/sluice/media/transcribe"
@@ -53,6 +54,8 @@ type Config struct {
 	EngineWebRTC string
 	// Phone says how telephones reach the product.
 	Phone phone.Settings
+	// Transports are what streams may take of the operator's network, and send to it.
+	Transports transports.Settings
 	// Allow lists addresses that sources may have although they are not public.
 	// Nil: none.
 	Allow []netip.Prefix

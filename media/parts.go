@@ -21,6 +21,7 @@ import (
 	"sluice.dev/sluice/media/live/ingest"
 	"sluice.dev/sluice/media/live/signalling"
 	"sluice.dev/sluice/media/live/streams"
+	"sluice.dev/sluice/media/live/transports"
 	"sluice.dev/sluice/media/phone"
 	"sluice.dev/sluice/media/playback"
 	"sluice.dev/sluice/media/playback/dash"
@@ -58,6 +59,7 @@ type parts struct {
 	chapters   chapters.Service
 	editor     editor.Service
 	phone      phone.Service
+	links      transports.Service
 }
 
 // newParts makes the services from a filled configuration.
@@ -99,6 +101,7 @@ func newParts(c Config) parts {
 	p.engines = map[string]engines.Known{engines.Transcribe: p.transcribe.Product, "captions": p.transcribe.Product,
 		engines.Voice: p.voice.Engine, engines.Vision: p.vision.Engine}
 	p.ingest = ingest.Service{Streams: p.streams, WebRTC: webrtc}
+	p.links = transports.Service{DB: c.DB, Streams: p.streams, Settings: c.Transports, Available: c.Endpoints.Available, Now: c.Now}
 	p.legacy = legacy.Service{DB: c.DB, Assets: p.assets, Client: legacy.NewClient(c.Allow), Calls: fairshare.New(fairshare.Config{Places: legacy.MaxCalls}), Jobs: jobs, Box: c.Box, Now: c.Now}
 	return p
 }
@@ -125,7 +128,7 @@ type (
 
 // private lists the parts whose routes ask for a signed identity.
 func (p parts) private() []privateRoutes {
-	return []privateRoutes{p.streams, p.assets, p.playback, p.captions, p.analytics, p.ingest, p.legacy, p.bodies, p.transcribe, p.voice, p.vision, p.chapters, p.editor, p.phone}
+	return []privateRoutes{p.streams, p.assets, p.playback, p.captions, p.analytics, p.ingest, p.legacy, p.bodies, p.transcribe, p.voice, p.vision, p.chapters, p.editor, p.phone, p.links}
 }
 
 // public lists the parts whose routes anyone may call; each checks a token of

@@ -6,6 +6,7 @@ import (
 
 	"sluice.dev/sluice/media/capability"
 	"sluice.dev/sluice/media/engines"
+	"sluice.dev/sluice/media/live/transports"
 )
 
 // surfaces says of each surface that needs an engine whether it has one; the
@@ -20,6 +21,9 @@ func (c *Config) surfaces(ctx context.Context, products map[string]engines.Known
 	served["editor"] = c.FFmpeg != ""
 	served["hls"], served["dash"] = c.EngineHLS != "", c.EngineHLS != ""
 	served["phone"] = c.Phone.Available
+	for _, name := range transports.Names {
+		served[name] = c.Endpoints.Available && c.Transports.Engine(name) != ""
+	}
 	said := map[string]string{}
 	for name, is := range served {
 		said[name] = "needs_engine"

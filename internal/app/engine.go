@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -13,6 +14,7 @@ import (
 
 	"sluice.dev/sluice/dev/programs"
 	"sluice.dev/sluice/media"
+	"sluice.dev/sluice/media/live/aes67"
 	"sluice.dev/sluice/media/live/engine"
 	"sluice.dev/sluice/media/live/streams"
 	"sluice.dev/sluice/platform/process/bindcheck"
@@ -41,6 +43,9 @@ func RunEngine(ctx context.Context, env Environment) error {
 	if err != nil {
 		return err
 	}
+	if c.Transports.Network.Interfaces, err = aes67.Interfaces(env.Get("SLUICE_TRANSPORT_INTERFACES")); err != nil {
+		return fmt.Errorf("SLUICE_TRANSPORT_INTERFACES: %w", err)
+	}
 	dir, err := filepath.Abs(filepath.Join(env.Get("SLUICE_STATE_DIR"), "engine"))
 	if err != nil {
 		return err
@@ -60,7 +65,7 @@ func RunEngine(ctx context.Context, env Environment) error {
 	return media.RunEngine(ctx, c, engine.Config{
 		Binary: binary, Dir: dir, Output: output,
 		RTMP: env.Get("SLUICE_RTMP_ADDR"), SRT: env.Get("SLUICE_SRT_ADDR"), WebRTC: env.Get("SLUICE_WEBRTC_ADDR"), Media: env.Get("SLUICE_WEBRTC_MEDIA_ADDR"),
-		HLS: env.Get("SLUICE_HLS_LISTEN"), API: env.Get("SLUICE_ENGINE_API_LISTEN"),
+		HLS: env.Get("SLUICE_HLS_LISTEN"), API: env.Get("SLUICE_ENGINE_API_LISTEN"), RTSP: env.Get("SLUICE_RTSP_LISTEN"),
 	}, telephony)
 }
 
@@ -116,7 +121,7 @@ var engineAddrs = []struct {
 }{
 	{"SLUICE_RTMP_ADDR", bindcheck.Free}, {"SLUICE_SRT_ADDR", bindcheck.FreeUDP}, {"SLUICE_WEBRTC_ADDR", bindcheck.Free},
 	{"SLUICE_WEBRTC_MEDIA_ADDR", bindcheck.FreeUDP}, {"SLUICE_HLS_LISTEN", bindcheck.Free}, {"SLUICE_ENGINE_API_LISTEN", bindcheck.Free},
-	{"SLUICE_SIP_ADDR", freeSIP},
+	{"SLUICE_SIP_ADDR", freeSIP}, {"SLUICE_RTSP_LISTEN", bindcheck.Free},
 }
 
 // placeEngine makes sure that the media engine can listen. An address that

@@ -54,6 +54,9 @@ func (p *process) media(ctx context.Context, s services) (c media.Config, err er
 	if c.Allow, err = p.prefixes("SLUICE_WEBHOOK_ALLOW_CIDRS"); err != nil {
 		return c, err
 	}
+	if c.Transports, err = p.transports(); err != nil {
+		return c, err
+	}
 	if err := p.confine(&c); err != nil {
 		return c, err
 	}

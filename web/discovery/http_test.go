@@ -157,7 +157,7 @@ func TestSurfacesWithoutAnEngine(t *testing.T) {
 	b := start(t)
 	for _, c := range []struct{ method, path, needs string }{
 		{"GET", "/v1/editor/x/y", "video editing"}, {"DELETE", "/v1/moq/", "a MoQ relay"},
-		{"PUT", "/v1/ndi", "an NDI bridge"}, {"POST", "/v1/voice", "speech synthesis"},
+		{"PUT", "/v1/ndi", "SLUICE_NDI_BRIDGE"}, {"POST", "/v1/voice", "speech synthesis"},
 	} {
 		w := b.do(c.method, c.path)
 		if w.Code != 501 || !strings.Contains(w.Body.String(), `"not_implemented"`) || !strings.Contains(w.Body.String(), c.needs) {

@@ -25,6 +25,7 @@ const folder = "live/"
 // question is what MediaMTX asks (its documentation, "HTTP-based authentication").
 type question struct {
 	IP       string `json:"ip"`
+	User     string `json:"user"`
 	Password string `json:"password"`
 	Token    string `json:"token"`
 	Action   string `json:"action"`
@@ -38,9 +39,18 @@ type question struct {
 const maxQuestion = 64 << 10
 
 // Auth answers MediaMTX: 204 lets a client pass, anything else does not. Only the
-// engine knows secret, the password that goes with each question. own says of a path and
-// a key whether a source of our own publishes with them; nil: there are none.
-func Auth(s streams.Service, a httpapi.Adapter, secret string, own func(path, key string) bool) http.Handler {
+// Own are who asks the engine for what, where that may be one of our own parts: they speak
+// to it from this machine.
+type Own struct {
+	User, Password   string // or the stream's key
+	Action, Protocol string // such as publish, rtmp
+	Path             string
+}
+
+// Auth answers MediaMTX: 204 lets a client pass, anything else does not. Only the
+// engine knows secret, the password that goes with each question. Each of own says whether
+// a part of ours asks, which has checked its user.
+func Auth(s streams.Service, a httpapi.Adapter, secret string, own ...func(Own) bool) http.Handler {
 	return a.Handle(func(w http.ResponseWriter, r *http.Request) error {
 		if _, given, _ := r.BasicAuth(); subtle.ConstantTimeCompare([]byte(given), []byte(secret)) != 1 {
 			return &apierror.Error{Code: decision.AuthRequired}
@@ -53,21 +63,12 @@ func Auth(s streams.Service, a httpapi.Adapter, secret string, own func(path, ke
 		if err != nil {
 			return &apierror.Error{Code: decision.InvalidRequest, Cause: err}
 		}
-		if q.ours(own) {
-			w.WriteHeader(http.StatusNoContent)
-			return nil
-		}
-		if err := decide(r, s, q); err != nil {
+		if err := decide(r, s, q, own); err != nil {
 			return err
 		}
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	})
-}
-
-// ours reports whether a source of our own, on this machine, asks to publish.
-func (q question) ours(own func(path, key string) bool) bool {
-	return own != nil && q.Action == "publish" && q.Protocol == "rtmp" && local(q.IP) && own(q.Path, streams.KeyOf(q.Token, q.Password, q.Query))
 }
 
 // readProtocols are those that our own proxy reads by. Whoever reads by another has
@@ -76,17 +77,26 @@ var readProtocols = []string{"hls", "webrtc"}
 
 // decide answers one question: nil lets the client pass. The engine's other
 // actions (api, metrics, playback of its own) are refused, whoever asks.
-func decide(r *http.Request, s streams.Service, q question) error {
+func decide(r *http.Request, s streams.Service, q question, own []func(Own) bool) error {
 	id, ok := strings.CutPrefix(q.Path, folder)
 	switch {
 	case !ok || !ident.Valid("play", id):
 		return &apierror.Error{Code: decision.Stream004}
+	case local(q.IP) && q.ours(own):
+		return nil
+	case q.Protocol == "rtsp": // which nobody else speaks
 	case q.Action == "publish":
 		return s.Admit(r.Context(), streams.Attempt{PlaybackID: id, Protocol: q.Protocol, Key: streams.KeyOf(q.Token, q.Password, q.Query)})
 	case q.Action == "read" && local(q.IP) && slices.Contains(readProtocols, q.Protocol):
 		return nil // our own proxy, which has checked the viewer's token
 	}
 	return &apierror.Error{Code: decision.ScopeMissing}
+}
+
+// ours reports whether a part of ours asks.
+func (q question) ours(own []func(Own) bool) bool {
+	o := Own{User: q.User, Password: streams.KeyOf(q.Token, q.Password, q.Query), Action: q.Action, Protocol: q.Protocol, Path: q.Path}
+	return slices.ContainsFunc(own, func(is func(Own) bool) bool { return is(o) })
 }
 
 // local reports whether ip is this machine.

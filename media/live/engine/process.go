@@ -29,12 +29,13 @@ type Config struct {
 	WebRTC string
 	Media  string // WebRTC media, UDP
 	API    string // loopback
+	// RTSP is where our own parts publish and read, on loopback. Empty: nowhere.
+	RTSP string
 	// Again is the pause before an engine that has ended is started again. 0: one
 	// second.
 	Again time.Duration
-	// Publishes says of a path and a key whether a source of our own publishes with them.
-	// Nil: there are none.
-	Publishes func(path, key string) bool
+	// Own say whether a part of ours asks; see Auth.
+	Own []func(Own) bool
 	// Output takes what the engine says. Nil: the standard output.
 	Output io.Writer
 }
@@ -53,7 +54,9 @@ apiAddress: {{.API}}
 metrics: no
 pprof: no
 playback: no
-rtsp: no
+rtsp: {{if .RTSP}}yes
+rtspAddress: {{.RTSP}}
+rtspTransports: [tcp]{{else}}no{{end}}
 rtmp: yes
 rtmpAddress: {{.RTMP}}
 hls: yes
@@ -80,7 +83,7 @@ paths:
 // its questions, secret the password there, which only the engine knows.
 func Render(c Config, auth, secret string) ([]byte, error) {
 	var out bytes.Buffer
-	err := configuration.Execute(&out, map[string]string{"Auth": auth, "Secret": secret, "API": c.API, "RTMP": c.RTMP, "SRT": c.SRT,
+	err := configuration.Execute(&out, map[string]string{"Auth": auth, "Secret": secret, "API": c.API, "RTSP": c.RTSP, "RTMP": c.RTMP, "SRT": c.SRT,
 		"HLS": c.HLS, "WebRTC": c.WebRTC, "Media": c.Media, "Records": filepath.Join(c.Dir, "%path", recordName)})
 	return out.Bytes(), err
 }
@@ -106,7 +109,7 @@ func Run(ctx context.Context, c Config, w *Watcher, a httpapi.Adapter) error {
 		listener.Close()
 		return err
 	}
-	server := &http.Server{Handler: Auth(w.Streams, a, secret, c.Publishes), ReadTimeout: 10 * time.Second}
+	server := &http.Server{Handler: Auth(w.Streams, a, secret, c.Own...), ReadTimeout: 10 * time.Second}
 	go func() { _ = server.Serve(listener) }() // ends with Close below
 	defer server.Close()
 

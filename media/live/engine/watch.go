@@ -25,6 +25,9 @@ type Watcher struct {
 	Dir     string // where the engine records
 	Log     *slog.Logger
 	Now     func() time.Time
+	// Kicked, if not nil, is told of publishers that are closed because of a rule or a
+	// stop, by playback id.
+	Kicked func(playbackID string)
 
 	known map[string]publisher // by the engine's id of the connection
 }
@@ -63,13 +66,13 @@ func (w *Watcher) look(ctx context.Context) error {
 func (w *Watcher) visit(ctx context.Context, id string, p Path, k publisher) (publisher, error) {
 	s, err := streams.ByPlayback(ctx, w.Streams.DB, id)
 	if apierror.Code(err) == decision.NotFound {
-		return k, w.API.Kick(ctx, p) // deleted meanwhile
+		return k, w.kick(ctx, p) // deleted meanwhile
 	}
 	if err != nil {
 		return k, err
 	}
 	if k.live && !s.Status.OnAir() {
-		return k, w.API.Kick(ctx, p) // stopped by an action
+		return k, w.kick(ctx, p) // stopped by an action
 	}
 	k.live = k.live && s.Status != streams.Starting // else stopped and started again meanwhile
 	if code := violation(p, k, limitOf(s.BitrateKbps, w.Plans.Of(s.Plan).BitrateKbps), w.Now()); code != "" {
@@ -95,7 +98,15 @@ func (w *Watcher) refuse(ctx context.Context, s streams.Stream, p Path, k publis
 		err = w.Streams.EmitError(ctx, s, code)
 		k.told = err == nil
 	}
-	return k, errors.Join(err, w.API.Kick(ctx, p))
+	return k, errors.Join(err, w.kick(ctx, p))
+}
+
+// kick closes a publisher.
+func (w *Watcher) kick(ctx context.Context, p Path) error {
+	if w.Kicked != nil {
+		w.Kicked(strings.TrimPrefix(p.Name, folder))
+	}
+	return w.API.Kick(ctx, p)
 }
 
 // end ends the sessions whose publisher is not there any more.

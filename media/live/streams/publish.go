@@ -67,6 +67,12 @@ func (v Service) refusal(ctx context.Context, s Stream, a Attempt) (decision.Cod
 	if strings.TrimSuffix(a.Protocol, "s") != s.Protocol { // rtmps is rtmp
 		return decision.Stream001, nil
 	}
+	return v.Room(ctx, s)
+}
+
+// Room is why nobody may begin to publish to s now, whatever the protocol, or "":
+// STREAM_004, somebody does, or STREAM_003, the plan allows no further stream on air.
+func (v Service) Room(ctx context.Context, s Stream) (decision.Code, error) {
 	var used bool
 	var others int
 	err := v.DB.QueryRow(ctx, `SELECT
