@@ -94,7 +94,7 @@ func onAir(t *testing.T, bridges map[string]string) *air {
 			t.Error(err)
 		}
 	})
-	await(t, "an engine", func() bool {
+	await(t, func() bool {
 		c, err := net.Dial("tcp", at[0])
 		if err != nil {
 			return false
@@ -123,21 +123,6 @@ func start(t *testing.T, name string, args ...string) (stop func()) {
 	})
 	t.Cleanup(stop)
 	return stop
-}
-
-// await asks until ask says that it is so.
-func await(t *testing.T, what string, ask func() bool) {
-	t.Helper()
-	ticker := time.NewTicker(100 * time.Millisecond)
-	defer ticker.Stop()
-	late := time.After(patience)
-	for !ask() {
-		select {
-		case <-ticker.C:
-		case <-late:
-			t.Fatal("never: " + what)
-		}
-	}
 }
 
 // state waits until a link is in a state.
@@ -171,10 +156,10 @@ func (a *air) heard(seconds string, channels int, args ...string) [][]float64 {
 	return out
 }
 
-// share is how much of a sound's power is at a frequency (Goertzel), from 0 to 1, on
+// shareOf is how much of a sound's power is at a frequency (Goertzel), from 0 to 1, on
 // average over tenths of a second: clocks that differ shift its phase. The first half
 // second is left out: decoders begin softly.
-func share(s []float64, hz float64) float64 {
+func shareOf(s []float64, hz float64) float64 {
 	const window = 4800
 	var sum float64
 	var n int
@@ -220,14 +205,14 @@ func TestAFlowOfAES67IsTheSoundOfAStream(t *testing.T) {
 	}
 	a.state("/v1/dante/inputs", id, "running")
 	playlist := a.viewer.URL + "/v1/playback/" + show.text("playback_id") + "/index.m3u8"
-	await(t, "a playlist", func() bool { return a.fetch("/v1/playback/"+show.text("playback_id")+"/index.m3u8").status == 200 })
+	await(t, func() bool { return a.fetch("/v1/playback/"+show.text("playback_id")+"/index.m3u8").status == 200 })
 	sound := a.heard("3", 2, "-i", playlist)
-	if l, r := share(sound[0], 440), share(sound[1], 1000); l < 0.9 || r < 0.9 {
+	if l, r := shareOf(sound[0], 440), shareOf(sound[1], 1000); l < 0.9 || r < 0.9 {
 		t.Errorf("left has %.3f of 440 Hz, right %.3f of 1000 Hz, in %d frames", l, r, len(sound[0]))
 	}
 	status := func() string { return a.do("GET", "/v1/streams/"+show.text("id"), nil).want(200).text("status") }
-	await(t, "live", func() bool { return status() == "live" })
-	await(t, "figures", func() bool {
+	await(t, func() bool { return status() == "live" })
+	await(t, func() bool {
 		got := a.do("GET", "/v1/dante/inputs/"+id, nil).want(200)
 		packets, _ := got.get("stats.packets").(float64)
 		lost, _ := got.get("stats.lost").(float64)
@@ -235,16 +220,16 @@ func TestAFlowOfAES67IsTheSoundOfAStream(t *testing.T) {
 	})
 	stop()
 	a.state("/v1/dante/inputs", id, "waiting")
-	await(t, "off air", func() bool { return status() == "ended" })
+	await(t, func() bool { return status() == "ended" })
 	a.flow(address, port, 1000, 440)
 	a.state("/v1/dante/inputs", id, "running")
-	await(t, "live again", func() bool { return status() == "live" })
+	await(t, func() bool { return status() == "live" })
 	a.act(show.text("id"), "stop").want(200)
 	a.state("/v1/dante/inputs", id, "stopped")
 	a.act(show.text("id"), "start").want(200)
 	a.state("/v1/dante/inputs", id, "running")
 	a.do("DELETE", "/v1/dante/inputs/"+id, nil).want(204)
-	await(t, "off air for good", func() bool { return status() == "ended" })
+	await(t, func() bool { return status() == "ended" })
 }
 
 // A stream's sound goes out as a flow, which ffmpeg receives by the description that
@@ -272,11 +257,11 @@ func TestAStreamGoesOutAsAFlowOfAES67(t *testing.T) {
 		t.Fatal(err)
 	}
 	sound := a.heard("3", 2, "-protocol_whitelist", "file,udp,rtp", "-localaddr", "127.0.0.1", "-buffer_size", "1000000", "-i", name)
-	if l, r := share(sound[0], 1000), share(sound[1], 440); l < 0.9 || r < 0.9 {
+	if l, r := shareOf(sound[0], 1000), shareOf(sound[1], 440); l < 0.9 || r < 0.9 {
 		t.Errorf("left has %.3f of 1000 Hz, right %.3f of 440 Hz, in %d frames", l, r, len(sound[0]))
 	}
 	var source answer
-	await(t, "the announcement", func() bool {
+	await(t, func() bool {
 		source = a.do("GET", "/v1/dante/sources", nil).want(200)
 		return strings.Contains(string(source.raw), "Hall "+show.text("id"))
 	})
@@ -284,7 +269,7 @@ func TestAStreamGoesOutAsAFlowOfAES67(t *testing.T) {
 	in := a.do("POST", "/v1/dante/inputs", object{"stream_id": second.text("id"), "source": "Hall " + show.text("id")}).want(201)
 	a.state("/v1/dante/inputs", in.text("id"), "running")
 	a.do("DELETE", "/v1/dante/outputs/"+id, nil).want(204)
-	await(t, "the end of the announcement", func() bool {
+	await(t, func() bool {
 		return !strings.Contains(string(a.do("GET", "/v1/dante/sources", nil).want(200).raw), "Hall "+show.text("id"))
 	})
 }
