@@ -4,6 +4,8 @@ import (
 	"context"
 	"log/slog"
 
+	"golang.org/x/sync/errgroup"
+	"sluice.dev/sluice/media/api/ident"
 	"sluice.dev/sluice/media/live/engine"
 )
 
@@ -12,16 +14,29 @@ import (
 func NewWatcher(c Config) *engine.Watcher {
 	c.fill()
 	p := newParts(c)
-	log := c.Respond.Log
-	if log == nil {
-		log = slog.Default()
-	}
-	return &engine.Watcher{Streams: p.streams, Assets: p.assets, Views: p.assets.Views, Plans: c.Plans, Log: log, Now: c.Now}
+	return &engine.Watcher{Streams: p.streams, Assets: p.assets, Views: p.assets.Views, Plans: c.Plans, Log: c.log(), Now: c.Now}
 }
 
-// RunEngine runs the media engine beside the product until ctx ends. The product's
-// Config should say that it is there: Endpoints with Available, and EngineHLS. One
-// engine serves one database.
-func RunEngine(ctx context.Context, c Config, e engine.Config) error {
-	return engine.Run(ctx, e, NewWatcher(c), c.Respond)
+// log is where the product says what it does.
+func (c *Config) log() *slog.Logger {
+	if c.Respond.Log != nil {
+		return c.Respond.Log
+	}
+	return slog.Default()
+}
+
+// RunEngine runs the media engine beside the product until ctx ends, and with it
+// MoQ. The product's Config should say that they are there: Endpoints with Available,
+// and EngineHLS. One engine serves one database.
+func RunEngine(ctx context.Context, c Config, e engine.Config, m MoQ) error {
+	if m.Addr == "" {
+		e.RTSP = "" // nothing else speaks it
+		return engine.Run(ctx, e, NewWatcher(c), c.Respond)
+	}
+	c.fill()
+	e.Secret = ident.NewSecret("auth").Text
+	both, ctx := errgroup.WithContext(ctx)
+	both.Go(func() error { return engine.Run(ctx, e, NewWatcher(c), c.Respond) })
+	both.Go(func() error { return serveMoQ(ctx, c, m, e) })
+	return both.Wait()
 }

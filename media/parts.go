@@ -16,6 +16,7 @@ import (
 	"sluice.dev/sluice/media/files/probe"
 	"sluice.dev/sluice/media/legacy"
 	"sluice.dev/sluice/media/live/ingest"
+	"sluice.dev/sluice/media/live/moq/certificate"
 	"sluice.dev/sluice/media/live/signalling"
 	"sluice.dev/sluice/media/live/streams"
 	"sluice.dev/sluice/media/playback"
@@ -43,6 +44,7 @@ type parts struct {
 	ingest    ingest.Service
 	legacy    legacy.Service
 	bodies    capability.Service
+	moq       moqRoutes
 }
 
 // newParts makes the services from a filled configuration.
@@ -60,6 +62,9 @@ func newParts(c Config) parts {
 	converting := fairshare.New(fairshare.Config{Places: max(1, c.Conversions/4)})
 	keys := &signing.Keys{DB: outside(c.DB)}
 	counter := views.Counter{DB: c.DB, Events: c.Events, Now: c.Now}
+	if c.Endpoints.MoQ != "" && !c.MoQCertified {
+		c.Endpoints.MoQHashes = hashes(&certificate.Source{Keys: keys, Now: c.Now})
+	}
 	link := c.Endpoints.Playback
 	p := parts{
 		streams:   streams.Service{DB: c.DB, Events: c.Events, Plans: c.Plans, Endpoints: c.Endpoints, Now: c.Now},
@@ -70,6 +75,7 @@ func newParts(c Config) parts {
 			Views: counter, Probe: look, FFmpeg: tool, Films: &ffmpeg.Films{Dir: c.Scratch, Most: c.StillBytes}, Converting: converting, Refused: &refusals.Memory{}, Now: c.Now},
 		bodies: capability.Service{Probe: look, FFmpeg: tool, Bodies: bodies, Converting: converting, Plans: c.Plans},
 	}
+	p.moq = moqRoutes{c.Endpoints}
 	p.streams.Record = p.assets.OpenRecording
 	webrtc := signalling.Relay{Base: c.EngineWebRTC, Client: &http.Client{Timeout: engineTimeout}}
 	p.playback = playback.Service{DB: c.DB, Streams: p.streams, Keys: keys, Views: counter, Playback: link, Engine: c.EngineHLS, WebRTC: webrtc,
@@ -102,7 +108,7 @@ type (
 
 // private lists the parts whose routes ask for a signed identity.
 func (p parts) private() []privateRoutes {
-	return []privateRoutes{p.streams, p.assets, p.playback, p.captions, p.analytics, p.ingest, p.legacy, p.bodies}
+	return []privateRoutes{p.streams, p.assets, p.playback, p.captions, p.analytics, p.ingest, p.legacy, p.bodies, p.moq}
 }
 
 // public lists the parts whose routes anyone may call; each checks a token of

@@ -9,6 +9,7 @@ func (c *Config) surfaces() map[string]string {
 	served["rtmp"], served["srt"] = c.Endpoints.Available, c.Endpoints.Available
 	served["webrtc"] = c.Endpoints.Available && c.EngineWebRTC != ""
 	served["hls"] = c.EngineHLS != ""
+	served["moq"] = c.Endpoints.Available && c.Endpoints.MoQ != ""
 	said := map[string]string{}
 	for name, is := range served {
 		said[name] = "needs_engine"

@@ -53,11 +53,15 @@ func RunEngine(ctx context.Context, env Environment) error {
 	if logs.JSON {
 		output = telemetry.Lines(slog.Default())
 	}
+	moq, err := p.moq(ctx)
+	if err != nil {
+		return err
+	}
 	return media.RunEngine(ctx, c, engine.Config{
 		Binary: binary, Dir: dir, Output: output,
 		RTMP: env.Get("SLUICE_RTMP_ADDR"), SRT: env.Get("SLUICE_SRT_ADDR"), WebRTC: env.Get("SLUICE_WEBRTC_ADDR"), Media: env.Get("SLUICE_WEBRTC_MEDIA_ADDR"),
-		HLS: env.Get("SLUICE_HLS_LISTEN"), API: env.Get("SLUICE_ENGINE_API_LISTEN"),
-	})
+		HLS: env.Get("SLUICE_HLS_LISTEN"), API: env.Get("SLUICE_ENGINE_API_LISTEN"), RTSP: env.Get("SLUICE_RTSP_LISTEN"),
+	}, moq)
 }
 
 // Program finds a program that a stack can do without; programs.Off where there is
@@ -83,6 +87,7 @@ func (e Environment) ingest(ctx context.Context, c *media.Config) error {
 	}
 	if binary != programs.Off {
 		c.Endpoints.Available = true
+		e.moqEndpoint(c)
 		c.EngineHLS = "http://" + e.Get("SLUICE_HLS_LISTEN") + "/live"
 		c.EngineWebRTC = "http://" + e.Get("SLUICE_WEBRTC_ADDR") + "/live"
 	}
@@ -112,6 +117,7 @@ var engineAddrs = []struct {
 }{
 	{"SLUICE_RTMP_ADDR", bindcheck.Free}, {"SLUICE_SRT_ADDR", bindcheck.FreeUDP}, {"SLUICE_WEBRTC_ADDR", bindcheck.Free},
 	{"SLUICE_WEBRTC_MEDIA_ADDR", bindcheck.FreeUDP}, {"SLUICE_HLS_LISTEN", bindcheck.Free}, {"SLUICE_ENGINE_API_LISTEN", bindcheck.Free},
+	{"SLUICE_RTSP_LISTEN", bindcheck.Free}, {moqAddr, bindcheck.FreeUDP},
 }
 
 // placeEngine makes sure that the media engine can listen. An address that
@@ -122,6 +128,9 @@ func (l *localStack) placeEngine() error {
 		return nil
 	}
 	for _, a := range engineAddrs {
+		if l.env.Get(a.variable) == programs.Off {
+			continue
+		}
 		err := a.free(l.env.Get(a.variable), a.variable)
 		if chosen, _ := l.env.Lookup(a.variable); err == nil || chosen != "" {
 			if err != nil {

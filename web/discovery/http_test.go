@@ -156,7 +156,7 @@ func TestSurfacesWithoutAnEngine(t *testing.T) {
 	t.Parallel()
 	b := start(t)
 	for _, c := range []struct{ method, path, needs string }{
-		{"POST", "/v1/phone", "telephony"}, {"GET", "/v1/editor/x/y", "video editing"}, {"DELETE", "/v1/moq/", "a MoQ relay"},
+		{"POST", "/v1/phone", "telephony"}, {"GET", "/v1/editor/x/y", "video editing"}, {"DELETE", "/v1/omt/", "an OMT bridge"},
 		{"PUT", "/v1/ndi", "an NDI bridge"}, {"POST", "/v1/voice", "speech synthesis"},
 	} {
 		w := b.do(c.method, c.path)

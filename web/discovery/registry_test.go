@@ -108,17 +108,17 @@ func TestStatesFollowTheConfiguration(t *testing.T) {
 		switch r.Name {
 		case "phone", "phone.all":
 			d.Routes[i].Product = "api"
-		case "moq", "moq.all":
+		case "omt", "omt.all":
 			d.Routes[i].Path = "/v1/elsewhere"
 		}
 	}
 	by := byName(Build(v, at, map[string]Report{"media": {Status: Failing}, "api": {Status: OK}}))
-	for name, want := range map[string]string{"karaoke": Available, "odd": Available, "phone": Available, "moq": NotAvailable, "elsewhere": NeedsEngine, "rtmp": NeedsEngine, "voice": Available} {
+	for name, want := range map[string]string{"karaoke": Available, "odd": Available, "phone": Available, "omt": NotAvailable, "elsewhere": NeedsEngine, "rtmp": NeedsEngine, "voice": Available} {
 		if by[name].State != want {
 			t.Errorf("%s: %s, want %s", name, by[name].State, want)
 		}
 	}
-	for name, want := range map[string]string{"streams": "failing", "phone": "ok", "moq": "unknown", "chat": "unknown"} {
+	for name, want := range map[string]string{"streams": "failing", "phone": "ok", "omt": "unknown", "chat": "unknown"} {
 		if by[name].Health != want {
 			t.Errorf("%s: %s, want %s", name, by[name].Health, want)
 		}

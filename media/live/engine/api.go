@@ -57,7 +57,7 @@ func (a API) Ready(ctx context.Context) ([]Path, error) {
 }
 
 // kicks are the API's names of the connections that it can close.
-var kicks = map[string]string{"rtmpConn": "rtmpconns", "srtConn": "srtconns", "webRTCSession": "webrtcsessions"}
+var kicks = map[string]string{"rtmpConn": "rtmpconns", "srtConn": "srtconns", "webRTCSession": "webrtcsessions", "rtspSession": "rtspsessions"}
 
 // Kick closes the connection of a path's publisher.
 func (a API) Kick(ctx context.Context, p Path) error {

@@ -29,6 +29,11 @@ type Config struct {
 	WebRTC string
 	Media  string // WebRTC media, UDP
 	API    string // loopback
+	// RTSP is where our own processes read and publish, on loopback. Empty: nowhere.
+	RTSP string
+	// Secret is the password of our own processes at the engine. Empty: one that
+	// nobody else knows.
+	Secret string
 	// Again is the pause before an engine that has ended is started again. 0: one
 	// second.
 	Again time.Duration
@@ -50,7 +55,9 @@ apiAddress: {{.API}}
 metrics: no
 pprof: no
 playback: no
-rtsp: no
+rtsp: {{if .RTSP}}yes{{else}}no{{end}}
+rtspAddress: {{.RTSP}}
+rtspTransports: [tcp]
 rtmp: yes
 rtmpAddress: {{.RTMP}}
 hls: yes
@@ -78,7 +85,7 @@ paths:
 func Render(c Config, auth, secret string) ([]byte, error) {
 	var out bytes.Buffer
 	err := configuration.Execute(&out, map[string]string{"Auth": auth, "Secret": secret, "API": c.API, "RTMP": c.RTMP, "SRT": c.SRT,
-		"HLS": c.HLS, "WebRTC": c.WebRTC, "Media": c.Media, "Records": filepath.Join(c.Dir, "%path", recordName)})
+		"HLS": c.HLS, "WebRTC": c.WebRTC, "Media": c.Media, "RTSP": c.RTSP, "Records": filepath.Join(c.Dir, "%path", recordName)})
 	return out.Bytes(), err
 }
 
@@ -97,13 +104,15 @@ func Run(ctx context.Context, c Config, w *Watcher, a httpapi.Adapter) error {
 	if err != nil {
 		return fmt.Errorf("listen for the media engine: %w", err)
 	}
-	secret := ident.NewSecret("auth").Text
-	file, err := write(c, listener.Addr().String(), secret)
+	if c.Secret == "" {
+		c.Secret = ident.NewSecret("auth").Text
+	}
+	file, err := write(c, listener.Addr().String(), c.Secret)
 	if err != nil {
 		listener.Close()
 		return err
 	}
-	server := &http.Server{Handler: Auth(w.Streams, a, secret), ReadTimeout: 10 * time.Second}
+	server := &http.Server{Handler: Auth(w.Streams, a, c.Secret), ReadTimeout: 10 * time.Second}
 	go func() { _ = server.Serve(listener) }() // ends with Close below
 	defer server.Close()
 
