@@ -63,7 +63,7 @@ func (m moqRoutes) get(owner.Owner, *http.Request, httpapi.None) (v moqView, err
 		return v, apierror.Errorf(decision.NotImplemented, "MoQ is off here: it needs a media engine, and an address in SLUICE_MOQ_ADDR.")
 	}
 	v = moqView{Draft: wire.Draft, Version: fmt.Sprintf("%#x", wire.Version), URL: m.MoQ, QUIC: "moqt" + strings.TrimPrefix(m.MoQ, "https"),
-		ALPN: wire.ALPN, Packaging: "cmaf", Catalogs: []moqCatalog{{packaging.CatalogMSF, "draft-ietf-moq-msf"}, {packaging.CatalogHang, "hang"}}}
+		ALPN: wire.ALPN, Packaging: "cmaf", Catalogs: []moqCatalog{{packaging.CatalogMSF, "draft-ietf-moq-msf-01"}, {packaging.CatalogHang, "hang"}}}
 	if m.MoQHashes != nil {
 		v.Hashes = m.MoQHashes()
 	}

@@ -41,6 +41,7 @@ type group struct {
 	let     int // how many objects before objects[0] were let go
 	bytes   int
 	done    bool
+	next    *group // nil: this is the newest
 }
 
 // NewTrack is an empty track.
@@ -54,7 +55,11 @@ func (t *Track) Append(object []byte, begins bool) {
 	defer t.mu.Unlock()
 	if begins {
 		t.finish()
-		t.group = &group{id: t.next}
+		g := &group{id: t.next}
+		if t.group != nil {
+			t.group.next = g
+		}
+		t.group = g
 		t.next++
 	}
 	g := t.group
@@ -147,7 +152,7 @@ func RangeOf(r wire.Request) Range {
 func (t *Track) Serve(ctx context.Context, r Range, open Open) error {
 	var all sync.WaitGroup
 	defer all.Wait()
-	from := t.begin(r)
+	after, from := t.begin(r)
 	var cancels []context.CancelFunc
 	defer func() {
 		if ctx.Err() != nil {
@@ -157,11 +162,11 @@ func (t *Track) Serve(ctx context.Context, r Range, open Open) error {
 		}
 	}()
 	for {
-		g, err := t.groupFrom(ctx, from)
+		g, err := t.groupAfter(ctx, after, from)
 		if g == nil || r.Last != nil && g.id > *r.Last {
 			return err
 		}
-		from = g.id + 1
+		after = g
 		if len(cancels) == behind {
 			cancels[0]()
 			cancels = cancels[1:]
@@ -175,28 +180,34 @@ func (t *Track) Serve(ctx context.Context, r Range, open Open) error {
 	}
 }
 
-// begin is the first group that may be handed out.
-func (t *Track) begin(r Range) uint64 {
+// begin is where to begin: after a group, which is nil where the newest one
+// may be handed out itself, and not before the group from.
+func (t *Track) begin(r Range) (after *group, from uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	from := t.next
-	if t.group != nil && t.group.let == 0 && !r.Next {
-		from = t.group.id
+	if t.group != nil && (t.group.let > 0 || r.Next || r.First > t.group.id) {
+		after = t.group
 	}
-	return max(from, r.First)
+	return after, r.First
 }
 
-// groupFrom waits for a group that is not before from. nil: the track has
-// ended, or ctx, which is the error then.
-func (t *Track) groupFrom(ctx context.Context, from uint64) (*group, error) {
+// groupAfter waits for the group that follows another, or for any where that is nil,
+// and is not before from. nil: the track has ended, or ctx, which is the error then.
+func (t *Track) groupAfter(ctx context.Context, after *group, from uint64) (*group, error) {
 	for {
 		t.mu.Lock()
 		g, news, ended := t.group, t.news, t.ended
-		t.mu.Unlock()
-		if g != nil && g.id >= from {
-			return g, nil
+		if after != nil {
+			g = after.next
 		}
-		if ended {
+		for g != nil && g.id < from {
+			g = g.next
+		}
+		t.mu.Unlock()
+		switch {
+		case g != nil:
+			return g, nil
+		case ended:
 			return nil, nil
 		}
 		select {

@@ -12,9 +12,13 @@ const MaxCatalog = 256 << 10
 // maxTracks bounds the tracks of a catalog.
 const maxTracks = 32
 
+// msfVersion is the version of the catalog of MSF that is written.
+const msfVersion = "draft-01"
+
 // The names of the tracks that hold catalogs.
 const (
-	// CatalogMSF is that of draft-ietf-moq-msf, with CMAF as draft-ietf-moq-cmsf has it.
+	// CatalogMSF is that of draft-ietf-moq-msf-01, with CMAF as draft-ietf-moq-cmsf has
+	// it.
 	CatalogMSF = "catalog"
 	// CatalogHang is that of the players and tools of moq-dev.
 	CatalogHang = "catalog.json"
@@ -23,8 +27,13 @@ const (
 // The fields of both catalogs that are written and read here.
 type (
 	msf struct {
-		Version int        `json:"version"`
-		Tracks  []msfTrack `json:"tracks"`
+		Tracks   []msfTrack `json:"tracks"`
+		InitData []msfInit  `json:"initDataList"`
+	}
+	msfInit struct {
+		ID   string `json:"id"`
+		Type string `json:"type"`
+		Data string `json:"data"`
 	}
 	msfTrack struct {
 		Name        string `json:"name"`
@@ -34,7 +43,8 @@ type (
 		RenderGroup int    `json:"renderGroup"`
 		Codec       string `json:"codec"`
 		Timescale   uint32 `json:"timescale"`
-		InitData    string `json:"initData"`
+		InitRef     string `json:"initRef,omitempty"`
+		InitData    string `json:"initData,omitempty"` // in the place of InitRef, before draft 01
 		Width       int    `json:"width,omitempty"`
 		Height      int    `json:"height,omitempty"`
 		SampleRate  int    `json:"samplerate,omitempty"`
@@ -63,7 +73,7 @@ type (
 
 // Catalogs are both catalogs of tracks, by the names of their tracks.
 func Catalogs(tracks []Track) (map[string][]byte, error) {
-	m := msf{Version: 1}
+	var m msf
 	var h hang
 	for _, t := range tracks {
 		codec, err := t.codec()
@@ -74,7 +84,7 @@ func Catalogs(tracks []Track) (map[string][]byte, error) {
 		width, height := t.size()
 		rate, channels := t.sound()
 		row := msfTrack{Name: t.Name, Packaging: "cmaf", IsLive: true, Role: "audio", RenderGroup: 1, Codec: codec, Timescale: t.Scale,
-			InitData: init, Width: width, Height: height, SampleRate: rate}
+			InitRef: t.Name, Width: width, Height: height, SampleRate: rate}
 		kind := &h.Audio
 		if t.Codec.IsVideo() {
 			row.Role, kind = "video", &h.Video
@@ -82,13 +92,17 @@ func Catalogs(tracks []Track) (map[string][]byte, error) {
 			row.Channels = fmt.Sprint(channels)
 		}
 		m.Tracks = append(m.Tracks, row)
+		m.InitData = append(m.InitData, msfInit{ID: t.Name, Type: "inline", Data: init})
 		if *kind == nil {
 			*kind = &hangKind{Renditions: map[string]hangTrack{}}
 		}
 		(*kind).Renditions[t.Name] = hangTrack{Codec: codec, Container: hangContainer{Kind: "cmaf", Init: init},
 			Width: width, Height: height, SampleRate: rate, Channels: channels}
 	}
-	return encoded(map[string]any{CatalogMSF: m, CatalogHang: h})
+	return encoded(map[string]any{CatalogHang: h, CatalogMSF: struct {
+		Version string `json:"version"`
+		msf
+	}{msfVersion, m}})
 }
 
 // encoded is each value as JSON.
@@ -118,7 +132,17 @@ func ParseCatalog(b []byte) ([]Track, error) {
 	if err := json.Unmarshal(b, &c); err != nil {
 		return nil, fmt.Errorf("%w: the catalog: %w", ErrMedia, err)
 	}
+	if len(c.Tracks) > maxTracks || len(c.InitData) > maxTracks {
+		return nil, fmt.Errorf("%w: %d tracks", ErrMedia, len(c.Tracks))
+	}
 	rows := c.Tracks
+	for i := range rows {
+		for _, init := range c.InitData {
+			if init.ID == rows[i].InitRef && rows[i].InitData == "" {
+				rows[i].InitData = init.Data
+			}
+		}
+	}
 	for _, kind := range []*hangKind{c.Video, c.Audio} {
 		if kind == nil {
 			continue

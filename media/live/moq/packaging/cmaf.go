@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/h264"
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/h265"
@@ -74,35 +75,6 @@ func ParseTrack(name string, init []byte) (t Track, err error) {
 // maxScale bounds the units a second that a header may declare.
 const maxScale = 10_000_000
 
-// Frame is one frame of a chunk.
-type Frame struct {
-	Time    uint64 // when it is shown, in the track's units
-	Payload []byte // as the container has it
-}
-
-// ParseChunk reads a chunk of somebody else. It fails with ErrMedia.
-func ParseChunk(b []byte) (frames []Frame, err error) {
-	defer caught(&err)
-	var parts fmp4.Parts
-	if err := parts.Unmarshal(b); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrMedia, err)
-	}
-	for _, p := range parts {
-		for _, t := range p.Tracks {
-			at := t.BaseTime
-			for _, s := range t.Samples {
-				shown := int64(at) + int64(s.PTSOffset)
-				if shown < 0 {
-					return nil, fmt.Errorf("%w: a frame before the beginning", ErrMedia)
-				}
-				frames = append(frames, Frame{uint64(shown), s.Payload})
-				at += uint64(s.Duration)
-			}
-		}
-	}
-	return frames, nil
-}
-
 // caught turns a fault of the parser into ErrMedia: its input is a stranger's.
 func caught(err *error) {
 	if r := recover(); r != nil {
@@ -110,13 +82,13 @@ func caught(err *error) {
 	}
 }
 
-// NALUnits are those of a frame of H.264 or H.265.
-func (f Frame) NALUnits() ([][]byte, error) {
-	units, err := fmp4.Sample{Payload: f.Payload}.GetH264()
-	if err != nil {
+// NALUnits are those of a frame of H.264 or H.265; none is empty.
+func (f Frame) NALUnits() (units [][]byte, err error) {
+	defer caught(&err)
+	if units, err = (fmp4.Sample{Payload: f.Payload}).GetH264(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrMedia, err)
 	}
-	return units, nil
+	return slices.DeleteFunc(units, func(u []byte) bool { return len(u) < 2 }), nil
 }
 
 // codec is the codec's name as RFC 6381 has it. It fails with ErrMedia for a codec

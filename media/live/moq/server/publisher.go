@@ -88,19 +88,19 @@ func (p *publisher) run(ns wire.Namespace) {
 func (p *publisher) take(ctx context.Context, ns wire.Namespace) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	described, err := p.catalog(ctx, ns)
+	chosen, err := p.catalog(ctx, ns)
 	if err != nil {
 		return err
 	}
 	var tracks []*session.Track
-	for _, d := range described {
+	for _, d := range chosen {
 		t, err := p.session.Subscribe(ctx, ns, d.Name)
 		if err != nil {
 			return fmt.Errorf("%w: track %.100q: %w", packaging.ErrMedia, d.Name, err)
 		}
 		tracks = append(tracks, t)
 	}
-	out, err := p.server.cfg.Engine.Publish(p.stream.PlaybackID, described)
+	out, err := p.server.cfg.Engine.Publish(p.stream.PlaybackID, chosen)
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (p *publisher) take(ctx context.Context, ns wire.Namespace) error {
 	ended := make(chan error, len(tracks)+1)
 	for i := range tracks {
 		go func() {
-			ended <- pump(ctx, tracks[i], described[i], func(f packaging.Frame) error { return out.Write(i, f) })
+			ended <- pump(ctx, tracks[i], chosen[i], func(f packaging.Frame) error { return out.Write(i, f) })
 		}()
 	}
 	go func() { ended <- out.Wait() }() // the engine closes publishers who break a rule, or whose stream was stopped
@@ -126,13 +126,26 @@ func (p *publisher) catalog(ctx context.Context, ns wire.Namespace) ([]packaging
 			all = errors.Join(all, err)
 			continue
 		}
-		o, err := t.Next(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return packaging.ParseCatalog(o.Payload)
+		return described(ctx, t)
 	}
 	return nil, fmt.Errorf("%w: no catalog: %w", packaging.ErrMedia, all)
+}
+
+// described waits for a catalog that names tracks: programs may begin with an empty
+// one.
+func described(ctx context.Context, t *session.Track) ([]packaging.Track, error) {
+	var last error
+	for {
+		o, err := t.Next(ctx)
+		if err != nil {
+			return nil, errors.Join(last, err)
+		}
+		tracks, err := packaging.ParseCatalog(o.Payload)
+		if err == nil {
+			return tracks, nil
+		}
+		last = err
+	}
 }
 
 // pump writes the frames of a track, from the first that needs no other.
