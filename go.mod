@@ -97,8 +97,9 @@ require (
 	github.com/icholy/digest v1.2.0
 	github.com/mholt/acmez/v3 v3.1.7
 	github.com/pion/opus v0.1.0
-	github.com/pion/rtp v1.10.6
+	github.com/pion/rtp v1.8.21
 	github.com/pion/sdp/v3 v3.0.20
+	github.com/quic-go/webtransport-go v0.13.0
 	github.com/ulikunitz/xz v0.5.15
 	golang.org/x/crypto/x509roots/fallback v0.0.0-20261030153154-30a33513ff6d
 	golang.org/x/image v0.46.0
@@ -120,6 +121,7 @@ require (
 	github.com/asticode/go-astikit v0.30.0 // indirect
 	github.com/asticode/go-astits v1.14.0 // indirect
 	github.com/barkimedes/go-deepcopy v0.0.0-20220514131651-17c30cfc62df // indirect
+	github.com/dunglas/httpsfv v1.1.1 // indirect
 	github.com/pion/logging v0.2.3 // indirect
 	github.com/pion/randutil v0.1.0 // indirect
 	github.com/pion/rtcp v1.2.15 // indirect
@@ -159,7 +161,7 @@ require (
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/kylelemons/godebug v1.1.0 // indirect
 	github.com/quic-go/qpack v0.6.0 // indirect
-	github.com/quic-go/quic-go v0.60.0
+	github.com/quic-go/quic-go v0.62.0
 	github.com/valyala/fastrand v1.1.0 // indirect
 	github.com/valyala/histogram v1.2.0 // indirect
 	golang.org/x/time v0.15.0 // indirect

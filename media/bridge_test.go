@@ -56,7 +56,7 @@ func TestABridgeBringsNDI(t *testing.T) {
 		t.Errorf("%s", about.raw)
 	}
 	var sources answer
-	await(t, "a source", func() bool {
+	await(t, func() bool {
 		sources = a.do("GET", "/v1/ndi/sources", nil).want(200)
 		return strings.Contains(string(sources.raw), "Camera")
 	})
@@ -71,14 +71,14 @@ func TestABridgeBringsNDI(t *testing.T) {
 		t.Errorf("%s", failed.raw)
 	}
 	a.state("/v1/ndi/inputs", in.text("id"), "running")
-	await(t, "live", func() bool {
+	await(t, func() bool {
 		return a.do("GET", "/v1/streams/"+show.text("id"), nil).want(200).text("status") == "live"
 	})
 	if sent := a.state("/v1/ndi/outputs", out.text("id"), "running"); sent.text("message") != "two seconds were sent" || sent.text("name") != "Show" {
 		t.Errorf("%s", sent.raw)
 	}
 	sound := a.heard("2", 1, "-f", "f32le", "-ar", "48000", "-ac", "1", "-i", filepath.Join(dir, "sent"))
-	if s := share(sound[0], 1000); s < 0.9 {
+	if s := shareOf(sound[0], 1000); s < 0.9 {
 		t.Errorf("%.3f of what is sent is 1000 Hz", s)
 	}
 	told, err := os.ReadFile(filepath.Join(dir, "told"))
@@ -90,7 +90,7 @@ func TestABridgeBringsNDI(t *testing.T) {
 		t.Errorf("the bridge was given our secrets, or none: %v", err)
 	}
 	a.do("DELETE", "/v1/ndi/inputs/"+in.text("id"), nil).want(204)
-	await(t, "off air", func() bool {
+	await(t, func() bool {
 		return a.do("GET", "/v1/streams/"+show.text("id"), nil).want(200).text("status") == "ended"
 	})
 }
@@ -106,7 +106,7 @@ func TestSoundGoesFromStreamToStreamByOMT(t *testing.T) {
 	t.Parallel()
 	a := onAir(t, nil)
 	show := a.do("POST", "/v1/streams", object{"title": "Show"}).want(201)
-	out := a.do("POST", "/v1/omt/outputs", object{"stream_id": show.text("id"), "port": portOf(free(t, 1)[0])}).want(201)
+	out := a.do("POST", "/v1/omt/outputs", object{"stream_id": show.text("id"), "port": portOf(freeAddrs(t, 1)[0])}).want(201)
 	args := append([]string{"-nostdin", "-hide_banner", "-loglevel", "error"}, tones(1000, 440)...)
 	start(t, a.tool, append(args, "-c:a", "aac", "-b:a", "192k", "-f", "flv", a.rtmp+"/live/"+show.text("ingest.rtmp.stream_key"))...)
 	sent := a.state("/v1/omt/outputs", out.text("id"), "running")
@@ -117,9 +117,9 @@ func TestSoundGoesFromStreamToStreamByOMT(t *testing.T) {
 	in := a.do("POST", "/v1/omt/inputs", object{"stream_id": second.text("id"), "source": sent.text("address"), "delay_ms": 100}).want(201)
 	a.state("/v1/omt/inputs", in.text("id"), "running")
 	path := "/v1/playback/" + second.text("playback_id") + "/index.m3u8"
-	await(t, "a playlist", func() bool { return a.fetch(path).status == 200 })
+	await(t, func() bool { return a.fetch(path).status == 200 })
 	sound := a.heard("3", 2, "-i", a.viewer.URL+path)
-	if l, r := share(sound[0], 1000), share(sound[1], 440); l < 0.9 || r < 0.9 {
+	if l, r := shareOf(sound[0], 1000), shareOf(sound[1], 440); l < 0.9 || r < 0.9 {
 		t.Errorf("left has %.3f of 1000 Hz, right %.3f of 440 Hz", l, r)
 	}
 }

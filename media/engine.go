@@ -2,10 +2,13 @@ package media
 
 import (
 	"context"
+	"crypto/subtle"
 	"log/slog"
 
 	"golang.org/x/sync/errgroup"
+	"sluice.dev/sluice/media/api/ident"
 	"sluice.dev/sluice/media/live/engine"
+	"sluice.dev/sluice/media/live/moq/rtsp"
 	"sluice.dev/sluice/media/live/transports"
 	"sluice.dev/sluice/media/phone/sip"
 )
@@ -15,21 +18,32 @@ import (
 func NewWatcher(c Config) *engine.Watcher {
 	c.fill()
 	p := newParts(c)
-	log := c.Respond.Log
-	if log == nil {
-		log = slog.Default()
+	return &engine.Watcher{Streams: p.streams, Assets: p.assets, Views: p.assets.Views, Plans: c.Plans, Log: c.log(), Now: c.Now}
+}
+
+// log is where the product says what it does.
+func (c *Config) log() *slog.Logger {
+	if c.Respond.Log != nil {
+		return c.Respond.Log
 	}
-	return &engine.Watcher{Streams: p.streams, Assets: p.assets, Views: p.assets.Views, Plans: c.Plans, Log: log, Now: c.Now}
+	return slog.Default()
+}
+
+// Beside is what runs in the media engine's process besides it.
+type Beside struct {
+	Telephony *sip.Config // how telephones reach streams; nil: they do not
+	MoQ       MoQ
 }
 
 // RunEngine runs the media engine beside the product until ctx ends. The product's
 // Config should say that it is there: Endpoints with Available, and EngineHLS. One
-// engine serves one database. telephony says how telephones reach it; nil: they do not.
-func RunEngine(ctx context.Context, c Config, e engine.Config, telephony *sip.Config) error {
+// engine serves one database.
+func RunEngine(ctx context.Context, c Config, e engine.Config, b Beside) error {
+	c.fill()
 	w := NewWatcher(c)
 	group, ctx := errgroup.WithContext(ctx)
-	if telephony != nil {
-		calls := NewTelephony(c, *telephony)
+	if b.Telephony != nil {
+		calls := NewTelephony(c, *b.Telephony)
 		e.Own = append(e.Own, func(o engine.Own) bool {
 			return o.Protocol == "rtmp" && o.Action == "publish" && calls.Publishes(o.Path, o.Password)
 		})
@@ -42,6 +56,13 @@ func RunEngine(ctx context.Context, c Config, e engine.Config, telephony *sip.Co
 			return o.Protocol == "rtsp" && links.Allows(o.User, o.Password, o.Action, o.Path)
 		})
 		group.Go(func() error { links.Run(ctx); return nil })
+	}
+	if b.MoQ.Addr != "" {
+		secret := ident.NewSecret("auth").Text // of its sessions, whose users it has checked
+		e.Own = append(e.Own, func(o engine.Own) bool {
+			return o.Protocol == "rtsp" && subtle.ConstantTimeCompare([]byte(o.Password), []byte(secret)) == 1
+		})
+		group.Go(func() error { return serveMoQ(ctx, c, b.MoQ, rtsp.Engine{Addr: e.RTSP, Password: secret}) })
 	}
 	group.Go(func() error { return engine.Run(ctx, e, w, c.Respond) })
 	return group.Wait()

@@ -586,7 +586,7 @@ func TestTheEngineIsConfiguredAndStartedAgain(t *testing.T) {
 	done := make(chan error)
 	go func() {
 		done <- media.RunEngine(ctx, b.config, engine.Config{Binary: script, Dir: filepath.Join(dir, "engine"), RTMP: "127.0.0.1:1935",
-			API: "127.0.0.1:1", Again: time.Millisecond, Output: io.Discard}, nil)
+			API: "127.0.0.1:1", Again: time.Millisecond, Output: io.Discard}, media.Beside{})
 	}()
 	for range 2 {
 		lines, err := os.ReadFile(starts) // waits for the script to write, once or more often

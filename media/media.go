@@ -46,6 +46,9 @@ type Config struct {
 	// Endpoints are the public addresses of the media engine and of playback.
 	// Empty addresses fall back to those of a local engine that is not there.
 	Endpoints streams.Endpoints
+	// MoQCertified says that MoQ shows a certificate of an authority, which players need
+	// no hash of.
+	MoQCertified bool
 	// EngineHLS is the address below which the media engine serves HLS, such as
 	// http://127.0.0.1:8888/live. Empty: playback of streams answers 501.
 	EngineHLS string

@@ -19,6 +19,7 @@ import (
 	"sluice.dev/sluice/media/files/probe"
 	"sluice.dev/sluice/media/legacy"
 	"sluice.dev/sluice/media/live/ingest"
+	"sluice.dev/sluice/media/live/moq/certificate"
 	"sluice.dev/sluice/media/live/signalling"
 	"sluice.dev/sluice/media/live/streams"
 	"sluice.dev/sluice/media/live/transports"
@@ -60,6 +61,7 @@ type parts struct {
 	editor     editor.Service
 	phone      phone.Service
 	links      transports.Service
+	moq        moqRoutes
 }
 
 // newParts makes the services from a filled configuration.
@@ -77,6 +79,9 @@ func newParts(c Config) parts {
 	converting := fairshare.New(fairshare.Config{Places: max(1, c.Conversions/4)})
 	keys := &signing.Keys{DB: outside(c.DB)}
 	counter := views.Counter{DB: c.DB, Events: c.Events, Now: c.Now}
+	if c.Endpoints.MoQ != "" && !c.MoQCertified {
+		c.Endpoints.MoQHashes = hashes(&certificate.Source{Keys: keys, Now: c.Now})
+	}
 	link := c.Endpoints.Playback
 	p := parts{
 		streams:   streams.Service{DB: c.DB, Events: c.Events, Plans: c.Plans, Endpoints: c.Endpoints, Now: c.Now},
@@ -88,6 +93,7 @@ func newParts(c Config) parts {
 		bodies: capability.Service{Probe: look, FFmpeg: tool, Bodies: bodies, Converting: converting, Plans: c.Plans},
 	}
 	p.phone = phone.Service{DB: c.DB, Events: c.Events, Streams: p.streams, Box: c.Box, Settings: c.Phone, Now: c.Now}
+	p.moq = moqRoutes{c.Endpoints}
 	p.streams.Record = p.assets.OpenRecording
 	p.chapters, p.editor = chapters.New(p.assets), editor.Service{Assets: p.assets}
 	webrtc := signalling.Relay{Base: c.EngineWebRTC, Client: &http.Client{Timeout: engineTimeout}}
@@ -128,7 +134,7 @@ type (
 
 // private lists the parts whose routes ask for a signed identity.
 func (p parts) private() []privateRoutes {
-	return []privateRoutes{p.streams, p.assets, p.playback, p.captions, p.analytics, p.ingest, p.legacy, p.bodies, p.transcribe, p.voice, p.vision, p.chapters, p.editor, p.phone, p.links}
+	return []privateRoutes{p.streams, p.assets, p.playback, p.captions, p.analytics, p.ingest, p.legacy, p.bodies, p.transcribe, p.voice, p.vision, p.chapters, p.editor, p.phone, p.links, p.moq}
 }
 
 // public lists the parts whose routes anyone may call; each checks a token of

@@ -90,7 +90,7 @@ func newExchange(t *testing.T, adjust ...func(*sip.Config, *media.Config)) *exch
 	x.cancel = cancel
 	go func() {
 		x.ended <- media.RunEngine(ctx, x.config, engine.Config{Binary: mediaEngine(t), Dir: filepath.Join(t.TempDir(), "engine"), RTMP: rtmp, HLS: hls, SRT: free(t, "udp"),
-			WebRTC: free(t, "tcp"), Media: free(t, "udp"), API: free(t, "tcp"), Output: io.Discard}, &telephony)
+			WebRTC: free(t, "tcp"), Media: free(t, "udp"), API: free(t, "tcp"), Output: io.Discard}, media.Beside{Telephony: &telephony})
 	}()
 	t.Cleanup(func() {
 		cancel()

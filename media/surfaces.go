@@ -24,6 +24,7 @@ func (c *Config) surfaces(ctx context.Context, products map[string]engines.Known
 	for _, name := range transports.Names {
 		served[name] = c.Endpoints.Available && c.Transports.Engine(name) != ""
 	}
+	served["moq"] = c.Endpoints.Available && c.Endpoints.MoQ != ""
 	said := map[string]string{}
 	for name, is := range served {
 		said[name] = "needs_engine"

@@ -62,11 +62,15 @@ func RunEngine(ctx context.Context, env Environment) error {
 	if err != nil {
 		return err
 	}
+	moq, err := p.moq(ctx)
+	if err != nil {
+		return err
+	}
 	return media.RunEngine(ctx, c, engine.Config{
 		Binary: binary, Dir: dir, Output: output,
 		RTMP: env.Get("SLUICE_RTMP_ADDR"), SRT: env.Get("SLUICE_SRT_ADDR"), WebRTC: env.Get("SLUICE_WEBRTC_ADDR"), Media: env.Get("SLUICE_WEBRTC_MEDIA_ADDR"),
 		HLS: env.Get("SLUICE_HLS_LISTEN"), API: env.Get("SLUICE_ENGINE_API_LISTEN"), RTSP: env.Get("SLUICE_RTSP_LISTEN"),
-	}, telephony)
+	}, media.Beside{Telephony: telephony, MoQ: moq})
 }
 
 // Program finds a program that a stack can do without; programs.Off where there is
@@ -92,6 +96,7 @@ func (e Environment) ingest(ctx context.Context, c *media.Config) error {
 	}
 	if binary != programs.Off {
 		c.Endpoints.Available = true
+		e.moqEndpoint(c)
 		c.EngineHLS = "http://" + e.Get("SLUICE_HLS_LISTEN") + "/live"
 		c.EngineWebRTC = "http://" + e.Get("SLUICE_WEBRTC_ADDR") + "/live"
 	}
@@ -121,7 +126,7 @@ var engineAddrs = []struct {
 }{
 	{"SLUICE_RTMP_ADDR", bindcheck.Free}, {"SLUICE_SRT_ADDR", bindcheck.FreeUDP}, {"SLUICE_WEBRTC_ADDR", bindcheck.Free},
 	{"SLUICE_WEBRTC_MEDIA_ADDR", bindcheck.FreeUDP}, {"SLUICE_HLS_LISTEN", bindcheck.Free}, {"SLUICE_ENGINE_API_LISTEN", bindcheck.Free},
-	{"SLUICE_SIP_ADDR", freeSIP}, {"SLUICE_RTSP_LISTEN", bindcheck.Free},
+	{"SLUICE_SIP_ADDR", freeSIP}, {"SLUICE_RTSP_LISTEN", bindcheck.Free}, {moqAddr, bindcheck.FreeUDP},
 }
 
 // placeEngine makes sure that the media engine can listen. An address that

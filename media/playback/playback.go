@@ -5,15 +5,12 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
-	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/media/api/ident"
 	"sluice.dev/sluice/media/api/owner"
 	"sluice.dev/sluice/media/live/signalling"
 	"sluice.dev/sluice/media/live/streams"
 	"sluice.dev/sluice/media/playback/dash"
 	"sluice.dev/sluice/media/playback/signing"
 	"sluice.dev/sluice/media/playback/views"
-	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/http/httpapi"
 	"sluice.dev/sluice/platform/storage/postgres"
 )
@@ -56,24 +53,11 @@ func (v Service) PublicRoutes(r chi.Router, a httpapi.Adapter) {
 	r.Get("/v1/playback/{playback}/{file}", a.Handle(v.hls))
 }
 
-// watched is the stream of the playback id in the path, for anyone.
-func (v Service) watched(r *http.Request) (streams.Stream, error) {
-	id := chi.URLParam(r, "playback")
-	if !ident.Valid("play", id) {
-		return streams.Stream{}, &apierror.Error{Code: decision.NotFound}
-	}
-	return streams.ByPlayback(r.Context(), v.DB, id)
-}
-
 // Watch returns the stream of the playback id in r's path and the name of its
 // viewer, if r may watch it.
 func (v Service) Watch(r *http.Request) (streams.Stream, string, error) {
-	s, err := v.watched(r)
-	if err != nil {
-		return s, "", err
-	}
-	viewer, err := v.admit(r, s)
-	return s, viewer, err
+	s, g, err := v.Admit(r.Context(), chi.URLParam(r, "playback"), r.URL.Query().Get("token"))
+	return s, g.Viewer, err
 }
 
 // url is the public address of a file of the stream.

@@ -3,11 +3,13 @@
 package playback
 
 import (
+	"context"
 	"net/http"
 	"time"
 
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/media/api/form"
+	"sluice.dev/sluice/media/api/ident"
 	"sluice.dev/sluice/media/live/streams"
 	"sluice.dev/sluice/media/playback/signing"
 	"sluice.dev/sluice/platform/apierror"
@@ -36,9 +38,10 @@ type TokenView struct {
 	StreamID   string    `json:"stream_id"`
 	PlaybackID string    `json:"playback_id"`
 	ExpiresAt  time.Time `json:"expires_at"`
-	HLS        string    `json:"hls_url"`   // with the token
-	DASH       string    `json:"dash_url"`  // with the token
-	Embed      string    `json:"embed_url"` // with the token
+	HLS        string    `json:"hls_url"`           // with the token
+	DASH       string    `json:"dash_url"`          // with the token
+	MoQ        string    `json:"moq_url,omitempty"` // with the token; absent where MoQ is off
+	Embed      string    `json:"embed_url"`         // with the token
 }
 
 // token answers POST /v1/streams/{id}/tokens. A public stream gets one too: a
@@ -62,8 +65,12 @@ func (v Service) token(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	w.Header().Set("Cache-Control", "no-store")
-	httpapi.JSON(w, http.StatusCreated, TokenView{Token: token, StreamID: s.ID, PlaybackID: s.PlaybackID, ExpiresAt: expires,
-		HLS: v.url(s, "index.m3u8") + "?token=" + token, DASH: v.url(s, "index.mpd") + "?token=" + token, Embed: v.url(s, "player") + "?token=" + token})
+	moq := v.Streams.Endpoints.MoQ
+	if moq != "" {
+		moq += "/" + s.PlaybackID + "?token=" + token
+	}
+	httpapi.JSON(w, http.StatusCreated, TokenView{MoQ: moq, Token: token, StreamID: s.ID, PlaybackID: s.PlaybackID, ExpiresAt: expires, DASH: v.url(s, "index.mpd") + "?token=" + token,
+		HLS: v.url(s, "index.m3u8") + "?token=" + token, Embed: v.url(s, "player") + "?token=" + token})
 	return nil
 }
 
@@ -87,21 +94,27 @@ func tokenInput(w http.ResponseWriter, r *http.Request) (TokenInput, error) {
 	return in, f.Err()
 }
 
-// admit says whether the bearer of token may watch s, and under which name. A
-// public stream admits everyone; a token that is sent along must hold all the
+// Admit returns the stream with the playback id and what a bearer of token may: watch
+// it, under the name in the grant and until the grant expires. A public stream admits
+// everyone, without an end; a token that is sent along must hold all the
 // same, so that a mistake is noticed.
-func (v Service) admit(r *http.Request, s streams.Stream) (viewer string, err error) {
-	token := r.URL.Query().Get("token")
+func (v Service) Admit(ctx context.Context, playback, token string) (s streams.Stream, g signing.Grant, err error) {
+	if !ident.Valid("play", playback) {
+		return s, g, &apierror.Error{Code: decision.NotFound}
+	}
+	if s, err = streams.ByPlayback(ctx, v.DB, playback); err != nil {
+		return s, g, err
+	}
 	if token == "" && s.PlaybackPolicy == "public" {
-		return "", nil
+		return s, g, nil
 	}
 	if token == "" {
-		return "", apierror.Errorf(decision.InvalidToken, "This stream asks its viewers for a token.")
+		return s, g, apierror.Errorf(decision.InvalidToken, "This stream asks its viewers for a token.")
 	}
-	key, err := v.Keys.Key(r.Context())
+	key, err := v.Keys.Key(ctx)
 	if err != nil {
-		return "", err
+		return s, g, err
 	}
-	g, err := signing.Verify(key, token, signing.Playback, s.PlaybackID, v.Now())
-	return g.Viewer, err
+	g, err = signing.Verify(key, token, signing.Playback, s.PlaybackID, v.Now())
+	return s, g, err
 }

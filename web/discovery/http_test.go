@@ -156,7 +156,7 @@ func TestSurfacesWithoutAnEngine(t *testing.T) {
 	t.Parallel()
 	b := start(t)
 	for _, c := range []struct{ method, path, needs string }{
-		{"GET", "/v1/editor/x/y", "video editing"}, {"DELETE", "/v1/moq/", "a MoQ relay"},
+		{"GET", "/v1/editor/x/y", "video editing"}, {"DELETE", "/v1/omt/", "a media engine"},
 		{"PUT", "/v1/ndi", "SLUICE_NDI_BRIDGE"}, {"POST", "/v1/voice", "speech synthesis"},
 	} {
 		w := b.do(c.method, c.path)

@@ -28,7 +28,7 @@ func version(t testing.TB, more ...config.Route) config.Version {
 // engines is a media product with some engines.
 func engines(there ...string) map[string]Report {
 	said := map[string]string{}
-	for _, name := range []string{"rtmp", "srt", "webrtc", "hls", "voice", "captions", "transcribe", "vision", "render", "transcode", "mux", "editor", "phone", "dash"} {
+	for _, name := range []string{"rtmp", "srt", "webrtc", "hls", "voice", "captions", "transcribe", "vision", "render", "transcode", "mux", "editor", "phone", "dash", "moq"} {
 		said[name] = NeedsEngine
 		if slices.Contains(there, name) {
 			said[name] = Available
@@ -122,17 +122,17 @@ func TestStatesFollowTheConfiguration(t *testing.T) {
 		switch r.Name {
 		case "phone.about", "phone.read", "phone.write":
 			d.Routes[i].Product = "api"
-		case "moq", "moq.all":
+		case "omt", "omt.all":
 			d.Routes[i].Path = "/v1/elsewhere"
 		}
 	}
 	by := byName(Build(v, at, map[string]Report{"media": {Status: Failing}, "api": {Status: OK}}))
-	for name, want := range map[string]string{"karaoke": Available, "odd": Available, "phone": Available, "moq": NotAvailable, "elsewhere": NeedsEngine, "rtmp": NeedsEngine, "voice": Available} {
+	for name, want := range map[string]string{"karaoke": Available, "odd": Available, "phone": Available, "omt": NotAvailable, "elsewhere": NeedsEngine, "rtmp": NeedsEngine, "voice": Available} {
 		if by[name].State != want {
 			t.Errorf("%s: %s, want %s", name, by[name].State, want)
 		}
 	}
-	for name, want := range map[string]string{"streams": "failing", "phone": "ok", "moq": "unknown", "chat": "unknown"} {
+	for name, want := range map[string]string{"streams": "failing", "phone": "ok", "omt": "unknown", "chat": "unknown"} {
 		if by[name].Health != want {
 			t.Errorf("%s: %s, want %s", name, by[name].Health, want)
 		}

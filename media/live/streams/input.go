@@ -20,11 +20,11 @@ const MaxTitle = 200
 const maxThreshold = 100_000_000
 
 // Protocols are the ones a stream may be published with.
-var Protocols = []string{"rtmp", "webrtc", "srt"}
+var Protocols = []string{"rtmp", "webrtc", "srt", "moq"}
 
 // absent are protocols that the platform has a name for and this product has no
 // engine for.
-var absent = []string{"hls", "dash", "ndi", "dante", "omt", "moq"}
+var absent = []string{"hls", "dash", "ndi", "dante", "omt"}
 
 // Policies say who may watch: everyone, or bearers of a signed token.
 var Policies = []string{"public", "signed"}

@@ -17,7 +17,7 @@ import (
 // Attempt is somebody who wants to publish.
 type Attempt struct {
 	PlaybackID string
-	Protocol   string // rtmp, srt or webrtc
+	Protocol   string // rtmp, srt, webrtc or moq
 	Key        string // as sent; see KeyOf
 }
 

@@ -55,6 +55,10 @@ type Endpoints struct {
 	RTMP   string // rtmp://host:1935/live
 	SRT    string // srt://host:8890
 	WebRTC string // https://gw.example/v1/ingest: the gateway hands WHIP on
+	MoQ    string // https://host:4443/moq; empty: MoQ is off
+	// MoQHashes are the SHA-256 of the certificates that MoQ shows now and next, for
+	// players that know them by these alone. Nil: they are of an authority.
+	MoQHashes func() []string
 	// Playback is the address under which the gateway serves playback, such as
 	// https://gw.example/play.
 	Playback string
@@ -95,6 +99,7 @@ type IngestView struct {
 	RTMP          EndpointView `json:"rtmp"`
 	SRT           EndpointView `json:"srt"`
 	WebRTC        EndpointView `json:"webrtc"`
+	MoQ           EndpointView `json:"moq,omitzero"` // absent where MoQ is off
 }
 
 // EndpointView is one address to publish to. StreamKey is present only in the
@@ -109,6 +114,10 @@ type PlaybackView struct {
 	HLS    string `json:"hls_url"`
 	DASH   string `json:"dash_url"`
 	WebRTC string `json:"webrtc_url"`
+	MoQ    string `json:"moq_url,omitempty"` // absent where MoQ is off
+	// MoQHashes are what WebTransport wants as serverCertificateHashes, in hexadecimal
+	// digits; absent where the certificate is of an authority.
+	MoQHashes []string `json:"moq_certificate_hashes,omitempty"`
 }
 
 // SettingsView is what an encoder is asked for; null where nothing is asked.
@@ -128,7 +137,7 @@ func (e Endpoints) ViewOf(s Stream, key string) View {
 		ID: s.ID, Title: s.Title, Protocol: s.Protocol, Status: s.Status,
 		Recording: RecordingView{s.Recording}, Ingest: e.ingest(s, key),
 		PlaybackID: s.PlaybackID, PlaybackPolicy: s.PlaybackPolicy,
-		Playback: playbackAt(e.Playback + "/" + s.PlaybackID),
+		Playback: e.playback(s),
 		Settings: settingsOf(s), Threshold: threshold, Metadata: s.Metadata,
 		CreatedAt: s.CreatedAt.UTC(), UpdatedAt: s.UpdatedAt.UTC(),
 	}
@@ -139,14 +148,29 @@ func playbackAt(base string) PlaybackView {
 	return PlaybackView{HLS: base + "/index.m3u8", DASH: base + "/index.mpd", WebRTC: base + "/whep"}
 }
 
+// playback says where to watch s.
+func (e Endpoints) playback(s Stream) PlaybackView {
+	v := playbackAt(e.Playback + "/" + s.PlaybackID)
+	if e.MoQ == "" {
+		return v
+	}
+	if v.MoQ = e.MoQ + "/" + s.PlaybackID; e.MoQHashes != nil {
+		v.MoQHashes = e.MoQHashes()
+	}
+	return v
+}
+
 // ingest keeps the key out of every URL: encoders take it in a field of its own.
 func (e Endpoints) ingest(s Stream, key string) IngestView {
 	v := IngestView{Available: e.Available, StreamKeyHint: s.KeyHint,
-		RTMP: EndpointView{URL: e.RTMP}, SRT: EndpointView{URL: e.SRT}, WebRTC: EndpointView{URL: e.WHIP(s)}}
+		RTMP: EndpointView{URL: e.RTMP}, SRT: EndpointView{URL: e.SRT}, WebRTC: EndpointView{URL: e.WHIP(s)}, MoQ: EndpointView{URL: e.MoQ}}
 	if key != "" {
 		v.RTMP.StreamKey = s.PlaybackID + "?key=" + key
 		v.SRT.StreamKey = "publish:live/" + s.PlaybackID + ":key:" + key
 		v.WebRTC.StreamKey = key
+		if e.MoQ != "" {
+			v.MoQ.StreamKey = s.PlaybackID + "?key=" + key
+		}
 	}
 	return v
 }
@@ -159,7 +183,7 @@ func (e Endpoints) WHIP(s Stream) string {
 // endpoint is the address that stream.started names.
 func (e Endpoints) endpoint(s Stream) string {
 	v := e.ingest(s, "")
-	return map[string]string{"rtmp": v.RTMP.URL, "srt": v.SRT.URL, "webrtc": v.WebRTC.URL}[s.Protocol]
+	return map[string]string{"rtmp": v.RTMP.URL, "srt": v.SRT.URL, "webrtc": v.WebRTC.URL, "moq": v.MoQ.URL}[s.Protocol]
 }
 
 // settingsOf shows the wishes for the encoder; those that nobody has are null.
