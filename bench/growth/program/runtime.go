@@ -23,6 +23,8 @@ import (
 	"sluice.dev/sluice/media/vision"
 	"sluice.dev/sluice/media/voice"
 	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/media/transcribe/speech"
+	"sluice.dev/sluice/media/transcribe/transcript"
 	"sluice.dev/sluice/platform/http/sse"
 	"sluice.dev/sluice/runtime/chat"
 	"sluice.dev/sluice/runtime/chat/echo"
@@ -140,9 +142,22 @@ func media() []parser {
 		}, forms: in(`{"timeline":{"clips":%s}}`, `{"timeline":{"clips":[{"asset_id":%s}]}}`, `{"timeline":{"clips":[{"asset_id":"a"}],"overlays":%s}}`,
 			`{"timeline":{"clips":[{"asset_id":"a"}],"overlays":[{"type":"image","image":%s}]}}`, `{"timeline":{"clips":[{"asset_id":"a"}],"overlays":[{"type":"text","text":%s}]}}`),
 			multiple: 160, constant: 4 << 20},
+		{name: "media/transcribe/transcript: Estimate", read: quietly(func(in []byte) { spoken(transcript.Estimate(string(in), make([]int16, 2*transcript.Rate), 0)) }), forms: lines("It was, ", "a ", "a. ", "1984 ")},
+		{name: "media/transcribe/speech: Read", read: quietly(func(in []byte) {
+			t := transcript.Transcript{Duration: 2}
+			_ = speech.Read(bytes.NewReader(in), make([]int16, 2*transcript.Rate), &t)
+			spoken(t.Words)
+		}), forms: lines("", "0.1 -- 0.2: a\n", "0 -- 0.02: a b c d e f g h\n", "9 -- 8: a\n", " -- : \n")},
 		{name: "media/playback: Sign", read: quietly(func(in []byte) { _, _ = playback.Sign(in, "token") }),
 			forms: lines("#EXTM3U\n", "seg.mp4\n", "#EXT-X-MAP:URI=\"init.mp4\"\n", `URI="a",`, "#URI=\"", "seg.mp4?a=b&c=d\n", "#\n", "https://a.b/c\n"), multiple: 1 << 10},
 	}
+}
+
+// spoken joins words to a transcript, and writes it.
+func spoken(words []transcript.Word) {
+	var t transcript.Transcript
+	t.Add(transcript.Transcript{Duration: 2, Words: words}, 0)
+	_ = t.VTT()
 }
 
 // valid leaves out what is no JSON: parsers behind the caps see none.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	"sluice.dev/sluice/media/transcribe/speech/speechtest"
 	"sluice.dev/sluice/media/transcribe/transcript"
 	"sluice.dev/sluice/platform/apierror"
+	"sluice.dev/sluice/platform/limits/growth"
 	"sluice.dev/sluice/platform/process/sandbox"
 )
 
@@ -73,8 +75,39 @@ func TestWhatCannotBeDone(t *testing.T) {
 	if left, _ := os.ReadDir(p.Dir); len(left) != 0 {
 		t.Errorf("left behind: %v", left)
 	}
-	if _, err := (&Program{Path: "/nowhere/program"}).Check(t.Context()); err == nil {
-		t.Error("an engine without files is well")
+	if left, _ := os.ReadDir(p.Dir); len(left) != 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// An engine without its files, or whose library does not fit, is known as such before
+// anybody calls it.
+func TestAnEngineThatDoesNotRunIsBroken(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	for _, name := range append(Files, "program") {
+		if err := os.WriteFile(filepath.Join(home, name), []byte("no library"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	program, err := os.ReadFile(speechtest.Program(t))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(home, "real"), program, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, path := range map[string]string{"no files": "/nowhere/program", "no program": filepath.Join(home, "program"), "another library": filepath.Join(home, "real")} {
+		p := &Program{Path: path, Dir: t.TempDir()}
+		if _, err := p.Check(t.Context()); err == nil || !p.Broken() {
+			t.Errorf("%s: %v", name, err)
+		} else {
+			t.Logf("%s: %v", name, err)
+		}
+	}
+	whole := &Program{Path: speechtest.Program(t), Dir: t.TempDir()}
+	if version, err := whole.Check(t.Context()); err != nil || version != Version || whole.Broken() {
+		t.Errorf("%s %v", version, err)
 	}
 }
 
@@ -83,7 +116,7 @@ func TestLines(t *testing.T) {
 	var out transcript.Transcript
 	out.Duration = 10
 	lines := "0.500 -- 1.500: It was.\nnoise\n2 -- 1: backwards\n3 -- 99: beyond\nNaN -- 2: odd\n4 -- 5:\n6.0 -- 7.0: 12:30 -- late\n"
-	if err := read(strings.NewReader(lines), make([]int16, 10*transcript.Rate), &out); err != nil {
+	if err := Read(strings.NewReader(lines), make([]int16, 10*transcript.Rate), &out); err != nil {
 		t.Fatal(err)
 	}
 	var got []string
@@ -93,7 +126,24 @@ func TestLines(t *testing.T) {
 	if strings.Join(got, "|") != "It was.|12:30 -- late" {
 		t.Errorf("%q", got)
 	}
-	if err := read(strings.NewReader(strings.Repeat("x", maxLine+1)), nil, &out); err == nil {
+	if err := Read(strings.NewReader(strings.Repeat("x", maxLine+1)), nil, &out); err == nil {
 		t.Error("a line without end is read")
 	}
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add("0.5 -- 1.5: It was the best of times.\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		samples := make([]int16, 2*transcript.Rate)
+		var out transcript.Transcript
+		growth.Linear(t, len(text), 200, 256<<10, func() {
+			out = transcript.Transcript{Duration: 2}
+			_ = Read(strings.NewReader(text), samples, &out)
+		})
+		for _, s := range out.Segments {
+			if !(s.Start >= 0 && s.Start < s.End && s.End <= 3) || s.Text == "" {
+				t.Fatalf("%+v", s)
+			}
+		}
+	})
 }
