@@ -21,7 +21,7 @@ import (
 
 // How a line decides who may call it.
 const (
-	Digest    = "digest"    // by a password (RFC 8760)
+	Digest    = "digest"    // by a password (RFC 3261, 22.4)
 	Allowlist = "allowlist" // by the address that a call comes from
 )
 

@@ -81,7 +81,8 @@ func (v Service) newPassword(l *Line) (string, error) {
 		return "", apierror.Errorf(decision.NotImplemented, "There is no key here that passwords could be sealed with: set SLUICE_SECRETS_KEY, or use auth allowlist.")
 	}
 	made := ident.NewSecret("sip")
-	l.Secret, l.PasswordHint = v.Box.Seal(digest.SecretOf(l.ID, made.Text).Bytes(), l.ID), made.Hint
+	secret := digest.SecretOf(l.ID, made.Text)
+	l.Secret, l.PasswordHint = v.Box.Seal(secret[:], l.ID), made.Hint
 	return made.Text, nil
 }
 

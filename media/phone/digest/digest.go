@@ -1,7 +1,8 @@
-// Package digest checks the passwords of lines by SIP's digest authentication (RFC 8760,
-// RFC 7616), with MD5, which old telephones have, and SHA-256. Challenges are not kept:
-// a nonce says itself when and for whom it was made, under a key that only this process
-// has.
+// Package digest checks the passwords of lines by SIP's digest authentication (RFC 3261,
+// 22.4; RFC 2617) with MD5: telephones that know nothing else give up when another
+// algorithm (RFC 8760) is offered beside it, and passwords are ours, of 160 random bits.
+// Challenges are not kept: a nonce says itself when and for whom it was made, under a key
+// that only this process has.
 package digest
 
 import (
@@ -24,29 +25,19 @@ import (
 // Realm is the realm of every line.
 const Realm = "sluice"
 
-// Secret is what checks a password: H(user:realm:password) in both algorithms.
-type Secret struct {
-	MD5    [16]byte
-	SHA256 [32]byte
-}
+// Secret is what checks a password: MD5(user:realm:password).
+type Secret [md5.Size]byte
 
 // SecretOf makes the secret of a user's password.
 func SecretOf(user, password string) Secret {
-	text := []byte(user + ":" + Realm + ":" + password)
-	return Secret{md5.Sum(text), sha256.Sum256(text)} //nolint:gosec // see above
+	return md5.Sum([]byte(user + ":" + Realm + ":" + password)) //nolint:gosec // see above
 }
 
-// Bytes is the secret as ReadSecret reads it.
-func (s Secret) Bytes() []byte { return append(s.MD5[:], s.SHA256[:]...) }
-
-// ReadSecret reads what Bytes has written.
+// ReadSecret reads the bytes of a secret.
 func ReadSecret(raw []byte) (s Secret, ok bool) {
-	if len(raw) != len(s.MD5)+len(s.SHA256) {
-		return s, false
-	}
-	copy(s.MD5[:], raw)
-	copy(s.SHA256[:], raw[len(s.MD5):])
-	return s, true
+	ok = len(raw) == len(s)
+	copy(s[:], raw)
+	return s, ok
 }
 
 // nonceLife is how long an answer to a challenge is taken.
@@ -96,18 +87,13 @@ func (k Key) ours(nonce string, addr netip.Addr, now time.Time) (ours, fresh boo
 	return true, age >= -time.Second && age <= nonceLife
 }
 
-// Challenges are the values of WWW-Authenticate, the better algorithm first.
-func (k Key) Challenges(addr netip.Addr, now time.Time, stale bool) []string {
-	nonce := k.Nonce(addr, now)
-	var out []string
-	for _, algorithm := range []string{"SHA-256", "MD5"} {
-		text := fmt.Sprintf(`Digest realm="%s", nonce="%s", algorithm=%s, qop="auth"`, Realm, nonce, algorithm)
-		if stale {
-			text += ", stale=true"
-		}
-		out = append(out, text)
+// Challenge is the value of WWW-Authenticate.
+func (k Key) Challenge(addr netip.Addr, now time.Time, stale bool) string {
+	text := fmt.Sprintf(`Digest realm="%s", nonce="%s", algorithm=MD5, qop="auth"`, Realm, k.Nonce(addr, now))
+	if stale {
+		text += ", stale=true"
 	}
-	return out
+	return text
 }
 
 // Answer is what a telephone has sent in Authorization.
@@ -149,24 +135,10 @@ const (
 // that k made for addr. It compares in constant time.
 func (k Key) Check(a Answer, s Secret, method string, addr netip.Addr, now time.Time) Verdict {
 	c := a.credentials
-	var ha1 string
-	hash := func(text string) string {
-		sum := sha256.Sum256([]byte(text))
-		return hex.EncodeToString(sum[:])
-	}
-	switch strings.ToUpper(c.Algorithm) {
-	case "SHA-256":
-		ha1 = hex.EncodeToString(s.SHA256[:])
-	case "", "MD5":
-		ha1 = hex.EncodeToString(s.MD5[:])
-		hash = func(text string) string {
-			sum := md5.Sum([]byte(text)) //nolint:gosec // see above
-			return hex.EncodeToString(sum[:])
-		}
-	default:
+	if c.Algorithm != "" && !strings.EqualFold(c.Algorithm, "MD5") {
 		return Wrong
 	}
-	want := hash(strings.Join([]string{ha1, c.Nonce, fmt.Sprintf("%08x", c.Nc), c.Cnonce, c.QOP, hash(method + ":" + c.URI)}, ":"))
+	want := hash(strings.Join([]string{hex.EncodeToString(s[:]), c.Nonce, fmt.Sprintf("%08x", c.Nc), c.Cnonce, c.QOP, hash(method + ":" + c.URI)}, ":"))
 	right := subtle.ConstantTimeCompare([]byte(want), []byte(strings.ToLower(c.Response))) == 1
 	ours, fresh := k.ours(c.Nonce, addr, now)
 	switch {
@@ -176,4 +148,9 @@ func (k Key) Check(a Answer, s Secret, method string, addr netip.Addr, now time.
 		return Stale
 	}
 	return Right
+}
+
+func hash(text string) string {
+	sum := md5.Sum([]byte(text)) //nolint:gosec // see above
+	return hex.EncodeToString(sum[:])
 }

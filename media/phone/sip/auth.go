@@ -25,9 +25,9 @@ const (
 
 // refused is what somebody who may not call is told.
 type refused struct {
-	status     int
-	text       string
-	challenges []string
+	status    int
+	text      string
+	challenge string // empty: a password does not help
 }
 
 var (
@@ -91,7 +91,7 @@ var errFailed = apierror.Errorf(decision.RateLimited, "too many wrong passwords"
 
 // challenge asks for a password.
 func (s *Server) challenge(from netip.AddrPort, now time.Time, stale bool) *refused {
-	return &refused{status: 401, text: "Unauthorized", challenges: s.key.Challenges(from.Addr(), now, stale)}
+	return &refused{status: 401, text: "Unauthorized", challenge: s.key.Challenge(from.Addr(), now, stale)}
 }
 
 // lineOf finds the line with a password that is called name, and what checks that. For

@@ -38,8 +38,8 @@ func (s *Server) once(req *sip.Request, tx sip.ServerTransaction, status int, te
 // refuse answers with no.
 func (s *Server) refuse(req *sip.Request, tx sip.ServerTransaction, no *refused) {
 	var headers []sip.Header
-	for _, c := range no.challenges {
-		headers = append(headers, sip.NewHeader("WWW-Authenticate", c))
+	if no.challenge != "" {
+		headers = append(headers, sip.NewHeader("WWW-Authenticate", no.challenge))
 	}
 	s.once(req, tx, no.status, no.text, headers...)
 }
