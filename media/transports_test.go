@@ -86,7 +86,7 @@ func onAir(t *testing.T, bridges map[string]string) *air {
 	done := make(chan error, 1)
 	go func() {
 		done <- media.RunEngine(ctx, a.config, engine.Config{Binary: binary, Dir: filepath.Join(t.TempDir(), "engine"), Output: io.Discard,
-			RTMP: at[0], SRT: at[1], HLS: at[2], WebRTC: at[3], Media: at[4], API: at[5], RTSP: at[6]})
+			RTMP: at[0], SRT: at[1], HLS: at[2], WebRTC: at[3], Media: at[4], API: at[5], RTSP: at[6]}, media.Beside{})
 	}()
 	t.Cleanup(func() {
 		cancel()

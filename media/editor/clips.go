@@ -88,15 +88,6 @@ func (c *checker) whole(t Timeline) {
 	if length := p.seconds(p.frames); length > maxLength {
 		c.fail("timeline.clips", fmt.Sprintf("last for %.3f s together", length), fmt.Sprintf("%g s at most", maxLength))
 	}
-	pixels := 0
-	for _, s := range p.shots {
-		if s.source < len(p.sources) {
-			pixels += p.sources[s.source].Width * p.sources[s.source].Height
-		}
-	}
-	if pixels > maxPixels {
-		c.fail("timeline.clips", "have too large pictures together", fmt.Sprintf("%d of 1920 by 1080 pixels, or fewer and larger ones", maxClips))
-	}
 	fade := func(field string, f number) int {
 		n := toFrames(p.rate, c.number(field, f, 0, 0, maxFade))
 		if n > p.frames && p.frames > 0 {

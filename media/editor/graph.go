@@ -2,7 +2,6 @@ package editor
 
 import (
 	"fmt"
-	"os"
 	"strings"
 
 	"sluice.dev/sluice/media/files/ffmpeg"
@@ -37,56 +36,70 @@ func (b *builder) input(in ffmpeg.Input) int {
 	return len(b.inputs) - 1
 }
 
-// render is the recipe of the whole video.
-func (p plan) render() ffmpeg.Recipe {
+// moving is the recipe of the pictures of p, which is of one window.
+func (p plan) moving() ffmpeg.Recipe {
 	b := &builder{plan: p}
-	v, a := b.shots(true)
-	a = b.mix(a)
-	v = b.layers(v)
-	last := fmt.Sprintf("asetpts=N/SR/TB%s,alimiter=limit=0.98:level=0,atrim=end_sample=%d", b.fades("afade", p.fadeIn, p.fadeOut, p.frames), b.samples(p.frames))
-	b.addf("[%s]%s[a]", a, last)
-	b.addf("[%s]fps=%s,tpad=stop_mode=clone:stop=-1,trim=end_frame=%d,format=yuv420p[v]", v, p.rate, p.frames)
-	return ffmpeg.Compose(b.inputs, b.graph.String(), p.rate, p.kbps())
+	v := b.layers(b.shots())
+	b.addf("[%s]settb=%d/%d,setpts=N,trim=end_frame=%d,format=yuv420p[v]", v, p.rate.Den, p.rate.Num, p.shown)
+	return ffmpeg.Pictures(b.inputs, b.graph.String(), p.rate, p.kbps())
+}
+
+// picturesName is what the pictures of all windows are called in the folder of a render.
+const picturesName = "pictures"
+
+// joined is the recipe of the whole video, whose pictures are made.
+func (p plan) joined() ffmpeg.Recipe {
+	b := &builder{plan: p}
+	b.input(ffmpeg.Input{Name: picturesName, Raw: p.rate})
+	a := b.mix(b.heard())
+	b.addf("[%s]asetpts=N/SR/TB%s,alimiter=limit=0.98:level=0,atrim=end_sample=%d[a]", a, b.fades("afade", p.fadeIn, p.fadeOut, p.frames), b.samples(p.frames))
+	return ffmpeg.Join(b.inputs, b.graph.String())
 }
 
 // picture is the recipe of one frame of p.
 func (p plan) picture(which int) ffmpeg.Recipe {
 	b := &builder{plan: p}
-	v, _ := b.shots(false)
-	v = b.layers(v)
+	v := b.layers(b.shots())
 	// JPEG knows one matrix of colours only.
 	b.addf("[%s]trim=start_frame=%d:end_frame=%d,format=gbrp,scale=out_color_matrix=bt601:out_range=pc,format=yuvj420p[v]", v, which, which+1)
 	return ffmpeg.Picture(b.inputs, b.graph.String())
 }
 
-// shots joins the shots and returns the labels of their pictures and sound.
-func (b *builder) shots(sound bool) (v, a string) {
-	p, length := b.plan, 0
-	for i, s := range p.shots {
-		n := b.input(ffmpeg.Input{Name: sourceName(s.source), From: s.in + p.seconds(s.skip)*s.speed, Length: p.seconds(s.frames)*s.speed + margin})
-		b.pictures(i, n, s)
-		if sound {
-			b.sound(i, n, s)
-		}
-		length += s.frames - s.overlap
+// part adds the input of a shot's film, as far as it is shown.
+func (b *builder) part(s shot) int {
+	p := b.plan
+	return b.input(ffmpeg.Input{Name: sourceName(s.source), From: s.in + p.seconds(s.skip)*s.speed, Length: p.seconds(s.frames)*s.speed + margin})
+}
+
+// shots makes the pictures of a window, of one shot or of two that cross, and returns their
+// label.
+func (b *builder) shots() string {
+	for i, s := range b.plan.shots {
+		b.pictures(i, b.part(s), s)
+	}
+	if len(b.plan.shots) == 1 {
+		return "v0"
+	}
+	b.addf("[v0][v1]xfade=transition=fade:duration=%.6f:offset=0[x]", b.plan.seconds(b.plan.shown))
+	return "x"
+}
+
+// heard joins the sound of all shots and returns its label.
+func (b *builder) heard() string {
+	a := "a0"
+	for i, s := range b.plan.shots {
+		b.sound(i, b.part(s), s)
 		if i == 0 {
-			v, a = "v0", "a0"
 			continue
 		}
-		at, overlap := p.seconds(length-s.frames), p.seconds(s.overlap)
 		if s.overlap > 0 {
-			b.addf("[%s][v%d]xfade=transition=fade:duration=%.6f:offset=%.6f[j%d]", v, i, overlap, at, i)
+			b.addf("[%s][a%d]acrossfade=d=%.6f:c1=tri:c2=tri[k%d]", a, i, b.plan.seconds(s.overlap), i)
 		} else {
-			b.addf("[%s][v%d]concat=n=2:v=1:a=0,fps=%s[j%d]", v, i, p.rate, i)
-		}
-		if sound && s.overlap > 0 {
-			b.addf("[%s][a%d]acrossfade=d=%.6f:c1=tri:c2=tri[k%d]", a, i, overlap, i)
-		} else if sound {
 			b.addf("[%s][a%d]concat=n=2:v=0:a=1[k%d]", a, i, i)
 		}
-		v, a = fmt.Sprintf("j%d", i), fmt.Sprintf("k%d", i)
+		a = fmt.Sprintf("k%d", i)
 	}
-	return v, a
+	return a
 }
 
 // pictures makes [v i] of an input: exactly as many frames as are shown, of the size and
@@ -120,11 +133,11 @@ func (b *builder) sound(i, input int, s shot) {
 		return
 	}
 	b.addf("[%d:a:0]%s,volume=%.3fdB,apad,atrim=end_sample=%d,asetpts=N/SR/TB%s[a%d]",
-		input, heard(s.speed), s.gain, samples, b.fades("afade", s.fadeIn, s.fadeOut, s.length), i)
+		input, paced(s.speed), s.gain, samples, b.fades("afade", s.fadeIn, s.fadeOut, s.length), i)
 }
 
-// heard makes sound of any form one of ours, at this speed with its pitch kept.
-func heard(speed float64) string {
+// paced makes sound of any form one of ours, at this speed with its pitch kept.
+func paced(speed float64) string {
 	chain := fmt.Sprintf("aresample=%d:async=1:first_pts=0,aformat=sample_fmts=fltp:channel_layouts=stereo", sampleRate)
 	for ; speed > 2; speed /= 2 {
 		chain += ",atempo=2"
@@ -161,7 +174,7 @@ func (b *builder) mix(a string) string {
 	for i, s := range b.plan.sounds {
 		n := b.input(ffmpeg.Input{Name: sourceName(s.source), From: s.in, Length: s.length + margin})
 		b.addf("[%d:a:0]%s,volume=%.3fdB,atrim=end_sample=%d,asetpts=N/SR/TB,adelay=delays=%d:all=1[s%d]",
-			n, heard(1), s.gain, int(s.length*sampleRate+0.5), int(s.start*1000+0.5), i)
+			n, paced(1), s.gain, int(s.length*sampleRate+0.5), int(s.start*1000+0.5), i)
 		labels += fmt.Sprintf("[s%d]", i)
 	}
 	if len(b.plan.sounds) == 0 {
@@ -185,13 +198,3 @@ func (b *builder) layers(v string) string {
 // sourceName and layerName are what inputs are called in the folder of a conversion.
 func sourceName(n int) string { return fmt.Sprintf("source%d", n) }
 func layerName(n int) string  { return fmt.Sprintf("layer%d", n) }
-
-// writeLayers puts the pictures of the overlays into a folder.
-func (p plan) writeLayers(to ffmpeg.Folder) error {
-	for i, l := range p.layers {
-		if err := os.WriteFile(to.File(layerName(i)), l.bytes, 0o400); err != nil {
-			return fmt.Errorf("write overlay: %w", err)
-		}
-	}
-	return nil
-}

@@ -119,8 +119,7 @@ func (v Service) work(ctx context.Context, r Render, limit time.Duration) (asset
 		if err := v.gather(ctx, p, folder); err != nil {
 			return nil, err
 		}
-		recipe := p.render().Reported(func(made time.Duration) { progress.Store(percent(made, p.length())) })
-		if err := v.Assets.FFmpeg.Run(ctx, folder, recipe, most, limit); err != nil {
+		if err := p.make(ctx, v.Assets.FFmpeg, folder, most, limit, func(made time.Duration) { progress.Store(percent(made, p.length())) }); err != nil {
 			return nil, err
 		}
 		return os.Open(folder.Output())
@@ -142,9 +141,9 @@ func changed(err error) error {
 	return apierror.Errorf(decision.NotFound, "%s %s.", e.Details[0].Field, e.Details[0].Issue)
 }
 
-// percent is how much of a video is made; the last of it is storing.
+// percent is how much of a video is made; the last of it is its sound, and storing.
 func percent(made, whole time.Duration) int64 {
-	return min(max(int64(99*made/max(whole, 1)), 0), 99)
+	return min(max(int64(97*made/max(whole, 1)), 0), 97)
 }
 
 // watch writes the progress of r until ctx ends, and ends it when r is not wanted any more.
@@ -171,7 +170,7 @@ func (v Service) gather(ctx context.Context, p plan, to ffmpeg.Folder) error {
 			return err
 		}
 	}
-	return p.writeLayers(to)
+	return nil
 }
 
 // fetch copies a film out of the database.

@@ -111,10 +111,7 @@ func (r *reel) run(p plan) []byte {
 			r.t.Fatal(err)
 		}
 	}
-	if err := p.writeLayers(folder); err != nil {
-		r.t.Fatal(err)
-	}
-	if err := tool.Run(r.t.Context(), folder, p.render(), p.largest(), time.Minute); err != nil {
+	if err := p.make(r.t.Context(), tool, folder, p.largest(), time.Minute, func(time.Duration) {}); err != nil {
 		r.t.Fatal(err)
 	}
 	film, err := os.ReadFile(folder.Output())

@@ -2,6 +2,7 @@ package editor
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"sluice.dev/sluice/media/files/ffmpeg"
@@ -29,6 +30,7 @@ type plan struct {
 	fadeIn        int // frames
 	fadeOut       int
 	frames        int // of the whole
+	shown         int // of a part of it
 }
 
 // shot is a clip as it is shown. Of its frames a preview shows some: those from skip on.
@@ -90,34 +92,61 @@ func (p plan) kbps() int {
 }
 
 // largest bounds the bytes of the video.
-func (p plan) largest() int64 { return ffmpeg.Largest(p.length(), p.kbps(), p.rate) }
+func (p plan) largest() int64 {
+	return ffmpeg.Largest(p.length(), p.kbps(), p.rate, len(p.pieces()))
+}
 
-// at is the plan of the one picture at a frame: of the one or two shots that are shown
-// then, and not more of them than a transition needs. which is its number among the
-// frames of that plan.
-func (p plan) at(frame int) (small plan, which int) {
-	small = p
-	small.shots, small.sounds, small.layers = nil, nil, nil
-	first := frame
-	for i, s := range p.shots {
-		if s.overlap > 0 && frame >= s.start && frame < s.start+s.overlap {
-			before := p.shots[i-1]
-			first = s.start
-			small.shots = []shot{before.part(s.start-before.start, s.overlap), s.part(0, s.overlap)}
-			small.shots[1].overlap = s.overlap
-			break
-		}
-		if frame >= s.start && frame < s.start+s.length {
-			small.shots = []shot{s.part(frame-s.start, 1)}
+// window is a part of the timeline, in frames from up to but not including to, in which one
+// shot is shown or two cross, and nothing begins or ends.
+type window struct{ from, to int }
+
+// pieces are the windows of the whole, in order. Each is made by itself, so that no more
+// than two films are decoded at once.
+func (p plan) pieces() (list []window) {
+	cuts := []int{p.frames}
+	for _, s := range p.shots {
+		cuts = append(cuts, s.start, s.start+s.overlap)
+	}
+	slices.Sort(cuts)
+	cuts = slices.Compact(cuts)
+	for i := range cuts[1:] {
+		list = append(list, window{cuts[i], cuts[i+1]})
+	}
+	return list
+}
+
+// in is the plan of what is seen in a window.
+func (p plan) in(w window) plan {
+	small := p
+	small.shots, small.sounds, small.layers, small.shown = nil, nil, nil, w.to-w.from
+	for _, s := range p.shots {
+		if s.start < w.to && s.start+s.length > w.from {
+			small.shots = append(small.shots, s.part(w.from-s.start, small.shown))
 		}
 	}
+	if len(small.shots) == 2 {
+		small.shots[1].overlap = small.shown
+	}
 	for _, l := range p.layers {
-		if frame >= l.from && frame < l.to {
-			l.from, l.to = 0, p.frames
+		if l.from < w.to && l.to > w.from {
+			l.from, l.to = max(l.from-w.from, 0), l.to-w.from
 			small.layers = append(small.layers, l)
 		}
 	}
-	return small, frame - first
+	return small
+}
+
+// at is the plan of the picture at a frame: of what crosses there, or of the one frame.
+// which is its number among the frames of that plan.
+func (p plan) at(frame int) (small plan, which int) {
+	for _, w := range p.pieces() {
+		if frame >= w.from && frame < w.to {
+			if small = p.in(w); len(small.shots) == 2 {
+				return small, frame - w.from
+			}
+		}
+	}
+	return p.in(window{frame, frame + 1}), 0
 }
 
 // part is n frames of s from skip on.

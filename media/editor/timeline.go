@@ -10,17 +10,15 @@ import (
 	"sluice.dev/sluice/media/files/ffmpeg"
 )
 
-// Bounds of a timeline. Each clip, sound and overlay is a file that ffmpeg has open,
-// of which its sandbox allows 64; each clip has a decoder of its own, whose memory goes
-// by the size of its pictures.
+// Bounds of a timeline. Each clip and sound is a file that ffmpeg has open when it makes
+// the sound, of which its sandbox allows 64.
 const (
-	maxClips    = 20
+	maxClips    = 32
 	maxSounds   = 4
 	maxOverlays = 16
 	maxLength   = 3600.0 // seconds, of the whole
 	maxPosition = 30 * 24 * 3600.0
-	maxFade     = 10.0 // seconds, of a transition
-	maxPixels   = maxClips * 1920 * 1080
+	maxFade     = 10.0     // seconds, of a transition
 	maxSources  = 16 << 30 // bytes, of the files that are read
 	maxText     = 200      // characters
 	maxPicture  = 512 << 10

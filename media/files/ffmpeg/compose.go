@@ -17,6 +17,7 @@ type Input struct {
 	From, Length float64 // the part that is read, in seconds; no length: to the end
 	Picture      string  // of a still picture png or jpeg; empty: a film
 	reads        string  // demuxers that may read it, with commas; empty: formats
+	Raw          Rate    // of pictures of Pictures without a container; zero: a film
 }
 
 // args are the arguments of an input, which ffmpeg forgets after each.
@@ -24,6 +25,9 @@ func (i Input) args(more ...string) []string {
 	args := []string{"-threads", "2", "-protocol_whitelist", "file"}
 	if i.Picture != "" {
 		return append(args, "-format_whitelist", "png_pipe,jpeg_pipe", "-f", i.Picture+"_pipe", "-i", "file:"+i.Name)
+	}
+	if i.Raw.Num > 0 {
+		return append(args, "-format_whitelist", "h264", "-f", "h264", "-framerate", i.Raw.String(), "-i", "file:"+i.Name)
 	}
 	args = append(append(args, "-format_whitelist", cmp.Or(i.reads, formats)), more...)
 	if i.From > 0 {
@@ -65,26 +69,34 @@ type Rate struct{ Num, Den int }
 // String writes it as ffmpeg reads it.
 func (r Rate) String() string { return strconv.Itoa(r.Num) + "/" + strconv.Itoa(r.Den) }
 
-// soundKbps is the bitrate of the sound that Compose makes.
+// soundKbps is the bitrate of the sound that Join makes.
 const soundKbps = 160
 
-// Compose makes an MP4 of H.264 and AAC of several inputs by a filter graph whose
-// results are [v], pictures at this rate, and [a]. kbps bounds the bitrate of the
-// pictures over any two seconds, so that Largest bounds the file.
-func Compose(inputs []Input, graph string, rate Rate, kbps int) Recipe {
+// Pictures makes H.264 without a container of several inputs by a filter graph whose result
+// is [v], at this rate. kbps bounds its bitrate over any second. Results of the same rate,
+// kbps and size can be put one behind the other: each begins with a whole picture, and none
+// refers to a later one.
+func Pictures(inputs []Input, graph string, rate Rate, kbps int) Recipe {
+	return Recipe{inputs: inputs, after: []string{"-filter_complex_threads", "2", "-filter_complex", graph, "-map", "[v]", "-r", rate.String(),
+		"-c:v", "libx264", "-preset", "veryfast", "-bf", "0", "-crf", "20", "-maxrate", strconv.Itoa(kbps) + "k", "-bufsize", strconv.Itoa(kbps) + "k",
+		"-pix_fmt", "yuv420p", "-colorspace", "bt709", "-color_primaries", "bt709", "-color_trc", "bt709", "-color_range", "tv", "-threads", "2", "-f", "h264"}}
+}
+
+// Join makes an MP4 of pictures, the first input, and of sound that a filter graph makes of
+// the others: its result is [a].
+func Join(inputs []Input, graph string) Recipe {
 	return Recipe{Type: "video/mp4", Suffix: "mp4", inputs: inputs, after: slices.Concat(
-		[]string{"-filter_complex_threads", "2", "-filter_complex", graph, "-map", "[v]", "-map", "[a]", "-r", rate.String(),
-			"-c:v", "libx264", "-preset", "veryfast", "-crf", "20", "-maxrate", strconv.Itoa(kbps) + "k", "-bufsize", strconv.Itoa(2*kbps) + "k",
-			"-pix_fmt", "yuv420p", "-colorspace", "bt709", "-color_primaries", "bt709", "-color_trc", "bt709", "-color_range", "tv", "-threads", "2",
+		[]string{"-filter_complex_threads", "2", "-filter_complex", graph, "-map", "0:v:0", "-map", "[a]", "-c:v", "copy",
 			"-c:a", "aac", "-b:a", strconv.Itoa(soundKbps) + "k", "-ar", "48000", "-ac", "2"},
 		containers["mp4"].args)}
 }
 
-// Largest is how many bytes a film of Compose has at most: its bitrates, two seconds of
-// pictures that came at once, and 300 bytes a second and 64 KiB for the tables.
-func Largest(length time.Duration, kbps int, rate Rate) int64 {
+// Largest is how many bytes a film of Join has at most whose pictures are of some runs of
+// Pictures: its bitrates, a second of pictures that came at once for each run, and for the
+// tables 32 bytes a picture, 300 a second and 64 KiB.
+func Largest(length time.Duration, kbps int, rate Rate, runs int) int64 {
 	perSecond := float64(kbps+soundKbps+16)*1000/8 + 32*float64(rate.Num)/float64(rate.Den) + 300
-	return int64(length.Seconds()*perSecond*1.05) + int64(kbps)*1000/8*2 + 64<<10
+	return int64(length.Seconds()*perSecond*1.05) + int64(runs)*int64(kbps)*1000/8 + 64<<10
 }
 
 // Picture makes one JPEG of several inputs by a filter graph whose result is [v].
