@@ -128,7 +128,7 @@ func start(t *testing.T, name string, args ...string) (stop func()) {
 // state waits until a link is in a state.
 func (a *air) state(path, id, want string) (last answer) {
 	a.t.Helper()
-	await(a.t, path+" "+want, func() bool {
+	await(a.t, func() bool {
 		last = a.do("GET", path+"/"+id, nil).want(200)
 		return last.text("state") == want
 	})
