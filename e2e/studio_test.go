@@ -135,6 +135,12 @@ func TestABroadcast(t *testing.T) {
 		t.Fatal("no ingest is available")
 	}
 
+	r = call(t, http.MethodPost, s.url("/v1/streams/"+made.ID+"/actions"), key, map[string]any{"action": "start"})
+	wantStatus(t, r, http.StatusOK)
+	if got := s.status(t, key, made); got != "starting" {
+		t.Errorf("without a publisher it is %s", got)
+	}
+
 	p := publish(t, made, made.Ingest.RTMP.Key, picture)
 	began := expect(t, got, "stream.started", made.ID)
 	if began.Data["protocol"] != "rtmp" || began.Data["ingest_endpoint"] != made.Ingest.RTMP.URL {

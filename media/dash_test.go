@@ -171,7 +171,8 @@ func TestDASHAndHLSAreOneStream(t *testing.T) {
 	list, m := h.playlistOf(strings.Replace(hls, "index", "video1_stream", 1)+signed), h.manifest(dash+signed)
 	period := m.Periods[0]
 	video := period.AdaptationSets[0].Representations[0].SegmentTemplate
-	first, at := int(*video.StartNumber), map[string]time.Time{}
+	oldest := int(*video.StartNumber)
+	first, at := oldest, map[string]time.Time{}
 	start := time.Unix(0, 0).Add(time.Duration(*period.Start))
 	if m.AvailabilityStartTime != "1970-01-01T00:00:00Z" || time.Since(start) < 0 || time.Since(start) > time.Hour {
 		t.Errorf("from %s: %s", m.AvailabilityStartTime, start)
@@ -212,5 +213,13 @@ func TestDASHAndHLSAreOneStream(t *testing.T) {
 	views := h.do("GET", "/v1/analytics/views?interval=hour&stream_id="+show.text("id"), nil).want(200)
 	if views.get("totals.views") != 1.0 || views.get("totals.unique_viewers") != 1.0 {
 		t.Errorf("%s", views.raw)
+	}
+	h.played(dash+signed, "-t", "9")
+	later := h.manifest(dash + signed).Periods[0]
+	if *later.Start != *period.Start || int(*later.AdaptationSets[0].Representations[0].SegmentTemplate.StartNumber) <= oldest {
+		t.Errorf("nothing has fallen off: %+v", later.AdaptationSets[0].Representations[0].SegmentTemplate)
+	}
+	if status, _ := h.load(base + strings.Replace(video.Media, "$Number$", fmt.Sprint(oldest), 1)); status != 404 {
+		t.Errorf("a segment that has fallen off: %d", status)
 	}
 }

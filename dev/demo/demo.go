@@ -98,6 +98,7 @@ func (t *tour) create(ctx context.Context) error {
 func (t *tour) watch(ctx context.Context, p *publisher) error {
 	var token struct {
 		HLS    string `json:"hls_url"`
+		DASH   string `json:"dash_url"`
 		Player string `json:"embed_url"`
 	}
 	if err := t.call(ctx, http.MethodPost, "/v1/streams/"+t.stream.ID+"/tokens", map[string]any{"viewer": "demo"}, &token); err != nil {
@@ -110,6 +111,7 @@ func (t *tour) watch(ctx context.Context, p *publisher) error {
 	}
 	t.say("4. It plays      HLS through the gateway %.1f s after the start (%d lines of playlist). Look at it now:", time.Since(began).Seconds(), lines)
 	t.say("\n   %s&autoplay=true&muted=true\n", token.Player)
+	t.say("   or by DASH, in a player of yours: %s\n", token.DASH)
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -151,6 +152,9 @@ func (v Service) manifest(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// trackName is what the tracks of a file are called.
+var trackName = regexp.MustCompile(`^track([0-9]{1,3})\.mp4$`)
+
 // track answers GET /v1/playback/files/{id}/track{n}.mp4: one track of the file, in
 // fragments. Byte ranges are served.
 func (v Service) track(w http.ResponseWriter, r *http.Request) error {
@@ -158,10 +162,11 @@ func (v Service) track(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	n, err := strconv.Atoi(chi.URLParam(r, "track"))
-	if err != nil {
+	m := trackName.FindStringSubmatch(chi.URLParam(r, "track"))
+	if m == nil {
 		return &apierror.Error{Code: decision.NotFound}
 	}
+	n, _ := strconv.Atoi(m[1]) // three digits
 	film, file, err := v.fragments(r, a)
 	if err != nil {
 		return err

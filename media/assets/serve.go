@@ -19,7 +19,7 @@ func (v Service) PublicRoutes(r chi.Router, a httpapi.Adapter) {
 	r.Get("/v1/playback/files/{id}", a.Handle(v.serve))
 	r.Get("/v1/playback/files/{id}/"+stillFile, a.Handle(v.still))
 	r.Get("/v1/playback/files/{id}/index.mpd", a.Handle(v.manifest))
-	r.Get("/v1/playback/files/{id}/track{track}.mp4", a.Handle(v.track))
+	r.Get("/v1/playback/files/{id}/{track}", a.Handle(v.track))
 	r.Get("/v1/playback/clips/{id}", a.Handle(v.status))
 }
 

@@ -121,7 +121,7 @@ func TestTheStatusFilter(t *testing.T) {
 	if diff := cmp.Diff([]string{"live", "idle"}, got.Statuses); f.Err() != nil || diff != "" || got.Page.Limit != 3 {
 		t.Error(f.Err(), diff)
 	}
-	for _, text := range []string{"dead", "live,", "live,live,live,live,live"} {
+	for _, text := range []string{"dead", "live,", "live,live,live,live,live,live"} {
 		var f form.Form
 		if ParseFilter(&f, url.Values{"status": {text}}); f.Err() == nil {
 			t.Errorf("status=%s is taken", text)

@@ -156,7 +156,9 @@ func (l *live) add(ctx context.Context, get Source, name, rate string, before li
 		l.session, _, _ = strings.Cut(t.init, "_")
 		l.begun = begun
 	}
-	l.longest = max(l.longest, time.Duration(list.TargetDuration)*time.Second)
+	for _, s := range t.segments { // the playlist's is rounded
+		l.longest = max(l.longest, time.Duration(list.TargetDuration)*time.Second, span(s.duration, t.Timescale))
+	}
 	l.tracks = append(l.tracks, t)
 	return nil
 }
