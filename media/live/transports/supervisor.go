@@ -244,7 +244,7 @@ func (w *worker) run(ctx context.Context) {
 			wait = w.Again
 			continue
 		}
-		if time.Since(began) > time.Minute {
+		if time.Since(began) > time.Minute || quietly(err) {
 			wait = w.Again
 		}
 		w.explain(ctx, err)
@@ -256,12 +256,17 @@ func (w *worker) run(ctx context.Context) {
 // explain says why a link does not work, in words for its owner.
 func (w *worker) explain(ctx context.Context, err error) {
 	switch {
-	case err == nil || errors.Is(err, errIdle) || errors.Is(err, sound.ErrSilent):
+	case quietly(err):
 		w.say(Waiting, message(err))
 	default:
 		w.say(Failed, message(err))
 		w.Log.InfoContext(ctx, "link failed; trying again", "link", w.ID, "transport", w.Transport, "cause", err)
 	}
+}
+
+// quietly reports whether a link ended because nothing comes, which is no failure.
+func quietly(err error) bool {
+	return err == nil || errors.Is(err, errIdle) || errors.Is(err, sound.ErrSilent)
 }
 
 // message is what an owner is told of an error.
