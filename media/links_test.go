@@ -77,6 +77,10 @@ func TestWhatALinkMustBe(t *testing.T) {
 	b.do("POST", "/v1/omt/inputs", object{"stream_id": id, "source": "192.0.2.2:6400"}).wantError(409, "conflict")
 	out := b.do("POST", "/v1/dante/outputs", object{"stream_id": id, "address": "239.69.9.9"}).want(201)
 	b.do("POST", "/v1/dante/outputs", object{"stream_id": id, "address": "239.69.9.9"}).wantError(409, "conflict")
+	if _, err := b.pool.Exec(t.Context(), `INSERT INTO media_transport_sources VALUES ('dante', 'src_1', 'Stage', '239.69.8.8:5004', '{}', $1)`, b.now); err != nil {
+		t.Fatal(err)
+	}
+	b.do("POST", "/v1/dante/outputs", object{"stream_id": id, "address": "239.69.8.8"}).wantError(409, "conflict")
 	b.do("GET", "/v1/dante/outputs/"+out.text("id")+"/sdp", nil).wantError(503, "service_unavailable")
 	if l := b.do("GET", "/v1/dante/inputs?stream_id="+id, nil).want(200); l.text("data.0.id") != in.text("id") || l.get("pagination.total") != 1.0 {
 		t.Errorf("%s", l.raw)

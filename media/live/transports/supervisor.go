@@ -162,8 +162,10 @@ func (s *Supervisor) tell(ctx context.Context) error {
 func (s *Supervisor) Kicked(playbackID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.kicked != nil {
-		s.kicked[playbackID] = true
+	for _, w := range s.workers {
+		if w.Direction == In && w.PlaybackID == playbackID {
+			s.kicked[playbackID] = true
+		}
 	}
 }
 

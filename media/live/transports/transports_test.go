@@ -67,6 +67,19 @@ func TestWhatALinkOpens(t *testing.T) {
 	}
 }
 
+// Publishers that are closed are remembered where a link waits for it.
+func TestPublishersThatAreClosed(t *testing.T) {
+	t.Parallel()
+	s := &Supervisor{workers: map[string]*worker{}, kicked: map[string]bool{}}
+	in := &worker{Supervisor: s, wanted: wanted{ID: "inp_1", Direction: In, PlaybackID: "play_1"}}
+	s.workers["inp_1"] = in
+	s.Kicked("play_2")
+	s.Kicked("play_1")
+	if len(s.kicked) != 1 || !in.takeKick() || in.takeKick() {
+		t.Errorf("%v", s.kicked)
+	}
+}
+
 func TestChannelsThatArePicked(t *testing.T) {
 	t.Parallel()
 	out := make([]float32, 4)
