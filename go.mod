@@ -5,6 +5,8 @@ go 1.26.0
 require (
 	github.com/VictoriaMetrics/metricsql v0.84.8
 	github.com/a2aproject/a2a-go/v2 v2.1.0
+	github.com/bluenviron/gortsplib/v4 v4.16.2
+	github.com/bluenviron/mediacommon/v2 v2.8.0
 	github.com/chromedp/cdproto v0.0.0-20260714215040-dc233986426f
 	github.com/chromedp/chromedp v0.16.0
 	github.com/envoyproxy/go-control-plane v0.14.0
@@ -18,6 +20,8 @@ require (
 	github.com/google/go-cmp v0.7.0
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/modelcontextprotocol/go-sdk v1.8.0
+	github.com/pion/rtp v1.10.6
+	github.com/pion/sdp/v3 v3.0.20
 	github.com/prometheus/client_golang v1.25.0
 	github.com/riverqueue/river v0.51.0
 	github.com/riverqueue/river/riverdriver/riverpgxv5 v0.51.0
@@ -88,8 +92,6 @@ require (
 	github.com/Eyevinn/mp4ff v0.52.0
 	github.com/bluenviron/gohlslib/v2 v2.2.2
 	github.com/bluenviron/gortmplib v0.3.0
-	github.com/bluenviron/gortsplib/v4 v4.16.2
-	github.com/bluenviron/mediacommon/v2 v2.8.0
 	github.com/coder/websocket v1.8.14
 	github.com/emiago/sipgo v1.7.2
 	github.com/esimov/pigo v1.4.6
@@ -97,8 +99,6 @@ require (
 	github.com/icholy/digest v1.2.0
 	github.com/mholt/acmez/v3 v3.1.7
 	github.com/pion/opus v0.1.0
-	github.com/pion/rtp v1.8.21
-	github.com/pion/sdp/v3 v3.0.20
 	github.com/quic-go/webtransport-go v0.13.0
 	github.com/ulikunitz/xz v0.5.15
 	golang.org/x/crypto/x509roots/fallback v0.0.0-20261030153154-30a33513ff6d

@@ -143,6 +143,8 @@ var inner = map[string]string{
 	"platform/process/bindcheck":    "tables of the kernel",
 	"envoy/relay":                   "files of its own",
 	"runtime/providers":             "a file of the operator's",
+	"media/live/transports":         "what a program of the operator says, in lines of 4 KiB at most",
+	"media/live/omt":                "frames of 1 MiB at most, read in a stream from the operator's network",
 }
 
 var target = regexp.MustCompile(`(?m)^func Fuzz\w+`)

@@ -28,7 +28,7 @@ func version(t testing.TB, more ...config.Route) config.Version {
 // engines is a media product with some engines.
 func engines(there ...string) map[string]Report {
 	said := map[string]string{}
-	for _, name := range []string{"rtmp", "srt", "webrtc", "hls", "voice", "captions", "transcribe", "vision", "render", "transcode", "mux", "editor", "phone", "dash", "moq"} {
+	for _, name := range []string{"rtmp", "srt", "webrtc", "hls", "voice", "captions", "transcribe", "vision", "render", "transcode", "mux", "editor", "phone", "dash", "moq", "dante", "ndi", "omt"} {
 		said[name] = NeedsEngine
 		if slices.Contains(there, name) {
 			said[name] = Available

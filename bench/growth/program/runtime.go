@@ -15,6 +15,7 @@ import (
 	"sluice.dev/sluice/media/files/fragments"
 	"sluice.dev/sluice/media/files/mp4"
 	"sluice.dev/sluice/media/legacy"
+	"sluice.dev/sluice/media/live/aes67"
 	"sluice.dev/sluice/media/live/signalling"
 	"sluice.dev/sluice/media/live/streams"
 	"sluice.dev/sluice/media/plans"
@@ -125,6 +126,11 @@ func media() []parser {
 			forms: lines("v=0\r\n", "m=video 9 X 96\r\na=rtpmap:96 H264/90000\r\n",
 				"a=rtpmap:96 H264/90000\r\n", "m=audio 9 X 8\r\n", "m=audio 9 X 8 8 8 8 8 8 8 8 8 8\r\n", "a=fmtp:96\r\n")},
 		{name: "media/files/fragments: Read", read: quietly(func(in []byte) { _, _ = fragments.Read(bytes.NewReader(in), int64(len(in))) }), forms: films, multiple: 256, constant: 1 << 20},
+		{name: "media/live/aes67: ParseSDP, ParseSAP", read: quietly(func(in []byte) {
+			_, _ = aes67.ParseSDP(string(in))
+			_, _ = aes67.ParseSAP(in)
+		}), forms: lines("v=0\r\no=- 1 1 IN IP4 192.0.2.1\r\ns=a\r\nc=IN IP4 239.1.1.1/1\r\nt=0 0\r\nm=audio 5004 RTP/AVP 97\r\n",
+			"a=rtpmap:97 L24/48000/2\r\n", "a=source-filter: incl IN IP4 239.1.1.1 192.0.2.1\r\n", "a=ptime:1\r\n", "m=audio 5004 RTP/AVP 97\r\n", "c=IN IP4 239.1.1.1\r\n")},
 		{name: "media/files/mp4: Parse", read: quietly(func(in []byte) { _, _ = mp4.Parse(bytes.NewReader(in), int64(len(in))) }), forms: films},
 		{name: "media/captions: Parse", read: quietly(func(in []byte) { _, _ = captions.Parse(string(in)) }),
 			forms: lines("WEBVTT\n\n", "00:00.000 --> 00:01.000\na\n\n", "1\n00:00:00,000 --> 00:00:01,000\na\n\n", "-->\n", "NOTE a\n\n", "STYLE\n\n",

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/bluenviron/gortsplib/v4"
 	"github.com/bluenviron/gortsplib/v4/pkg/description"
@@ -94,12 +95,12 @@ func (o *outlet) open() error {
 	o.client = o.point.client()
 	if err := o.client.StartRecording(o.point.address().String(), &description.Session{Medias: []*description.Media{o.media}}); err != nil {
 		o.client = nil
-		return fmt.Errorf("%w: %s", ErrEngine, said(err))
+		return fmt.Errorf("%w: %s", ErrEngine, o.point.said(err))
 	}
 	c := o.client
 	go func() {
 		err := c.Wait()
-		o.lost(fmt.Errorf("%w: %s", ErrEngine, said(err)))
+		o.lost(fmt.Errorf("%w: %s", ErrEngine, o.point.said(err)))
 	}()
 	return nil
 }
@@ -114,7 +115,7 @@ func (o *outlet) send(packets [][]byte) error {
 		packet.Timestamp += o.time
 		o.time += uint32(opus.PacketDuration2(p))
 		if err := o.client.WritePacketRTP(o.media, packet); err != nil {
-			return fmt.Errorf("%w: %s", ErrEngine, said(err))
+			return fmt.Errorf("%w: %s", ErrEngine, o.point.said(err))
 		}
 	}
 	return nil
@@ -126,11 +127,15 @@ func (o *outlet) close() {
 	}
 }
 
-// said is an error of the client in a bounded number of bytes, and without the address,
-// in which the password stands.
-func said(err error) string {
+// said is an error of the client in a bounded number of bytes, without the password,
+// which stands in addresses.
+func (p Point) said(err error) string {
 	const most = 200
-	text := strconv.QuoteToASCII(err.Error())
+	text := err.Error()
+	if p.Password != "" {
+		text = strings.ReplaceAll(text, p.Password, "…")
+	}
+	text = strconv.QuoteToASCII(text)
 	text = text[1 : len(text)-1]
 	if len(text) > most {
 		text = text[:most]

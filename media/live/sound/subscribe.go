@@ -65,7 +65,7 @@ type inlet struct {
 func (i *inlet) open() (err error) {
 	c := i.point.client()
 	if err := c.Start2(); err != nil {
-		return fmt.Errorf("%w: %s", ErrEngine, said(err))
+		return fmt.Errorf("%w: %s", ErrEngine, i.point.said(err))
 	}
 	defer func() {
 		if err != nil {
@@ -77,14 +77,14 @@ func (i *inlet) open() (err error) {
 		return ErrSilent
 	}
 	if err != nil {
-		return fmt.Errorf("%w: %s", ErrEngine, said(err))
+		return fmt.Errorf("%w: %s", ErrEngine, i.point.said(err))
 	}
 	m, f, decode, err := i.choose(desc)
 	if err != nil {
 		return err
 	}
 	if _, err := c.Setup(desc.BaseURL, m, 0, 0); err != nil {
-		return fmt.Errorf("%w: %s", ErrEngine, said(err))
+		return fmt.Errorf("%w: %s", ErrEngine, i.point.said(err))
 	}
 	c.OnPacketRTP(m, f, func(p *rtp.Packet) {
 		at, ok := c.PacketPTS2(m, p)
@@ -98,10 +98,10 @@ func (i *inlet) open() (err error) {
 		}
 	})
 	if _, err := c.Play(nil); err != nil {
-		return fmt.Errorf("%w: %s", ErrEngine, said(err))
+		return fmt.Errorf("%w: %s", ErrEngine, i.point.said(err))
 	}
 	i.client = c
-	go func() { i.ended <- fmt.Errorf("%w: %s", ErrEngine, said(c.Wait())) }()
+	go func() { i.ended <- fmt.Errorf("%w: %s", ErrEngine, i.point.said(c.Wait())) }()
 	return nil
 }
 

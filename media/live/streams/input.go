@@ -22,9 +22,12 @@ const maxThreshold = 100_000_000
 // Protocols are the ones a stream may be published with.
 var Protocols = []string{"rtmp", "webrtc", "srt", "moq"}
 
-// absent are protocols that the platform has a name for and this product has no
-// engine for.
+// absent are protocols that the platform has a name for and publishers cannot come
+// with.
 var absent = []string{"hls", "dash", "ndi", "dante", "omt"}
+
+// broadcast are those of them by which a stream of any protocol is given a source.
+var broadcast = []string{"dante", "ndi", "omt"}
 
 // Policies say who may watch: everyone, or bearers of a signed token.
 var Policies = []string{"public", "signed"}
@@ -70,7 +73,11 @@ func (in Input) Apply(f *form.Form, s *Stream, l plans.Limits) {
 	f.Text("title", s.Title, MaxTitle)
 	set(&s.Protocol, in.Protocol)
 	if slices.Contains(absent, s.Protocol) {
-		f.FailAs(decision.NotImplemented, "protocol", "has no engine here to publish with", "one of "+strings.Join(Protocols, ", "))
+		expected := "one of " + strings.Join(Protocols, ", ")
+		if slices.Contains(broadcast, s.Protocol) {
+			expected += "; a source by " + s.Protocol + " is given to any stream by POST /v1/" + s.Protocol + "/inputs"
+		}
+		f.FailAs(decision.NotImplemented, "protocol", "is none that publishers come with", expected)
 	} else {
 		f.OneOf("protocol", s.Protocol, Protocols)
 	}

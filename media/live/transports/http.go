@@ -100,7 +100,23 @@ func (t transport) addOutput(o owner.Owner, r *http.Request, in OutputRequest) (
 	if err != nil {
 		return View{}, err
 	}
-	return t.add(r.Context(), t.output(&f, o, t.name, s.Title, in), nil, &f)
+	l := t.output(&f, o, t.name, s.Title, in)
+	if f.Err() == nil && l.Spec.Flow != nil {
+		err = t.unused(r.Context(), l)
+	}
+	return t.add(r.Context(), l, err, &f)
+}
+
+// unused fails with conflict when somebody on the network announces a flow of l's
+// address: two senders of one address would be heard in turn.
+func (t transport) unused(ctx context.Context, l Link) error {
+	found, err := t.Service.sources(ctx, t.name)
+	for _, s := range found {
+		if s.Address == l.Address {
+			return apierror.Errorf(decision.Conflict, "%s is the address of a flow that is announced as %.100q: name another.", l.Address, s.Name)
+		}
+	}
+	return err
 }
 
 // add stores a link that is right.
