@@ -17,6 +17,7 @@ import (
 	"sluice.dev/sluice/media/assets"
 	"sluice.dev/sluice/media/files/ffmpeg/ffmpegtest"
 	"sluice.dev/sluice/media/files/mp4/mp4test"
+	"sluice.dev/sluice/media/transcribe"
 )
 
 // film is a file of 60 seconds; the plan of the tests takes 4096 bytes a file.
@@ -43,7 +44,7 @@ func (b *bundle) work(n int) {
 	workers := river.NewWorkers()
 	media.AddWorkers(workers, b.config)
 	client, err := river.NewClient(riverpgxv5.New(b.pool), &river.Config{
-		Queues: map[string]river.QueueConfig{assets.Queue: {MaxWorkers: 2}, assets.TranscodeQueue: {MaxWorkers: 1}, assets.CutQueue: {MaxWorkers: 1}}, Workers: workers, Logger: slog.New(slog.DiscardHandler)})
+		Queues: map[string]river.QueueConfig{assets.Queue: {MaxWorkers: 2}, assets.TranscodeQueue: {MaxWorkers: 1}, assets.CutQueue: {MaxWorkers: 1}, transcribe.Queue: {MaxWorkers: 1}}, Workers: workers, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -240,7 +240,7 @@ func (a answer) text(path string) string {
 }
 
 var router = sync.OnceValues(func() (routers.Router, error) {
-	for _, kind := range []string{"application/vnd.apple.mpegurl", "text/html", "text/vtt", "application/sdp", "image/jpeg", "image/png", "video/mp2t", "video/x-matroska", "audio/wav", "audio/mpeg", "audio/ogg"} {
+	for _, kind := range []string{"application/vnd.apple.mpegurl", "text/html", "text/vtt", "application/x-subrip", "application/sdp", "image/jpeg", "image/png", "video/mp2t", "video/x-matroska", "audio/wav", "audio/mpeg", "audio/ogg"} {
 		openapi3filter.RegisterBodyDecoder(kind, openapi3filter.PlainBodyDecoder)
 	}
 	doc, err := openapi3.NewLoader().LoadFromData(media.OpenAPI)

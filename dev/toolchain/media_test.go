@@ -58,3 +58,16 @@ func TestAnFFmpegThatIsThereIsTakenAsItIs(t *testing.T) {
 		t.Error(path, err)
 	}
 }
+
+func TestASpeechEngineThatIsThereIsTakenAsItIs(t *testing.T) {
+	t.Parallel()
+	c := newCheckout(t, nil)
+	c.write(t, ".sluice/tools/speech-"+programs.Speech.Version+"/"+programs.Speech.Inside, "#!/bin/sh\n")
+	if path, err := ProvisionSpeech(context.Background(), c.cfg); err != nil || path != programs.Speech.Pinned(c.cfg.dir()) {
+		t.Error(path, err)
+	}
+	c.cfg.Speech = programs.Off
+	if path, err := ProvisionSpeech(context.Background(), c.cfg); err != nil || path != programs.Off {
+		t.Error(path, err)
+	}
+}

@@ -167,7 +167,7 @@ func ignoreGone(err error) error {
 func reason(err error) (decision.Code, string) {
 	e := apierror.From(err)
 	if e.Code == decision.Internal || e.Message == "" {
-		return decision.Internal, "The transcription has failed."
+		return e.Code, "The transcription has failed."
 	}
 	return e.Code, e.Message
 }

@@ -18,6 +18,8 @@ import (
 	"sluice.dev/sluice/media/plans"
 	"sluice.dev/sluice/media/playback"
 	"sluice.dev/sluice/media/playback/signing"
+	"sluice.dev/sluice/media/transcribe/speech"
+	"sluice.dev/sluice/media/transcribe/transcript"
 	"sluice.dev/sluice/media/vision"
 	"sluice.dev/sluice/media/voice"
 	"sluice.dev/sluice/platform/http/sse"
@@ -123,9 +125,22 @@ func media() []parser {
 		{name: "media/captions: Parse", read: quietly(func(in []byte) { _, _ = captions.Parse(string(in)) }),
 			forms: lines("WEBVTT\n\n", "00:00.000 --> 00:01.000\na\n\n", "1\n00:00:00,000 --> 00:00:01,000\na\n\n", "-->\n", "NOTE a\n\n", "STYLE\n\n",
 				"<b>", "<00:00.000>", "00:00.000 --> 00:01.000 line:0 position:0\n")},
+		{name: "media/transcribe/transcript: Estimate", read: quietly(func(in []byte) { spoken(transcript.Estimate(string(in), make([]int16, 2*transcript.Rate), 0)) }), forms: lines("It was, ", "a ", "a. ", "1984 ")},
+		{name: "media/transcribe/speech: Read", read: quietly(func(in []byte) {
+			t := transcript.Transcript{Duration: 2}
+			_ = speech.Read(bytes.NewReader(in), make([]int16, 2*transcript.Rate), &t)
+			spoken(t.Words)
+		}), forms: lines("", "0.1 -- 0.2: a\n", "0 -- 0.02: a b c d e f g h\n", "9 -- 8: a\n", " -- : \n")},
 		{name: "media/playback: Sign", read: quietly(func(in []byte) { _, _ = playback.Sign(in, "token") }),
 			forms: lines("#EXTM3U\n", "seg.mp4\n", "#EXT-X-MAP:URI=\"init.mp4\"\n", `URI="a",`, "#URI=\"", "seg.mp4?a=b&c=d\n", "#\n", "https://a.b/c\n"), multiple: 1 << 10},
 	}
+}
+
+// spoken joins words to a transcript, and writes it.
+func spoken(words []transcript.Word) {
+	var t transcript.Transcript
+	t.Add(transcript.Transcript{Duration: 2, Words: words}, 0)
+	_ = t.VTT()
 }
 
 // valid leaves out what is no JSON: parsers behind the caps see none.

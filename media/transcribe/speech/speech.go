@@ -66,7 +66,8 @@ func (p *Program) beside(name string) string { return filepath.Join(filepath.Dir
 // about a fifteenth of the sound's time on two processors, and memory of 1 GiB at most.
 func (p *Program) Transcribe(ctx context.Context, samples []int16, language string) (transcript.Transcript, error) {
 	if language != "" && language != "en" && !strings.HasPrefix(language, "en-") {
-		return transcript.Transcript{}, apierror.Invalid([]decision.Detail{{Field: "language", Issue: "is not known to the built-in engine", Expected: "en, or an engine at an address that knows more"}})
+		return transcript.Transcript{}, &apierror.Error{Code: decision.InvalidRequest, Message: "The built-in engine knows no language but English.",
+			Details: []decision.Detail{{Field: "language", Issue: "is not known to the built-in engine", Expected: "en; an engine at an address may know more"}}}
 	}
 	path, err := filepath.Abs(p.Path)
 	if err != nil {
@@ -89,7 +90,7 @@ func (p *Program) Transcribe(ctx context.Context, samples []int16, language stri
 		CPU: (30*time.Second + 2*length) * time.Duration(runtime.NumCPU()),
 		Args: []string{"--print-args=false", "--num-threads=" + strconv.Itoa(threads), "--silero-vad-model=" + in("silero_vad.onnx"), "--tokens=" + in("tokens.txt"),
 			"--moonshine-encoder=" + in("encoder_model.ort"), "--moonshine-merged-decoder=" + in("decoder_model_merged.ort"), "sound.wav"},
-		Talk: func(_ io.Writer, lines io.Reader) error { return read(lines, samples, &out) }}
+		Talk: func(_ io.Writer, lines io.Reader) error { return Read(lines, samples, &out) }}
 	if err := job.Run(ctx); err != nil {
 		if ctx.Err() != nil {
 			return out, ctx.Err()
@@ -99,9 +100,10 @@ func (p *Program) Transcribe(ctx context.Context, samples []int16, language stri
 	return out, nil
 }
 
-// read takes the program's lines, such as "1.182 -- 8.300: It was the best of times."
-// It takes time linear in them and in samples, and memory of the text.
-func read(lines io.Reader, samples []int16, t *transcript.Transcript) error {
+// Read adds to t what the program's lines say of samples, such as "1.182 -- 8.300: It was the best of times."
+// The program has seen strangers' sounds, so that any line may be wrong. It takes time
+// linear in lines and samples, and memory of the text; a line of 64 KiB is an error.
+func Read(lines io.Reader, samples []int16, t *transcript.Transcript) error {
 	scan := bufio.NewScanner(lines)
 	scan.Buffer(nil, maxLine)
 	for scan.Scan() {

@@ -11,6 +11,7 @@ import (
 	"sluice.dev/sluice/media/transcribe/speech/speechtest"
 	"sluice.dev/sluice/media/transcribe/transcript"
 	"sluice.dev/sluice/platform/apierror"
+	"sluice.dev/sluice/platform/limits/growth"
 	"sluice.dev/sluice/platform/process/sandbox"
 )
 
@@ -83,7 +84,7 @@ func TestLines(t *testing.T) {
 	var out transcript.Transcript
 	out.Duration = 10
 	lines := "0.500 -- 1.500: It was.\nnoise\n2 -- 1: backwards\n3 -- 99: beyond\nNaN -- 2: odd\n4 -- 5:\n6.0 -- 7.0: 12:30 -- late\n"
-	if err := read(strings.NewReader(lines), make([]int16, 10*transcript.Rate), &out); err != nil {
+	if err := Read(strings.NewReader(lines), make([]int16, 10*transcript.Rate), &out); err != nil {
 		t.Fatal(err)
 	}
 	var got []string
@@ -93,7 +94,24 @@ func TestLines(t *testing.T) {
 	if strings.Join(got, "|") != "It was.|12:30 -- late" {
 		t.Errorf("%q", got)
 	}
-	if err := read(strings.NewReader(strings.Repeat("x", maxLine+1)), nil, &out); err == nil {
+	if err := Read(strings.NewReader(strings.Repeat("x", maxLine+1)), nil, &out); err == nil {
 		t.Error("a line without end is read")
 	}
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add("0.5 -- 1.5: It was the best of times.\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		samples := make([]int16, 2*transcript.Rate)
+		var out transcript.Transcript
+		growth.Linear(t, len(text), 200, 256<<10, func() {
+			out = transcript.Transcript{Duration: 2}
+			_ = Read(strings.NewReader(text), samples, &out)
+		})
+		for _, s := range out.Segments {
+			if !(s.Start >= 0 && s.Start < s.End && s.End <= 3) || s.Text == "" {
+				t.Fatalf("%+v", s)
+			}
+		}
+	})
 }

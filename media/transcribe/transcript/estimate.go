@@ -47,7 +47,7 @@ type ear struct {
 }
 
 // silent is how weak a frame is that has no speech in it.
-const silent = 0.25
+const silent = 0.5
 
 // listen measures the frames of a sound.
 func listen(samples []int16) (e ear) {
@@ -160,7 +160,7 @@ func (e ear) boundary(at int, word string) float64 {
 	}
 	cost := e.weak[at]
 	if strings.ContainsRune(".,;:?!", rune(word[len(word)-1])) {
-		cost *= 3 // people breathe there
+		cost *= 10 // people breathe there
 	}
 	return cost
 }
@@ -169,7 +169,7 @@ func (e ear) boundary(at int, word string) float64 {
 func (e ear) needs(words []string) []float64 {
 	needs, all := make([]float64, len(words)), 0.0
 	for i, w := range words {
-		needs[i] = 1.5
+		needs[i] = 0.5
 		for _, r := range w {
 			switch {
 			case unicode.IsDigit(r):

@@ -68,8 +68,9 @@ func (t *Transcript) Add(part Transcript, offset float64) {
 		if word == "" || len(word) > maxWordSize {
 			continue
 		}
-		start, end := within(max(w.Start, last), w.End, part.Duration)
-		last = start
+		start, end := within(w.Start, w.End, part.Duration)
+		start = max(start, last)
+		last, end = start, max(start, end)
 		t.Words = append(t.Words, Word{word, round(start + offset), round(end + offset)})
 	}
 	t.Duration = round(max(t.Duration, offset+part.Duration))
