@@ -115,7 +115,7 @@ func TestAccountsOwnAllowlist(t *testing.T) {
 	}
 	t.Run("tools", func(t *testing.T) { toolsOfAnAllowlist(t, s, home, away, key, keyID) })
 	t.Run("runtime", func(t *testing.T) {
-		for address, status := range map[string]int{home: 501, away: 403} { // the surface has no engine
+		for address, status := range map[string]int{home: 400, away: 403} { // it is no sound
 			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.dev["SLUICE_RUNTIME_URL"]+"/v1/transcribe", strings.NewReader("sound"))
 			if err != nil {
 				t.Fatal(err)

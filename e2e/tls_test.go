@@ -162,8 +162,8 @@ func servicesOverTLS(t *testing.T, s *stack, dir string) {
 		t.Fatal(err)
 	}
 	r := send(t, &http.Client{Transport: rt}, req, s.dev["SLUICE_API_KEY"])
-	wantStatus(t, r, http.StatusNotImplemented) // by the gateway: the surface has no engine
-	if e := into[envelope](t, r).Error; e.Code != "not_implemented" || !strings.HasPrefix(e.Docs, s.dev["SLUICE_GATEWAY_URL"]) {
+	wantStatus(t, r, http.StatusBadRequest) // by the product behind the gateway: it is no sound
+	if e := into[envelope](t, r).Error; e.Code != "STORAGE_002" || !strings.HasPrefix(e.Docs, s.dev["SLUICE_GATEWAY_URL"]) {
 		t.Errorf("%s", r.body)
 	}
 	session, err := sdk.NewClient(&sdk.Implementation{Name: "e2e", Version: "1"}, nil).Connect(t.Context(), &sdk.StreamableClientTransport{

@@ -11,7 +11,7 @@ import (
 func (c *Config) transcription() *engines.Product[transcribe.Engine] {
 	own := &speech.Program{Path: c.Speech, Dir: c.Scratch}
 	return &engines.Product[transcribe.Engine]{Name: engines.Transcribe, What: "speech recognition", Settings: c.Engines, Default: transcribe.Default, Lookup: c.EngineKey,
-		Builtin: func() (transcribe.Engine, bool) { return own, c.Speech != "" && c.confines() },
+		Builtin: func() (transcribe.Engine, bool) { return own, c.Speech != "" && c.confines() && !own.Broken() },
 		Remote:  transcribe.Remote}
 }
 

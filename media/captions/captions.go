@@ -88,7 +88,7 @@ func (in Input) track() (Track, error) {
 		return t, err
 	}
 	if in.Generate {
-		return t, apierror.Errorf(decision.NotImplemented, "There is no engine here that generates captions: send them as content.")
+		return t, apierror.Errorf(decision.NotImplemented, "Captions of a running stream are not generated: send them as content, or have those of its recording made by POST /v1/recordings/{id}/captions.")
 	}
 	return t, nil
 }

@@ -31,7 +31,7 @@ import (
 // Engine turns speech into text.
 type Engine interface {
 	engines.Engine
-	// Transcribe writes what was said in samples of transcript.Rate, a few minutes of
+	// Transcribe writes what was said in samples of transcript.Rate, two minutes of
 	// them. language is empty where the caller names none.
 	Transcribe(ctx context.Context, samples []int16, language string) (transcript.Transcript, error)
 }
@@ -63,8 +63,8 @@ type Service struct {
 const (
 	maxWaiting = 10 * time.Minute // while its sender waits
 	maxJob     = 4 * time.Hour
-	pieceTime  = 4 * time.Minute // of what an engine is given at once
-	quietTime  = time.Minute     // at the end of a piece, in which it is cut where it is quiet
+	pieceTime  = 2 * time.Minute // of what an engine is given at once, and an account's turn
+	quietTime  = time.Minute / 2 // at the end of a piece, in which it is cut where it is quiet
 	soundTime  = 15 * time.Minute
 )
 

@@ -35,7 +35,7 @@ func (c counter) Transcribe(ctx context.Context, samples []int16, _ string) (tra
 		Words: []transcript.Word{{Word: "piece", Start: 1, End: 2}}}, ctx.Err()
 }
 
-// long is a service and a folder with a sound of nine minutes, silent for a second at 3:20 and 6:50.
+// long is a service and a folder with a sound of five minutes, silent for a second at 1:40 and 3:30.
 func long(t *testing.T, pieces *[]float64) (Service, func(context.Context, time.Duration, func(float64)) (transcript.Transcript, error)) {
 	t.Helper()
 	v := Service{FFmpeg: ffmpegtest.Tool(t), Converting: fairshare.New(fairshare.Config{Places: 1}),
@@ -47,7 +47,7 @@ func long(t *testing.T, pieces *[]float64) (Service, func(context.Context, time.
 		}
 		defer drop()
 		out, err := exec.Command(v.FFmpeg.Binary, "-nostdin", "-loglevel", "error", "-f", "lavfi", "-i",
-			"sine=frequency=300:sample_rate=8000:duration=540,volume='if(between(t,200,201)+between(t,410,411),0,1)':eval=frame", "-f", "wav", folder.Input()).CombinedOutput()
+			"sine=frequency=300:sample_rate=8000:duration=300,volume='if(between(t,100,101)+between(t,210,211),0,1)':eval=frame", "-f", "wav", folder.Input()).CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
@@ -63,7 +63,7 @@ func TestLongSoundsAreCutWhereTheyAreQuiet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(pieces) != 3 || pieces[0] < 200 || pieces[0] > 201 || pieces[0]+pieces[1] < 410 || pieces[0]+pieces[1] > 411 || got.Duration != 540 {
+	if len(pieces) != 3 || pieces[0] < 100 || pieces[0] > 101 || pieces[0]+pieces[1] < 210 || pieces[0]+pieces[1] > 211 || got.Duration != 300 {
 		t.Errorf("%v of %v", pieces, got.Duration)
 	}
 	if len(got.Words) != 3 || got.Words[1].Start != round3(pieces[0]+1) || got.Text != "piece piece piece" {
@@ -80,7 +80,7 @@ func TestSoundsThatAreTooLongAndCallersWhoLeave(t *testing.T) {
 	t.Parallel()
 	var pieces []float64
 	_, run := long(t, &pieces)
-	if _, err := run(t.Context(), 8*time.Minute, func(float64) {}); apierror.Code(err) != decision.Storage001 || len(pieces) > 0 {
+	if _, err := run(t.Context(), 4*time.Minute, func(float64) {}); apierror.Code(err) != decision.Storage001 || len(pieces) > 0 {
 		t.Errorf("%v after %d pieces", err, len(pieces))
 	}
 	ctx, leave := context.WithCancel(t.Context())

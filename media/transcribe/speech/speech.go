@@ -44,20 +44,73 @@ type Program struct {
 	Path string // of the program, beside which Files stand
 	Dir  string // for files for the time of a piece of work; empty: os.TempDir
 
-	once sync.Once
-	err  error
+	once  sync.Once
+	tried chan struct{} // closed when err is known
+	err   error
 }
 
-// Check looks once whether all files are there.
-func (p *Program) Check(context.Context) (string, error) {
+// tryTime bounds the run that shows whether the program can run at all.
+const tryTime = 30 * time.Second
+
+// try begins, once, to find out whether the program can run on this machine.
+func (p *Program) try() {
 	p.once.Do(func() {
-		for _, name := range Files {
-			if _, err := os.Stat(p.beside(name)); err != nil {
-				p.err = errors.Join(p.err, err)
-			}
-		}
+		p.tried = make(chan struct{})
+		go func() {
+			defer close(p.tried)
+			p.err = p.run()
+		}()
 	})
-	return Version, p.err
+}
+
+// run looks for the files and has the program show its help, which it does when its
+// libraries are there.
+func (p *Program) run() error {
+	var missing error
+	for _, name := range Files {
+		_, err := os.Stat(p.beside(name))
+		missing = errors.Join(missing, err)
+	}
+	path, err := filepath.Abs(p.Path)
+	if missing != nil || err != nil {
+		return errors.Join(missing, err)
+	}
+	folder, err := os.MkdirTemp(p.Dir, "sluice-speech-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(folder) }() // what is left of it is the machine's to clean
+	ctx, cancel := context.WithTimeout(context.Background(), tryTime)
+	defer cancel()
+	said := &tail{}
+	if err := (sandbox.Job{Program: path, Args: []string{"--help"}, Folder: folder, Read: []string{filepath.Dir(path)}, Memory: maxMemory, CPU: tryTime, Stderr: said}).Run(ctx); err != nil {
+		return fmt.Errorf("%w: %s", err, said)
+	}
+	return nil
+}
+
+// Broken reports whether the program was found not to run here. What is not known yet
+// is not broken.
+func (p *Program) Broken() bool {
+	p.try()
+	select {
+	case <-p.tried:
+		return p.err != nil
+	default:
+		return false
+	}
+}
+
+// Check says whether the program runs, as was found once. Until that is known it is
+// well.
+func (p *Program) Check(ctx context.Context) (string, error) {
+	p.try()
+	select {
+	case <-p.tried:
+		return Version, p.err
+	case <-ctx.Done():
+		return Version, nil
+	}
 }
 
 func (p *Program) beside(name string) string { return filepath.Join(filepath.Dir(p.Path), name) }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -74,8 +75,39 @@ func TestWhatCannotBeDone(t *testing.T) {
 	if left, _ := os.ReadDir(p.Dir); len(left) != 0 {
 		t.Errorf("left behind: %v", left)
 	}
-	if _, err := (&Program{Path: "/nowhere/program"}).Check(t.Context()); err == nil {
-		t.Error("an engine without files is well")
+	if left, _ := os.ReadDir(p.Dir); len(left) != 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// An engine without its files, or whose library does not fit, is known as such before
+// anybody calls it.
+func TestAnEngineThatDoesNotRunIsBroken(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	for _, name := range append(Files, "program") {
+		if err := os.WriteFile(filepath.Join(home, name), []byte("no library"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	program, err := os.ReadFile(speechtest.Program(t))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(home, "real"), program, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, path := range map[string]string{"no files": "/nowhere/program", "no program": filepath.Join(home, "program"), "another library": filepath.Join(home, "real")} {
+		p := &Program{Path: path, Dir: t.TempDir()}
+		if _, err := p.Check(t.Context()); err == nil || !p.Broken() {
+			t.Errorf("%s: %v", name, err)
+		} else {
+			t.Logf("%s: %v", name, err)
+		}
+	}
+	whole := &Program{Path: speechtest.Program(t), Dir: t.TempDir()}
+	if version, err := whole.Check(t.Context()); err != nil || version != Version || whole.Broken() {
+		t.Errorf("%s %v", version, err)
 	}
 }
 

@@ -333,3 +333,28 @@ func as(cmd *exec.Cmd) {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	}
 }
+
+// A program may read the folders that it is given besides, and do nothing else there.
+func TestAProgramReadsItsModels(t *testing.T) {
+	t.Parallel()
+	models := t.TempDir()
+	file := filepath.Join(models, "model")
+	if err := os.WriteFile(file, []byte("weights"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	given := job(t, false)
+	given.Read = []string{models}
+	for name, word := range map[string]string{"read": file, "list": models} {
+		if status, said := try(t, given, name, word); status != succeeded {
+			t.Errorf("%s %s: status %d %s", name, word, status, said)
+		}
+		if status, said := try(t, job(t, false), name, word); status != refused {
+			t.Errorf("%s %s without leave: status %d %s", name, word, status, said)
+		}
+	}
+	for _, word := range []string{file, filepath.Join(models, "new")} {
+		if status, said := try(t, given, "write", word); status != refused {
+			t.Errorf("write %s: status %d %s", word, status, said)
+		}
+	}
+}
