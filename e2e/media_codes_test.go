@@ -179,7 +179,7 @@ func TestConversionsAndTheirCodes(t *testing.T) {
 	wantError(t, send(gateway, "/v1/transcode", source), 400, "TRANSCODE_002")
 	wantError(t, send(gateway, "/v1/transcode?profile=1080p", source), 400, "TRANSCODE_003")
 	wantError(t, send(gateway, "/v1/mux", []byte("hello")), 400, "STORAGE_002")
-	wantError(t, send(gateway, "/v1/voice", source), 501, "not_implemented")
+	wantError(t, send(gateway, "/v1/voice", []byte{0}), 400, "invalid_request")
 
 	made := s.createShow(t, key, map[string]any{})
 	track := map[string]any{"language": "en", "content": "WEBVTT\n\n" + strings.Repeat("NOTE x\n\n", 1<<17+1)}

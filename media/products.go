@@ -11,7 +11,7 @@ import (
 func (c *Config) speakers() *engines.Product[voice.Speaker] {
 	b := voice.Builtin{Program: c.Voice, Voices: c.Voices}
 	here := b.Here() && c.confines()
-	return &engines.Product[voice.Speaker]{Name: engines.Voice, What: "speech synthesis", Settings: c.Engines, Lookup: c.EngineKey, Now: c.Now,
+	return &engines.Product[voice.Speaker]{Name: engines.Voice, What: "speech synthesis", Settings: c.Engines, Default: voice.Default, Lookup: c.EngineKey, Now: c.Now,
 		Builtin: func() (voice.Speaker, bool) { return b, here },
 		Remote:  func(a *remote.API) voice.Speaker { return voice.Remote{API: a} }}
 }

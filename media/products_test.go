@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"sluice.dev/sluice/filters/identityheader"
 	"sluice.dev/sluice/media"
@@ -22,7 +23,7 @@ func withProducts(t *testing.T) func(*media.Config) {
 	t.Helper()
 	return func(c *media.Config) {
 		c.FFmpeg, c.Scratch = ffmpegtest.Tool(t).Binary, t.TempDir()
-		c.Voice, c.Tesseract = os.Getenv("SLUICE_VOICE"), os.Getenv("SLUICE_TESSERACT")
+		c.Voice, c.Tesseract, c.Speech = os.Getenv("SLUICE_VOICE"), os.Getenv("SLUICE_TESSERACT"), os.Getenv("SLUICE_SPEECH")
 		c.Plans = plans.Table{"": {FileBytes: 1 << 20, StorageBytes: 1 << 22}}
 	}
 }
@@ -48,6 +49,19 @@ func TestATextIsSpoken(t *testing.T) {
 	v, e := health.Engines["voice"], health.Engines["vision"]
 	if health.Surfaces["voice"] != "available" || v.Use != "builtin" || v.Health != "ok" || !strings.Contains(v.Version, "sherpa-onnx") || !strings.HasPrefix(e.Version, "Tesseract 5.5.2 (deu, eng)") {
 		t.Errorf("%+v", health)
+	}
+}
+
+// What one engine speaks the other understands, word for word.
+func TestWhatIsSpokenIsUnderstood(t *testing.T) {
+	t.Parallel()
+	b := setup(t, withProducts(t), func(c *media.Config) { c.Plans = plans.Table{"": {FileBytes: 1 << 22}} })
+	for _, format := range []string{"wav", "opus"} {
+		sound := b.do("POST", "/v1/voice", object{"text": "The stream starts at seven, and everybody is invited.", "format": format}).want(200).raw
+		got := strings.ToLower(string(b.send("/v1/transcribe?format=text&language=en", sound).want(200).raw))
+		if heard := strings.Join(strings.FieldsFunc(got, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }), " "); strings.ReplaceAll(heard, "7", "seven") != "the stream starts at seven and everybody is invited" {
+			t.Errorf("%s: %q", format, got)
+		}
 	}
 }
 

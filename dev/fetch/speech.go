@@ -55,50 +55,14 @@ func (c Config) Speech(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	to := programs.Speech.Pinned(c.Tools)
 	s := sherpas[arch]
-	return to, c.once(filepath.Dir(to), func() error {
-		return remedy(s.program, "set SLUICE_SPEECH to its program, or to off", c.bundle(ctx, filepath.Dir(to), []wheel{
-			{s.program, []string{"bin/" + programs.Speech.Inside}},
-			{s.library, []string{"lib/libonnxruntime.so"}},
-			{silero, []string{"livekit/plugins/silero/resources/silero_vad.onnx"}},
-			{moonshine, []string{"tiny-en/encoder_model.ort", "tiny-en/decoder_model_merged.ort", "tiny-en/" + tokenizer, "assets/beckett.wav", "assets/two_cities.wav"}},
-		}, makeTokens))
-	})
-}
-
-// wheel is a download and those of its files that are wanted, by the ends of their paths.
-type wheel struct {
-	file   File
-	inside []string
-}
-
-// bundle makes a folder of files of several wheels, and what finish makes of them. It
-// is there whole or not at all.
-func (c Config) bundle(ctx context.Context, dir string, list []wheel, finish func(dir string) error) error {
-	fresh := dir + ".new"
-	if err := errors.Join(os.RemoveAll(fresh), os.Mkdir(fresh, 0o755)); err != nil {
-		return err
-	}
-	defer func() { _ = os.RemoveAll(fresh) }()
-	for _, w := range list {
-		archive := filepath.Join(fresh, "wheel")
-		if err := c.download(ctx, w.file, archive); err != nil {
-			return err
-		}
-		for _, inside := range w.inside {
-			if err := extract(archive, inside, filepath.Join(fresh, filepath.Base(inside))); err != nil {
-				return err
-			}
-		}
-		if err := os.Remove(archive); err != nil {
-			return err
-		}
-	}
-	if err := finish(fresh); err != nil {
-		return err
-	}
-	return os.Rename(fresh, dir)
+	return c.engine(ctx, programs.Speech, "sherpa-onnx "+speechVersion, []part{
+		{s.program, map[string]string{"bin/" + programs.Speech.Inside: programs.Speech.Inside}},
+		{s.library, map[string]string{"lib/libonnxruntime.so": "libonnxruntime.so"}},
+		{silero, map[string]string{"livekit/plugins/silero/resources/silero_vad.onnx": "silero_vad.onnx"}},
+		{moonshine, map[string]string{"tiny-en/encoder_model.ort": "encoder_model.ort", "tiny-en/decoder_model_merged.ort": "decoder_model_merged.ort", "tiny-en/" + tokenizer: tokenizer,
+			"assets/beckett.wav": "beckett.wav", "assets/two_cities.wav": "two_cities.wav"}},
+	}, makeTokens)
 }
 
 // makeTokens writes tokens.txt, the model's tokens as the program reads them, of its

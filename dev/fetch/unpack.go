@@ -59,13 +59,14 @@ func take(archive string, which map[string]string, dir string) error {
 		return err
 	}
 	defer func() { _ = root.Close() }()
-	missing := maps.Clone(which)
+	missing, taken := maps.Clone(which), map[string]bool{}
 	left := int64(maxUnpacked)
 	for _, f := range z.File {
 		to := place(f.Name, which)
-		if to == "" {
+		if to == "" || taken[to] {
 			continue
 		}
+		taken[to] = true // the first of those that end alike
 		n, err := copyEntry(root, filepath.FromSlash(to), f, left)
 		if left -= n; err == nil && left <= 0 {
 			err = errors.New("the archive is too large")
@@ -73,7 +74,7 @@ func take(archive string, which map[string]string, dir string) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", f.Name, err)
 		}
-		maps.DeleteFunc(missing, func(at, _ string) bool { return strings.HasPrefix(f.Name, at) })
+		maps.DeleteFunc(missing, func(at, _ string) bool { return strings.HasPrefix(f.Name, at) || matches(f.Name, at) })
 	}
 	for at := range missing {
 		return fmt.Errorf("the archive holds no %s", at)

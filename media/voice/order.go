@@ -16,7 +16,7 @@ import (
 	"sluice.dev/sluice/platform/http/httpapi"
 )
 
-// Bounds of what one request says: five minutes of speech, or a little more.
+// Bounds of what one request says: four minutes of speech, or a little more.
 const (
 	MaxText  = 5000     // characters
 	maxBody  = 64 << 10 // bytes, of JSON with every character escaped

@@ -38,6 +38,10 @@ type Service struct {
 	FFmpeg ffmpeg.Tool // its zero value: formats that the engine does not write answer 501
 }
 
+// Default are bounds of the engine that suit MaxText on a machine that has more to do; an
+// edge waits five minutes.
+var Default = engines.Setting{Timeout: 4 * time.Minute}
+
 // Path is where texts are sent.
 const Path = "/v1/voice"
 
