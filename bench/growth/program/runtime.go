@@ -18,6 +18,9 @@ import (
 	"sluice.dev/sluice/media/live/aes67"
 	"sluice.dev/sluice/media/live/signalling"
 	"sluice.dev/sluice/media/live/streams"
+	"sluice.dev/sluice/media/phone/audio"
+	"sluice.dev/sluice/media/phone/digest"
+	"sluice.dev/sluice/media/phone/sdp"
 	"sluice.dev/sluice/media/plans"
 	"sluice.dev/sluice/media/playback"
 	"sluice.dev/sluice/media/playback/signing"
@@ -136,6 +139,10 @@ func media() []parser {
 		}), forms: lines("v=0\r\no=- 1 1 IN IP4 192.0.2.1\r\ns=a\r\nc=IN IP4 239.1.1.1/1\r\nt=0 0\r\nm=audio 5004 RTP/AVP 97\r\n",
 			"a=rtpmap:97 L24/48000/2\r\n", "a=source-filter: incl IN IP4 239.1.1.1 192.0.2.1\r\n", "a=ptime:1\r\n", "m=audio 5004 RTP/AVP 97\r\n", "c=IN IP4 239.1.1.1\r\n")},
 		{name: "media/files/mp4: Parse", read: quietly(func(in []byte) { _, _ = mp4.Parse(bytes.NewReader(in), int64(len(in))) }), forms: films},
+		{name: "media/phone/sdp: Read", read: quietly(func(in []byte) { _, _ = sdp.Read(in) }),
+			forms: texts("v=0\r\no=- 1 1 IN IP4 192.0.2.1\r\ns=-\r\nc=IN IP4 192.0.2.1\r\nt=0 0\r\nm=audio 4000 RTP/AVP 0%s\r\n"), multiple: 128, constant: 128 << 10},
+		{name: "media/phone/digest: Read", read: quietly(func(in []byte) { digest.Read(string(in)) }), forms: texts(`Digest username="%s", realm="sluice"`), multiple: 64, constant: 64 << 10},
+		{name: "media/phone/audio: ReadInfo", read: quietly(func(in []byte) { audio.ReadInfo("application/dtmf-relay", in) }), forms: texts("Signal=5\r\nDuration=%s")},
 		{name: "media/captions: Parse", read: quietly(func(in []byte) { _, _ = captions.Parse(string(in)) }),
 			forms: lines("WEBVTT\n\n", "00:00.000 --> 00:01.000\na\n\n", "1\n00:00:00,000 --> 00:00:01,000\na\n\n", "-->\n", "NOTE a\n\n", "STYLE\n\n",
 				"<b>", "<00:00.000>", "00:00.000 --> 00:01.000 line:0 position:0\n")},
