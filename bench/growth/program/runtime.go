@@ -13,6 +13,7 @@ import (
 	"sluice.dev/sluice/media/captions"
 	"sluice.dev/sluice/media/files/mp4"
 	"sluice.dev/sluice/media/legacy"
+	"sluice.dev/sluice/media/live/moq/packaging"
 	"sluice.dev/sluice/media/live/signalling"
 	"sluice.dev/sluice/media/live/streams"
 	"sluice.dev/sluice/media/plans"
@@ -110,6 +111,10 @@ func media() []parser {
 			forms: lines("v=0\r\n", "m=video 9 X 96\r\na=rtpmap:96 H264/90000\r\n",
 				"a=rtpmap:96 H264/90000\r\n", "m=audio 9 X 8\r\n", "m=audio 9 X 8 8 8 8 8 8 8 8 8 8\r\n", "a=fmtp:96\r\n")},
 		{name: "media/files/mp4: Parse", read: quietly(func(in []byte) { _, _ = mp4.Parse(bytes.NewReader(in), int64(len(in))) }), forms: films},
+		{name: "media/live/moq/wire: ReadMessage, ParseRequest", read: moqControl, forms: moqMessages},
+		{name: "media/live/moq/wire: ReadSubgroup, ReadObject", read: moqObjects, forms: moqStreams},
+		{name: "media/live/moq/packaging: ParseChunk", read: quietly(func(in []byte) { _, _ = packaging.ParseChunk(in) }), forms: moqChunks},
+		{name: "media/live/moq/packaging: ParseCatalog, ParseTrack", read: quietly(func(in []byte) { _, _ = packaging.ParseCatalog(in) }), forms: in(`{"tracks":%s}`, `{"tracks":[{"initData":%s}]}`, `{"video":{"renditions":%s}}`)},
 		{name: "media/captions: Parse", read: quietly(func(in []byte) { _, _ = captions.Parse(string(in)) }),
 			forms: lines("WEBVTT\n\n", "00:00.000 --> 00:01.000\na\n\n", "1\n00:00:00,000 --> 00:00:01,000\na\n\n", "-->\n", "NOTE a\n\n", "STYLE\n\n",
 				"<b>", "<00:00.000>", "00:00.000 --> 00:01.000 line:0 position:0\n")},
