@@ -66,7 +66,7 @@ func sites(t *testing.T) (platform, gateway *Site) {
 func TestPagesOfAGateway(t *testing.T) {
 	t.Parallel()
 	platform, gateway := sites(t)
-	want := []string{"chaos", "clients", "contract", "media", "runtime", "schedules", "tour", "x402"}
+	want := []string{"chaos", "clients", "contract", "media", "moq", "runtime", "schedules", "tour", "x402"}
 	if slices.Sort(gateway.without); !slices.Equal(gateway.without, want) || len(gateway.pages)+len(want) != len(platform.pages) || platform.without != nil {
 		t.Errorf("left out: %q; and %q", gateway.without, platform.without)
 	}
