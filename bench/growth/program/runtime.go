@@ -114,7 +114,7 @@ func media() []parser {
 		{name: "media/live/moq/wire: ReadMessage, ParseRequest", read: moqControl, forms: moqMessages},
 		{name: "media/live/moq/wire: ReadSubgroup, ReadObject", read: moqObjects, forms: moqStreams},
 		{name: "media/live/moq/packaging: ParseChunk", read: quietly(func(in []byte) { _, _ = packaging.ParseChunk(in) }), forms: moqChunks},
-		{name: "media/live/moq/packaging: ParseCatalog, ParseTrack", read: quietly(func(in []byte) { _, _ = packaging.ParseCatalog(in) }), forms: in(`{"tracks":%s}`, `{"tracks":[{"initData":%s}]}`, `{"video":{"renditions":%s}}`)},
+		{name: "media/live/moq/packaging: ParseCatalog, ParseTrack", read: quietly(func(in []byte) { _, _ = packaging.ParseCatalog(in) }), forms: in(`{"tracks":%s}`, `{"tracks":[{"initData":%s}]}`, `{"video":{"renditions":%s}}`), multiple: 400, constant: 1 << 20},
 		{name: "media/captions: Parse", read: quietly(func(in []byte) { _, _ = captions.Parse(string(in)) }),
 			forms: lines("WEBVTT\n\n", "00:00.000 --> 00:01.000\na\n\n", "1\n00:00:00,000 --> 00:00:01,000\na\n\n", "-->\n", "NOTE a\n\n", "STYLE\n\n",
 				"<b>", "<00:00.000>", "00:00.000 --> 00:01.000 line:0 position:0\n")},
