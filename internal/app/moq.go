@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"fmt"
 
 	"sluice.dev/sluice/dev/programs"
 	"sluice.dev/sluice/media"
@@ -28,13 +29,13 @@ func (p *process) moq(ctx context.Context) (m media.MoQ, err error) {
 		return m, nil
 	}
 	m.Addr = p.Get(moqAddr)
-	files, err := p.clientFiles()
-	if err != nil || files == (certs.Files{}) || files.Cert == selfSigned {
-		return m, err
+	files := certs.Files{Cert: p.Get("SLUICE_TLS_CERT"), Key: p.Get("SLUICE_TLS_KEY")}
+	if files.Cert == "" || files.Cert == selfSigned {
+		return m, nil
 	}
 	source, err := certs.Open(certs.SourceConfig{Files: files})
 	if err != nil {
-		return m, err
+		return m, fmt.Errorf("%s speaks MoQ with the certificate in SLUICE_TLS_CERT, SLUICE_TLS_KEY; off: not at all: %w", moqAddr, err)
 	}
 	go source.Run(ctx)
 	m.Certificate = source.Server().GetCertificate

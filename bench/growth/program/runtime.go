@@ -16,6 +16,7 @@ import (
 	"sluice.dev/sluice/media/files/mp4"
 	"sluice.dev/sluice/media/legacy"
 	"sluice.dev/sluice/media/live/aes67"
+	"sluice.dev/sluice/media/live/moq/packaging"
 	"sluice.dev/sluice/media/live/signalling"
 	"sluice.dev/sluice/media/live/streams"
 	"sluice.dev/sluice/media/phone/audio"
@@ -24,15 +25,11 @@ import (
 	"sluice.dev/sluice/media/plans"
 	"sluice.dev/sluice/media/playback"
 	"sluice.dev/sluice/media/playback/signing"
+	"sluice.dev/sluice/media/transcribe/speech"
+	"sluice.dev/sluice/media/transcribe/transcript"
 	"sluice.dev/sluice/media/vision"
 	"sluice.dev/sluice/media/voice"
 	"sluice.dev/sluice/platform/http/httpapi"
-	"sluice.dev/sluice/media/transcribe/speech"
-	"sluice.dev/sluice/media/transcribe/transcript"
-	"sluice.dev/sluice/media/transcribe/speech"
-	"sluice.dev/sluice/media/transcribe/transcript"
-	"sluice.dev/sluice/media/vision"
-	"sluice.dev/sluice/media/voice"
 	"sluice.dev/sluice/platform/http/sse"
 	"sluice.dev/sluice/runtime/chat"
 	"sluice.dev/sluice/runtime/chat/echo"
@@ -143,6 +140,10 @@ func media() []parser {
 			forms: texts("v=0\r\no=- 1 1 IN IP4 192.0.2.1\r\ns=-\r\nc=IN IP4 192.0.2.1\r\nt=0 0\r\nm=audio 4000 RTP/AVP 0%s\r\n"), multiple: 128, constant: 128 << 10},
 		{name: "media/phone/digest: Read", read: quietly(func(in []byte) { digest.Read(string(in)) }), forms: texts(`Digest username="%s", realm="sluice"`), multiple: 64, constant: 64 << 10},
 		{name: "media/phone/audio: ReadInfo", read: quietly(func(in []byte) { audio.ReadInfo("application/dtmf-relay", in) }), forms: texts("Signal=5\r\nDuration=%s")},
+		{name: "media/live/moq/wire: ReadMessage, ParseRequest", read: moqControl, forms: moqMessages},
+		{name: "media/live/moq/wire: ReadSubgroup, ReadObject", read: moqObjects, forms: moqStreams},
+		{name: "media/live/moq/packaging: ParseChunk", read: quietly(func(in []byte) { _, _ = packaging.ParseChunk(in) }), forms: moqChunks},
+		{name: "media/live/moq/packaging: ParseCatalog, ParseTrack", read: quietly(func(in []byte) { _, _ = packaging.ParseCatalog(in) }), forms: in(`{"tracks":%s}`, `{"tracks":[{"initData":%s}]}`, `{"video":{"renditions":%s}}`), multiple: 400, constant: 1 << 20},
 		{name: "media/captions: Parse", read: quietly(func(in []byte) { _, _ = captions.Parse(string(in)) }),
 			forms: lines("WEBVTT\n\n", "00:00.000 --> 00:01.000\na\n\n", "1\n00:00:00,000 --> 00:00:01,000\na\n\n", "-->\n", "NOTE a\n\n", "STYLE\n\n",
 				"<b>", "<00:00.000>", "00:00.000 --> 00:01.000 line:0 position:0\n")},

@@ -118,7 +118,7 @@ func TestWhoComesBeginsWithTheNewestGroup(t *testing.T) {
 		}
 		last := uint64(2)
 		all, allDone := serve(t.Context(), track, broadcast.Range{}, nil)
-		next, _ := serve(t.Context(), track, broadcast.RangeOf(wire.Request{Filter: wire.NextGroupStart}), nil)
+		next, nextDone := serve(t.Context(), track, broadcast.RangeOf(wire.Request{Filter: wire.NextGroupStart}), nil)
 		some, someDone := serve(t.Context(), track, broadcast.Range{First: 2, Last: &last}, nil)
 		synctest.Wait()
 		play(track, "dEfG")
@@ -126,7 +126,7 @@ func TestWhoComesBeginsWithTheNewestGroup(t *testing.T) {
 			t.Errorf("a range: %s, %v", some.got(), err)
 		}
 		track.Close()
-		if err := <-allDone; err != nil || all.got() != "1:Cd| 2:Ef| 3:G|" || next.got() != "2:Ef| 3:G|" {
+		if err := errors.Join(<-allDone, <-nextDone); err != nil || all.got() != "1:Cd| 2:Ef| 3:G|" || next.got() != "2:Ef| 3:G|" {
 			t.Errorf("all: %s, %v; next: %s", all.got(), err, next.got())
 		}
 	})

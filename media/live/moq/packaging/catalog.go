@@ -6,8 +6,9 @@ import (
 	"fmt"
 )
 
-// MaxCatalog bounds a catalog, in bytes.
-const MaxCatalog = 256 << 10
+// MaxCatalog bounds a catalog, in bytes. Lists of nothing take 250 bytes of memory for
+// each of theirs while they are read.
+const MaxCatalog = 64 << 10
 
 // maxTracks bounds the tracks of a catalog.
 const maxTracks = 32

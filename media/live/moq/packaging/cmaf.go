@@ -20,7 +20,7 @@ import (
 )
 
 // MaxInit bounds an init segment, in bytes.
-const MaxInit = 64 << 10
+const MaxInit = 16 << 10
 
 // ErrMedia says that bytes are no media that is taken here.
 var ErrMedia = errors.New("not H.264, H.265, AAC or Opus in CMAF")

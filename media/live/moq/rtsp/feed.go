@@ -175,7 +175,7 @@ func (f *feed) h264(t *format.H264) (func(*rtp.Packet, int64) error, error) {
 		if err := f.parameters(&fmp4.CodecH264{SPS: sps, PPS: pps}, sps, pps); err != nil {
 			return err
 		}
-		dts, err := order.Extract(unit, at)
+		dts, err := order.Extract(complete(unit, h264.IsRandomAccess(unit), sps, pps), at)
 		if err != nil {
 			return nil //nolint:nilerr // a frame that cannot be placed
 		}
@@ -219,7 +219,7 @@ func (f *feed) h265(t *format.H265) (func(*rtp.Packet, int64) error, error) {
 		if err := f.parameters(&fmp4.CodecH265{VPS: vps, SPS: sps, PPS: pps}, vps, sps, pps); err != nil {
 			return err
 		}
-		dts, err := order.Extract(unit, at)
+		dts, err := order.Extract(complete(unit, h265.IsRandomAccess(unit), vps, sps, pps), at)
 		if err != nil {
 			return nil //nolint:nilerr // a frame that cannot be placed
 		}
@@ -229,6 +229,15 @@ func (f *feed) h265(t *format.H265) (func(*rtp.Packet, int64) error, error) {
 		}
 		return f.picture(dts, s)
 	}, err
+}
+
+// complete is a frame with the parameter sets before it, if it is a key frame: some
+// publishers send them apart, and the order of frames is in them.
+func complete(unit [][]byte, key bool, sets ...[]byte) [][]byte {
+	if !key {
+		return unit
+	}
+	return append(sets, unit...)
 }
 
 // parameters makes the track known by its parameter sets, which it must keep: what
