@@ -148,3 +148,20 @@ func TestASearchForChaptersThatNobodyWorksOnFails(t *testing.T) {
 	b.do("DELETE", "/v1/vod/"+id, nil).want(204)
 	b.work(1)
 }
+
+// A recording without a text track has the captions of its stream.
+func TestChaptersAreNamedByTheCaptionsOfAStream(t *testing.T) {
+	t.Parallel()
+	b := setup(t, withFFmpeg(t))
+	id := b.uploadOf(parted(t, ""))
+	stream := b.do("POST", "/v1/streams", object{"title": "Show"}).want(201).text("id")
+	b.do("POST", "/v1/streams/"+stream+"/captions", object{"language": "en", "content": "WEBVTT\n\n00:02.900 --> 00:05.000\nBlue now\n"}).want(201)
+	if _, err := b.pool.Exec(t.Context(), `UPDATE media_assets SET stream_id = $1 WHERE id = $2`, stream, id); err != nil {
+		t.Fatal(err)
+	}
+	b.do("POST", "/v1/chapters/detect", object{"asset_id": id, "min_length": 2}).want(202)
+	b.work(1)
+	if got := b.do("GET", "/v1/chapters?asset_id="+id, nil).want(200); got.text("data.0.title") != "Chapter 1" || got.text("data.1.title") != "Blue now" {
+		t.Errorf("%s", got.raw)
+	}
+}

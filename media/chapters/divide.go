@@ -100,12 +100,13 @@ func spoken(cues []captions.Cue, at float64) float64 {
 }
 
 // title names the chapter from one time to another, in seconds, by what is said at its
-// beginning; n is its number among all, for where nothing is said.
+// beginning, or up to half a second before; n is its number among all, for where nothing
+// is said.
 func title(cues []captions.Cue, from, to float64, n int) string {
 	t := time.Duration((from - 0.5) * float64(time.Second))
 	i, _ := slices.BinarySearchFunc(cues, t, func(c captions.Cue, t time.Duration) int { return cmp.Compare(c.Start, t) })
 	said := ""
-	for ; i < len(cues) && cues[i].Start.Seconds() < to && len(said) < maxFound; i++ {
+	for ; i < len(cues) && cues[i].Start.Seconds() < to-0.5 && len(said) < maxFound; i++ {
 		said = strings.TrimSpace(said + " " + cues[i].Text)
 		if end := sentence(said); end > 0 {
 			said = said[:end]

@@ -60,7 +60,7 @@ type List struct {
 func (v Service) Routes(r chi.Router, a httpapi.Adapter) {
 	const all, single = "/v1/chapters", "/v1/chapters/{id}"
 	target := owner.InPath("chap")
-	r.Get(all, a.Handle(v.list(a)))
+	r.Get(all, a.Handle(v.list))
 	r.Post(all, owner.Handle(a, http.StatusCreated, v.create))
 	r.Post(all+"/detect", owner.Handle(a, http.StatusAccepted, v.detect))
 	r.Get(single, owner.HandleFor(a, http.StatusOK, target, v.get))
@@ -76,41 +76,39 @@ func (v Service) Routes(r chi.Router, a httpapi.Adapter) {
 
 // list answers GET /v1/chapters: those of ?asset_id=, as JSON or, with ?format=vtt, as
 // WebVTT; without it a page of all of them, newest first.
-func (v Service) list(httpapi.Adapter) func(http.ResponseWriter, *http.Request) error {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		o, err := owner.From(r.Context())
-		if err != nil {
-			return err
-		}
-		var f form.Form
-		q := r.URL.Query()
-		p, id, format := page.Parse(&f, q), q.Get("asset_id"), q.Get("format")
-		if format == "" {
-			format = "json"
-		}
-		f.OneOf("format", format, []string{"json", "vtt"})
-		if format == "vtt" && id == "" {
-			f.Fail("asset_id", "is missing", "id of a video, a recording or a clip")
-		}
-		if err := f.Err(); err != nil {
-			return err
-		}
-		if id == "" {
-			return v.page(w, r, o, p)
-		}
-		a, err := assets.Find(r.Context(), v.Assets.DB, o.ID, id, "")
-		if err != nil {
-			return err
-		}
-		if format == "vtt" {
-			return v.writeVTT(w, r, a.ID)
-		}
-		out, err := v.whole(r.Context(), a)
-		if err == nil {
-			httpapi.JSON(w, http.StatusOK, out)
-		}
+func (v Service) list(w http.ResponseWriter, r *http.Request) error {
+	o, err := owner.From(r.Context())
+	if err != nil {
 		return err
 	}
+	var f form.Form
+	q := r.URL.Query()
+	p, id, format := page.Parse(&f, q), q.Get("asset_id"), q.Get("format")
+	if format == "" {
+		format = "json"
+	}
+	f.OneOf("format", format, []string{"json", "vtt"})
+	if format == "vtt" && id == "" {
+		f.Fail("asset_id", "is missing", "id of a video, a recording or a clip")
+	}
+	if err := f.Err(); err != nil {
+		return err
+	}
+	if id == "" {
+		return v.page(w, r, o, p)
+	}
+	a, err := assets.Find(r.Context(), v.Assets.DB, o.ID, id, "")
+	if err != nil {
+		return err
+	}
+	if format == "vtt" {
+		return v.writeVTT(w, r, a.ID)
+	}
+	out, err := v.whole(r.Context(), a)
+	if err == nil {
+		httpapi.JSON(w, http.StatusOK, out)
+	}
+	return err
 }
 
 // page answers with a part of all chapters.
