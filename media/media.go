@@ -34,7 +34,7 @@ type Config struct {
 	Events   events.Emitter    // required: where stream.started and the like go
 	Identity identity.Verifier // its zero value refuses every request
 	Respond  httpapi.Adapter
-	Plans    plans.Table // nil: plans.Default
+	Plans    plans.Source // nil: nothing is bounded
 	// Endpoints are the public addresses of the media engine and of playback.
 	// Empty addresses fall back to those of a local engine that is not there.
 	Endpoints streams.Endpoints
@@ -142,7 +142,7 @@ func AddWorkers(workers *river.Workers, c Config) {
 // fill puts the defaults where the configuration says nothing.
 func (c *Config) fill() {
 	if c.Plans == nil {
-		c.Plans = plans.Default
+		c.Plans = plans.Table{}
 	}
 	if c.Now == nil {
 		c.Now = time.Now

@@ -149,6 +149,7 @@ var grants = map[Role]map[string]string{
 		"x402_transactions":     all,
 	},
 	Worker: joined(product, map[string]string{
+		"config_versions":       read,
 		"account_events":        "SELECT, INSERT, DELETE",
 		"account_limits":        read,
 		"accounts":              change,
@@ -200,6 +201,7 @@ var grants = map[Role]map[string]string{
 		"token_usage":        write,
 	},
 	Media: joined(product, events, map[string]string{
+		"config_versions":    read,
 		"idempotent_answers": write,
 		"idempotent_claims":  all,
 		"processes":          all,

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 
+	"sluice.dev/sluice/controlplane/gateway/config"
 	"sluice.dev/sluice/dev/programs"
 	"sluice.dev/sluice/media"
 	"sluice.dev/sluice/platform/http/identity"
@@ -42,6 +43,8 @@ func (p *process) media(ctx context.Context, s services) (c media.Config, err er
 		DB: postgres.Share(p.pool, identity.Account), Events: s.webhooks, Respond: p.respond,
 		AnswerSecret: s.answerSecrets[0], FormerAnswerSecrets: s.answerSecrets[1:],
 	}
+	current := &config.Current{Store: config.Store{DB: p.pool}}
+	c.Plans = mediaPlans{current}
 	if c.Identity, err = p.newVerifier(only(mediaProduct)); err != nil {
 		return c, err
 	}
