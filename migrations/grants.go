@@ -177,10 +177,14 @@ var grants = map[Role]map[string]string{
 		"sessions":              "SELECT, UPDATE, DELETE",
 		"sign_in_attempts":      expire,
 		"signing_keys":          write,
+		"token_budgets":         read,
+		"token_totals":          read,
+		"token_usage":           read,
 		"usage_counts":          all,
 		"usage_progress":        change,
 		"usage_sources":         expire,
 		"usage_totals":          all,
+		"usage_warnings":        "SELECT, INSERT, DELETE",
 		"webhook_attempts":      write,
 		"webhook_deliveries":    write,
 		"webhook_recoveries":    change,
@@ -205,6 +209,7 @@ var grants = map[Role]map[string]string{
 		"idempotent_answers": write,
 		"idempotent_claims":  all,
 		"processes":          all,
+		"usage_warnings":     add,
 	}),
 }
 
