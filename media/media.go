@@ -70,6 +70,9 @@ type Config struct {
 	// Box seals the tokens of providers that accounts move in from. Nil:
 	// POST /v1/migration/legacy/connect answers 501.
 	Box *secretbox.Box
+	// Subscribe makes subscriptions of the webhooks of providers that accounts move in
+	// from. Nil: POST /v1/migration/legacy/webhooks/sync answers 501.
+	Subscribe legacy.Subscriber
 	// AnswerSecret protects the answers that are kept for repeated requests; see
 	// idempotency.Config.
 	AnswerSecret [32]byte

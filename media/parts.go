@@ -76,7 +76,7 @@ func newParts(c Config) parts {
 		Client: &http.Client{Transport: &http.Transport{ResponseHeaderTimeout: engineTimeout, MaxIdleConnsPerHost: 64}}, Now: c.Now}
 	p.captions = captions.Service{DB: c.DB, Events: c.Events, Streams: p.streams, Watch: p.playback.Watch, Playback: link, Now: c.Now}
 	p.ingest = ingest.Service{Streams: p.streams, WebRTC: webrtc}
-	p.legacy = legacy.Service{DB: c.DB, Assets: p.assets, Client: legacy.NewClient(c.Allow), Calls: fairshare.New(fairshare.Config{Places: legacy.MaxCalls}), Jobs: jobs, Box: c.Box, Now: c.Now}
+	p.legacy = legacy.Service{DB: c.DB, Assets: p.assets, Client: legacy.NewClient(c.Allow), Calls: fairshare.New(fairshare.Config{Places: legacy.MaxCalls}), Jobs: jobs, Box: c.Box, Now: c.Now, Subscribe: c.Subscribe}
 	return p
 }
 

@@ -204,12 +204,15 @@ var grants = map[Role]map[string]string{
 		"token_totals":       write,
 		"token_usage":        write,
 	},
+	// It makes subscriptions of those that accounts bring along, and reads no secret of any.
 	Media: joined(product, events, map[string]string{
-		"config_versions":    read,
-		"idempotent_answers": write,
-		"idempotent_claims":  all,
-		"processes":          all,
-		"usage_warnings":     add,
+		"audit_log":             "INSERT",
+		"webhook_subscriptions": "SELECT (id, account_id, url, events, description, status, disabled_reason, retry_schedule, max_concurrency, rate_per_second, ordered, failing_since, created_at, updated_at), INSERT",
+		"config_versions":       read,
+		"idempotent_answers":    write,
+		"idempotent_claims":     all,
+		"processes":             all,
+		"usage_warnings":        add,
 	}),
 }
 

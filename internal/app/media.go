@@ -43,6 +43,7 @@ func (p *process) media(ctx context.Context, s services) (c media.Config, err er
 		DB: postgres.Share(p.pool, identity.Account), Events: s.webhooks, Respond: p.respond,
 		AnswerSecret: s.answerSecrets[0], FormerAnswerSecrets: s.answerSecrets[1:],
 	}
+	c.Subscribe = subscriber(s.webhooks)
 	current := &config.Current{Store: config.Store{DB: p.pool}}
 	c.Plans = mediaPlans{current}
 	if c.Identity, err = p.newVerifier(only(mediaProduct)); err != nil {

@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"sluice.dev/sluice/controlplane/gateway/config"
+	"sluice.dev/sluice/media/legacy"
 	"sluice.dev/sluice/media/plans"
+	"sluice.dev/sluice/workers/webhooks"
 )
 
 // mediaPlans are the media limits of plans in the configuration in force, at most a second
@@ -23,4 +25,12 @@ func (m mediaPlans) Of(plan string) plans.Limits {
 	}
 	l := v.Document.MediaOf(plan)
 	return plans.Limits{ConcurrentStreams: l.Streams, BitrateKbps: l.BitrateKbps, FileBytes: int64(l.File), StorageBytes: int64(l.Storage)}
+}
+
+// subscriber lets an account that moves in take its webhooks along.
+func subscriber(s *webhooks.Service) legacy.Subscriber {
+	return func(ctx context.Context, account, url string, events []string) (legacy.Subscription, error) {
+		made, _, err := s.Adopt(ctx, account, webhooks.Create{URL: url, Events: events, Description: "Taken over from another provider"})
+		return legacy.Subscription{ID: made.ID, Status: string(made.Status), Secret: made.Secret}, err
+	}
 }
