@@ -17,6 +17,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/oauth2"
 )
 
 // model is a provider of ours behind the stack: it keeps the bodies that it is
@@ -118,6 +119,7 @@ func TestChat(t *testing.T) {
 		"caps at the edge": capsAtTheEdge, "bodies of hostile shapes": hostileShapes, "refusals at the edge": refusalsAtTheEdge, "a whole stream": wholeStream,
 		"chunks as they come": chunksAsTheyCome, "a client that leaves": clientThatLeaves, "errors of the provider": providerErrors,
 		"the other routes": otherRoutes, "keys stay here": keysStayHere, "a token budget": budgetHolds, "agents": agents, "binary bodies": binaryBodies,
+		"callers": callers, "a repetition": repetition,
 	} {
 		for len(m.asked) > 0 {
 			<-m.asked
@@ -474,6 +476,109 @@ func agents(t *testing.T, s *stack, _ *model) {
 			t.Errorf("key %v: tools/call: %v", want, err)
 		}
 	}
+}
+
+// callers are people signed in, applications with a token, and keys: each with the scope.
+func callers(t *testing.T, s *stack, _ *model) {
+	const redirect = "http://127.0.0.1:49152/callback"
+	app := s.newApp(t, "http://127.0.0.1/callback", "--scope", "chat:write")
+	c, verifier := s.library(t, app, redirect), oauth2.GenerateVerifier()
+	c.Scopes = []string{"chat:write"}
+	q := newPerson(t).allows(s, c.AuthCodeURL("xyz", oauth2.S256ChallengeOption(verifier)))
+	token, err := c.Exchange(t.Context(), q.Get("code"), oauth2.VerifierOption(verifier))
+	if err != nil {
+		t.Fatal(err)
+	}
+	without, _ := s.newKey(t, "streams:read")
+	lists, _ := s.newKey(t, "chat:read")
+	ask := json.RawMessage(`{"model":"m","messages":[{"role":"user","content":"hi"}]}`)
+	for _, x := range []struct {
+		name, credential string
+		chat, models     int
+	}{
+		{"a session", s.dev["SLUICE_SESSION_TOKEN"], 200, 200},
+		{"an application", token.AccessToken, 200, 403},
+		{"a key with another scope", without, 403, 403},
+		{"a key that may list", lists, 403, 200},
+	} {
+		eventually(t, x.name+" is known", func() error {
+			chat, err := try("POST", s.dev["SLUICE_RUNTIME_URL"]+"/v1/chat/completions", x.credential, ask)
+			if err := unless(err, chat, x.chat); err != nil {
+				return err
+			}
+			models, err := try("GET", s.dev["SLUICE_RUNTIME_URL"]+"/v1/models", x.credential, nil)
+			return unless(err, models, x.models)
+		})
+		session, err := mcp.NewClient(&mcp.Implementation{Name: "e2e", Version: "1"}, nil).Connect(t.Context(), &mcp.StreamableClientTransport{
+			Endpoint: s.dev["SLUICE_RUNTIME_URL"] + "/mcp", HTTPClient: &http.Client{Transport: keyed{x.credential}},
+		}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "complete", Arguments: map[string]any{"model": "echo-1", "prompt": "hello"}})
+		if err != nil || res.IsError != (x.chat != 200) {
+			t.Errorf("%s completes as an agent: %+v %v", x.name, res, err)
+		}
+		_ = session.Close()
+	}
+	r := call(t, "POST", s.dev["SLUICE_RUNTIME_URL"]+"/mcp", "", json.RawMessage(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_models","arguments":{}}}`))
+	wantStatus(t, r, 401)
+	_, metadata, _ := strings.Cut(r.Header.Get("WWW-Authenticate"), `resource_metadata="`)
+	resource := call(t, "GET", strings.TrimSuffix(metadata, `"`), "", nil)
+	if wantStatus(t, resource, 200); !strings.Contains(resource.body, `"resource":"`+s.dev["SLUICE_RUNTIME_URL"]+`/mcp"`) || !strings.Contains(resource.body, s.dev["SLUICE_AUTH_URL"]) {
+		t.Error(resource.body)
+	}
+}
+
+// repetition of a completion gets the answer of the first, which its client did not wait for.
+func repetition(t *testing.T, s *stack, m *model) {
+	ask := json.RawMessage(`{"model":"m","messages":[{"role":"user","content":"once"}]}`)
+	url, key := s.dev["SLUICE_RUNTIME_URL"]+"/v1/chat/completions", s.dev["SLUICE_API_KEY"]
+	left := make(chan struct{})
+	m.answers(func(w http.ResponseWriter, _ *http.Request) {
+		says(w, chunkText)
+		<-left
+		for _, e := range []string{chunkStop, chunkUsed, "[DONE]"} {
+			says(w, e)
+		}
+	})
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	req, err := http.NewRequestWithContext(ctx, "POST", url, strings.NewReader(string(ask)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+key)
+	req.Header.Set("Idempotency-Key", "e2e-once")
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil || resp.StatusCode != 200 {
+		t.Fatal(resp, err)
+	}
+	before := s.usedTokens(t)
+	leave()
+	_ = resp.Body.Close()
+	close(left)
+	eventually(t, "the answer is kept", func() error {
+		r, err := try("POST", url, key, ask, "Idempotency-Key", "e2e-once")
+		if err := unless(err, r, 200); err != nil {
+			return err
+		}
+		if r.Header.Get("Idempotent-Replayed") != "true" || !strings.Contains(r.body, "[DONE]") || !strings.Contains(r.body, `"hi"`) {
+			return fmt.Errorf("%v %s", r.Header, r.body)
+		}
+		return nil
+	})
+	if len(m.asked) != 1 {
+		t.Errorf("the model was asked %d times", len(m.asked))
+	}
+	eventually(t, "the tokens are counted once", func() error {
+		if n := s.usedTokens(t) - before; n != 7 {
+			return fmt.Errorf("%d", n)
+		}
+		return nil
+	})
+	wantError(t, call(t, "POST", url, key, json.RawMessage(`{"model":"m","messages":[{"role":"user","content":"another"}]}`), "Idempotency-Key", "e2e-once"), 422, "idempotency_key_reused")
 }
 
 // keyed adds a credential to a client's requests.

@@ -2,6 +2,7 @@ package media_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"sluice.dev/sluice/filters/identityheader"
 	"sluice.dev/sluice/media"
+	"sluice.dev/sluice/media/legacy"
 	"sluice.dev/sluice/platform/storage/secretbox"
 )
 
@@ -53,6 +55,9 @@ func provider(t *testing.T) (url string, config func(*media.Config)) {
 		allow(c)
 		c.Box, _ = secretbox.New(strings.Repeat("k", secretbox.MinKey))
 		c.Plans = nil
+		c.Subscribe = func(_ context.Context, _, url string, _ []string) (legacy.Subscription, error) {
+			return legacy.Subscription{ID: "wh_" + url, Status: "disabled", Secret: "shown once"}, nil
+		}
 	}
 }
 
@@ -88,8 +93,11 @@ func TestAnAccountMovesIn(t *testing.T) {
 		!strings.Contains(v.text("problems.1.issue"), "404") || !strings.Contains(v.text("problems.2.issue"), "refused") {
 		t.Errorf("%s", v.raw)
 	}
-	hooks := b.do("POST", legacyPath+"/webhooks/sync", nil).want(200)
-	if hooks.text("data.0.events.0") != "vod.ready" || hooks.get("data.0.events.1") != nil || hooks.text("data.0.untranslated.0") != "odd.event" {
+	b.do("POST", legacyPath+"/webhooks/sync", nil).wantError(403, "AUTH_002", "scope")
+	may := identityheader.Caller{Account: "acct_1", Key: "key_1", Scopes: []string{"migration:*", "webhooks:write"}}
+	hooks := b.as(may, "POST", legacyPath+"/webhooks/sync", nil).want(200)
+	if hooks.text("data.0.events.0") != "vod.ready" || hooks.get("data.0.events.1") != nil || hooks.text("data.0.untranslated.0") != "odd.event" ||
+		hooks.text("data.0.id") != "wh_https://hooks.example/a" || hooks.text("data.0.secret") != "shown once" || hooks.text("data.0.status") != "disabled" || hooks.get("data.0.created") != true {
 		t.Errorf("%s", hooks.raw)
 	}
 	b.do("DELETE", legacyPath+"/cleanup", nil).want(204)

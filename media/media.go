@@ -42,7 +42,7 @@ type Config struct {
 	Events   events.Emitter    // required: where stream.started and the like go
 	Identity identity.Verifier // its zero value refuses every request
 	Respond  httpapi.Adapter
-	Plans    plans.Table // nil: plans.Default
+	Plans    plans.Source // nil: nothing is bounded
 	// Endpoints are the public addresses of the media engine and of playback.
 	// Empty addresses fall back to those of a local engine that is not there.
 	Endpoints streams.Endpoints
@@ -97,6 +97,9 @@ type Config struct {
 	// Box seals the tokens of providers that accounts move in from. Nil:
 	// POST /v1/migration/legacy/connect answers 501.
 	Box *secretbox.Box
+	// Subscribe makes subscriptions of the webhooks of providers that accounts move in
+	// from. Nil: POST /v1/migration/legacy/webhooks/sync answers 501.
+	Subscribe legacy.Subscriber
 	// AnswerSecret protects the answers that are kept for repeated requests; see
 	// idempotency.Config.
 	AnswerSecret [32]byte
@@ -175,7 +178,7 @@ func AddWorkers(workers *river.Workers, c Config) {
 // fill puts the defaults where the configuration says nothing.
 func (c *Config) fill() {
 	if c.Plans == nil {
-		c.Plans = plans.Default
+		c.Plans = plans.Table{}
 	}
 	if c.Now == nil {
 		c.Now = time.Now

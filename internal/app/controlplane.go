@@ -172,10 +172,11 @@ func (c *controlPlane) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	chat := apikeys.ChatRollout{DB: c.pool, Notify: config.Channel}
 	recorder := edgestatus.Recorder{Store: edgestatus.Store{DB: c.pool}, Source: c.edges, Replica: replicaName()}
 	scrapers := telemetry.Scrapers{Tokens: c.List("SLUICE_METRICS_TOKEN"), Respond: c.respond}
 	g, ctx := errgroup.WithContext(ctx)
-	for _, run := range []func(context.Context){keys.Run, rates.Run, signers.Run, loader.Run, c.named.publisher.Run, c.named.manager.Run, c.requests(c.pool).Run} {
+	for _, run := range []func(context.Context){keys.Run, rates.Run, signers.Run, loader.Run, chat.Run, c.named.publisher.Run, c.named.manager.Run, c.requests(c.pool).Run} {
 		g.Go(func() error { run(ctx); return nil })
 	}
 	if c.certs != nil {

@@ -43,8 +43,9 @@ func (p *process) media(ctx context.Context, s services) (c media.Config, err er
 		DB: postgres.Share(p.pool, identity.Account), Events: s.webhooks, Respond: p.respond,
 		AnswerSecret: s.answerSecrets[0], FormerAnswerSecrets: s.answerSecrets[1:],
 	}
+	c.Subscribe = subscriber(s.webhooks)
 	current := &config.Current{Store: config.Store{DB: p.pool}}
-	c.Engines, c.EngineKey = engineSettings(current), p.Lookup
+	c.Engines, c.EngineKey, c.Plans = engineSettings(current), p.Lookup, mediaPlans{current}
 	if c.Identity, err = p.newVerifier(only(mediaProduct)); err != nil {
 		return c, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 	"sluice.dev/sluice/controlplane/gateway/status"
+	"sluice.dev/sluice/migrations"
 	"sluice.dev/sluice/platform/http/httpapi"
 	"sluice.dev/sluice/platform/http/identity"
 	"sluice.dev/sluice/platform/process/telemetry"
@@ -49,10 +50,17 @@ func (e Environment) start(ctx context.Context, kind string, connections int32) 
 			return nil, err
 		}
 	}
+	knows, err := migrations.Newest()
+	if err != nil {
+		pool.Close()
+		return nil, err
+	}
 	go clock.Run(ctx)
 	beating, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var heartbeat sync.WaitGroup
-	heartbeat.Go(func() { status.Beat{DB: pool, Name: replicaName(), Kind: kind, Build: Version}.Run(beating) })
+	heartbeat.Go(func() {
+		status.Beat{DB: pool, Name: replicaName(), Kind: kind, Build: Version, Knows: knows}.Run(beating)
+	})
 	p.leave = func() { stop(); heartbeat.Wait() }
 	return p, nil
 }

@@ -51,7 +51,7 @@ func (e Environment) runtimeAddr() (string, error) {
 }
 
 // ownEvents are the groups of events of a control plane with the profile gateway.
-var ownEvents = []string{"webhook", "test"}
+var ownEvents = []string{"webhook", "test", "billing"}
 
 // CheckDocument finds what is wrong with d, which Faults finds nothing wrong with,
 // when it is compiled for edges: without a control plane, as this one would.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"sluice.dev/sluice/platform/http/idempotency"
 	"sluice.dev/sluice/platform/process/telemetry"
 	"sluice.dev/sluice/runtime/budget"
 	"sluice.dev/sluice/runtime/chat"
@@ -41,6 +42,8 @@ func RunRuntime(ctx context.Context, env Environment) error {
 	}
 	ledger := budget.New(budget.Config{DB: p.pool, Metrics: p.metrics})
 	c.Metrics, c.Ledger, c.Now = p.metrics, ledger, p.now
+	c.Repeatable = idempotency.New(idempotency.Config{DB: p.pool, Respond: p.respond, Now: p.now})
+	c.ScopesAsked = (&budget.ScopesAsked{DB: p.pool, Now: p.now}).Get
 	c.Secrets, c.Leads, c.Own = verifier.Secrets, verifier.Leads, verifier.Own
 	c.Gateway, c.GatewayTLS = p.gatewayURL(), p.gatewayTLS()
 	c.PublicURL, c.DocsBase, c.Hosts = p.runtimeURL(), p.publicURL(), p.mcpHosts()

@@ -52,7 +52,7 @@ func RunWorker(ctx context.Context, env Environment) error {
 	}
 	loops := []func(context.Context){
 		jobs.WebhookUpkeep{Deliverer: s.deliverer}.Run,
-		jobs.Metering{Store: usage.Store{DB: p.pool}}.Run,
+		jobs.Metering{Store: usage.Store{DB: p.pool}, Events: s.webhooks}.Run,
 		jobs.Housekeeping{DB: p.pool, Sessions: users, Apps: p.oauth(p.pool, users)}.Run,
 	}
 	work := river.NewWorkers()

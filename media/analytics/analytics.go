@@ -23,7 +23,7 @@ import (
 // Service reads; every field is required.
 type Service struct {
 	DB    postgres.DB
-	Plans plans.Table
+	Plans plans.Source
 	Now   func() time.Time
 }
 

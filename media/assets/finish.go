@@ -136,19 +136,19 @@ func (v Service) announce(ctx context.Context, tx pgx.Tx, a Asset) error {
 	}
 }
 
-// warn emits billing.usage_warning when a's bytes fill more of the storage than a
-// threshold. Files that arrive at the same moment may be counted in either order; the
-// threshold is passed once all the same, because each is counted with itself.
+// warn tells the account of the shares of its storage that it has filled. Files that arrive
+// at the same moment may be counted in either order; the last one is counted with all.
 func (v Service) warn(ctx context.Context, tx pgx.Tx, a Asset, l plans.Limits) error {
-	if l.StorageBytes == 0 || a.Status != Ready {
+	if l.StorageBytes == 0 || a.Status != Ready || a.Account == "" {
 		return nil
 	}
 	used, err := files.Used(ctx, tx, a.Owner)
-	if err != nil || !crossed(used-a.FileSize, used, l.StorageBytes) {
+	if err != nil {
 		return err
 	}
-	a.StreamID = ""
-	return v.emit(ctx, tx, a, "billing.usage_warning", warning(used, l.StorageBytes, now(v.Now)))
+	u := events.Usage{Account: a.Account, Resource: "storage", Used: used, Quota: l.StorageBytes}
+	_, err = u.Month(now(v.Now)).WarnTx(ctx, tx, v.Events, now(v.Now))
+	return err
 }
 
 // emit tells the account. A paying agent has none.
@@ -157,7 +157,7 @@ func (v Service) emit(ctx context.Context, tx pgx.Tx, a Asset, kind string, data
 		return nil
 	}
 	e := events.Event{Account: a.Account, Type: kind, StreamID: a.StreamID, Time: now(v.Now), Data: data}
-	if a.Kind == Recording && kind != "billing.usage_warning" {
+	if a.Kind == Recording {
 		e.RecordingID = a.ID
 	}
 	if a.Status == Failed {

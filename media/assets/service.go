@@ -35,7 +35,7 @@ const queueRetry = 30
 type Service struct {
 	DB         postgres.DB
 	Events     events.Emitter
-	Plans      plans.Table
+	Plans      plans.Source
 	Keys       *signing.Keys
 	Client     *outbound.Client      // checks source URLs before they are accepted
 	Jobs       *river.Client[pgx.Tx] // only InsertTx is called

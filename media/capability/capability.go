@@ -46,7 +46,7 @@ type Service struct {
 	FFmpeg     ffmpeg.Tool     // its zero value: every surface answers 501
 	Bodies     *fairshare.Pool // of the bodies that are here or on their way, by owner
 	Converting *fairshare.Pool // of the conversions that run, by owner
-	Plans      plans.Table
+	Plans      plans.Source
 }
 
 // Paths lists the surfaces.

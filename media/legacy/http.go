@@ -1,12 +1,18 @@
 package legacy
 
 import (
+	"context"
+	"errors"
 	"net/http"
 
 	"github.com/go-chi/chi/v5"
+	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/filters/scopes"
 	"sluice.dev/sluice/media/api/form"
 	"sluice.dev/sluice/media/api/owner"
+	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/http/identity"
 )
 
 // bodyLimit bounds a body: a thousand ids of the greatest length, and room.
@@ -106,17 +112,40 @@ func (v Service) status(o owner.Owner, r *http.Request, _ httpapi.None) (StatusV
 	return v.Status(r.Context(), o)
 }
 
-// SubscriptionView is a webhook of the provider as a body of POST /v1/webhooks,
-// to which the caller adds a secret: the provider's is not known.
+// SubscriptionView is a webhook of the provider, and the subscription that stands for it here.
 type SubscriptionView struct {
+	ID           *string  `json:"id"` // null: there is none, see Problem
 	URL          string   `json:"url"`
 	Events       []string `json:"events"`
-	Untranslated []string `json:"untranslated"` // events that have no counterpart here
+	Status       string   `json:"status,omitempty"` // disabled when it was made
+	Created      bool     `json:"created"`
+	Secret       string   `json:"secret,omitempty"`  // of one that was made: shown this once
+	Problem      string   `json:"problem,omitempty"` // why there is no subscription
+	Untranslated []string `json:"untranslated"`      // events that have no counterpart here
 }
 
-// webhooks answers POST /webhooks/sync. Subscriptions are not made here: each
-// needs a secret that its receiver knows, and only the caller has that.
+// Subscription is one that Subscriber has made, or found.
+type Subscription struct {
+	ID, Status string
+	Secret     string // empty: it was there already
+}
+
+// Subscriber makes a subscription of an account that is disabled, unless it has one of that
+// address and those events. It fails with invalid_request for what cannot be one.
+type Subscriber func(ctx context.Context, account, url string, events []string) (Subscription, error)
+
+// hookScope is what the caller needs besides migration:write: a subscription is made.
+const hookScope = "webhooks:write"
+
+// webhooks answers POST /webhooks/sync: each webhook becomes a subscription that is
+// disabled, so that receivers hear from nobody whose signature they do not know yet.
 func (v Service) webhooks(o owner.Owner, r *http.Request, _ httpapi.None) (map[string][]SubscriptionView, error) {
+	if v.Subscribe == nil {
+		return nil, apierror.Errorf(decision.NotImplemented, "Subscriptions cannot be made here.")
+	}
+	if c, _ := identity.From(r.Context()); o.Account == "" || !scopes.Covers(c.Scopes, hookScope) {
+		return nil, &apierror.Error{Code: decision.ScopeMissing, Details: []decision.Detail{{Field: "scope", Issue: "is not granted to this credential", Expected: hookScope}}}
+	}
 	_, p, err := v.open(r.Context(), o)
 	if err != nil {
 		return nil, err
@@ -132,10 +161,33 @@ func (v Service) webhooks(o owner.Owner, r *http.Request, _ httpapi.None) (map[s
 	}
 	out := []SubscriptionView{}
 	for _, h := range hooks {
-		ours, unknown := Translate(h.Events)
-		out = append(out, SubscriptionView{h.URL, ours, unknown})
+		view, err := v.adopt(r.Context(), o.Account, h)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, view)
 	}
 	return map[string][]SubscriptionView{"data": out}, nil
+}
+
+// adopt makes a subscription of one webhook. What is wrong with the webhook is in the view.
+func (v Service) adopt(ctx context.Context, account string, h Webhook) (SubscriptionView, error) {
+	view := SubscriptionView{URL: h.URL}
+	view.Events, view.Untranslated = Translate(h.Events)
+	if len(view.Events) == 0 {
+		view.Problem = "none of its events has a counterpart here"
+		return view, nil
+	}
+	made, err := v.Subscribe(ctx, account, h.URL, view.Events)
+	if e, ok := errors.AsType[*apierror.Error](err); ok && (e.Code == decision.InvalidRequest || e.Code == decision.Conflict) {
+		view.Problem = e.Error()
+		return view, nil
+	}
+	if err != nil {
+		return view, err
+	}
+	view.ID, view.Status, view.Secret, view.Created = &made.ID, made.Status, made.Secret, made.Secret != ""
+	return view, nil
 }
 
 // comparison answers GET /comparison.

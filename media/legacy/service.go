@@ -49,6 +49,9 @@ type Service struct {
 	Jobs   *river.Client[pgx.Tx] // only InsertTx is called
 	Box    *secretbox.Box        // seals tokens; nil: connect answers 501
 	Now    func() time.Time
+	// Subscribe makes subscriptions of the provider's webhooks; nil: POST
+	// …/webhooks/sync answers 501.
+	Subscribe Subscriber
 }
 
 // ConnectInput is the body of POST …/connect.

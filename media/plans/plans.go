@@ -1,4 +1,5 @@
-// Package plans says how much of the media product each plan may use.
+// Package plans says how much of the media product each plan may use. The figures stand in
+// the configuration of the platform.
 package plans
 
 // Limits bound one owner. Zero means no bound.
@@ -9,23 +10,15 @@ type Limits struct {
 	StorageBytes      int64 // of everything stored; beyond: BILLING_002
 }
 
-// Table maps a plan's name to its limits; the row "" holds for every plan that
-// has none, and for paying agents, who have no plan.
-type Table map[string]Limits
-
-const (
-	mib = int64(1) << 20
-	gib = mib << 10
-)
-
-// Default is the table of a platform that configures none.
-var Default = Table{
-	"":           {ConcurrentStreams: 1, BitrateKbps: 6_000, FileBytes: 512 * mib, StorageBytes: 5 * gib},
-	"free":       {ConcurrentStreams: 1, BitrateKbps: 6_000, FileBytes: 512 * mib, StorageBytes: 5 * gib},
-	"pro":        {ConcurrentStreams: 10, BitrateKbps: 20_000, FileBytes: 5 * gib, StorageBytes: 500 * gib},
-	"enterprise": {ConcurrentStreams: 200, BitrateKbps: 60_000, FileBytes: 50 * gib},
-	"local":      {ConcurrentStreams: 50, BitrateKbps: 60_000, FileBytes: 1 * gib, StorageBytes: 20 * gib},
+// Source says what the limits of a plan are now. Paying agents, who have no plan, are of
+// the plan "".
+type Source interface {
+	Of(plan string) Limits
 }
+
+// Table maps a plan's name to its limits; the row "" holds for every plan that
+// has none. An empty table bounds nothing.
+type Table map[string]Limits
 
 // Of returns the limits of plan.
 func (t Table) Of(plan string) Limits {

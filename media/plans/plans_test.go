@@ -8,7 +8,9 @@ import (
 
 func TestAnUnknownPlanHasTheFallbackRow(t *testing.T) {
 	t.Parallel()
-	if plans.Default.Of("no such plan") != plans.Default[""] || plans.Default.Of("pro") == plans.Default[""] {
+	small, large := plans.Limits{FileBytes: 1}, plans.Limits{FileBytes: 2}
+	table := plans.Table{"": small, "pro": large}
+	if table.Of("no such plan") != small || table.Of("pro") != large {
 		t.Error("wrong row")
 	}
 	if (plans.Table{}).Of("pro") != (plans.Limits{}) {

@@ -52,7 +52,7 @@ type Service struct {
 	Bodies     *fairshare.Pool // of the bodies that are here or on their way, by owner
 	Converting *fairshare.Pool // of the runs of ffmpeg, by owner
 	Working    *fairshare.Pool // of the jobs, by owner: of Places
-	Plans      plans.Table
+	Plans      plans.Source
 	Jobs       *river.Client[pgx.Tx]
 	QueueLimit int // of transcripts that wait
 	OwnerLimit int // and of one owner's

@@ -65,7 +65,7 @@ type Service struct {
 	Probe      probe.Prober
 	Bodies     *fairshare.Pool // of the bodies that are here or on their way, by owner
 	Converting *fairshare.Pool // of the conversions that run, by owner
-	Plans      plans.Table
+	Plans      plans.Source
 	// Frame makes a picture of an owner's asset at a place, in seconds.
 	Frame func(ctx context.Context, o owner.Owner, asset string, at float64, use func(*os.File) error) error
 }

@@ -10,6 +10,7 @@ import (
 
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/filters/identityheader"
+	"sluice.dev/sluice/filters/scopes"
 	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/http/httpapi"
 	"sluice.dev/sluice/platform/http/identity"
@@ -25,6 +26,11 @@ type Guard struct {
 	// Standalone also lets requests through that have a bearer token and came
 	// through no edge: nobody has checked them.
 	Standalone bool
+	// PublicURL is the runtime's address for users, where clients read how to get a token
+	// (RFC 9728); empty: they are not told.
+	PublicURL string
+	// Asked reports whether chat asks for scopes; nil: it does.
+	Asked func(context.Context) bool
 }
 
 // Require answers 401 to a request without an edge's identity, and, of a
@@ -50,11 +56,11 @@ func (g Guard) Admit(w http.ResponseWriter, r *http.Request) (*http.Request, err
 	if _, signed := r.Header[http.CanonicalHeaderKey(identityheader.Header)]; signed {
 		c, err := g.Verifier.Caller(r)
 		if err != nil {
-			return nil, challenge(w, err)
+			return nil, g.challenge(w, r, err)
 		}
 		ctx = identity.With(ctx, c)
 	} else if !g.Standalone || token == "" {
-		return nil, challenge(w, &apierror.Error{Code: decision.AuthRequired})
+		return nil, g.challenge(w, r, &apierror.Error{Code: decision.AuthRequired})
 	}
 	return r.WithContext(context.WithValue(ctx, tokenKey{}, token)), nil
 }
@@ -83,8 +89,22 @@ func Token(r *http.Request) string {
 	return strings.TrimSpace(token)
 }
 
-// challenge adds the header that RFC 9110 wants with a 401.
-func challenge(w http.ResponseWriter, err error) error {
-	w.Header().Set("WWW-Authenticate", `Bearer realm="sluice"`)
+// RequireScope is Require for a caller with a scope, who gets to next without a route of an
+// edge that asks for it. Nobody knows the scopes of whom no edge has signed for.
+func (g Guard) RequireScope(scope string, next http.Handler) http.Handler {
+	return g.Require(g.Adapter.Handle(func(w http.ResponseWriter, r *http.Request) error {
+		c, known := identity.From(r.Context())
+		if known && !scopes.Covers(c.Scopes, scope) && (g.Asked == nil || g.Asked(r.Context())) {
+			return &apierror.Error{Code: decision.ScopeMissing, Details: []decision.Detail{{Field: "scope", Issue: "is not granted to this credential", Expected: scope}}}
+		}
+		next.ServeHTTP(w, r)
+		return nil
+	}))
+}
+
+// challenge adds the header that RFC 9110 wants with a 401. It names the runtime's own
+// metadata, not those of the gateway: clients compare them with the address they called.
+func (g Guard) challenge(w http.ResponseWriter, r *http.Request, err error) error {
+	w.Header().Set("WWW-Authenticate", decision.Challenge(decision.Deny(decision.AuthRequired), g.PublicURL, r.URL.Path))
 	return err
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"sync"
 	"testing"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
+	"sluice.dev/sluice/platform/http/idempotency"
 	"sluice.dev/sluice/platform/http/identity"
 	"sluice.dev/sluice/platform/storage/postgres/pgtest"
 	"sluice.dev/sluice/runtime/chat"
@@ -357,5 +360,49 @@ func TestRunRecordsWhatWaitsAtItsEnd(t *testing.T) {
 	b.Run(ctx)
 	if lines := b.report(t); len(lines) != 1 {
 		t.Errorf("got %+v", lines)
+	}
+}
+
+// repeated runs f in the name of a request with an Idempotency-Key, as if it had never run.
+func (b *bundle) repeated(t *testing.T, f func(ctx context.Context)) {
+	t.Helper()
+	b.exec(t, `DELETE FROM idempotent_answers`)
+	b.exec(t, `DELETE FROM idempotent_claims`)
+	r := httptest.NewRequestWithContext(identity.With(t.Context(), caller()), http.MethodPost, "/v1/chat/completions", nil)
+	r.Header.Set(idempotency.Header, "k")
+	m := idempotency.New(idempotency.Config{DB: b.pool})
+	if err := m.Stream(httptest.NewRecorder(), r, []byte("body"), func(_ http.ResponseWriter, r *http.Request) { f(r.Context()) }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A completion with an Idempotency-Key that runs again, after a crash at whatever point, is
+// charged once, and holds its tokens once.
+func TestARepeatedCompletionIsChargedOnce(t *testing.T) {
+	t.Parallel()
+	for name, held := range map[string]any{"with a budget": 1000, "without": nil} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, held, nil)
+			for _, died := range []bool{true, false, false} {
+				b.repeated(t, func(ctx context.Context) {
+					r, err := b.Reserve(ctx, caller(), 600)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if !died {
+						settle(t, r, 100)
+					}
+				})
+			}
+			b.Flush(t.Context())
+			lines, err := Report(t.Context(), b.pool, account, b.now.Add(-24*time.Hour), b.now)
+			if err != nil || len(lines) != 1 || lines[0].Requests != 1 || lines[0].Prompt+lines[0].Completion != 100 {
+				t.Errorf("%+v %v", lines, err)
+			}
+			if r := b.take(t, 900); r == nil {
+				t.Error("tokens are still set aside")
+			}
+		})
 	}
 }

@@ -5,12 +5,14 @@
 // Rules, for any number of runtimes:
 //  1. A request is admitted only if the tokens it can take at most fit into what
 //     is used plus what is set aside, both checked under a lock on the account.
-//  2. A settlement counts once, however often it is sent.
+//  2. A settlement counts once, however often it is sent, and whoever sends it: the
+//     repetition of a request with an Idempotency-Key has the hold of the first.
 //  3. A request that is never settled gives its tokens back after Hold.
 //  4. Days and months are those of UTC.
 package budget
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -22,6 +24,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
+	"sluice.dev/sluice/platform/http/idempotency"
 	"sluice.dev/sluice/platform/http/identity"
 	"sluice.dev/sluice/platform/storage/postgres"
 	"sluice.dev/sluice/runtime/chat"
@@ -99,7 +102,7 @@ func (l *Ledger) Reserve(ctx context.Context, c identity.Caller, tokens int) (ch
 	if c.Account == "" {
 		return nothing{}, nil
 	}
-	r := &reservation{ledger: l, s: settlement{id: "hold_" + rand.Text(), account: c.Account, credential: c.Key}}
+	r := &reservation{ledger: l, s: settlement{id: "hold_" + cmp.Or(idempotency.ID(ctx), rand.Text()), account: c.Account, credential: c.Key}}
 	// Plans without a budget cost no transaction here; what they use is
 	// recorded when it is known.
 	limit, err := l.limits(ctx, c.Plan)
@@ -180,14 +183,15 @@ func (l *Ledger) hold(ctx context.Context, tx pgx.Tx, s settlement, limit limits
 	var held int64
 	err = tx.QueryRow(ctx, `
 		SELECT coalesce(sum(tokens), 0)::bigint FROM token_holds
-		WHERE account_id = $1 AND settled_at IS NULL AND expires_at > $2`, s.account, now).Scan(&held)
+		WHERE account_id = $1 AND settled_at IS NULL AND expires_at > $2 AND id <> $3`, s.account, now, s.id).Scan(&held)
 	if err != nil {
 		return fmt.Errorf("sum what is set aside: %w", err)
 	}
 	if err := checkLimits(limit, daily+held, monthly+held, tokens); err != nil {
 		return err
 	}
-	_, err = tx.Exec(ctx, `INSERT INTO token_holds (id, account_id, tokens, expires_at) VALUES ($1, $2, $3, $4)`,
+	_, err = tx.Exec(ctx, `INSERT INTO token_holds AS h (id, account_id, tokens, expires_at) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (id) DO UPDATE SET tokens = excluded.tokens, expires_at = excluded.expires_at WHERE h.settled_at IS NULL`,
 		s.id, s.account, tokens, now.Add(l.Hold))
 	if err != nil {
 		return fmt.Errorf("set tokens aside: %w", err)

@@ -17,6 +17,7 @@ import (
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/http/idempotency"
 	"sluice.dev/sluice/platform/http/identity"
 	"sluice.dev/sluice/platform/http/sse"
 	"sluice.dev/sluice/platform/limits/fairshare"
@@ -31,6 +32,10 @@ type Config struct {
 	Adapter httpapi.Adapter
 	Log     *slog.Logger          // nil: slog.Default
 	Metrics prometheus.Registerer // nil: not registered
+
+	// Repeatable has a request with an Idempotency-Key take effect once; nil: the header
+	// means nothing.
+	Repeatable *idempotency.Middleware
 
 	// Places are what accounts share: one for each stream, and for each 64 KiB of
 	// its request. nil: DefaultPlaces, of which an account has a quarter.
@@ -82,13 +87,25 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // complete does the work in order: a place, caps, budget, provider, stream, settlement.
 // Whatever happens behind the reservation, it is settled exactly once.
 func (h *Handler) complete(w http.ResponseWriter, r *http.Request) error {
-	start := time.Now()
 	held := &places{pool: h.Places, account: access.Account(r)}
 	defer held.free()
 	req, err := h.read(w, r, held)
 	if err != nil {
 		return err
 	}
+	if h.Repeatable == nil {
+		return h.answer(w, r, req)
+	}
+	return h.Repeatable.Stream(w, r, req.Body, func(w http.ResponseWriter, r *http.Request) {
+		if err := h.answer(w, r, req); err != nil {
+			h.Adapter.Error(w, r, err)
+		}
+	})
+}
+
+// answer reserves, asks a provider and passes its answer on.
+func (h *Handler) answer(w http.ResponseWriter, r *http.Request, req Request) error {
+	start := time.Now()
 	res, err := h.reserve(r.Context(), req)
 	if err != nil {
 		return err

@@ -163,6 +163,38 @@ func TestPublicAddress(t *testing.T) {
 	}
 }
 
+// A client that knows nothing but the address finds where to get a token (RFC 9728): the 401
+// names the metadata, and these name the very address that was called.
+func TestTheWayToAToken(t *testing.T) {
+	t.Parallel()
+	h, err := server.New(server.Config{Standalone: true, Gateway: "http://127.0.0.1:1", PublicURL: "https://chat.example", DocsBase: "https://gw.example", Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	status, header, _ := post(t, s.URL+"/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_models","arguments":{}}}`, "Host", "chat.example")
+	if want := `Bearer realm="sluice", resource_metadata="https://chat.example/.well-known/oauth-protected-resource/mcp"`; status != 401 || header.Get("WWW-Authenticate") != want {
+		t.Errorf("%d %q", status, header.Get("WWW-Authenticate"))
+	}
+	for path, resource := range map[string]string{"/mcp": "https://chat.example/mcp", "": "https://chat.example"} {
+		resp, err := http.Get(s.URL + "/.well-known/oauth-protected-resource" + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var doc struct {
+			Resource string
+			Servers  []string `json:"authorization_servers"`
+			Scopes   []string `json:"scopes_supported"`
+		}
+		err = json.NewDecoder(resp.Body).Decode(&doc)
+		_ = resp.Body.Close()
+		if err != nil || doc.Resource != resource || len(doc.Servers) != 1 || doc.Servers[0] != "https://gw.example" || strings.Join(doc.Scopes, " ") != "chat:read chat:write" {
+			t.Errorf("%q: %+v %v", path, doc, err)
+		}
+	}
+}
+
 func TestGet(t *testing.T) {
 	t.Parallel()
 	url := start(t, "")

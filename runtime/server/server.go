@@ -15,6 +15,7 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/prometheus/client_golang/prometheus"
 	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/http/idempotency"
 	"sluice.dev/sluice/platform/http/identity"
 	"sluice.dev/sluice/platform/limits/fairshare"
 	"sluice.dev/sluice/runtime/access"
@@ -40,6 +41,10 @@ type Config struct {
 	NoEcho  bool
 	// Ledger meters tokens; nil: nothing is metered.
 	Ledger chat.Ledger
+	// Repeatable keeps answers to requests with an Idempotency-Key; nil: none are kept.
+	Repeatable *idempotency.Middleware
+	// ScopesAsked is access.Guard.Asked.
+	ScopesAsked func(context.Context) bool
 	// Secrets, Leads and Own are those of identity.Verifier.
 	Secrets func() [][]byte
 	// Standalone also serves callers for whom no edge has signed, if they have a
@@ -85,7 +90,7 @@ func New(c Config) (http.Handler, error) {
 		c.Log = slog.Default()
 	}
 	adapter := httpapi.Adapter{DocsBase: c.DocsBase, Log: c.Log}
-	guard := access.Guard{Verifier: identity.Verifier{Secrets: c.Secrets, Leads: c.Leads, Own: c.Own, Now: c.Now}, Adapter: adapter, Standalone: c.Standalone}
+	guard := access.Guard{Verifier: identity.Verifier{Secrets: c.Secrets, Leads: c.Leads, Own: c.Own, Now: c.Now}, Adapter: adapter, Standalone: c.Standalone, PublicURL: c.PublicURL, Asked: c.ScopesAsked}
 	binary, err := passthrough.New(passthrough.Config{Gateway: c.Gateway, TLS: c.GatewayTLS, MaxBody: c.MaxUpload, Adapter: adapter, Verifier: guard.Verifier, Log: c.Log})
 	if err != nil {
 		return nil, err
@@ -103,18 +108,21 @@ func router(c Config, adapter httpapi.Adapter, guard access.Guard, binary http.H
 	if c.Streams <= 0 {
 		c.Streams = chat.DefaultPlaces
 	}
-	completions := guard.Require(chat.NewHandler(chat.Config{
-		Pool: chat.NewPool(targets, nil), Places: fairshare.New(fairshare.Config{Places: c.Streams}), Ledger: c.Ledger, Adapter: adapter, Log: c.Log, Metrics: c.Metrics,
+	completions := chat.NewHandler(chat.Config{
+		Pool: chat.NewPool(targets, nil), Places: fairshare.New(fairshare.Config{Places: c.Streams}), Ledger: c.Ledger, Repeatable: c.Repeatable, Adapter: adapter, Log: c.Log, Metrics: c.Metrics,
 		MaxBody: c.MaxBody, KeepAlive: c.KeepAlive, FirstEvent: c.FirstEvent, Idle: c.Idle,
-	}))
-	models := guard.Require(access.Share(fairshare.New(fairshare.Config{Places: lists}), adapter, catalog.Catalog{Targets: targets, Adapter: adapter, Log: c.Log}))
+	})
+	models := access.Share(fairshare.New(fairshare.Config{Places: lists}), adapter, catalog.Catalog{Targets: targets, Adapter: adapter, Log: c.Log})
 	bodies := guard.Require(access.Share(fairshare.New(fairshare.Config{Places: uploads}), adapter, binary))
-	tools := mcp.New(mcp.Config{Chat: completions, Models: models, Guard: guard, Adapter: adapter, PublicURL: c.PublicURL, Hosts: c.Hosts, Version: Version})
+	tools := mcp.New(mcp.Config{Chat: guard.RequireScope("chat:write", completions), Models: guard.RequireScope("chat:read", models), Guard: guard, Adapter: adapter, PublicURL: c.PublicURL, Hosts: c.Hosts, Version: Version})
 	r := adapter.Router(httpapi.Identify, matchPath, adapter.Recover)
-	r.Method(http.MethodPost, "/v1/chat/completions", completions)
-	r.Method(http.MethodGet, "/v1/models", models)
+	r.Method(http.MethodPost, "/v1/chat/completions", guard.Require(completions))
+	r.Method(http.MethodGet, "/v1/models", guard.Require(models))
 	r.Method(http.MethodGet, "/", landing.Handler(landing.Config{PublicURL: c.PublicURL, Docs: c.DocsBase + "/docs/", Model: example(targets)}))
 	r.Get("/openapi.json", describe)
+	for _, resource := range []string{"", "/mcp"} {
+		r.Get("/.well-known/oauth-protected-resource"+resource, adapter.Handle(metadata(c, resource)))
+	}
 	r.Method(http.MethodGet, "/mcp", tools)
 	r.Method(http.MethodPost, "/mcp", tools)
 	for _, path := range passthrough.Paths() {

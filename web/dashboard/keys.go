@@ -49,11 +49,11 @@ func (s *site) keysWith(w http.ResponseWriter, r *http.Request, v viewer, a acco
 		return err
 	}
 	p.Keys, p.Pager = list, pagerOf(r, "/keys", page, len(list), total)
-	known, err := scoperegistry.Load(r.Context(), s.DB)
+	_, offered, err := scoperegistry.LoadOffered(r.Context(), s.DB)
 	if err != nil {
 		return err
 	}
-	p.Scopes = slices.DeleteFunc(known.Plain(), func(scope string) bool { return !v.Has(scope) })
+	p.Scopes = slices.DeleteFunc(offered.Plain(), func(scope string) bool { return !v.Has(scope) })
 	slices.Sort(p.Scopes)
 	return s.showOf(w, r, v, a, "keys", "Keys", "/keys", p)
 }

@@ -86,8 +86,13 @@ type CardSkill struct {
 // binding is the name of MCP as a binding.
 const binding = "https://modelcontextprotocol.io"
 
+// speaks says plainly what stands at the card's interface.
+const speaks = " It is called by its tools, over MCP at the address of the interface: A2A's own messages and tasks (message/send, tasks/get) are not served."
+
 // about says what the platform is: with payments it has all of its own products.
-func about(r Registry) string {
+func about(r Registry) string { return what(r) + speaks }
+
+func what(r Registry) string {
 	if r.Links.X402 == "" {
 		return "An API gateway, with keys, webhooks and usage of its own, and the products behind it."
 	}

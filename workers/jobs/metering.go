@@ -7,14 +7,17 @@ import (
 	"time"
 
 	"sluice.dev/sluice/controlplane/accounts/usage"
+	"sluice.dev/sluice/platform/events"
 )
 
 // Metering does what usage needs besides being counted: it sums minutes up into
-// hours and days, finds accounts whose quota is used up or has come back, and
-// drops what is old. It may run in every worker: each hour is summed once, and
+// hours and days, finds accounts whose quota is used up or has come back, tells
+// accounts what they have used of it, and drops what is old. It may run in every worker: each hour is summed once, and
 // whoever comes second finds nothing to do.
 type Metering struct {
 	Store usage.Store // required
+	// Events are told of quotas that are nearly used up; nil: nobody is.
+	Events events.Emitter
 	// Every is the pause between two rounds; 0: 20 s.
 	Every time.Duration
 	Log   *slog.Logger // nil: slog.Default
@@ -34,6 +37,14 @@ func (m Metering) Run(ctx context.Context) {
 	}
 }
 
+// warn tells accounts what they have used.
+func (m Metering) warn(ctx context.Context) (int, error) {
+	if m.Events == nil {
+		return 0, nil
+	}
+	return m.Store.Warn(ctx, m.Events)
+}
+
 // Round does everything once. A part that fails is logged and does not keep the
 // others from their work. It returns how many things were done, by part.
 func (m Metering) Round(ctx context.Context) map[string]int {
@@ -45,6 +56,7 @@ func (m Metering) Round(ctx context.Context) map[string]int {
 	}{
 		{"summed up", m.Store.RollUp},
 		{"quotas changed", m.Store.Reconcile},
+		{"warned", m.warn},
 		{"dropped", m.Store.Prune},
 	} {
 		n, err := part.do(ctx)

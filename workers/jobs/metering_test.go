@@ -38,9 +38,9 @@ func TestMeteringSumsUpJudgesAndDrops(t *testing.T) {
 		days int
 		want map[string]int
 	}{
-		{0, map[string]int{"summed up": 0, "quotas changed": 0, "dropped": 0}},
-		{40, map[string]int{"summed up": 40*24 + 40, "quotas changed": 1, "dropped": 2}}, // the minute, and the source
-		{60, map[string]int{"summed up": 60*24 + 60, "quotas changed": 0, "dropped": 1}}, // the hour
+		{0, map[string]int{"summed up": 0, "quotas changed": 0, "warned": 0, "dropped": 0}},
+		{40, map[string]int{"summed up": 40*24 + 40, "quotas changed": 1, "warned": 0, "dropped": 2}}, // the minute, and the source
+		{60, map[string]int{"summed up": 60*24 + 60, "quotas changed": 0, "warned": 0, "dropped": 1}}, // the hour
 	} {
 		now = now.AddDate(0, 0, step.days)
 		if got := m.Round(t.Context()); !maps.Equal(got, step.want) {

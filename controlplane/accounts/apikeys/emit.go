@@ -60,6 +60,7 @@ type edgeRow struct {
 	QuotaUsed   bool
 	Listed      bool    // the account has an allowlist
 	PerMinute   *uint32 // the key's own limit
+	ChatBefore  bool    // it was made before chat asked for a scope
 }
 
 // selectForEdge reads the keys that meet a condition, unless they are revoked.
@@ -67,7 +68,7 @@ func selectForEdge(ctx context.Context, tx pgx.Tx, where string, args ...any) ([
 	rows, _ := tx.Query(ctx, `
 		SELECT k.id, k.account_id, k.hash, k.scopes, k.expires_at, p.number,
 			EXISTS (SELECT FROM account_limits l WHERE l.account_id = a.id), a.unpaid, a.quota_used, cardinality(a.ip_allowlist) > 0,
-			k.rate_limit_per_minute
+			k.rate_limit_per_minute, k.chat_before
 		FROM api_keys k JOIN accounts a ON a.id = k.account_id JOIN plans p ON p.name = a.plan
 		WHERE k.revoked_at IS NULL AND `+where, args...)
 	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[edgeRow])
@@ -91,7 +92,7 @@ func (row edgeRow) record(known scoperegistry.Registry) keytable.Record {
 	r := keytable.Record{Tag: keytable.TagOfKey([32]byte(row.Hash)), Kind: keytable.KindKey, Plan: uint16(row.Plan)}
 	r.ID, _ = keytable.ParseID(keytable.KeyPrefix, row.ID)
 	r.Account, _ = keytable.ParseID(keytable.AccountPrefix, row.Account)
-	r.Scopes, _ = known.Bits(row.Scopes)
+	r.Scopes, _ = known.Bits(withChat(row.Scopes, row.ChatBefore))
 	if row.ExpiresAt != nil {
 		r.Expires = uint32(row.ExpiresAt.Unix())
 	}

@@ -32,7 +32,7 @@ func (s Store) holder(ctx context.Context, where string, arg any) (Holder, error
 		FROM api_keys k JOIN accounts a ON a.id = k.account_id WHERE k.revoked_at IS NULL AND `+where, arg)
 	h, err := pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (h Holder, err error) {
 		err = row.Scan(append(h.fields(), &h.Plan, &h.Operator)...)
-		h.utc()
+		h.shown()
 		return h, err
 	})
 	if err = postgres.NotFound(err, "find key"); apierror.Code(err) == decision.NotFound {

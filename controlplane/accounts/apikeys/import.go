@@ -43,7 +43,7 @@ type Outcome struct {
 }
 
 // check returns what is wrong with i, or nothing.
-func (i Import) check(known scoperegistry.Registry, now time.Time) string {
+func (i Import) check(offered scoperegistry.Registry, now time.Time) string {
 	spec := Spec{Name: i.Name, Scopes: i.Scopes, ExpiresAt: i.ExpiresAt, Creator: everything}
 	if len(i.ExternalID) > MaxExternalID || strings.ContainsRune(i.ExternalID, 0) {
 		spec.faults = []decision.Detail{{Field: "external_id", Issue: "is too long", Expected: fmt.Sprintf("at most %d bytes", MaxExternalID)}}
@@ -54,7 +54,7 @@ func (i Import) check(known scoperegistry.Registry, now time.Time) string {
 	if slices.Contains(i.Scopes, scopes.Admin) {
 		spec.faults = append(spec.faults, decision.Detail{Field: "scopes", Issue: "have *", Expected: "narrower ones: a key of another system never reaches the admin API"})
 	}
-	return explain(spec.check(known, now))
+	return explain(spec.check(offered, now))
 }
 
 // explain puts the details of err into one line.
@@ -83,7 +83,7 @@ func explain(err error) string {
 // an import neither moves a key nor brings one back. It locks the accounts in the
 // order of their ids, and calls PutTx last.
 func (s Store) ImportTx(ctx context.Context, tx pgx.Tx, from string, list []Import) ([]Outcome, error) {
-	known, err := scoperegistry.Load(ctx, tx)
+	known, offered, err := scoperegistry.LoadOffered(ctx, tx)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +94,7 @@ func (s Store) ImportTx(ctx context.Context, tx pgx.Tx, from string, list []Impo
 	out, now := make([]Outcome, len(list)), s.now()
 	var good []int
 	for i := range list {
-		if out[i].Refused = list[i].check(known, now); out[i].Refused == "" && !held[list[i].Account] {
+		if out[i].Refused = list[i].check(offered, now); out[i].Refused == "" && !held[list[i].Account] {
 			out[i].Refused = "account is not one there is"
 		}
 		if out[i].Refused == "" {
@@ -154,8 +154,8 @@ func insertImports(ctx context.Context, tx pgx.Tx, from string, list []Import, g
 		}
 	}
 	rows, _ := tx.Query(ctx, `
-		INSERT INTO api_keys (id, account_id, name, hash, scopes, expires_at, created_at, rate_limit_per_minute, imported_from, external_id)
-		SELECT c.id, c.account, c.name, c.hash, string_to_array(c.scopes, ' '), c.ends, $9, c.per_minute, $10, c.external
+		INSERT INTO api_keys (id, account_id, name, hash, scopes, expires_at, created_at, rate_limit_per_minute, imported_from, external_id, chat_before)
+		SELECT c.id, c.account, c.name, c.hash, string_to_array(c.scopes, ' '), c.ends, $9, c.per_minute, $10, c.external, false
 		FROM unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::text[], $6::timestamptz[], $7::integer[], $8::text[])
 			AS c (id, account, name, hash, scopes, ends, per_minute, external)
 		ON CONFLICT (hash) DO NOTHING RETURNING id`, ids, accounts, names, hashes, granted, ends, limits, external, now, from)

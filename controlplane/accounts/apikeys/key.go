@@ -48,6 +48,8 @@ type Key struct {
 	// Certificate is by what the client certificates are known that are let in, such as
 	// uri:spiffe://acme/ci; nil: the key is a text.
 	Certificate *string `json:"certificate,omitempty"`
+
+	chatBefore bool // made before chat asked for a scope
 }
 
 // Created is a new key with its text, which is shown this once.
@@ -74,9 +76,9 @@ type Spec struct {
 	faults []decision.Detail // found while the request was read
 }
 
-// check returns every fault of s at once. A scope that nobody knows is
+// check returns every fault of s at once. A scope that is not offered is
 // invalid_request; one that the creator lacks is AUTH_002.
-func (s Spec) check(known scoperegistry.Registry, now time.Time) error {
+func (s Spec) check(offered scoperegistry.Registry, now time.Time) error {
 	details := append(append(s.faults, checkName(s.Name)...), s.checkCertificate()...)
 	if len(s.Scopes) == 0 {
 		details = append(details, decision.Detail{Field: "scopes", Issue: "is required", Expected: "array with at least one scope"})
@@ -86,7 +88,7 @@ func (s Spec) check(known scoperegistry.Registry, now time.Time) error {
 		return apierror.Invalid(details)
 	}
 	for i, name := range s.Scopes {
-		if _, ok := known[name]; !ok {
+		if _, ok := offered[name]; !ok {
 			details = append(details, decision.Detail{Field: scopeField(i), Issue: "is not a known scope", Expected: "a scope such as streams:read"})
 		}
 	}

@@ -36,16 +36,18 @@ func (s Store) now() time.Time {
 }
 
 const columns = `k.id, k.account_id, k.name, k.scopes, k.expires_at, k.created_at, k.rate_limit_per_minute, k.last_used_at, k.last_used_ip,
-	k.imported_from, k.external_id, k.certificate`
+	k.imported_from, k.external_id, k.certificate, k.chat_before`
 
-// fields are where a row of columns goes; call utc after the scan.
+// fields are where a row of columns goes; call shown after the scan.
 func (k *Key) fields() []any {
 	return []any{&k.ID, &k.Account, &k.Name, &k.Scopes, &k.ExpiresAt, &k.CreatedAt, &k.PerMinute, &k.LastUsedAt, &k.LastUsedIP,
-		&k.ImportedFrom, &k.ExternalID, &k.Certificate}
+		&k.ImportedFrom, &k.ExternalID, &k.Certificate, &k.chatBefore}
 }
 
-// utc makes the times of k what clients see.
-func (k *Key) utc() {
+// shown makes of k what clients see: times in UTC, and the scopes that it has for having
+// been made before chat asked for any.
+func (k *Key) shown() {
+	k.Scopes = withChat(k.Scopes, k.chatBefore)
 	k.CreatedAt = k.CreatedAt.UTC()
 	for _, t := range []*time.Time{k.ExpiresAt, k.LastUsedAt} {
 		if t != nil {
@@ -57,7 +59,7 @@ func (k *Key) utc() {
 // scan reads a row of columns.
 func scan(row pgx.CollectableRow) (k Key, err error) {
 	err = row.Scan(k.fields()...)
-	k.utc()
+	k.shown()
 	return k, err
 }
 
@@ -74,11 +76,11 @@ func one(ctx context.Context, db postgres.DB, doing, sql string, args ...any) (K
 func (s Store) Create(ctx context.Context, spec Spec) (Created, error) {
 	var c Created
 	err := postgres.InTx(ctx, s.DB, func(tx pgx.Tx) (err error) {
-		known, err := scoperegistry.Load(ctx, tx)
+		known, offered, err := scoperegistry.LoadOffered(ctx, tx)
 		if err != nil {
 			return err
 		}
-		if err := spec.check(known, s.now()); err != nil {
+		if err := spec.check(offered, s.now()); err != nil {
 			return err
 		}
 		if err := lockAccount(ctx, tx, spec.Account); err != nil {
@@ -139,8 +141,8 @@ func (s Store) insert(ctx context.Context, tx pgx.Tx, spec Spec) (Created, error
 		}
 	}
 	k, err := one(ctx, tx, "insert key", `
-		INSERT INTO api_keys AS k (id, account_id, name, hash, scopes, expires_at, created_at, rate_limit_per_minute, certificate)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING `+columns,
+		INSERT INTO api_keys AS k (id, account_id, name, hash, scopes, expires_at, created_at, rate_limit_per_minute, certificate, chat_before)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, false) RETURNING `+columns,
 		id, spec.Account, spec.Name, hash[:], distinct(spec.Scopes), truncate(spec.ExpiresAt), s.now(), spec.PerMinute, certificate)
 	if postgres.Constraint(err) == "api_keys_account_fkey" {
 		return Created{}, apierror.Errorf(decision.NotFound, "There is no such account.")

@@ -65,7 +65,7 @@ func scanApp(row pgx.CollectableRow) (a App, err error) {
 }
 
 // faults lists what is wrong with p.
-func (p AppSpec) faults(known scoperegistry.Registry) (list []decision.Detail) {
+func (p AppSpec) faults(offered scoperegistry.Registry) (list []decision.Detail) {
 	fault := func(field, issue, expected string) {
 		list = append(list, decision.Detail{Field: field, Issue: issue, Expected: expected})
 	}
@@ -88,7 +88,7 @@ func (p AppSpec) faults(known scoperegistry.Registry) (list []decision.Detail) {
 		fault("scopes", "is empty", "at least one scope")
 	}
 	for i, name := range p.Scopes {
-		if _, ok := known[name]; !ok || name == scopes.Admin {
+		if _, ok := offered[name]; !ok || name == scopes.Admin {
 			fault(fmt.Sprintf("scopes[%d]", i), "is not a scope for applications", "a known resource:action or resource:*")
 		}
 	}
@@ -98,12 +98,11 @@ func (p AppSpec) faults(known scoperegistry.Registry) (list []decision.Detail) {
 // CreateApp registers an application. It fails with invalid_request, naming all
 // that is wrong, also when the account does not exist.
 func (s *Service) CreateApp(ctx context.Context, p AppSpec) (made CreatedApp, err error) {
-	// A scope must be known now, but may get its routes later.
-	known, err := scoperegistry.Load(ctx, s.config.DB)
+	_, offered, err := scoperegistry.LoadOffered(ctx, s.config.DB)
 	if err != nil {
 		return made, err
 	}
-	if err := apierror.Invalid(p.faults(known)); err != nil {
+	if err := apierror.Invalid(p.faults(offered)); err != nil {
 		return made, err
 	}
 	var hash []byte

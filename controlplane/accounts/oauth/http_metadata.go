@@ -55,7 +55,7 @@ const jwksPath = "/.well-known/jwks.json"
 // server is GET /.well-known/oauth-authorization-server. Wildcard scopes are not
 // advertised: who needs one knows its name.
 func (h handlers) server(r *http.Request, _ httpapi.None) (serverMetadata, error) {
-	known, err := scoperegistry.Load(r.Context(), h.service.config.DB)
+	_, offered, err := scoperegistry.LoadOffered(r.Context(), h.service.config.DB)
 	if err != nil {
 		return serverMetadata{}, err
 	}
@@ -65,7 +65,7 @@ func (h handlers) server(r *http.Request, _ httpapi.None) (serverMetadata, error
 	return serverMetadata{
 		Issuer: base, Authorization: base + "/oauth/authorize", Token: base + "/oauth/token",
 		Revocation: base + "/oauth/revoke", Introspection: base + "/oauth/introspect", JWKS: base + jwksPath,
-		Scopes: known.Plain(), ResponseTypes: []string{"code"}, ResponseModes: []string{"query"},
+		Scopes: offered.Plain(), ResponseTypes: []string{"code"}, ResponseModes: []string{"query"},
 		GrantTypes: []string{"authorization_code", "refresh_token"}, ChallengeMethods: []string{"S256"},
 		TokenAuth: any, RevocationAuth: any, IntrospectionAuth: secret,
 		IssuerInRedirect: true,
@@ -82,12 +82,12 @@ const mcpPath = "/mcp"
 
 // resource is GET /.well-known/oauth-protected-resource, and with /mcp at its end.
 func (h handlers) resource(r *http.Request, _ httpapi.None) (resourceMetadata, error) {
-	known, err := scoperegistry.Load(r.Context(), h.service.config.DB)
+	_, offered, err := scoperegistry.LoadOffered(r.Context(), h.service.config.DB)
 	if err != nil {
 		return resourceMetadata{}, err
 	}
 	base := h.service.config.Issuer
 	resource := h.service.config.Audience + strings.TrimPrefix(r.URL.Path, resourcePath)
 	return resourceMetadata{Resource: resource, Servers: []string{base}, JWKS: base + jwksPath,
-		Scopes: known.Plain(), Bearer: []string{"header"}, Name: "Sluice"}, nil
+		Scopes: offered.Plain(), Bearer: []string{"header"}, Name: "Sluice"}, nil
 }

@@ -22,20 +22,20 @@ const (
 // any other port there works too.
 func SeedApp(ctx context.Context, db postgres.DB, account string, have map[string]string) (id, secret, redirect string, err error) {
 	s := &Service{Config{DB: db, Now: time.Now}}
-	known, err := scoperegistry.Load(ctx, db)
+	_, offered, err := scoperegistry.LoadOffered(ctx, db)
 	if err != nil {
 		return "", "", "", err
 	}
 	shown := rules.Credentials{ID: have["SLUICE_OAUTH_CLIENT_ID"], Secret: have["SLUICE_OAUTH_CLIENT_SECRET"]}
 	app, err := s.authenticate(ctx, shown)
 	if err == nil && app.Account == account && app.RedirectURIs[0] == seedRedirect {
-		if _, all := rules.Within(app.Scopes, known.Plain()); all {
+		if _, all := rules.Within(app.Scopes, offered.Plain()); all {
 			return shown.ID, shown.Secret, seedRedirect, nil
 		}
 	}
 	if _, refused := errors.AsType[*rules.Error](err); err != nil && !refused {
 		return "", "", "", err
 	}
-	made, err := s.CreateApp(ctx, AppSpec{Account: account, Name: seedName, RedirectURIs: []string{seedRedirect}, Scopes: known.Plain()})
+	made, err := s.CreateApp(ctx, AppSpec{Account: account, Name: seedName, RedirectURIs: []string{seedRedirect}, Scopes: offered.Plain()})
 	return made.ID, made.Secret, seedRedirect, err
 }

@@ -39,6 +39,35 @@ func Load(ctx context.Context, db postgres.DB) (Registry, error) {
 	return r, nil
 }
 
+// LoadOffered reads the registry, and those of it that the document in force names: what
+// may be granted. The others keep their bits, for what was granted them before.
+func LoadOffered(ctx context.Context, db postgres.DB) (known, offered Registry, err error) {
+	known, offered = Registry{}, Registry{}
+	rows, _ := db.Query(ctx, `SELECT name, bit, offered FROM scopes`)
+	var name string
+	var bit int
+	var grant bool
+	_, err = pgx.ForEachRow(rows, []any{&name, &bit, &grant}, func() error {
+		known[name] = bit
+		if grant {
+			offered[name] = bit
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("load scopes: %w", err)
+	}
+	return known, offered, nil
+}
+
+// OfferTx has exactly those of names granted from now on that the registry knows.
+func OfferTx(ctx context.Context, tx pgx.Tx, names []string) error {
+	if _, err := tx.Exec(ctx, `UPDATE scopes SET offered = name = ANY ($1) WHERE offered <> (name = ANY ($1))`, names); err != nil {
+		return fmt.Errorf("offer scopes: %w", err)
+	}
+	return nil
+}
+
 // Ensure adds those of names that the registry lacks, together with their
 // resources' wildcards, and returns it. A scope that is there keeps its bit. It
 // fails with invalid_request for names that have not the form of a scope, and

@@ -87,11 +87,11 @@ func (s seeder) all(ctx context.Context) (r Result, err error) {
 		return r, err
 	}
 	r.Password = password
-	known, err := scoperegistry.Load(ctx, s.db)
+	_, offered, err := scoperegistry.LoadOffered(ctx, s.db)
 	if err != nil {
 		return r, err
 	}
-	if r.APIKey, err = s.key(ctx, r.Account, "SLUICE_API_KEY", known.Plain()); err != nil {
+	if r.APIKey, err = s.key(ctx, r.Account, "SLUICE_API_KEY", offered.Plain()); err != nil {
 		return r, err
 	}
 	if r.AdminKey, err = s.key(ctx, r.Account, "SLUICE_ADMIN_KEY", []string{scopes.Admin}); err != nil {

@@ -183,11 +183,11 @@ func (s *Service) scopesOf(ctx context.Context, role string) ([]string, error) {
 	if role != accounts.Member {
 		return []string{scopes.Admin}, nil
 	}
-	known, err := scoperegistry.Load(ctx, s.config.DB)
+	_, offered, err := scoperegistry.LoadOffered(ctx, s.config.DB)
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(known.Plain(), func(n string) bool { return slices.Contains(reserved, n) }), nil
+	return slices.DeleteFunc(offered.Plain(), func(n string) bool { return slices.Contains(reserved, n) }), nil
 }
 
 // Verify returns the claims of a token whose session has not been ended. It

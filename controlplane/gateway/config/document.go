@@ -85,6 +85,7 @@ type Plan struct {
 	Features []string         `json:"features,omitempty"` // that routes may ask for
 	Tokens   *TokenBudget     `json:"tokens,omitempty"`   // none: no budget
 	Quota    *Quota           `json:"quota,omitempty"`    // none: no quota
+	Media    *Media           `json:"media,omitempty"`    // none: see MediaOf
 }
 
 // Quota is how much of the platform an account may use in a month of UTC. 0: any

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"sluice.dev/sluice/controlplane/accounts"
+	"sluice.dev/sluice/controlplane/accounts/apikeys"
 	"sluice.dev/sluice/controlplane/accounts/scoperegistry"
 	"sluice.dev/sluice/filters/scopes"
 	"sluice.dev/sluice/platform/storage/postgres"
@@ -23,7 +24,17 @@ func EnsureNumbers(ctx context.Context, db postgres.DB, d Document) (Numbers, er
 	if err != nil {
 		return Numbers{}, err
 	}
-	return Numbers{Scopes: bits, Plans: plans}, nil
+	waiting, err := WaitingScopes(ctx, db)
+	return Numbers{Scopes: bits, Plans: plans, Waiting: waiting}, err
+}
+
+// WaitingScopes are those that routes do not ask for yet: see Numbers.Waiting.
+func WaitingScopes(ctx context.Context, db postgres.DB) ([]string, error) {
+	asked, err := apikeys.ChatScopesAsked(ctx, db)
+	if err != nil || asked {
+		return nil, err
+	}
+	return apikeys.ChatScopes, nil
 }
 
 // wellNamed returns those plans whose names can be one.

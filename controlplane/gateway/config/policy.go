@@ -34,6 +34,9 @@ const defaultAnonymousPerMinute = 600
 type Numbers struct {
 	Scopes map[string]int    // bit of each scope, wildcards included
 	Plans  map[string]uint16 // number of each plan
+	// Waiting are scopes that routes do not ask for yet, whatever the document says:
+	// the records of credentials that shall have them are still on their way to edges.
+	Waiting []string
 }
 
 // ScopeNames returns every scope that d's policy needs a bit for, sorted: the
@@ -134,6 +137,9 @@ func (d Document) limits(pl Plan) []policy.Limit {
 }
 
 func (d Document) routePolicy(r Route, n Numbers, checks digests) (policy.Route, error) {
+	if slices.Contains(n.Waiting, r.Scope) {
+		r.Scope = ""
+	}
 	pr := policy.Route{Name: r.Name, Product: r.Product, Scope: r.Scope, Class: d.classIndex(r.Class)}
 	if r.Price != "" {
 		var ok bool

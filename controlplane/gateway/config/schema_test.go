@@ -96,6 +96,9 @@ func made(t *testing.T, typ reflect.Type, said map[string]string) *inferred.Sche
 		if typ == reflect.TypeFor[JSONSchema]() {
 			return &inferred.Schema{Types: []string{"object", "boolean"}}
 		}
+		if typ == reflect.TypeFor[Bytes]() {
+			return &inferred.Schema{Types: []string{"integer", "string"}, Pattern: `^[0-9.]+ ?([KMGTP]i?B|kB|B)$`}
+		}
 		if typ == reflect.TypeFor[Duration]() {
 			s.Pattern = `^[0-9.]+(ms|s|m|h)([0-9.]+(ms|s|m|h))*$`
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"sluice.dev/sluice/controlplane/accounts/scoperegistry"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/storage/postgres"
@@ -72,8 +73,11 @@ func (s Store) Put(ctx context.Context, d Document, author, note string, ifMatch
 func (s Store) Init(ctx context.Context, d Document) error {
 	return postgres.InTx(ctx, s.DB, func(tx pgx.Tx) error {
 		now, err := s.locked(ctx, tx)
-		if err != nil || now.Number != 0 && now.Author != DefaultAuthor {
+		if err != nil {
 			return err
+		}
+		if now.Number != 0 && now.Author != DefaultAuthor { // a release before this one may have stored it
+			return scoperegistry.OfferTx(ctx, tx, now.Document.ScopeNames())
 		}
 		_, _, err = put(ctx, tx, now, d, DefaultAuthor, "default")
 		return err
@@ -116,6 +120,9 @@ func put(ctx context.Context, tx pgx.Tx, now Version, d Document, author, note s
 		return Version{}, nil, err
 	}
 	if _, err := EnsureNumbers(ctx, tx, d); err != nil {
+		return Version{}, nil, err
+	}
+	if err := scoperegistry.OfferTx(ctx, tx, d.ScopeNames()); err != nil {
 		return Version{}, nil, err
 	}
 	if err := setQuotas(ctx, tx, d.Plans); err != nil {

@@ -204,6 +204,7 @@ func (v *validator) plans(list []Plan, classes, products map[string]bool) {
 		if p.Quota != nil && p.Quota.Requests < 0 {
 			v.add(f+".quota.requests", "is negative", "a positive integer, or nothing")
 		}
+		v.media(f+".media", p.Media)
 	}
 }
 

@@ -96,7 +96,11 @@ func (s *Service) start(ctx context.Context, p config.Proposal, from time.Time) 
 	if err != nil {
 		return nil, err
 	}
-	known := config.Numbers{Scopes: bits, Plans: plans}
+	waiting, err := config.WaitingScopes(ctx, s.Requests.DB)
+	if err != nil {
+		return nil, err
+	}
+	known := config.Numbers{Scopes: bits, Plans: plans, Waiting: waiting}
 	x := &run{records: newRecords(ctx, s.Requests.DB), from: from, edges: map[string]bool{}, record: Record{Complete: true}, bites: map[Bite]int64{}}
 	summer := recording.NewSummer(s.Requests.PathKey)
 	if x.inForce, err = newWorld(p.InForce, p.InForce.WithNumbers(known), s.DocsBase, summer, x.records); err != nil {

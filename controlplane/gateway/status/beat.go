@@ -24,8 +24,10 @@ type Beat struct {
 	DB postgres.DB
 	// Name is unique among processes, also of its kind; Kind is its command.
 	Name, Kind, Build string
-	Every             time.Duration // 0: 5 s
-	Log               *slog.Logger  // nil: slog.Default
+	// Knows is the number of the last migration that the process knows.
+	Knows uint
+	Every time.Duration // 0: 5 s
+	Log   *slog.Logger  // nil: slog.Default
 }
 
 // Run says so until ctx ends, and then that the process goes. What the database
@@ -53,8 +55,8 @@ func (b Beat) Run(ctx context.Context) {
 func (b Beat) say(ctx context.Context) error {
 	_, err := b.DB.Exec(ctx, `
 		WITH forgotten AS (DELETE FROM processes WHERE last_seen < now() - $4::interval AND name <> $1)
-		INSERT INTO processes (name, kind, build) VALUES ($1, $2, $3) ON CONFLICT (name) DO UPDATE SET last_seen = now()`,
-		b.Name, b.Kind, b.Build, forgottenAfter)
+		INSERT INTO processes (name, kind, build, knows) VALUES ($1, $2, $3, $5) ON CONFLICT (name) DO UPDATE SET last_seen = now()`,
+		b.Name, b.Kind, b.Build, forgottenAfter, b.Knows)
 	return err
 }
 

@@ -111,3 +111,38 @@ func TestLoaderLooksEvenWhenNothingIsAnnounced(t *testing.T) {
 		t.Errorf("published %d", got)
 	}
 }
+
+// Routes ask for a scope that waits when the database says so, of the version that is in force.
+func TestRoutesAskForAScopeThatWaited(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Pool(t)
+	put(t, pool, 1)
+	s, _ := newServer(t, Config{})
+	s.config.Numbers = func(ctx context.Context, d config.Document) (config.Numbers, error) {
+		return config.EnsureNumbers(ctx, pool, d)
+	}
+	l := Loader{Pool: pool, Server: s}
+	asks := func() (n int) {
+		if err := l.Load(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range s.current.Policy.Routes {
+			if r.Scope == "chat:write" {
+				n++
+			}
+		}
+		return n
+	}
+	if _, err := pool.Exec(t.Context(), `UPDATE chat_scopes SET asked_at = NULL`); err != nil {
+		t.Fatal(err)
+	}
+	if n := asks() + asks(); n != 0 {
+		t.Errorf("%d routes ask before the records are there", n)
+	}
+	if _, err := pool.Exec(t.Context(), `UPDATE chat_scopes SET asked_at = now()`); err != nil {
+		t.Fatal(err)
+	}
+	if asks() == 0 || s.Version() != 1 {
+		t.Errorf("version %d, and no route asks", s.Version())
+	}
+}

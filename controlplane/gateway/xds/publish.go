@@ -16,8 +16,9 @@ import (
 
 // Publish makes d, as the given version, what edges are served. What is at fault
 // in d is left out or closed, as config.Document.Usable says; it returns an
-// error, and changes nothing, when that leaves nothing to serve. A version that
-// is not newer than the present one is ignored.
+// error, and changes nothing, when that leaves nothing to serve. A version that is
+// older than the present one is ignored, and so is the present one, unless routes
+// of it are still to ask for scopes (config.Numbers.Waiting).
 //
 // It goes in three steps and waits between them for every connected edge to
 // answer, at most Config.AckTimeout:
@@ -32,7 +33,7 @@ import (
 func (s *Server) Publish(ctx context.Context, version int64, d config.Document) error {
 	s.publishing.Lock()
 	defer s.publishing.Unlock()
-	if version <= s.Version() {
+	if version < s.Version() || version == s.Version() && !s.waits() {
 		return nil
 	}
 	made, err := s.compile(ctx, d)
@@ -40,6 +41,9 @@ func (s *Server) Publish(ctx context.Context, version int64, d config.Document) 
 		return err
 	}
 	next := made.set
+	if version == s.Version() && next == s.current {
+		return nil
+	}
 	s.report(version, made)
 	s.setWanted(version)
 	start := s.config.Now()
@@ -73,6 +77,13 @@ func (s *Server) report(version int64, c compiled) {
 		faults += len(e.Details)
 	}
 	s.metrics.faults.Set(float64(faults))
+}
+
+// waits reports whether routes of the present version may ask for more scopes than they did.
+func (s *Server) waits() bool {
+	s.compiler.mu.Lock()
+	defer s.compiler.mu.Unlock()
+	return len(s.compiler.numbers.Waiting) > 0
 }
 
 // setWanted notes that a version is about to be served.

@@ -21,7 +21,7 @@ type Watcher struct {
 	Streams streams.Service
 	Assets  assets.Service
 	Views   views.Counter
-	Plans   plans.Table
+	Plans   plans.Source
 	Dir     string // where the engine records
 	Log     *slog.Logger
 	Now     func() time.Time

@@ -22,7 +22,7 @@ import (
 type Service struct {
 	DB        postgres.DB
 	Events    events.Emitter
-	Plans     plans.Table
+	Plans     plans.Source
 	Endpoints Endpoints
 	Now       func() time.Time
 	// Record opens the recording of a session that has just ended and returns its

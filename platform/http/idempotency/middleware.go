@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -119,10 +118,6 @@ type request struct {
 
 // read takes the request's body and gives it another, to be read again.
 func read(w http.ResponseWriter, r *http.Request, caller identity.Caller) (request, error) {
-	key := strings.Join(r.Header.Values(Header), ",")
-	if !valid(key) {
-		return request{}, apierror.Invalid([]decision.Detail{{Field: Header, Issue: "is not valid", Expected: "1 to 255 printable ASCII characters"}})
-	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, httpapi.DefaultBodyLimit))
 	if _, large := errors.AsType[*http.MaxBytesError](err); large {
 		return request{}, apierror.Errorf(decision.TooLarge, "The request body is larger than %d bytes.", httpapi.DefaultBodyLimit)
@@ -131,11 +126,7 @@ func read(w http.ResponseWriter, r *http.Request, caller identity.Caller) (reque
 		return request{}, &apierror.Error{Code: decision.InvalidRequest, Message: "The request body could not be read.", Cause: err}
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	// Scopes are content: someone of the account who may do less must not be shown
-	// the answer to someone who may do more.
-	return request{caller.Account, routeOf(caller, r), key,
-		digest(caller.Account, r.Method, r.URL.Path, key),
-		digest(r.URL.RawQuery, r.Header.Get("Content-Type"), strings.Join(caller.Scopes, " "), string(body))}, nil
+	return requestOf(r, caller, body)
 }
 
 // routeOf is what the account asks for, whatever the key.
@@ -216,7 +207,7 @@ func (q *running) settle(ctx context.Context, aead cipher.AEAD, a answer) error 
 	if failed || !a.final() {
 		return nil
 	}
-	if len(a.Body) <= maxAnswer {
+	if len(a.Body) <= max(q.most, maxAnswer) {
 		if err := q.m.keep(ctx, q.tx, aead, q.request, a); err != nil {
 			return err
 		}

@@ -50,6 +50,7 @@ type running struct {
 	savepoints int    // transactions of the handler that have not ended
 	token      []byte // of the claim; nil: none was made
 	err        error  // why it cannot go on
+	most       int    // bytes of an answer that is kept; less than maxAnswer: maxAnswer
 }
 
 // start waits for a place and begins the transaction. stop must be called.

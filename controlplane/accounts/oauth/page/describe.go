@@ -2,7 +2,7 @@ package page
 
 import "strings"
 
-// known are the descriptions of the scopes of contract 3.3.
+// known are descriptions of scopes, those of contract 3.3 first.
 var known = map[string]string{
 	"streams:read":     "List and view your streams",
 	"streams:write":    "Create, update and delete streams",
@@ -16,6 +16,22 @@ var known = map[string]string{
 	"billing:read":     "See billing and usage",
 	"billing:write":    "Update your subscription and payment methods",
 	"clips:write":      "Create clips",
+	"vod:read":         "List and view your videos",
+	"vod:write":        "Upload, change and delete videos",
+	"ingest:read":      "See where streams are sent to",
+	"ingest:write":     "Create places to send streams to",
+	"migration:read":   "See how a move from another provider goes",
+	"migration:write":  "Move videos from another provider",
+	"chat:read":        "List the models",
+	"chat:write":       "Ask models, on your budget",
+	"transcribe:write": "Turn speech into text",
+	"captions:write":   "Make captions",
+	"voice:write":      "Turn text into speech",
+	"vision:write":     "Have pictures read",
+	"render:write":     "Render videos",
+	"transcode:write":  "Convert videos",
+	"mux:write":        "Put tracks together",
+	"payments:settle":  "Settle payments for a seller",
 }
 
 // Describe says in words what a scope lets an application do.
