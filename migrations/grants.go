@@ -161,7 +161,6 @@ var grants = map[Role]map[string]string{
 		"account_limits":        read,
 		"accounts":              change,
 		"api_keys":              change,
-		"config_versions":       read,
 		"edge_feed":             change,
 		"edge_records":          all,
 		"idempotent_answers":    expire,
@@ -202,14 +201,6 @@ var grants = map[Role]map[string]string{
 		"x402_transactions":     all,
 	}),
 	Runtime: {
-		"processes":     all,
-		"token_budgets": read,
-		"token_holds":   all,
-		"token_totals":  write,
-		"token_usage":   write,
-	},
-	Media: joined(product, events, map[string]string{
-		"config_versions":    read,
 		"chat_scopes":        read,
 		"idempotent_answers": write,
 		"idempotent_claims":  all,

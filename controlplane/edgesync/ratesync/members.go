@@ -132,7 +132,9 @@ func (t *Table) members(name string, now int64) sharedlimit.Members {
 
 // passes reports whether what this replica hears is at others, or in Postgres for those
 // that start later, and what they heard here.
-func (t *Table) passes(now int64) bool { return t.read == alone || t.read != 0 && now-t.read <= passedFor }
+func (t *Table) passes(now int64) bool {
+	return t.read == alone || t.read != 0 && now-t.read <= passedFor
+}
 
 // hold adds one more share that is held back.
 func hold(m *sharedlimit.Members, share uint32) {
