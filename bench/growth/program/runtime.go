@@ -111,7 +111,7 @@ func media() []parser {
 			forms: lines("v=0\r\n", "m=video 9 X 96\r\na=rtpmap:96 H264/90000\r\n",
 				"a=rtpmap:96 H264/90000\r\n", "m=audio 9 X 8\r\n", "m=audio 9 X 8 8 8 8 8 8 8 8 8 8\r\n", "a=fmtp:96\r\n")},
 		{name: "media/files/mp4: Parse", read: quietly(func(in []byte) { _, _ = mp4.Parse(bytes.NewReader(in), int64(len(in))) }), forms: films},
-		{name: "media/live/moq/wire: ReadMessage, ParseRequest", read: moqControl, forms: moqMessages},
+		{name: "media/live/moq/wire: ReadMessage, ParseRequest", read: moqControl, forms: moqMessages, multiple: 400},
 		{name: "media/live/moq/wire: ReadSubgroup, ReadObject", read: moqObjects, forms: moqStreams},
 		{name: "media/live/moq/packaging: ParseChunk", read: quietly(func(in []byte) { _, _ = packaging.ParseChunk(in) }), forms: moqChunks},
 		{name: "media/live/moq/packaging: ParseCatalog, ParseTrack", read: quietly(func(in []byte) { _, _ = packaging.ParseCatalog(in) }), forms: in(`{"tracks":%s}`, `{"tracks":[{"initData":%s}]}`, `{"video":{"renditions":%s}}`), multiple: 400, constant: 1 << 20},
