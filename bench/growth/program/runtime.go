@@ -141,6 +141,7 @@ func media() []parser {
 		{name: "media/phone/digest: Read", read: quietly(func(in []byte) { digest.Read(string(in)) }), forms: texts(`Digest username="%s", realm="sluice"`), multiple: 64, constant: 64 << 10},
 		{name: "media/phone/audio: ReadInfo", read: quietly(func(in []byte) { audio.ReadInfo("application/dtmf-relay", in) }), forms: texts("Signal=5\r\nDuration=%s")},
 		{name: "media/live/moq/wire: ReadMessage, ParseRequest", read: moqControl, forms: moqMessages},
+		{name: "media/live/moq/wire: ReadMessage, ParseRequest", read: moqControl, forms: moqMessages, multiple: 400},
 		{name: "media/live/moq/wire: ReadSubgroup, ReadObject", read: moqObjects, forms: moqStreams},
 		{name: "media/live/moq/packaging: ParseChunk", read: quietly(func(in []byte) { _, _ = packaging.ParseChunk(in) }), forms: moqChunks},
 		{name: "media/live/moq/packaging: ParseCatalog, ParseTrack", read: quietly(func(in []byte) { _, _ = packaging.ParseCatalog(in) }), forms: in(`{"tracks":%s}`, `{"tracks":[{"initData":%s}]}`, `{"video":{"renditions":%s}}`), multiple: 400, constant: 1 << 20},
