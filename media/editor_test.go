@@ -132,11 +132,11 @@ func TestRendersTakeNoMoreStorageThanThereIs(t *testing.T) {
 	if err := c.pool.QueryRow(t.Context(), `SELECT sum(size) FROM media_files`).Scan(&used); err != nil {
 		t.Fatal(err)
 	}
-	c.config.Plans[""] = plans.Limits{FileBytes: 1 << 20, StorageBytes: used + 1000}
+	c.config.Plans.(plans.Table)[""] = plans.Limits{FileBytes: 1 << 20, StorageBytes: used + 1000}
 	c.do("POST", "/v1/editor/renders", object{"timeline": c.timeline()}).wantError(403, "BILLING_002")
-	c.config.Plans[""] = plans.Limits{FileBytes: 1 << 20, StorageBytes: 1 << 22}
+	c.config.Plans.(plans.Table)[""] = plans.Limits{FileBytes: 1 << 20, StorageBytes: 1 << 22}
 	id := c.do("POST", "/v1/editor/renders", object{"timeline": c.timeline()}).want(202).text("id")
-	c.config.Plans[""] = plans.Limits{FileBytes: 1 << 20, StorageBytes: used + 1000} // another file came meanwhile
+	c.config.Plans.(plans.Table)[""] = plans.Limits{FileBytes: 1 << 20, StorageBytes: used + 1000} // another file came meanwhile
 	c.work(1)
 	if got := c.do("GET", "/v1/editor/renders/"+id, nil).want(200); got.text("status") != "failed" || got.text("error.code") != "BILLING_002" {
 		t.Errorf("%s", got.raw)
