@@ -122,8 +122,8 @@ func TestStatesFollowTheConfiguration(t *testing.T) {
 		switch r.Name {
 		case "phone.about", "phone.read", "phone.write":
 			d.Routes[i].Product = "api"
-		case "omt", "omt.all":
-			d.Routes[i].Path = "/v1/elsewhere"
+		case "omt.about", "omt.read", "omt.write":
+			d.Routes[i].Path, d.Routes[i].Product = "/v1/elsewhere", "placeholder"
 		}
 	}
 	by := byName(Build(v, at, map[string]Report{"media": {Status: Failing}, "api": {Status: OK}}))
