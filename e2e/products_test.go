@@ -29,7 +29,9 @@ func TestVoiceAndVisionWork(t *testing.T) {
 		}
 		r = post(t, base+"/v1/vision?features=text", sees, "application/octet-stream", bytes.NewReader(sign))
 		wantStatus(t, r, http.StatusOK)
-		seen := into[struct{ Pictures []struct{ Text struct{ Text string } } }](t, r)
+		seen := into[struct {
+			Pictures []struct{ Text struct{ Text string } }
+		}](t, r)
 		if len(seen.Pictures) != 1 || seen.Pictures[0].Text.Text != "The stream starts at seven\nand everybody is invited." {
 			t.Errorf("%s: %s", base, r.body)
 		}
