@@ -55,7 +55,7 @@ func TestKeysOfBeforeChatOn(t *testing.T) {
 		}
 		defer conn.Close(context.WithoutCancel(t.Context()))
 		var sent bool
-		if err := conn.QueryRow(t.Context(), `SELECT sent_at IS NOT NULL FROM chat_scopes`).Scan(&sent); err == nil && !sent {
+		if err = conn.QueryRow(t.Context(), `SELECT sent_at IS NOT NULL FROM chat_scopes`).Scan(&sent); err == nil && !sent {
 			err = errors.New("not yet")
 		}
 		return err

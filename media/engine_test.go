@@ -355,7 +355,7 @@ func (s *studio) ask(q object) string {
 	r := httptest.NewRequest(http.MethodPost, "/", bodyOf(s.t, q))
 	r.SetBasicAuth("engine", "password")
 	w := httptest.NewRecorder()
-	engine.Auth(s.watcher.Streams, httpapi.Adapter{}, "password", nil).ServeHTTP(w, r)
+	engine.Auth(s.watcher.Streams, httpapi.Adapter{}, "password").ServeHTTP(w, r)
 	if w.Code == http.StatusNoContent {
 		return ""
 	}
@@ -406,7 +406,7 @@ func TestWhoMayPublishAndRead(t *testing.T) {
 		t.Errorf("a stream too many: %q", got)
 	}
 	w := httptest.NewRecorder()
-	engine.Auth(s.watcher.Streams, httpapi.Adapter{}, "password", nil).ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/", strings.NewReader("{}")))
+	engine.Auth(s.watcher.Streams, httpapi.Adapter{}, "password").ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/", strings.NewReader("{}")))
 	if w.Code != http.StatusUnauthorized {
 		t.Errorf("without the password: %d", w.Code)
 	}

@@ -43,7 +43,9 @@ func (u Upkeep) Run(ctx context.Context) {
 // Round does everything once. A part that fails does not keep the other from its
 // work.
 func (u Upkeep) Round(ctx context.Context) {
-	for name, do := range map[string]func(context.Context) (int64, error){"files": u.parts.assets.Sweep, "views": u.parts.assets.Views.Purge, "renders": u.parts.editor.Tend, "chapters": u.parts.chapters.Tend, "calls": u.parts.phone.Purge} {
+	for name, do := range map[string]func(context.Context) (int64, error){
+		"files": u.parts.assets.Sweep, "views": u.parts.assets.Views.Purge, "renders": u.parts.editor.Tend, "chapters": u.parts.chapters.Tend, "calls": u.parts.phone.Purge,
+	} {
 		if n, err := do(ctx); err != nil && ctx.Err() == nil {
 			u.log.WarnContext(ctx, "media upkeep failed", "part", name, "cause", err)
 		} else if n > 0 {

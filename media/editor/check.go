@@ -119,7 +119,7 @@ func (c *checker) output(o Output, clips []Clip) bool {
 	rate, ok := rates[cmp.Or(o.FrameRate.v, 30)]
 	if !ok || o.FrameRate.bad || o.FrameRate.set && o.FrameRate.v == 0 {
 		c.fail("output.frame_rate", "is not an accepted value", rateList)
-		rate, ok = ffmpeg.Rate{Num: 30, Den: 1}, true
+		rate = ffmpeg.Rate{Num: 30, Den: 1}
 	}
 	c.plan.rate = rate
 	return true

@@ -16,7 +16,7 @@ import (
 const (
 	name         = "sluice-runtime"
 	title        = "Sluice chat runtime"
-	instructions = "Use list_models to see the models, and complete to ask one. Calling a tool needs an API key or an OAuth access token as bearer token: list_models asks for the scope chat:read, complete for chat:write."
+	instructions = "Use list_models to see the models, and complete to ask one. A call needs an API key or an OAuth access token as bearer token: list_models asks for the scope chat:read, complete for chat:write."
 )
 
 // Config says what the tools stand for.

@@ -114,7 +114,8 @@ func router(c Config, adapter httpapi.Adapter, guard access.Guard, binary http.H
 	})
 	models := access.Share(fairshare.New(fairshare.Config{Places: lists}), adapter, catalog.Catalog{Targets: targets, Adapter: adapter, Log: c.Log})
 	bodies := guard.Require(access.Share(fairshare.New(fairshare.Config{Places: uploads}), adapter, binary))
-	tools := mcp.New(mcp.Config{Chat: guard.RequireScope("chat:write", completions), Models: guard.RequireScope("chat:read", models), Guard: guard, Adapter: adapter, PublicURL: c.PublicURL, Hosts: c.Hosts, Version: Version})
+	tools := mcp.New(mcp.Config{Chat: guard.RequireScope("chat:write", completions),
+		Models: guard.RequireScope("chat:read", models), Guard: guard, Adapter: adapter, PublicURL: c.PublicURL, Hosts: c.Hosts, Version: Version})
 	r := adapter.Router(httpapi.Identify, matchPath, adapter.Recover)
 	r.Method(http.MethodPost, "/v1/chat/completions", guard.Require(completions))
 	r.Method(http.MethodGet, "/v1/models", guard.Require(models))

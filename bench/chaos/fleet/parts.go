@@ -30,7 +30,8 @@ func (f *Fleet) settle() error {
 	scheme := "http"
 	f.shared = map[string]string{
 		"SLUICE_IDENTITY_SECRETS": secret(), "SLUICE_SECRETS_KEY": secret(), "SLUICE_FEED_TOKEN": secret(),
-		"SLUICE_MEDIA_ENGINE": "off", "SLUICE_FFMPEG": cmp.Or(os.Getenv("SLUICE_FFMPEG"), "off"), "SLUICE_SPEECH": "off", "SLUICE_VOICE": "off", "SLUICE_TESSERACT": "off", "SLUICE_ENVOY": os.Getenv("SLUICE_ENVOY"), "SLUICE_WASM_DIR": os.Getenv("SLUICE_WASM_DIR"),
+		"SLUICE_MEDIA_ENGINE": "off", "SLUICE_FFMPEG": cmp.Or(os.Getenv("SLUICE_FFMPEG"), "off"), "SLUICE_SPEECH": "off", "SLUICE_VOICE": "off", "SLUICE_TESSERACT": "off",
+		"SLUICE_ENVOY": os.Getenv("SLUICE_ENVOY"), "SLUICE_WASM_DIR": os.Getenv("SLUICE_WASM_DIR"),
 		"SLUICE_WEBHOOK_ALLOW_CIDRS": "127.0.0.1/32", "SLUICE_EDGE_CONCURRENCY": "1", "SLUICE_STATE_DIR": filepath.Join(f.Dir, "state"),
 		"SLUICE_GATEWAY_ADDR": f.addrs["gateway-1"], "SLUICE_RUNTIME_ADDR": f.addrs["chat-1"],
 	}

@@ -103,8 +103,10 @@ func TestKeysOfBeforeChatOnWhileProcessesAreReplaced(t *testing.T) {
 		t.Fatal("routes ask though an edge holds another history")
 	}
 	exec(`UPDATE edges SET feed_epoch = feed_epoch - 1`)
-	if !step(t, db, c, former) || !step(t, db, c, former) {
-		t.Fatal("routes do not ask, though every edge has the records")
+	for range 2 {
+		if !step(t, db, c, former) {
+			t.Fatal("routes do not ask, though every edge has the records")
+		}
 	}
 	// What comes now, new and of before.
 	if fresh := s.mustCreate(t, account, "streams:read"); chats(t, db, fresh) {

@@ -94,15 +94,16 @@ func (t *Track) video(e *mp4.VisualSampleEntryBox) error {
 
 // hevc names HEVC by its first sequence parameter set.
 func (t *Track) hevc(e *mp4.VisualSampleEntryBox) error {
-	for _, nalu := range e.HvcC.GetNalusForType(hevc.NALU_SPS) {
-		sps, err := hevc.ParseSPSNALUnit(nalu)
-		if err != nil {
-			return fmt.Errorf("%w: %w", errUnknown, err)
-		}
-		t.Codecs = hevc.CodecString(e.Type(), sps)
-		return nil
+	sets := e.HvcC.GetNalusForType(hevc.NALU_SPS)
+	if len(sets) == 0 {
+		return errUnknown
 	}
-	return errUnknown
+	sps, err := hevc.ParseSPSNALUnit(sets[0])
+	if err != nil {
+		return fmt.Errorf("%w: %w", errUnknown, err)
+	}
+	t.Codecs = hevc.CodecString(e.Type(), sps)
+	return nil
 }
 
 // audio names the codec of sound.

@@ -44,7 +44,7 @@ func (n Network) Listen(ctx context.Context, tell func(Announcement)) error {
 func hear(ctx context.Context, c *net.UDPConn, tell func(Announcement)) error {
 	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
 	defer stop()
-	defer c.Close()
+	defer func() { _ = c.Close() }()
 	datagram := make([]byte, MaxSDP+512)
 	for {
 		size, _, err := c.ReadFromUDPAddrPort(datagram)
@@ -67,7 +67,7 @@ func (n Network) Announce(ctx context.Context, description string) error {
 	if err != nil {
 		return err
 	}
-	defer c.Close()
+	defer func() { _ = c.Close() }()
 	ticker := time.NewTicker(Every)
 	defer ticker.Stop()
 	for {

@@ -82,7 +82,7 @@ func (b *Buffer) Write(at int64, frames []float32) {
 		b.stats.Resets++
 	}
 	if skip := b.read - at; skip > 0 {
-		frames, at, n = frames[skip*int64(b.channels):], b.read, n-skip
+		frames, at = frames[skip*int64(b.channels):], b.read
 	}
 	for len(frames) > 0 {
 		i := int(at%Rate) * b.channels

@@ -41,7 +41,7 @@ func (n Network) Receive(ctx context.Context, f Flow, delay time.Duration) (*Rec
 func (r *Receiver) Run(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() { _ = r.conn.Close() })
 	defer stop()
-	defer r.conn.Close()
+	defer func() { _ = r.conn.Close() }()
 	datagram := make([]byte, 9000)
 	for {
 		n, from, err := r.conn.ReadFromUDPAddrPort(datagram)
@@ -123,7 +123,7 @@ func (n Network) Origin() netip.Addr { return n.Interfaces[0].Addr }
 // Run sends a packet each time that one is due, filled by read, until ctx ends. A
 // receiver that is not there is no failure.
 func (s *Sender) Run(ctx context.Context, read func(out []float32) bool) error {
-	defer s.conn.Close()
+	defer func() { _ = s.conn.Close() }()
 	frames := make([]float32, s.frames*s.packer.flow.Channels)
 	return Pace(ctx, s.frames, func() error {
 		read(frames)

@@ -38,8 +38,7 @@ type question struct {
 // no more memory than its texts.
 const maxQuestion = 64 << 10
 
-// Auth answers MediaMTX: 204 lets a client pass, anything else does not. Only the
-// Own are who asks the engine for what, where that may be one of our own parts: they speak
+// Own is who asks the engine for what, where that may be one of our own parts: they speak
 // to it from this machine.
 type Own struct {
 	User, Password   string // or the stream's key

@@ -148,7 +148,7 @@ func metadata(text string) []byte {
 }
 
 // audio makes a frame of sound; silent channels are left out.
-func audio(b []byte, at int64, rate, channels int, frames []float32) []byte {
+func audio(at int64, rate, channels int, frames []float32) []byte {
 	n := len(frames) / channels
 	var active uint32
 	for i, v := range frames {
@@ -156,7 +156,7 @@ func audio(b []byte, at int64, rate, channels int, frames []float32) []byte {
 			active |= 1 << (i % channels)
 		}
 	}
-	b = header(b, kindAudio, at, audioSize+4*n*bits.OnesCount32(active))
+	b := header(nil, kindAudio, at, audioSize+4*n*bits.OnesCount32(active))
 	for _, v := range []uint32{fpa1, uint32(rate), uint32(n), uint32(channels), active, 0} {
 		b = binary.LittleEndian.AppendUint32(b, v)
 	}

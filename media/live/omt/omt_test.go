@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"io"
 	"math"
 	"net"
@@ -27,11 +28,11 @@ func TestSoundReadsAsWritten(t *testing.T) {
 	t.Parallel()
 	in := []float32{1, 0, -0.5, 0.25, 0, -0.25} // the second of three channels is silent
 	var s Sound
-	f := one(t, audio(nil, 7, 48000, 3, in))
+	f := one(t, audio(7, 48000, 3, in))
 	if err := sound(&s, f.data); err != nil || s.Rate != 48000 || s.Channels != 3 || !slices.Equal(s.Frames, []float32{1, 0, -0.5, 0.25, 0, -0.25}) {
 		t.Errorf("%+v, %v", s, err)
 	}
-	if want := headerSize + audioSize + 2*2*4; len(audio(nil, 7, 48000, 3, in)) != want {
+	if want := headerSize + audioSize + 2*2*4; len(audio(7, 48000, 3, in)) != want {
 		t.Errorf("the silent channel is sent")
 	}
 	if f := one(t, metadata("<x/>")); f.kind != kindMetadata || string(f.data) != "<x/>\x00" {
@@ -43,7 +44,7 @@ func TestSoundReadsAsWritten(t *testing.T) {
 // little-endian.
 func TestTheFormOfAFrame(t *testing.T) {
 	t.Parallel()
-	got := audio(nil, 0x0102, 48000, 1, []float32{1})
+	got := audio(0x0102, 48000, 1, []float32{1})
 	want := []byte{1, 4, 2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 28, 0, 0, 0,
 		'F', 'P', 'A', '1', 0x80, 0xbb, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x80, 0x3f}
 	if !bytes.Equal(got, want) {
@@ -53,7 +54,7 @@ func TestTheFormOfAFrame(t *testing.T) {
 
 func TestFramesThatAreRefused(t *testing.T) {
 	t.Parallel()
-	good := audio(nil, 0, 48000, 1, []float32{1})
+	good := audio(0, 48000, 1, []float32{1})
 	edit := func(i int, b byte) []byte {
 		out := slices.Clone(good)
 		out[i] = b
@@ -117,10 +118,10 @@ func TestASenderAndItsReceiver(t *testing.T) {
 		t.Errorf("%+v, %d receivers", g, s.Receivers())
 	}
 	cancel()
-	if err := <-received; err != context.Canceled {
+	if err := <-received; !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	if err := <-served; err != context.Canceled {
+	if err := <-served; !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	if b, err := io.ReadAll(mute); len(b) > 0 {
@@ -129,7 +130,7 @@ func TestASenderAndItsReceiver(t *testing.T) {
 }
 
 func FuzzSound(f *testing.F) {
-	f.Add(audio(nil, 0, 48000, 2, []float32{1, 2, 3, 4}))
+	f.Add(audio(0, 48000, 2, []float32{1, 2, 3, 4}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var s Sound
 		r := reader{r: bytes.NewReader(b)}

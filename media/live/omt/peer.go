@@ -155,7 +155,7 @@ func (s *Server) Send(rate, channels int, frames []float32) {
 			continue
 		}
 		if b == nil {
-			b = audio(nil, int64(time.Since(s.began)/100), rate, channels, frames)
+			b = audio(int64(time.Since(s.began)/100), rate, channels, frames)
 		}
 		select {
 		case out <- b:

@@ -14,6 +14,7 @@ import (
 	"github.com/bluenviron/gortsplib/v4/pkg/format/rtpsimpleaudio"
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/opus"
 	"github.com/bluenviron/mediacommon/v2/pkg/formats/mpegts"
+	"github.com/bluenviron/mediacommon/v2/pkg/formats/mpegts/codecs"
 	"sluice.dev/sluice/media/files/ffmpeg"
 )
 
@@ -70,7 +71,7 @@ func (o *outlet) run(r io.Reader) error {
 	}
 	in.OnDecodeError(func(error) {})
 	for _, t := range in.Tracks() {
-		if _, ok := t.Codec.(*mpegts.CodecOpus); ok {
+		if _, ok := t.Codec.(*codecs.Opus); ok {
 			in.OnDataOpus(t, func(_ int64, packets [][]byte) error { return o.send(packets) })
 		}
 	}

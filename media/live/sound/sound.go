@@ -79,7 +79,7 @@ func convert(ctx context.Context, tool ffmpeg.Tool, args []string, in func(conte
 	if err != nil {
 		return fmt.Errorf("make a folder for ffmpeg: %w", err)
 	}
-	defer os.RemoveAll(folder)
+	defer func() { _ = os.RemoveAll(folder) }()
 	args = append([]string{"-hide_banner", "-loglevel", "error", "-protocol_whitelist", "pipe", "-fflags", "nobuffer", "-probesize", "5000", "-analyzeduration", "0"}, args...)
 	var both sync.WaitGroup
 	defer both.Wait() // the one that has not ended ends with ffmpeg, whose pipes are closed

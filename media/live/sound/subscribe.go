@@ -12,6 +12,8 @@ import (
 	"github.com/bluenviron/gortsplib/v4/pkg/format"
 	"github.com/bluenviron/gortsplib/v4/pkg/liberrors"
 	"github.com/bluenviron/mediacommon/v2/pkg/formats/mpegts"
+	"github.com/bluenviron/mediacommon/v2/pkg/formats/mpegts/codecs"
+	"github.com/bluenviron/mediacommon/v2/pkg/formats/mpegts/substructs"
 	"github.com/pion/rtp"
 	"sluice.dev/sluice/media/files/ffmpeg"
 )
@@ -123,23 +125,23 @@ func (i *inlet) choose(desc *description.Session) (*description.Media, format.Fo
 }
 
 // reader is how the packets of a format are read; without a codec it is none of sound.
-func reader(f format.Format) (func(*rtp.Packet) ([][]byte, error), mpegts.Codec, error) {
+func reader(f format.Format) (func(*rtp.Packet) ([][]byte, error), codecs.Codec, error) {
 	switch f := f.(type) {
 	case *format.Opus:
 		d, err := f.CreateDecoder()
 		return func(p *rtp.Packet) ([][]byte, error) {
 			one, err := d.Decode(p)
 			return [][]byte{one}, err
-		}, &mpegts.CodecOpus{ChannelCount: f.ChannelCount}, err
+		}, &codecs.Opus{Desc: &substructs.OpusAudioDescriptor{ChannelConfigCode: uint8(f.ChannelCount)}}, err
 	case *format.MPEG4Audio:
 		if f.Config == nil {
 			return nil, nil, nil
 		}
 		d, err := f.CreateDecoder()
-		return func(p *rtp.Packet) ([][]byte, error) { return d.Decode(p) }, &mpegts.CodecMPEG4Audio{Config: *f.Config}, err
+		return func(p *rtp.Packet) ([][]byte, error) { return d.Decode(p) }, &codecs.MPEG4Audio{Config: *f.Config}, err
 	case *format.MPEG1Audio:
 		d, err := f.CreateDecoder()
-		return func(p *rtp.Packet) ([][]byte, error) { return d.Decode(p) }, &mpegts.CodecMPEG1Audio{}, err
+		return func(p *rtp.Packet) ([][]byte, error) { return d.Decode(p) }, &codecs.MPEG1Audio{}, err
 	}
 	return nil, nil, nil
 }
@@ -168,9 +170,9 @@ func (i *inlet) run(ctx context.Context, w io.Writer) error {
 func (i *inlet) write(out *mpegts.Writer, u unit) error {
 	at := u.at * 90000 / i.clock
 	switch i.track.Codec.(type) {
-	case *mpegts.CodecOpus:
+	case *codecs.Opus:
 		return out.WriteOpus(i.track, at, u.frames)
-	case *mpegts.CodecMPEG4Audio:
+	case *codecs.MPEG4Audio:
 		return out.WriteMPEG4Audio(i.track, at, u.frames)
 	default:
 		return out.WriteMPEG1Audio(i.track, at, u.frames)

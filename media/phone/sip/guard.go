@@ -100,7 +100,7 @@ func (g *guarded) Close() error { return nil }
 
 // serveUDP hands what comes to a socket to serve until ctx ends, which closes it.
 func serveUDP(ctx context.Context, conn net.PacketConn, r *rate, serve func(net.PacketConn) error) error {
-	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
 	for ctx.Err() == nil {
 		g := &guarded{PacketConn: conn, rate: r}

@@ -44,14 +44,14 @@ func (s *Server) dialled(ctx context.Context, c phone.Call) (state string, why p
 		s.cfg.Log.WarnContext(ctx, "a call was not made", "call", c.ID, "cause", err)
 		return phone.Failed, phone.Faulty
 	}
-	defer call.conn.Close()
+	defer func() { _ = call.conn.Close() }()
 	s.remember(call, c.ID) // until its dialog has an id
 	defer s.forget(call)
 	dialog, why := s.invite(ctx, call, trunk)
 	if why != "" {
 		return phone.Failed, why
 	}
-	defer dialog.Close()
+	defer func() { _ = dialog.Close() }()
 	return s.connected(ctx, call, dialog)
 }
 

@@ -83,10 +83,7 @@ type Server struct {
 }
 
 // The library's log would have a line for each message that strangers get wrong.
-var _ = func() struct{} {
-	sip.SetDefaultLogger(slog.New(slog.DiscardHandler))
-	return struct{}{}
-}()
+func init() { sip.SetDefaultLogger(slog.New(slog.DiscardHandler)) }
 
 // New makes one that does nothing yet.
 func New(c Config) *Server {
@@ -133,12 +130,12 @@ func (s *Server) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("listen for SIP: %w", err)
 	}
-	defer packets.Close()
+	defer func() { _ = packets.Close() }()
 	ua, server, err := s.agent()
 	if err != nil {
 		return err
 	}
-	defer ua.Close()
+	defer func() { _ = ua.Close() }()
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 2)
 	go func() { ended <- serveUDP(ctx, packets, &s.messages, server.ServeUDP) }()
@@ -242,7 +239,7 @@ func (s *Server) own(remote netip.Addr) netip.Addr {
 		// Nothing is sent: the kernel only says which way it would go.
 		conn, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(remote, 9)))
 		if err == nil {
-			defer conn.Close()
+			defer func() { _ = conn.Close() }()
 			return conn.LocalAddr().(*net.UDPAddr).AddrPort().Addr().Unmap() // a UDP socket has no other
 		}
 	}

@@ -121,7 +121,7 @@ func (c *session) open(ctx context.Context, with sdp.Session) error {
 	c.agree(with)
 	stream, err := streams.ByID(ctx, s.cfg.Service.DB, c.call.StreamID)
 	if err != nil {
-		c.conn.Close()
+		_ = c.conn.Close()
 		return err
 	}
 	key := ident.NewSecret("call").Text
@@ -142,7 +142,7 @@ func (c *session) shut() {
 	c.server.mu.Lock()
 	delete(c.server.doors, c.door) // the engine asks only when it has heard two seconds
 	c.server.mu.Unlock()
-	c.conn.Close()
+	_ = c.conn.Close()
 }
 
 // close ends the sound.

@@ -162,7 +162,7 @@ var errEnded = errors.New("the source has ended")
 
 // publish sends the units of AAC in out to the engine.
 func (s *Source) publish(out io.Reader) error {
-	track := &gortmplib.Track{Codec: &codecs.MPEG4Audio{Config: &mpeg4audio.AudioSpecificConfig{Type: mpeg4audio.ObjectTypeAACLC, SampleRate: rate, ChannelCount: 1, ChannelConfig: 1}}}
+	track := &gortmplib.Track{Codec: &codecs.MPEG4Audio{Config: &mpeg4audio.AudioSpecificConfig{Type: mpeg4audio.ObjectTypeAACLC, SampleRate: rate, ChannelConfig: 1}}}
 	w := &gortmplib.Writer{Conn: s.client, Tracks: []*gortmplib.Track{track}}
 	if err := s.hurry(); err != nil {
 		return err

@@ -75,7 +75,8 @@ func Look(t testing.TB, film []byte) Shown {
 func Plain(t testing.TB, colour string, seconds float64, width, height int, gain float64) []byte {
 	t.Helper()
 	return Make(t, "-f", "lavfi", "-i", fmt.Sprintf("color=c=%s:s=%dx%d:r=30:d=%f,format=rgb24,scale=out_color_matrix=bt709:out_range=tv,format=yuv420p", colour, width, height, seconds),
-		"-f", "lavfi", "-i", fmt.Sprintf("sine=f=440:d=%f,volume=%fdB", seconds, gain), "-c:v", "libx264", "-preset", "ultrafast", "-crf", "10", "-colorspace", "bt709", "-color_primaries", "bt709", "-color_trc", "bt709", "-c:a", "aac")
+		"-f", "lavfi", "-i", fmt.Sprintf("sine=f=440:d=%f,volume=%fdB", seconds, gain), "-c:v", "libx264", "-preset", "ultrafast", "-crf", "10",
+		"-colorspace", "bt709", "-color_primaries", "bt709", "-color_trc", "bt709", "-c:a", "aac")
 }
 
 // Make makes an MP4 by ffmpeg's arguments.

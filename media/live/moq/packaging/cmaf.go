@@ -17,6 +17,7 @@ import (
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/h264"
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/h265"
 	"github.com/bluenviron/mediacommon/v2/pkg/formats/fmp4"
+	"github.com/bluenviron/mediacommon/v2/pkg/formats/mp4/codecs"
 )
 
 // MaxInit bounds an init segment, in bytes.
@@ -28,14 +29,14 @@ var ErrMedia = errors.New("not H.264, H.265, AAC or Opus in CMAF")
 // Track is one track of a broadcast.
 type Track struct {
 	Name  string
-	Codec fmp4.Codec // H.264, H.265, AAC or Opus
-	Scale uint32     // units a second
-	Init  []byte     // its CMAF header
+	Codec codecs.Codec // H.264, H.265, AAC or Opus
+	Scale uint32       // units a second
+	Init  []byte       // its CMAF header
 }
 
 // NewTrack is a track with its init segment. The parameter sets of a video codec
 // must be there.
-func NewTrack(name string, codec fmp4.Codec, scale uint32) (Track, error) {
+func NewTrack(name string, codec codecs.Codec, scale uint32) (Track, error) {
 	var out buffer
 	init := fmp4.Init{Tracks: []*fmp4.InitTrack{{ID: 1, TimeScale: scale, Codec: codec}}}
 	if err := init.Marshal(&out); err != nil {
@@ -95,16 +96,16 @@ func (f Frame) NALUnits() (units [][]byte, err error) {
 // that is not carried, or parameter sets that are none.
 func (t Track) codec() (string, error) {
 	switch c := t.Codec.(type) {
-	case *fmp4.CodecH264:
+	case *codecs.H264:
 		if len(c.SPS) < 4 {
 			return "", fmt.Errorf("%w: no parameter sets", ErrMedia)
 		}
 		return fmt.Sprintf("avc1.%02x%02x%02x", c.SPS[1], c.SPS[2], c.SPS[3]), nil
-	case *fmp4.CodecH265:
+	case *codecs.H265:
 		return h265Name(c.SPS)
-	case *fmp4.CodecMPEG4Audio:
+	case *codecs.MPEG4Audio:
 		return fmt.Sprintf("mp4a.40.%d", c.Config.Type), nil
-	case *fmp4.CodecOpus:
+	case *codecs.Opus:
 		return "opus", nil
 	}
 	return "", ErrMedia
@@ -133,12 +134,12 @@ func h265Name(raw []byte) (string, error) {
 // size is the width and height of a video track; 0 of another one.
 func (t Track) size() (width, height int) {
 	switch c := t.Codec.(type) {
-	case *fmp4.CodecH264:
+	case *codecs.H264:
 		var sps h264.SPS
 		if sps.Unmarshal(c.SPS) == nil {
 			return sps.Width(), sps.Height()
 		}
-	case *fmp4.CodecH265:
+	case *codecs.H265:
 		var sps h265.SPS
 		if sps.Unmarshal(c.SPS) == nil {
 			return sps.Width(), sps.Height()
@@ -150,9 +151,12 @@ func (t Track) size() (width, height int) {
 // sound is the sample rate and the channels of an audio track.
 func (t Track) sound() (rate, channels int) {
 	switch c := t.Codec.(type) {
-	case *fmp4.CodecMPEG4Audio:
-		return c.Config.SampleRate, c.Config.ChannelCount
-	case *fmp4.CodecOpus:
+	case *codecs.MPEG4Audio:
+		if c.Config.ChannelConfig == 7 {
+			return c.Config.SampleRate, 8
+		}
+		return c.Config.SampleRate, int(c.Config.ChannelConfig)
+	case *codecs.Opus:
 		return 48000, c.ChannelCount
 	}
 	return 0, 0
@@ -194,7 +198,7 @@ func (t Track) Begins(f Frame) bool {
 		return true
 	}
 	units, err := f.NALUnits()
-	if _, is265 := t.Codec.(*fmp4.CodecH265); is265 {
+	if _, is265 := t.Codec.(*codecs.H265); is265 {
 		return err == nil && h265.IsRandomAccess(units)
 	}
 	return err == nil && h264.IsRandomAccess(units)

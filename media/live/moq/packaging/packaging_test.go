@@ -10,6 +10,7 @@ import (
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/h264"
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/mpeg4audio"
 	"github.com/bluenviron/mediacommon/v2/pkg/formats/fmp4"
+	"github.com/bluenviron/mediacommon/v2/pkg/formats/mp4/codecs"
 	"sluice.dev/sluice/media/live/moq/packaging"
 	"sluice.dev/sluice/platform/limits/growth"
 )
@@ -23,11 +24,11 @@ var (
 // tracks are a video and an audio track.
 func tracks(t testing.TB) []packaging.Track {
 	t.Helper()
-	video, err := packaging.NewTrack("video", &fmp4.CodecH264{SPS: sps, PPS: pps}, 90000)
+	video, err := packaging.NewTrack("video", &codecs.H264{SPS: sps, PPS: pps}, 90000)
 	if err != nil {
 		t.Fatal(err)
 	}
-	audio, err := packaging.NewTrack("audio", &fmp4.CodecMPEG4Audio{Config: mpeg4audio.AudioSpecificConfig{Type: mpeg4audio.ObjectTypeAACLC, SampleRate: 48000, ChannelCount: 2}}, 48000)
+	audio, err := packaging.NewTrack("audio", &codecs.MPEG4Audio{Config: mpeg4audio.AudioSpecificConfig{Type: mpeg4audio.ObjectTypeAACLC, SampleRate: 48000, ChannelConfig: 2}}, 48000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +147,7 @@ func FuzzParseChunk(f *testing.F) {
 		growth.Linear(t, len(raw), 16, 64<<10, func() { _, _ = packaging.ParseChunk(raw) })
 		frames, _ := packaging.ParseChunk(raw)
 		for _, fr := range frames {
-			for _, of := range []fmp4.Codec{&fmp4.CodecH264{}, &fmp4.CodecH265{}} {
+			for _, of := range []codecs.Codec{&codecs.H264{}, &codecs.H265{}} {
 				packaging.Track{Codec: of}.Begins(fr)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/mpeg4audio"
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/opus"
 	"github.com/bluenviron/mediacommon/v2/pkg/formats/fmp4"
+	"github.com/bluenviron/mediacommon/v2/pkg/formats/mp4/codecs"
 	"github.com/pion/rtp"
 	"sluice.dev/sluice/media/live/moq/broadcast"
 	"sluice.dev/sluice/media/live/moq/packaging"
@@ -56,12 +57,12 @@ func newFeed(m *description.Media) (*feed, error) {
 	case *format.H265:
 		f.frames, err = f.h265(t)
 	case *format.MPEG4Audio:
-		err = f.sound(&fmp4.CodecMPEG4Audio{Config: *t.Config})
+		err = f.sound(&codecs.MPEG4Audio{Config: *t.Config})
 		if err == nil {
 			f.frames, err = f.aac(t)
 		}
 	case *format.Opus:
-		err = f.sound(&fmp4.CodecOpus{ChannelCount: t.ChannelCount})
+		err = f.sound(&codecs.Opus{ChannelCount: t.ChannelCount})
 		if err == nil {
 			f.frames, err = f.opus(t)
 		}
@@ -75,7 +76,7 @@ func newFeed(m *description.Media) (*feed, error) {
 func (f *feed) packet(p *rtp.Packet, at int64) error { return f.frames(p, at+origin*int64(f.Scale)) }
 
 // sound makes f an audio track.
-func (f *feed) sound(codec fmp4.Codec) (err error) {
+func (f *feed) sound(codec codecs.Codec) (err error) {
 	f.kind, f.out = audio, broadcast.NewTrack(audioPriority)
 	f.Track, err = packaging.NewTrack("audio", codec, f.Scale)
 	return err
@@ -172,7 +173,7 @@ func (f *feed) h264(t *format.H264) (func(*rtp.Packet, int64) error, error) {
 				pps = n
 			}
 		}
-		if err := f.parameters(&fmp4.CodecH264{SPS: sps, PPS: pps}, sps, pps); err != nil {
+		if err := f.parameters(&codecs.H264{SPS: sps, PPS: pps}, sps, pps); err != nil {
 			return err
 		}
 		dts, err := order.Extract(complete(unit, h264.IsRandomAccess(unit), sps, pps), at)
@@ -216,7 +217,7 @@ func (f *feed) h265(t *format.H265) (func(*rtp.Packet, int64) error, error) {
 				pps = n
 			}
 		}
-		if err := f.parameters(&fmp4.CodecH265{VPS: vps, SPS: sps, PPS: pps}, vps, sps, pps); err != nil {
+		if err := f.parameters(&codecs.H265{VPS: vps, SPS: sps, PPS: pps}, vps, sps, pps); err != nil {
 			return err
 		}
 		dts, err := order.Extract(complete(unit, h265.IsRandomAccess(unit), vps, sps, pps), at)
@@ -242,7 +243,7 @@ func complete(unit [][]byte, key bool, sets ...[]byte) [][]byte {
 
 // parameters makes the track known by its parameter sets, which it must keep: what
 // was said in the catalog would not be so any more.
-func (f *feed) parameters(codec fmp4.Codec, sets ...[]byte) (err error) {
+func (f *feed) parameters(codec codecs.Codec, sets ...[]byte) (err error) {
 	for _, s := range sets {
 		if len(s) == 0 {
 			return errParameters
@@ -259,12 +260,12 @@ func (f *feed) parameters(codec fmp4.Codec, sets ...[]byte) (err error) {
 }
 
 // same reports whether a codec has these parameter sets.
-func same(c fmp4.Codec, sets [][]byte) bool {
+func same(c codecs.Codec, sets [][]byte) bool {
 	var have [][]byte
 	switch c := c.(type) {
-	case *fmp4.CodecH264:
+	case *codecs.H264:
 		have = [][]byte{c.SPS, c.PPS}
-	case *fmp4.CodecH265:
+	case *codecs.H265:
 		have = [][]byte{c.VPS, c.SPS, c.PPS}
 	}
 	return bytes.Equal(bytes.Join(have, nil), bytes.Join(sets, nil))

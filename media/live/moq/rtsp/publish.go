@@ -8,7 +8,7 @@ import (
 	"github.com/bluenviron/gortsplib/v4"
 	"github.com/bluenviron/gortsplib/v4/pkg/description"
 	"github.com/bluenviron/gortsplib/v4/pkg/format"
-	"github.com/bluenviron/mediacommon/v2/pkg/formats/fmp4"
+	"github.com/bluenviron/mediacommon/v2/pkg/formats/mp4/codecs"
 	"github.com/pion/rtp"
 	"sluice.dev/sluice/media/live/moq/packaging"
 )
@@ -92,20 +92,20 @@ func newOutlet(t packaging.Track, payload uint8) (*outlet, error) {
 	var f format.Format
 	var err error
 	switch c := t.Codec.(type) {
-	case *fmp4.CodecH264:
+	case *codecs.H264:
 		h := &format.H264{PayloadTyp: payload, SPS: c.SPS, PPS: c.PPS, PacketizationMode: 1}
 		enc, bad := h.CreateEncoder()
 		f, err, o.encode = h, bad, units(func(u [][]byte) ([]*rtp.Packet, error) { return enc.Encode(u) })
-	case *fmp4.CodecH265:
+	case *codecs.H265:
 		h := &format.H265{PayloadTyp: payload, VPS: c.VPS, SPS: c.SPS, PPS: c.PPS}
 		enc, bad := h.CreateEncoder()
 		f, err, o.encode = h, bad, units(func(u [][]byte) ([]*rtp.Packet, error) { return enc.Encode(u) })
-	case *fmp4.CodecMPEG4Audio:
+	case *codecs.MPEG4Audio:
 		config := c.Config
 		a := &format.MPEG4Audio{PayloadTyp: payload, Config: &config, SizeLength: 13, IndexLength: 3, IndexDeltaLength: 3}
 		enc, bad := a.CreateEncoder()
 		f, err, o.encode = a, bad, func(f packaging.Frame) ([]*rtp.Packet, error) { return enc.Encode([][]byte{f.Payload}) }
-	case *fmp4.CodecOpus:
+	case *codecs.Opus:
 		a := &format.Opus{PayloadTyp: payload, ChannelCount: c.ChannelCount}
 		enc, bad := a.CreateEncoder()
 		f, err, o.encode = a, bad, func(f packaging.Frame) ([]*rtp.Packet, error) {

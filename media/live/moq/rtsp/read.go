@@ -157,15 +157,15 @@ func (r *reader) begin() error {
 
 // wait waits for the end.
 func (r *reader) wait(ctx context.Context) error {
-	ended := make(chan error, 1)
-	go func() { ended <- r.client.Wait() }()
+	ended, why := make(chan struct{}), error(nil)
+	go func() { why = r.client.Wait(); close(ended) }()
 	late := time.NewTimer(settle)
 	defer late.Stop()
 	known := r.known
 	for {
 		select {
-		case err := <-ended:
-			return err
+		case <-ended:
+			return why
 		case err := <-r.failed:
 			r.client.Close()
 			<-ended

@@ -89,15 +89,15 @@ func New(c Config) *Server {
 // Serve takes connections from conn until ctx ends, and closes it.
 func (s *Server) Serve(ctx context.Context, conn net.PacketConn) error {
 	q := &quic.Transport{Conn: conn, VerifySourceAddress: func(net.Addr) bool { return s.crowd.large() }}
-	defer conn.Close()
-	defer q.Close()
-	defer s.wt.Close()
+	defer func() { _ = conn.Close() }()
+	defer func() { _ = q.Close() }()
+	defer func() { _ = s.wt.Close() }()
 	tlsConfig := &tls.Config{MinVersion: tls.VersionTLS13, GetCertificate: s.cfg.Certificate, NextProtos: []string{http3.NextProtoH3, wire.ALPN}}
 	listener, err := q.ListenEarly(tlsConfig, transport())
 	if err != nil {
 		return fmt.Errorf("listen for MoQ: %w", err)
 	}
-	defer listener.Close()
+	defer func() { _ = listener.Close() }()
 	for {
 		c, err := listener.Accept(ctx)
 		if err != nil {

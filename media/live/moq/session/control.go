@@ -179,12 +179,12 @@ func (s *Session) newID() (uint64, error) {
 
 // ask sends a request and waits for its answer. prepare, if there is one, is called
 // before the answer can come.
-func (s *Session) ask(ctx context.Context, m func(id uint64) wire.Message, prepare func(id uint64)) (reply, error) {
+func (s *Session) ask(ctx context.Context, m func(id uint64) wire.Message, prepare func(id uint64)) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	id, err := s.newID()
 	if err != nil {
-		return reply{}, err
+		return err
 	}
 	waiting := make(chan reply, 1)
 	s.mu.Lock()
@@ -195,15 +195,15 @@ func (s *Session) ask(ctx context.Context, m func(id uint64) wire.Message, prepa
 	s.mu.Unlock()
 	defer s.unasked(id)
 	if err := s.write(m(id)); err != nil {
-		return reply{}, err
+		return err
 	}
 	select {
 	case r := <-waiting:
-		return r, r.err
+		return r.err
 	case <-s.conn.Context().Done():
-		return reply{}, errGone
+		return errGone
 	case <-ctx.Done():
-		return reply{}, ctx.Err()
+		return ctx.Err()
 	}
 }
 
@@ -216,7 +216,7 @@ func (s *Session) unasked(id uint64) {
 
 // Announce tells the peer that we publish below ns, and waits for its consent.
 func (s *Session) Announce(ctx context.Context, ns wire.Namespace) error {
-	_, err := s.ask(ctx, func(id uint64) wire.Message {
+	err := s.ask(ctx, func(id uint64) wire.Message {
 		return wire.Announcement{ID: id, Namespace: ns}.Message(wire.PublishNamespace)
 	}, nil)
 	return err

@@ -47,7 +47,7 @@ type Object struct {
 // Subscribe asks for a track, from its current place on.
 func (s *Session) Subscribe(ctx context.Context, ns wire.Namespace, name string) (*Track, error) {
 	t := &Track{s: s, news: make(chan struct{}, 1)}
-	_, err := s.ask(ctx, func(id uint64) wire.Message {
+	err := s.ask(ctx, func(id uint64) wire.Message {
 		return wire.Request{ID: id, Namespace: ns, Name: name, Priority: 128, GroupOrder: 1, Forward: 1, Filter: wire.LargestObject}.Message()
 	}, func(id uint64) {
 		t.id = id

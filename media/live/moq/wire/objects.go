@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 
@@ -140,7 +141,7 @@ func readUpTo(r io.Reader, n int) ([]byte, error) {
 
 // cut says that a stream ended in the middle of an object.
 func cut(err error) error {
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
 	}
 	return err

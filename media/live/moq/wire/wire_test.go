@@ -128,7 +128,7 @@ func TestObjectsComeBack(t *testing.T) {
 			t.Errorf("%d bytes, %v, want %d", len(got), err, len(want))
 		}
 	}
-	if _, err := s.ReadObject(in); err != io.EOF {
+	if _, err := s.ReadObject(in); !errors.Is(err, io.EOF) {
 		t.Error(err)
 	}
 	// With a subgroup's id and extensions, as others send them.
@@ -139,7 +139,7 @@ func TestObjectsComeBack(t *testing.T) {
 	if got, err := s.ReadObject(in); err != nil || string(got) != "abc" {
 		t.Errorf("%q, %v", got, err)
 	}
-	if _, err := s.ReadObject(in); err != io.ErrUnexpectedEOF {
+	if _, err := s.ReadObject(in); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("an object that is cut: %v", err)
 	}
 	for name, raw := range map[string]string{"a datagram": "\x00\x01\x01", "a fetch": "\x05\x01", "a third mode": "\x16\x01\x01\x01"} {
