@@ -137,8 +137,10 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	defer func() { _ = ua.Close() }()
 	ctx, cancel := context.WithCancel(ctx)
+	talking, stop := context.WithCancel(context.WithoutCancel(ctx)) // until those that are left have been hung up
+	defer stop()
 	ended := make(chan error, 2)
-	go func() { ended <- serveUDP(ctx, packets, &s.messages, server.ServeUDP) }()
+	go func() { ended <- serveUDP(talking, packets, &s.messages, server.ServeUDP) }()
 	go func() { ended <- server.ServeTCP(&gate{Listener: stream}) }()
 	s.cfg.Log.InfoContext(ctx, "telephones are answered", "addr", s.listen, "ports", fmt.Sprintf("%d-%d", s.cfg.First, s.cfg.Last), "trunk", s.cfg.Trunk.Host)
 	err = s.attend(ctx, ended)
