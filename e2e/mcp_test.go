@@ -3,6 +3,7 @@ package e2e
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -122,7 +123,8 @@ func TestToolsAnswerAsTheySay(t *testing.T) {
 		}
 		result, failure := use(t, agent, name, nil)
 		if failure != "" {
-			if !strings.HasPrefix(failure, "HTTP 409") { // no legacy provider is connected
+			off := strings.Contains(name, "Phone") || slices.Contains([]string{"describeMoq", "describeNDI", "describeDante", "describeOMT"}, name)
+			if !strings.HasPrefix(failure, "HTTP 409") && (!off || !strings.HasPrefix(failure, "HTTP 501")) { // no legacy provider is connected; this stack has no media engine
 				t.Errorf("%s: %s", name, failure)
 			}
 			continue

@@ -117,7 +117,7 @@ func (s *stack) account(t testing.TB, plan string) (id, key string) {
 	r := call(t, http.MethodPost, admin+"/accounts", with, map[string]string{"name": "tokens", "plan": plan})
 	wantStatus(t, r, http.StatusCreated)
 	id = into[struct{ ID string }](t, r).ID
-	r = call(t, http.MethodPost, admin+"/accounts/"+id+"/keys", with, map[string]any{"name": "k", "scopes": []string{"streams:*"}})
+	r = call(t, http.MethodPost, admin+"/accounts/"+id+"/keys", with, map[string]any{"name": "k", "scopes": []string{"*"}})
 	wantStatus(t, r, http.StatusCreated)
 	return id, into[struct{ Key string }](t, r).Key
 }
@@ -343,7 +343,7 @@ func TestProductsOfAPlan(t *testing.T) {
 	s := own(t, nil)
 	_, key := s.account(t, "free")
 	s.wantLists(t, "a plan of everything", key, "", 200, "")
-	s.configure(t, "", "- {name: free, limits", "- {name: free, products: [api], limits")
+	s.configure(t, "", "    limits: {default: {per_minute: 60}}\n", "    limits: {default: {per_minute: 60}}\n    products: [api]\n")
 	s.wantLists(t, "a plan without the product", key, "", 403, "BILLING_003")
 	wantStatus(t, call(t, http.MethodGet, s.url("/v1/auth/validate"), key, nil), 200)
 	wantStatus(t, call(t, http.MethodGet, s.url("/v1/streams"), s.dev["SLUICE_API_KEY"], nil), 200)
