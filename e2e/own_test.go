@@ -160,7 +160,7 @@ func TestGatewayProfileIsSilentAboutTheRest(t *testing.T) {
 		for _, e := range into[struct{ Data []struct{ Name string } }](t, r).Data {
 			names = append(names, e.Name)
 		}
-		if !slices.Equal(names, []string{"webhook.delivery_failed", "webhook.disabled", "test.webhook"}) {
+		if !slices.Equal(names, []string{"billing.usage_warning", "webhook.delivery_failed", "webhook.disabled", "test.webhook"}) {
 			t.Errorf("events: %q", names)
 		}
 	}
