@@ -140,7 +140,6 @@ func media() []parser {
 			forms: texts("v=0\r\no=- 1 1 IN IP4 192.0.2.1\r\ns=-\r\nc=IN IP4 192.0.2.1\r\nt=0 0\r\nm=audio 4000 RTP/AVP 0%s\r\n"), multiple: 128, constant: 128 << 10},
 		{name: "media/phone/digest: Read", read: quietly(func(in []byte) { digest.Read(string(in)) }), forms: texts(`Digest username="%s", realm="sluice"`), multiple: 64, constant: 64 << 10},
 		{name: "media/phone/audio: ReadInfo", read: quietly(func(in []byte) { audio.ReadInfo("application/dtmf-relay", in) }), forms: texts("Signal=5\r\nDuration=%s")},
-		{name: "media/live/moq/wire: ReadMessage, ParseRequest", read: moqControl, forms: moqMessages},
 		{name: "media/live/moq/wire: ReadMessage, ParseRequest", read: moqControl, forms: moqMessages, multiple: 400},
 		{name: "media/live/moq/wire: ReadSubgroup, ReadObject", read: moqObjects, forms: moqStreams},
 		{name: "media/live/moq/packaging: ParseChunk", read: quietly(func(in []byte) { _, _ = packaging.ParseChunk(in) }), forms: moqChunks},
