@@ -58,7 +58,7 @@ type desk struct {
 // serve sets a product up; the frames of asset_1 are a picture.
 func serve(t *testing.T, s engines.Setting, tesseract string, frame []byte) desk {
 	t.Helper()
-	v := vision.Service{Plans: plans.Table{}, FFmpeg: ffmpegtest.Tool(t), Probe: probe.New(), Bodies: fairshare.New(fairshare.Config{Places: 8}), Converting: fairshare.New(fairshare.Config{Places: 2}),
+	v := vision.Service{Plans: plans.Table{}, FFmpeg: ffmpegtest.Tool(t), Probe: probe.New(), Bodies: fairshare.New(fairshare.Config{Places: 64}), Converting: fairshare.New(fairshare.Config{Places: 64}),
 		Engine: &engines.Product[vision.Seer]{Name: engines.Vision, What: "image recognition",
 			Settings: func(context.Context) engines.Settings { return engines.Settings{engines.Vision: s} },
 			Builtin:  func() (vision.Seer, bool) { return vision.Builtin{Tesseract: tesseract}, true },
