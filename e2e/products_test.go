@@ -18,8 +18,8 @@ func TestVoiceAndVisionWork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	speaks, _ := s.adminKey(t, s.dev["SLUICE_ACCOUNT_ID"], "voice:write")
-	sees, _ := s.adminKey(t, s.dev["SLUICE_ACCOUNT_ID"], "vision:write")
+	speaks, _ := s.newKey(t, "voice:write")
+	sees, _ := s.newKey(t, "vision:write")
 	gateway := s.dev["SLUICE_GATEWAY_URL"]
 	for _, base := range []string{gateway, s.dev["SLUICE_RUNTIME_URL"]} {
 		r := post(t, base+"/v1/voice?format=opus", speaks, "application/octet-stream", strings.NewReader("The stream starts at seven."))
