@@ -24,7 +24,7 @@ import (
 type victim struct {
 	addr string // of the Envoy
 	home string // its folder, where the address of its admin interface is
-	// hits counts the requests that reached the product.
+	// hits counts the requests that reached the product, but for Envoy's health checks.
 	hits atomic.Int64
 	// arrived tells of each request under /held/; it is answered when release is
 	// closed.
@@ -36,7 +36,9 @@ type victim struct {
 func (v *victim) letGo() { v.once.Do(func() { close(v.release) }) }
 
 func (v *victim) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	v.hits.Add(1)
+	if r.UserAgent() != "Envoy/HC" {
+		v.hits.Add(1)
+	}
 	w.Header().Set("Content-Type", "application/json")
 	switch r.URL.Path {
 	case "/held/answer":
