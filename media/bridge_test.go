@@ -78,7 +78,7 @@ func TestABridgeBringsNDI(t *testing.T) {
 		t.Errorf("%s", sent.raw)
 	}
 	sound := a.heard("2", 1, "-f", "f32le", "-ar", "48000", "-ac", "1", "-i", filepath.Join(dir, "sent"))
-	if s := shareOf(sound[0], 1000); s < most {
+	if s := share(sound[0], 48000, 1000); s < most {
 		t.Errorf("%.3f of what is sent is 1000 Hz", s)
 	}
 	told, err := os.ReadFile(filepath.Join(dir, "told"))
@@ -106,7 +106,7 @@ func TestSoundGoesFromStreamToStreamByOMT(t *testing.T) {
 	t.Parallel()
 	a := onAir(t, nil)
 	show := a.do("POST", "/v1/streams", object{"title": "Show"}).want(201)
-	out := a.do("POST", "/v1/omt/outputs", object{"stream_id": show.text("id"), "port": portOf(freeAddrs(t, 1)[0])}).want(201)
+	out := a.do("POST", "/v1/omt/outputs", object{"stream_id": show.text("id"), "port": portOf(addrs(t, 1)[0])}).want(201)
 	args := append([]string{"-nostdin", "-hide_banner", "-loglevel", "error"}, tones(1000, 440)...)
 	start(t, a.tool, append(args, "-c:a", "aac", "-b:a", "192k", "-f", "flv", a.rtmp+"/live/"+show.text("ingest.rtmp.stream_key"))...)
 	sent := a.state("/v1/omt/outputs", out.text("id"), "running")
@@ -119,7 +119,7 @@ func TestSoundGoesFromStreamToStreamByOMT(t *testing.T) {
 	path := "/v1/playback/" + second.text("playback_id") + "/index.m3u8"
 	await(t, func() bool { return a.fetch(path).status == 200 })
 	sound := a.heard("3", 2, "-i", a.viewer.URL+path)
-	if l, r := shareOf(sound[0], 1000), shareOf(sound[1], 440); l < most || r < most {
+	if l, r := share(sound[0], 48000, 1000), share(sound[1], 48000, 440); l < most || r < most {
 		t.Errorf("left has %.3f of 1000 Hz, right %.3f of 440 Hz", l, r)
 	}
 }

@@ -74,15 +74,13 @@ func (h theatre) load(address string) (status int, body string) {
 // wait loads an address until it is there.
 func (h theatre) wait(address string) string {
 	h.t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; {
-		status, body := h.load(address)
-		if status == http.StatusOK {
-			return body
-		}
-		if time.Now().After(deadline) {
-			h.t.Fatalf("%s: %d %s", address, status, body)
-		}
-	}
+	var status int
+	var body string
+	await(h.t, func() bool {
+		status, body = h.load(address)
+		return status == http.StatusOK
+	})
+	return body
 }
 
 // manifest loads a manifest.

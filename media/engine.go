@@ -35,37 +35,67 @@ type Beside struct {
 	MoQ       MoQ
 }
 
-// RunEngine runs the media engine beside the product until ctx ends. The product's
-// Config should say that it is there: Endpoints with Available, and EngineHLS. One
-// engine serves one database.
+// part is one of those that run besides the engine.
+type part struct {
+	own func(engine.Own) bool // whether it is this part that asks the engine
+	run func(context.Context) error
+}
+
+// RunEngine runs the media engine beside the product until ctx ends, or a part of it
+// fails. The product's Config should say that it is there: Endpoints with Available, and
+// EngineHLS. One engine serves one database.
 func RunEngine(ctx context.Context, c Config, e engine.Config, b Beside) error {
 	c.fill()
 	w := NewWatcher(c)
-	group, ctx := errgroup.WithContext(ctx)
+	var parts []part
 	if b.Telephony != nil {
-		calls := NewTelephony(c, *b.Telephony)
-		e.Own = append(e.Own, func(o engine.Own) bool {
-			return o.Protocol == "rtmp" && o.Action == "publish" && calls.Publishes(o.Path, o.Password)
-		})
-		group.Go(func() error { return calls.Run(ctx) })
+		parts = append(parts, telephony(c, *b.Telephony))
 	}
 	if e.RTSP != "" {
-		links := &transports.Supervisor{DB: c.DB, Streams: w.Streams, Settings: c.Transports, FFmpeg: newParts(c).assets.FFmpeg, RTSP: e.RTSP, Log: w.Log, Now: w.Now}
-		w.Kicked = links.Kicked
-		e.Own = append(e.Own, func(o engine.Own) bool {
-			return o.Protocol == "rtsp" && links.Allows(o.User, o.Password, o.Action, o.Path)
-		})
-		group.Go(func() error { links.Run(ctx); return nil })
+		parts = append(parts, links(c, w, e.RTSP))
 	}
 	if b.MoQ.Addr != "" {
-		secret := ident.NewSecret("auth").Text // of its sessions, whose users it has checked
-		e.Own = append(e.Own, func(o engine.Own) bool {
-			return o.Protocol == "rtsp" && subtle.ConstantTimeCompare([]byte(o.Password), []byte(secret)) == 1
-		})
-		group.Go(func() error { return serveMoQ(ctx, c, b.MoQ, rtsp.Engine{Addr: e.RTSP, Password: secret}) })
+		parts = append(parts, moq(c, b.MoQ, e.RTSP))
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	for _, p := range parts {
+		e.Own = append(e.Own, p.own)
+		group.Go(func() error { return p.run(ctx) })
 	}
 	group.Go(func() error { return engine.Run(ctx, e, w, c.Respond) })
 	return group.Wait()
+}
+
+// telephony publishes the sound of calls.
+func telephony(c Config, t sip.Config) part {
+	calls := NewTelephony(c, t)
+	return part{
+		own: func(o engine.Own) bool {
+			return o.Protocol == "rtmp" && o.Action == "publish" && calls.Publishes(o.Path, o.Password)
+		},
+		run: calls.Run,
+	}
+}
+
+// links publishes and reads what streams take of the operator's network, and send to it.
+func links(c Config, w *engine.Watcher, rtsp string) part {
+	s := &transports.Supervisor{DB: c.DB, Streams: w.Streams, Settings: c.Transports, FFmpeg: newParts(c).assets.FFmpeg, RTSP: rtsp, Log: w.Log, Now: w.Now}
+	w.Kicked = s.Kicked
+	return part{
+		own: func(o engine.Own) bool { return o.Protocol == "rtsp" && s.Allows(o.User, o.Password, o.Action, o.Path) },
+		run: func(ctx context.Context) error { s.Run(ctx); return nil },
+	}
+}
+
+// moq publishes and reads for sessions of MoQ, whose users it has checked.
+func moq(c Config, m MoQ, addr string) part {
+	secret := ident.NewSecret("auth").Text
+	return part{
+		own: func(o engine.Own) bool {
+			return o.Protocol == "rtsp" && subtle.ConstantTimeCompare([]byte(o.Password), []byte(secret)) == 1
+		},
+		run: func(ctx context.Context) error { return serveMoQ(ctx, c, m, rtsp.Engine{Addr: addr, Password: secret}) },
+	}
 }
 
 // NewTelephony returns what takes and makes the product's telephone calls, by t, whose

@@ -10,7 +10,7 @@ import (
 // transcription are the engines for speech to text.
 func (c *Config) transcription() *engines.Product[transcribe.Engine] {
 	own := &speech.Program{Path: c.Speech, Dir: c.Scratch}
-	return &engines.Product[transcribe.Engine]{Name: engines.Transcribe, What: "speech recognition", Settings: c.Engines, Default: transcribe.Default, Lookup: c.EngineKey,
+	return &engines.Product[transcribe.Engine]{Name: engines.Transcribe, What: "speech recognition", Settings: c.Engines, Default: transcribe.Default, Lookup: c.EngineKey, Now: c.Now,
 		Builtin: func() (transcribe.Engine, bool) { return own, c.Speech != "" && c.confines() && !own.Broken() },
 		Remote:  transcribe.Remote}
 }

@@ -56,7 +56,7 @@ func TestDelay(t *testing.T) {
 	s.sent = known.sent
 	_, stop := s.broadcast(show)
 	defer stop()
-	s.until("the stream is live", func() bool { return s.live(show) })
+	await(t, func() bool { return s.live(show) })
 	viewer := s.watch(show, show.text("playback.moq_url"), client.Viewer{})
 	track := s.take(viewer, show, "video")
 	var byMoQ, byHLS []time.Duration

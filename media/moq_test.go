@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -19,7 +18,6 @@ import (
 	"github.com/bluenviron/mediacommon/v2/pkg/formats/fmp4"
 	"sluice.dev/sluice/media"
 	"sluice.dev/sluice/media/files/ffmpeg/ffmpegtest"
-	"sluice.dev/sluice/media/live/engine"
 	"sluice.dev/sluice/media/live/moq/broadcast"
 	"sluice.dev/sluice/media/live/moq/client"
 	"sluice.dev/sluice/media/live/moq/packaging"
@@ -28,68 +26,31 @@ import (
 	"sluice.dev/sluice/media/plans"
 )
 
-// soon is how long something in these tests may take.
-const soon = 30 * time.Second
-
 // stage is a product with a real media engine, and MoQ beside it.
 type stage struct {
 	*bundle
-	engine engine.Config
-	sent   func(packaging.Frame) // not nil: called for each frame that is published
+	sent func(packaging.Frame) // not nil: called for each frame that is published
 }
 
 // newStage starts one. It is stopped at the end of the test.
 func newStage(t *testing.T) *stage {
 	t.Helper()
-	binary := os.Getenv("SLUICE_MEDIA_ENGINE")
-	if binary == "" {
-		t.Fatal("there is no media engine: run `make test`, which makes one")
-	}
-	addrs := freeAddrs(t, 8)
-	e := engine.Config{Binary: binary, Dir: t.TempDir(), RTMP: addrs[0], SRT: addrs[1], HLS: addrs[2], WebRTC: addrs[3], Media: addrs[4], API: addrs[5], RTSP: addrs[6], Output: io.Discard}
-	s := &stage{engine: e}
+	at := addrs(t, 8)
+	e := engineAt(t, at)
+	s := &stage{}
 	s.bundle = setup(t, func(c *media.Config) {
 		c.Now = time.Now
 		c.Plans = plans.Table{"": {ConcurrentStreams: 2, BitrateKbps: 6000, FileBytes: 64 << 20, StorageBytes: 256 << 20}}
-		c.Endpoints.Available, c.Endpoints.RTMP, c.Endpoints.MoQ = true, "rtmp://"+addrs[0]+"/live", "https://"+addrs[7]+"/moq"
-		c.EngineHLS = "http://" + addrs[2] + "/live"
+		c.Endpoints.Available, c.Endpoints.RTMP, c.Endpoints.MoQ = true, "rtmp://"+e.RTMP+"/live", "https://"+at[7]+"/moq"
+		c.EngineHLS = "http://" + e.HLS + "/live"
 		c.Identity.Now = func() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
 		c.FFmpeg = ffmpegtest.Tool(t).Binary
 		if testing.Verbose() {
 			c.Respond.Log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 		}
 	})
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- media.RunEngine(ctx, s.config, e, media.Beside{MoQ: media.MoQ{Addr: addrs[7]}}) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("the engine's process: %v", err)
-		}
-	})
-	s.until("the engine answers", func() bool {
-		res, err := http.Get("http://" + e.API + "/v3/paths/list")
-		if err == nil {
-			res.Body.Close()
-		}
-		return err == nil && res.StatusCode == 200
-	})
+	s.runEngine(e, media.Beside{MoQ: media.MoQ{Addr: at[7]}})
 	return s
-}
-
-// until asks again and again, a tenth of a second apart.
-func (s *stage) until(what string, is func() bool) {
-	s.t.Helper()
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for end := time.After(soon); !is(); {
-		select {
-		case <-tick.C:
-		case <-end:
-			s.t.Fatalf("not within %s: %s", soon, what)
-		}
-	}
 }
 
 // film has ffmpeg send a test card and a tone by RTMP.
@@ -110,7 +71,7 @@ func (s *stage) film(show answer) {
 			s.t.Logf("ffmpeg: %s", said.String())
 		}
 	})
-	s.until("the stream is live", func() bool { return s.live(show) })
+	await(s.t, func() bool { return s.live(show) })
 }
 
 func (s *stage) live(show answer) bool {
@@ -159,7 +120,7 @@ func (s *stage) take(c *client.Client, show answer, name string) *session.Track 
 // next is the next object of a track.
 func (s *stage) next(t *session.Track) session.Object {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), soon)
+	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
 	defer cancel()
 	o, err := t.Next(ctx)
 	if err != nil {
@@ -347,7 +308,7 @@ func TestAMoQPublisherIsSeenByHLSAndRecorded(t *testing.T) {
 	s := newStage(t)
 	show := s.show(object{"protocol": "moq", "recording": object{"enabled": true}})
 	_, stop := s.broadcast(show)
-	s.until("the stream is live", func() bool { return s.live(show) })
+	await(s.t, func() bool { return s.live(show) })
 	viewer := s.watch(show, show.text("playback.moq_url"), client.Viewer{})
 	tracks, err := packaging.ParseCatalog(s.next(s.take(viewer, show, packaging.CatalogMSF)).Payload)
 	if err != nil || len(tracks) != 2 {
@@ -359,7 +320,7 @@ func TestAMoQPublisherIsSeenByHLSAndRecorded(t *testing.T) {
 	front := httptest.NewServer(s.handler)
 	defer front.Close()
 	list := front.URL + "/v1/playback/" + show.text("playback_id") + "/index.m3u8"
-	s.until("there is a playlist", func() bool {
+	await(s.t, func() bool {
 		res, err := http.Get(list)
 		if err == nil {
 			res.Body.Close()
@@ -371,8 +332,8 @@ func TestAMoQPublisherIsSeenByHLSAndRecorded(t *testing.T) {
 		t.Errorf("%d frames by HLS, %v\n%s", frames, err, out)
 	}
 	stop()
-	s.until("the stream has ended", func() bool { return !s.live(show) })
-	s.until("the recording is there", func() bool {
+	await(s.t, func() bool { return !s.live(show) })
+	await(s.t, func() bool {
 		return s.do("GET", "/v1/recordings?stream_id="+show.text("id"), nil).want(200).text("data.0.status") == "ready"
 	})
 	if types := s.eventTypes(); !strings.HasPrefix(types, "stream.started stream.ended") {
@@ -430,7 +391,7 @@ func TestWhoHasNoTokenOrKeyIsRefused(t *testing.T) {
 	}
 	select {
 	case <-viewer.Ended: // the token has
-	case <-time.After(soon):
+	case <-time.After(patience):
 		t.Error("the session outlives its token")
 	}
 }

@@ -4,13 +4,9 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"io"
-	"math"
 	"net"
 	"net/http/httptest"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,7 +18,6 @@ import (
 	"github.com/pion/rtp"
 	"sluice.dev/sluice/media"
 	"sluice.dev/sluice/media/files/ffmpeg/ffmpegtest"
-	"sluice.dev/sluice/media/live/engine"
 	"sluice.dev/sluice/media/phone"
 	"sluice.dev/sluice/media/phone/sdp"
 	"sluice.dev/sluice/media/phone/sip"
@@ -35,37 +30,7 @@ type exchange struct {
 	ffmpeg string
 	addr   string // where SIP is taken
 	site   *httptest.Server
-	ended  chan error
-	cancel context.CancelFunc
-}
-
-// free returns an address of this machine on which nobody listens.
-func free(t *testing.T, network string) string {
-	t.Helper()
-	if network == "udp" {
-		c, err := net.ListenPacket("udp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		return c.LocalAddr().String()
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
-// mediaEngine is the MediaMTX that `make test` names.
-func mediaEngine(t *testing.T) string {
-	t.Helper()
-	binary := os.Getenv("SLUICE_MEDIA_ENGINE")
-	if binary == "" {
-		t.Fatal("there is no media engine: run `make test`, which builds one")
-	}
-	return binary
+	cancel context.CancelFunc // of the engine's process
 }
 
 // newExchange starts one. adjust changes how it takes calls.
@@ -75,57 +40,24 @@ func newExchange(t *testing.T, adjust ...func(*sip.Config, *media.Config)) *exch
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := &exchange{ffmpeg: ffmpegtest.Tool(t).Binary, addr: free(t, "tcp"), ended: make(chan error, 1)}
-	hls, rtmp := free(t, "tcp"), free(t, "tcp")
-	telephony := sip.Config{Listen: x.addr, First: 21000, Last: 21999, RTMP: rtmp, Calls: 8}
+	at := addrs(t, 7)
+	x := &exchange{ffmpeg: ffmpegtest.Tool(t).Binary, addr: at[6]}
+	e := engineAt(t, at)
+	telephony := sip.Config{Listen: x.addr, First: 21000, Last: 21999, RTMP: e.RTMP, Calls: 8}
 	x.bundle = setup(t, func(c *media.Config) {
-		c.Now, c.Box, c.FFmpeg, c.EngineHLS, c.Endpoints.Available = time.Now, box, x.ffmpeg, "http://"+hls+"/live", true
+		c.Now, c.Box, c.FFmpeg, c.EngineHLS, c.Endpoints.Available = time.Now, box, x.ffmpeg, "http://"+e.HLS+"/live", true
 		c.Phone = phone.Settings{Available: true, Host: x.addr}
 		c.Scratch = t.TempDir()
 		for _, f := range adjust {
 			f(&telephony, c)
 		}
 	})
-	ctx, cancel := context.WithCancel(context.Background())
-	x.cancel = cancel
-	go func() {
-		x.ended <- media.RunEngine(ctx, x.config, engine.Config{Binary: mediaEngine(t), Dir: filepath.Join(t.TempDir(), "engine"), RTMP: rtmp, HLS: hls, SRT: free(t, "udp"),
-			WebRTC: free(t, "tcp"), Media: free(t, "udp"), API: free(t, "tcp"), Output: io.Discard}, media.Beside{Telephony: &telephony})
-	}()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-x.ended; err != nil {
-			t.Error(err)
-		}
-	})
-	await(t, func() bool { // the engine and SIP answer
-		for _, addr := range []string{rtmp, hls, x.addr} {
-			c, err := net.Dial("tcp", addr)
-			if err != nil {
-				return false
-			}
-			c.Close()
-		}
-		return true
-	})
+	e.RTSP = "" // no other part is needed
+	x.cancel = x.runEngine(e, media.Beside{Telephony: &telephony})
+	await(t, func() bool { return listens(x.addr) })
 	x.site = httptest.NewServer(x.handler)
 	t.Cleanup(x.site.Close)
 	return x
-}
-
-// await looks again and again until ok.
-func await(t *testing.T, ok func() bool) {
-	t.Helper()
-	again := time.NewTicker(50 * time.Millisecond)
-	defer again.Stop()
-	late := time.After(time.Minute)
-	for !ok() {
-		select {
-		case <-again.C:
-		case <-late:
-			t.Fatal("it never came")
-		}
-	}
 }
 
 // telephone is a client of the library on sockets of its own.
@@ -294,31 +226,9 @@ func (x *exchange) hears(stream answer, hz float64) {
 	x.t.Helper()
 	address := x.site.URL + "/v1/playback/" + stream.text("playback_id") + "/index.m3u8"
 	await(x.t, func() bool {
-		cmd := exec.Command(x.ffmpeg, "-nostdin", "-loglevel", "error", "-i", address, "-vn", "-t", "2", "-ar", "8000", "-ac", "1", "-f", "s16le", "-")
-		pcm, err := cmd.Output()
-		return err == nil && share(pcm, hz) > 0.5
+		sound, err := sound(x.t, x.ffmpeg, 8000, 1, "-i", address, "-t", "2")
+		return err == nil && share(sound[0], 8000, hz) > most
 	})
-}
-
-// share is how much of the power of pcm, at 8 kHz, is a tone of hz (Goertzel), over its
-// last second.
-func share(pcm []byte, hz float64) float64 {
-	const n = 8000
-	if len(pcm) < 2*n {
-		return 0
-	}
-	pcm = pcm[len(pcm)-2*n:]
-	w := 2 * math.Cos(2*math.Pi*hz/8000)
-	var a, b, power float64
-	for i := range n {
-		v := float64(int16(binary.LittleEndian.Uint16(pcm[2*i:])))
-		a, b = v+w*a-b, a
-		power += v * v
-	}
-	if power == 0 {
-		return 0
-	}
-	return 2 * (a*a + b*b - w*a*b) / (n * power)
 }
 
 // The sound of a call by telephone is that of its stream: found in what a viewer plays.

@@ -2,13 +2,8 @@ package media_test
 
 import (
 	"bytes"
-	"context"
-	"encoding/binary"
 	"fmt"
-	"io"
-	"math"
 	"math/rand/v2"
-	"net"
 	"net/http/httptest"
 	"net/netip"
 	"os"
@@ -23,27 +18,9 @@ import (
 	"sluice.dev/sluice/media"
 	"sluice.dev/sluice/media/files/ffmpeg/ffmpegtest"
 	"sluice.dev/sluice/media/live/aes67"
-	"sluice.dev/sluice/media/live/engine"
 	"sluice.dev/sluice/media/live/transports"
 	"sluice.dev/sluice/media/plans"
 )
-
-// patience is how long a test waits for programs that are slow on a busy machine.
-const patience = 90 * time.Second
-
-// freeAddrs returns n addresses of this machine that nobody listens on.
-func freeAddrs(t *testing.T, n int) (out []string) {
-	t.Helper()
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		out = append(out, l.Addr().String())
-	}
-	return out
-}
 
 // group is a group that no other test uses, and a port.
 func group() (string, int) {
@@ -61,45 +38,23 @@ type air struct {
 // onAir starts one. bridges are programs, by transport.
 func onAir(t *testing.T, bridges map[string]string) *air {
 	t.Helper()
-	binary := os.Getenv("SLUICE_MEDIA_ENGINE")
-	if binary == "" {
-		t.Fatal("there is no media engine: run `make test`, which builds one")
-	}
 	lo, err := aes67.Interfaces("lo")
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := freeAddrs(t, 7)
-	a := &air{rtmp: "rtmp://" + at[0], tool: ffmpegtest.Tool(t).Binary}
+	e := engineAt(t, addrs(t, 7))
+	a := &air{rtmp: "rtmp://" + e.RTMP, tool: ffmpegtest.Tool(t).Binary}
 	a.bundle = setup(t, withFFmpeg(t), func(c *media.Config) {
 		c.Now = time.Now
 		c.Plans = plans.Table{"": {ConcurrentStreams: 2, BitrateKbps: 6000, FileBytes: 1 << 20, StorageBytes: 10 << 20}}
 		c.Endpoints.Available = true
-		c.EngineHLS, c.EngineWebRTC = "http://"+at[2]+"/live", "http://"+at[3]+"/live"
+		c.EngineHLS, c.EngineWebRTC = "http://"+e.HLS+"/live", "http://"+e.WebRTC+"/live"
 		c.Transports = transports.Settings{Bridges: bridges,
 			Network: aes67.Network{Interfaces: lo, Allow: []netip.Prefix{netip.MustParsePrefix("239.69.0.0/16"), netip.MustParsePrefix("127.0.0.0/8")}}}
 	})
 	a.viewer = httptest.NewServer(a.handler)
 	t.Cleanup(a.viewer.Close)
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() {
-		done <- media.RunEngine(ctx, a.config, engine.Config{Binary: binary, Dir: filepath.Join(t.TempDir(), "engine"), Output: io.Discard,
-			RTMP: at[0], SRT: at[1], HLS: at[2], WebRTC: at[3], Media: at[4], API: at[5], RTSP: at[6]}, media.Beside{})
-	}()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
-	await(t, func() bool {
-		c, err := net.Dial("tcp", at[0])
-		if err != nil {
-			return false
-		}
-		return c.Close() == nil
-	})
+	a.runEngine(e, media.Beside{})
 	return a
 }
 
@@ -137,48 +92,12 @@ func (a *air) state(path, id, want string) (last answer) {
 // heard has ffmpeg listen, and returns its sound, one channel after the other.
 func (a *air) heard(seconds string, channels int, args ...string) [][]float64 {
 	a.t.Helper()
-	args = append(append([]string{"-nostdin", "-hide_banner", "-loglevel", "error"}, args...), "-vn", "-t", seconds, "-ar", "48000", "-ac", fmt.Sprint(channels), "-f", "f32le", "-")
-	ctx, cancel := context.WithTimeout(a.t.Context(), patience)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, a.tool, args...)
-	var said bytes.Buffer
-	cmd.Stderr = &said
-	raw, err := cmd.Output()
-	if err != nil && len(raw) == 0 {
-		a.t.Fatalf("%v: %s", err, said.String())
-	}
-	out := make([][]float64, channels)
-	for i := 0; i+4 <= len(raw); i += 4 {
-		c := i / 4 % channels
-		out[c] = append(out[c], float64(math.Float32frombits(binary.LittleEndian.Uint32(raw[i:]))))
+	out, err := sound(a.t, a.tool, 48000, channels, append(args, "-t", seconds)...)
+	if err != nil && len(out[0]) == 0 {
+		a.t.Fatal(err)
 	}
 	return out
 }
-
-// shareOf is how much of a sound's power is at a frequency (Goertzel), from 0 to 1, on
-// average over tenths of a second: clocks that differ shift its phase. The first half
-// second is left out: decoders begin softly.
-func shareOf(s []float64, hz float64) float64 {
-	const window = 4800
-	var sum float64
-	var n int
-	for at := 24000; at+window <= len(s); at += window {
-		var power, re, im float64
-		for i, v := range s[at : at+window] {
-			power += v * v
-			re += v * math.Cos(2*math.Pi*hz*float64(i)/48000)
-			im += v * math.Sin(2*math.Pi*hz*float64(i)/48000)
-		}
-		if n++; power > 0 {
-			sum += 2 * (re*re + im*im) / window / power
-		}
-	}
-	return sum / float64(max(n, 1))
-}
-
-// most is a share that nothing but the tone itself has: of another it is next to 0. A
-// machine that is busy with other tests lets some of it fall silent.
-const most = 0.5
 
 // tones are two of them, left and right, as ffmpeg makes them.
 func tones(left, right int) []string {
@@ -210,7 +129,7 @@ func TestAFlowOfAES67IsTheSoundOfAStream(t *testing.T) {
 	playlist := a.viewer.URL + "/v1/playback/" + show.text("playback_id") + "/index.m3u8"
 	await(t, func() bool { return a.fetch("/v1/playback/"+show.text("playback_id")+"/index.m3u8").status == 200 })
 	sound := a.heard("3", 2, "-i", playlist)
-	if l, r := shareOf(sound[0], 440), shareOf(sound[1], 1000); l < most || r < most {
+	if l, r := share(sound[0], 48000, 440), share(sound[1], 48000, 1000); l < most || r < most {
 		t.Errorf("left has %.3f of 440 Hz, right %.3f of 1000 Hz, in %d frames", l, r, len(sound[0]))
 	}
 	status := func() string { return a.do("GET", "/v1/streams/"+show.text("id"), nil).want(200).text("status") }
@@ -260,7 +179,7 @@ func TestAStreamGoesOutAsAFlowOfAES67(t *testing.T) {
 		t.Fatal(err)
 	}
 	sound := a.heard("3", 2, "-protocol_whitelist", "file,udp,rtp", "-localaddr", "127.0.0.1", "-buffer_size", "1000000", "-i", name)
-	if l, r := shareOf(sound[0], 1000), shareOf(sound[1], 440); l < most || r < most {
+	if l, r := share(sound[0], 48000, 1000), share(sound[1], 48000, 440); l < most || r < most {
 		t.Errorf("left has %.3f of 1000 Hz, right %.3f of 440 Hz, in %d frames", l, r, len(sound[0]))
 	}
 	var source answer

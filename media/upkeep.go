@@ -9,8 +9,9 @@ import (
 // upkeepEvery is the pause between two rounds of Upkeep.
 const upkeepEvery = time.Minute
 
-// Upkeep drops what nobody needs any more: the bytes of writers who died, old
-// views and renders. It fails the renders that nobody works on any more. It may run in every worker; whoever comes second finds nothing to do.
+// Upkeep drops what nobody needs any more: the bytes of writers who died, old views,
+// renders and calls. It fails the renders and searches for chapters that nobody works on
+// any more. It may run in every worker; whoever comes second finds nothing to do.
 type Upkeep struct {
 	parts parts
 	log   *slog.Logger
@@ -19,11 +20,7 @@ type Upkeep struct {
 // NewUpkeep returns the product's.
 func NewUpkeep(c Config) Upkeep {
 	c.fill()
-	log := c.Respond.Log
-	if log == nil {
-		log = slog.Default()
-	}
-	return Upkeep{newParts(c), log}
+	return Upkeep{newParts(c), c.log()}
 }
 
 // Run works until ctx ends: at once, and then every minute.

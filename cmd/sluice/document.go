@@ -59,12 +59,12 @@ func validateCommand(env app.Environment) *cobra.Command {
 	return c
 }
 
-// count is a number of things in words.
-func count(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
+// count is a number of things in words: 1 request, 2 requests.
+func count[N ~int | ~int64](n N, thing string) string {
+	if n != 1 {
+		thing += "s"
 	}
-	return fmt.Sprintf("%d %ss", n, thing)
+	return fmt.Sprintf("%d %s", n, thing)
 }
 
 // configText is a document that was read, with what was wrong with its text: the values of

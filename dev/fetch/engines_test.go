@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,14 +16,21 @@ import (
 
 func TestEnginesArePinnedAtTheVersionsThatAreUsed(t *testing.T) {
 	t.Parallel()
-	for arch, e := range engines {
-		for _, f := range []File{e.speech, e.runtime, e.tesseract, voice, pronunciation} {
+	for arch := range pins {
+		listen, speak := recognisers[arch], speakers[arch]
+		versions := map[File]string{
+			listen.programs: programs.Speech.Version, listen.library: programs.Speech.Version,
+			speak.programs: programs.Voice.Version, speak.library: programs.Voice.Version, readers[arch]: programs.Tesseract.Version,
+		}
+		for f, version := range versions {
+			if !strings.Contains(f.URL, "-"+version+"-") {
+				t.Errorf("%s: %+v is not %s", arch, f, version)
+			}
+		}
+		for _, f := range slices.AppendSeq([]File{moonshine, silero, voice, pronunciation}, maps.Keys(versions)) {
 			if sum, err := hex.DecodeString(f.SHA256); err != nil || len(sum) != sha256.Size || f.Size == 0 || !strings.HasPrefix(f.URL, "https://") {
 				t.Errorf("%s: %+v", arch, f)
 			}
-		}
-		if !strings.Contains(e.speech.URL, "-"+programs.Voice.Version+"-") || !strings.Contains(e.runtime.URL, "-"+programs.Voice.Version+"-") || !strings.Contains(e.tesseract.URL, "-"+programs.Tesseract.Version+"-") {
-			t.Errorf("%s: %+v", arch, e)
 		}
 	}
 }

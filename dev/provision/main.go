@@ -11,8 +11,9 @@
 //	provision wasm      builds every filter from its sources under .sluice/wasm, with what tests need of them
 //
 // It works on the checkout in the present folder. SLUICE_ENVOY names an Envoy to
-// use as it is, SLUICE_MEDIA_ENGINE, SLUICE_FFMPEG, SLUICE_SPEECH, SLUICE_VOICE and SLUICE_TESSERACT likewise, or say "off". Exit status 1 with one line on standard error if something is
-// missing and cannot be made, 2 for wrong usage.
+// use as it is, SLUICE_MEDIA_ENGINE, SLUICE_FFMPEG, SLUICE_SPEECH, SLUICE_VOICE and
+// SLUICE_TESSERACT likewise, or say "off". Exit status 1 with one line on standard error
+// if something is missing and cannot be made, 2 for wrong usage.
 package main
 
 import (
@@ -23,10 +24,16 @@ import (
 	"os/signal"
 	"syscall"
 
+	"sluice.dev/sluice/dev/programs"
 	"sluice.dev/sluice/dev/toolchain"
 )
 
 var errUsage = errors.New("usage: provision tools|envoy|engine|ffmpeg|speech|voice|tesseract|filters|wasm")
+
+// media are the programs of the media product by what they are called here.
+var media = map[string]programs.Program{
+	"engine": programs.Engine, "ffmpeg": programs.FFmpeg, "speech": programs.Speech, "voice": programs.Voice, "tesseract": programs.Tesseract,
+}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
@@ -50,24 +57,15 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	cfg := toolchain.Config{Root: root, Envoy: os.Getenv("SLUICE_ENVOY"), Engine: os.Getenv("SLUICE_MEDIA_ENGINE"), FFmpeg: os.Getenv("SLUICE_FFMPEG"), Speech: os.Getenv("SLUICE_SPEECH"),
-		Voice: os.Getenv("SLUICE_VOICE"), Tesseract: os.Getenv("SLUICE_TESSERACT"),
-		Path: os.Getenv("PATH"), Progress: os.Stderr}
+	cfg := toolchain.Config{Root: root, Envoy: os.Getenv("SLUICE_ENVOY"), Own: os.Getenv, Path: os.Getenv("PATH"), Progress: os.Stderr}
+	if p, ok := media[args[0]]; ok {
+		return show(toolchain.Provision(ctx, cfg, p))
+	}
 	switch args[0] {
 	case "tools":
 		return tools(ctx, cfg)
 	case "envoy":
 		return show(toolchain.ProvisionEnvoy(ctx, cfg))
-	case "engine":
-		return show(toolchain.ProvisionEngine(ctx, cfg))
-	case "ffmpeg":
-		return show(toolchain.ProvisionFFmpeg(ctx, cfg))
-	case "speech":
-		return show(toolchain.ProvisionSpeech(ctx, cfg))
-	case "voice":
-		return show(toolchain.ProvisionVoice(ctx, cfg))
-	case "tesseract":
-		return show(toolchain.ProvisionTesseract(ctx, cfg))
 	case "filters":
 		return toolchain.Commit(ctx, cfg)
 	case "wasm":
@@ -90,11 +88,11 @@ func wasm(ctx context.Context, cfg toolchain.Config) error {
 	if err != nil {
 		return err
 	}
-	programs, err := toolchain.Programs(cfg.Root)
+	filters, err := toolchain.Programs(cfg.Root)
 	if err != nil {
 		return err
 	}
-	return toolchain.BuildFilters(ctx, cfg, tc, programs)
+	return toolchain.BuildFilters(ctx, cfg, tc, filters)
 }
 
 // tools makes everything. That a stack can do without the engines and ffmpeg is
@@ -106,9 +104,8 @@ func tools(ctx context.Context, cfg toolchain.Config) error {
 	if _, err := toolchain.ProvisionEnvoy(ctx, cfg); err != nil {
 		return err
 	}
-	for _, provide := range []func(context.Context, toolchain.Config) (string, error){toolchain.ProvisionEngine, toolchain.ProvisionFFmpeg, toolchain.ProvisionSpeech,
-		toolchain.ProvisionVoice, toolchain.ProvisionTesseract} {
-		if _, err := provide(ctx, cfg); err != nil && ctx.Err() == nil {
+	for _, p := range programs.All {
+		if _, err := toolchain.Provision(ctx, cfg, p); err != nil && ctx.Err() == nil {
 			fmt.Fprintln(os.Stderr, "tools: going on without it:", err)
 		}
 	}

@@ -14,17 +14,22 @@ import (
 // cannot be built.
 var ErrNoSources = errors.New("the media engine is built from a checkout, with Go")
 
-// ProvisionEngine finds or builds the media engine and returns its path;
-// programs.Off where SLUICE_MEDIA_ENGINE wants none.
-func ProvisionEngine(ctx context.Context, cfg Config) (string, error) {
+// Provision finds, fetches or builds one of programs.All and returns its path;
+// programs.Off where its variable wants none.
+func Provision(ctx context.Context, cfg Config, p programs.Program) (string, error) {
+	found, err := cfg.find(ctx, p)
+	if !errors.Is(err, programs.ErrNotFound) {
+		return found, err
+	}
+	if p != programs.Engine {
+		return cfg.fetcher().Program(ctx, p)
+	}
 	unlock, err := cfg.lock(cfg.dir())
 	if err != nil {
 		return "", err
 	}
 	defer unlock()
-	p := programs.Engine
-	found, err := p.Find(ctx, cfg.Engine, cfg.Path, cfg.dir())
-	if !errors.Is(err, programs.ErrNotFound) {
+	if found, err := cfg.find(ctx, p); !errors.Is(err, programs.ErrNotFound) { // somebody else has built it
 		return found, err
 	}
 	if err := buildEngine(ctx, cfg, p.Pinned(cfg.dir())); err != nil {
@@ -33,41 +38,13 @@ func ProvisionEngine(ctx context.Context, cfg Config) (string, error) {
 	return p.Pinned(cfg.dir()), nil
 }
 
-// ProvisionFFmpeg finds or fetches ffmpeg and returns its path; programs.Off where
-// SLUICE_FFMPEG wants none.
-func ProvisionFFmpeg(ctx context.Context, cfg Config) (string, error) {
-	found, err := programs.FFmpeg.Find(ctx, cfg.FFmpeg, cfg.Path, cfg.dir())
-	if !errors.Is(err, programs.ErrNotFound) {
-		return found, err
+// find looks for a program that is there already.
+func (c Config) find(ctx context.Context, p programs.Program) (string, error) {
+	own := ""
+	if c.Own != nil {
+		own = c.Own(p.Variable)
 	}
-	return cfg.fetcher().FFmpeg(ctx)
-}
-
-// ProvisionSpeech finds or fetches the engine for speech to text, and returns the path
-// of its program; programs.Off where SLUICE_SPEECH wants none.
-func ProvisionSpeech(ctx context.Context, cfg Config) (string, error) {
-	found, err := programs.Speech.Find(ctx, cfg.Speech, cfg.Path, cfg.dir())
-	if !errors.Is(err, programs.ErrNotFound) {
-		return found, err
-	}
-	return cfg.fetcher().Speech(ctx)
-}
-
-// ProvisionVoice and ProvisionTesseract do so for the engines of the media product.
-func ProvisionVoice(ctx context.Context, cfg Config) (string, error) {
-	found, err := programs.Voice.Find(ctx, cfg.Voice, cfg.Path, cfg.dir())
-	if !errors.Is(err, programs.ErrNotFound) {
-		return found, err
-	}
-	return cfg.fetcher().Voice(ctx)
-}
-
-func ProvisionTesseract(ctx context.Context, cfg Config) (string, error) {
-	found, err := programs.Tesseract.Find(ctx, cfg.Tesseract, cfg.Path, cfg.dir())
-	if !errors.Is(err, programs.ErrNotFound) {
-		return found, err
-	}
-	return cfg.fetcher().Tesseract(ctx)
+	return p.Find(ctx, own, c.Path, c.dir())
 }
 
 // buildEngine compiles MediaMTX by the script that stands beside its pin. It gives

@@ -1,7 +1,6 @@
 package toolchain
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -17,7 +16,7 @@ func TestTheEngineIsBuiltOnceByItsOwnScript(t *testing.T) {
 	c.script(t, "go", "true")
 	c.cfg.Path = filepath.Join(c.cfg.Root, "bin")
 	for range 2 {
-		path, err := ProvisionEngine(context.Background(), c.cfg)
+		path, err := Provision(t.Context(), c.cfg, programs.Engine)
 		if err != nil || path != programs.Engine.Pinned(c.cfg.dir()) {
 			t.Fatal(path, err)
 		}
@@ -28,8 +27,8 @@ func TestTheEngineIsBuiltOnceByItsOwnScript(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(c.cfg.dir(), "tmp-*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
-	c.cfg.Engine = programs.Off
-	if path, err := ProvisionEngine(context.Background(), c.cfg); err != nil || path != programs.Off {
+	c.cfg.Own = off
+	if path, err := Provision(t.Context(), c.cfg, programs.Engine); err != nil || path != programs.Off {
 		t.Error(path, err)
 	}
 }
@@ -38,36 +37,33 @@ func TestWhatCannotBeHadNamesTheRemedy(t *testing.T) {
 	t.Parallel()
 	c := newCheckout(t, nil)
 	c.write(t, "media/live/engine/tool/build.sh", "echo 'the network is down' >&2; exit 1\n")
-	_, err := ProvisionEngine(context.Background(), c.cfg)
+	_, err := Provision(t.Context(), c.cfg, programs.Engine)
 	checkError(t, err, "mediamtx", "with Go", "SLUICE_MEDIA_ENGINE", "off")
 	c.script(t, "go", "true")
 	c.cfg.Path = filepath.Join(c.cfg.Root, "bin")
-	_, err = ProvisionEngine(context.Background(), c.cfg)
+	_, err = Provision(t.Context(), c.cfg, programs.Engine)
 	checkError(t, err, "mediamtx", "the network is down", "SLUICE_MEDIA_ENGINE", "off")
 }
 
-func TestAnFFmpegThatIsThereIsTakenAsItIs(t *testing.T) {
-	t.Parallel()
-	c := newCheckout(t, nil)
-	c.write(t, ".sluice/tools/ffmpeg-"+programs.FFmpeg.Version, "#!/bin/sh\n")
-	if path, err := ProvisionFFmpeg(context.Background(), c.cfg); err != nil || path != programs.FFmpeg.Pinned(c.cfg.dir()) {
-		t.Error(path, err)
-	}
-	c.cfg.FFmpeg = programs.Off
-	if path, err := ProvisionFFmpeg(context.Background(), c.cfg); err != nil || path != programs.Off {
-		t.Error(path, err)
-	}
-}
+// off wants none of the programs.
+func off(string) string { return programs.Off }
 
-func TestASpeechEngineThatIsThereIsTakenAsItIs(t *testing.T) {
+func TestProgramsThatAreThereAreTakenAsTheyAre(t *testing.T) {
 	t.Parallel()
-	c := newCheckout(t, nil)
-	c.write(t, ".sluice/tools/speech-"+programs.Speech.Version+"/"+programs.Speech.Inside, "#!/bin/sh\n")
-	if path, err := ProvisionSpeech(context.Background(), c.cfg); err != nil || path != programs.Speech.Pinned(c.cfg.dir()) {
-		t.Error(path, err)
-	}
-	c.cfg.Speech = programs.Off
-	if path, err := ProvisionSpeech(context.Background(), c.cfg); err != nil || path != programs.Off {
-		t.Error(path, err)
+	for _, p := range programs.All {
+		c := newCheckout(t, nil)
+		want := p.Pinned(c.cfg.dir())
+		name, err := filepath.Rel(c.cfg.Root, want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.write(t, name, "#!/bin/sh\n")
+		if path, err := Provision(t.Context(), c.cfg, p); err != nil || path != want {
+			t.Error(path, err)
+		}
+		c.cfg.Own = off
+		if path, err := Provision(t.Context(), c.cfg, p); err != nil || path != programs.Off {
+			t.Error(path, err)
+		}
 	}
 }

@@ -39,12 +39,9 @@ type Config struct {
 	Tools string
 	// Envoy is the user's own Envoy (SLUICE_ENVOY). Empty: find or fetch one.
 	Envoy string
-	// Engine, FFmpeg and Speech are the user's own (SLUICE_MEDIA_ENGINE, SLUICE_FFMPEG,
-	// SLUICE_SPEECH).
-	// Empty: find or make one; "off": none.
-	Engine, FFmpeg, Speech string
-	// Voice and Tesseract likewise (SLUICE_VOICE, SLUICE_TESSERACT).
-	Voice, Tesseract string
+	// Own returns the user's own of programs.All by its variable. Empty: find or make
+	// one; "off": none. Nil: the user has none.
+	Own func(variable string) string
 	// Path is $PATH, searched for tools that are there already.
 	Path string
 	// Progress receives one line for each step that takes time. Nil: none.

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -67,7 +68,7 @@ func (l *localStack) requireTools(ctx context.Context) error {
 // findMedia looks for the programs that the media product can do without at first,
 // and notes those that are missing.
 func (l *localStack) findMedia(ctx context.Context) error {
-	for _, p := range []programs.Program{programs.Engine, programs.FFmpeg, programs.Speech, programs.Voice, programs.Tesseract} {
+	for _, p := range programs.All {
 		file, err := l.env.Program(ctx, p)
 		if err != nil {
 			return err
@@ -106,65 +107,88 @@ func (s *lateSettings) all() map[string]string {
 	return maps.Clone(s.set)
 }
 
-// provisions are how what is missing is made, and what can be done with it, by the
-// variable of its program.
-var provisions = map[string]struct {
-	provide       func(context.Context, toolchain.Config) (string, error)
-	what, without string
-}{
-	programs.Engine.Variable:    {toolchain.ProvisionEngine, "streams can be published", "streams exist, but nobody can publish to them"},
-	programs.FFmpeg.Variable:    {toolchain.ProvisionFFmpeg, "videos can be converted", "videos are not converted"},
-	programs.Speech.Variable:    {toolchain.ProvisionSpeech, "speech can be transcribed", "speech is not transcribed"},
-	programs.Voice.Variable:     {toolchain.ProvisionVoice, "texts can be spoken", "texts are not spoken"},
-	programs.Tesseract.Variable: {toolchain.ProvisionTesseract, "the text of pictures can be read", "the text of pictures is not read"},
+// uses are what can be done with a program, and what goes without it, by its variable.
+var uses = map[string]struct{ with, without string }{
+	programs.Engine.Variable:    {"streams can be published", "streams exist, but nobody can publish to them"},
+	programs.FFmpeg.Variable:    {"videos can be converted", "videos are not converted"},
+	programs.Speech.Variable:    {"speech can be transcribed", "speech is not transcribed"},
+	programs.Voice.Variable:     {"texts can be spoken", "texts are not spoken"},
+	programs.Tesseract.Variable: {"the text of pictures can be read", "the text of pictures is not read"},
 }
 
-// bringMissing makes what is missing of the media product, behind the ready stack,
-// and restarts the processes that use it. What cannot be had is a line of output.
+// bringMissing makes what is missing of the media product, behind the ready stack, and
+// gives it to the processes that use it: they are restarted once for all that is
+// downloaded, and once for the engine, which is built.
 func (l *localStack) bringMissing(ctx context.Context, s *supervise.Stack, out io.Writer) {
-	cfg := toolchain.Config{Root: l.sources, Tools: l.fetch.Tools, Path: os.Getenv("PATH"), Progress: out}
 	began := time.Now()
-	var g errgroup.Group
+	var built, fetched []programs.Program
 	for _, p := range l.missing {
-		how := provisions[p.Variable]
-		g.Go(func() error {
-			file, err := how.provide(ctx, cfg)
-			if err == nil {
-				err = l.bring(ctx, s, p, file)
+		if p == programs.Engine {
+			built = append(built, p)
+		} else {
+			fetched = append(fetched, p)
+		}
+	}
+	var both sync.WaitGroup
+	for _, list := range [][]programs.Program{built, fetched} {
+		both.Go(func() {
+			came := l.provide(ctx, list, out)
+			if err := l.bring(ctx, s, came); err != nil && ctx.Err() == nil {
+				fmt.Fprintln(out, err)
+				return
 			}
-			switch {
-			case ctx.Err() != nil: // the stack ends
-			case err != nil:
-				fmt.Fprintf(out, "without %s: %s (%v)\n", p.Name, how.without, err)
-			default:
-				fmt.Fprintf(out, "%s: %s came %.1fs after the stack was ready\n", how.what, p.Name, time.Since(began).Seconds())
+			for _, p := range came {
+				fmt.Fprintf(out, "%s: %s came %.1fs after the stack was ready\n", uses[p.Variable].with, p.Name, time.Since(began).Seconds())
 			}
-			return nil
 		})
 	}
-	_ = g.Wait()
+	both.Wait()
 }
 
-// bring gives a program to the processes that use it.
-func (l *localStack) bring(ctx context.Context, s *supervise.Stack, p programs.Program, file string) error {
-	file, err := filepath.Abs(file)
-	if err != nil {
-		return err
+// provide makes programs side by side and returns those that came. What cannot be had is
+// a line of output.
+func (l *localStack) provide(ctx context.Context, list []programs.Program, out io.Writer) (came []programs.Program) {
+	cfg := toolchain.Config{Root: l.sources, Tools: l.fetch.Tools, Path: os.Getenv("PATH"), Progress: out}
+	files := make([]string, len(list))
+	var all sync.WaitGroup
+	for i, p := range list {
+		all.Go(func() {
+			file, err := toolchain.Provision(ctx, cfg, p)
+			if err == nil {
+				files[i], err = filepath.Abs(file)
+			}
+			if err != nil && ctx.Err() == nil { // else the stack ends
+				fmt.Fprintf(out, "without %s: %s (%v)\n", p.Name, uses[p.Variable].without, err)
+			}
+		})
 	}
-	l.late.put(p.Variable, file)
-	switch p {
-	case programs.Engine:
+	all.Wait()
+	for i, p := range list {
+		if files[i] != "" {
+			l.late.put(p.Variable, files[i])
+			came = append(came, p)
+		}
+	}
+	return came
+}
+
+// bring has the processes that use programs take them.
+func (l *localStack) bring(ctx context.Context, s *supervise.Stack, came []programs.Program) error {
+	if len(came) == 0 {
+		return nil
+	}
+	if slices.Contains(came, programs.Engine) {
 		if err := s.Add(ctx, l.engine()); err != nil {
 			return err
 		}
-	case programs.FFmpeg:
+	}
+	if slices.Contains(came, programs.FFmpeg) {
 		s.Restart("engine")
-	case programs.Voice, programs.Tesseract: // which only the product calls
-		s.Restart("media")
-		return nil
 	}
 	s.Restart("media")
-	s.Restart("worker")
+	if slices.ContainsFunc(came, func(p programs.Program) bool { return p != programs.Voice && p != programs.Tesseract }) { // those only the product calls
+		s.Restart("worker")
+	}
 	return nil
 }
 

@@ -130,6 +130,15 @@ func (p *Product[E]) Do(ctx context.Context, account string, job func(context.Co
 	return err
 }
 
+// First is the engine that a call would be given to now, to be asked what costs it
+// nothing, such as which voices it has. Work is for Do.
+func (p *Product[E]) First(ctx context.Context) (e E, ok bool) {
+	for _, one := range p.order(ctx, p.Setting(ctx)) {
+		return one.engine, true
+	}
+	return e, false
+}
+
 // State says which engine calls are given to, and how it is; what a check of the last
 // 15 seconds found counts. It takes a second at most.
 func (p *Product[E]) State(ctx context.Context) State {

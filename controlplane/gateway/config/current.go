@@ -24,14 +24,14 @@ type Current struct {
 func (c *Current) Get(ctx context.Context) (Version, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now, every := time.Now(), c.Every
-	if c.Now != nil {
-		now = c.Now()
+	now, every := c.Now, c.Every
+	if now == nil {
+		now = time.Now
 	}
 	if every == 0 {
 		every = time.Second
 	}
-	if c.last.Number != 0 && now.Sub(c.looked) < every {
+	if c.last.Number != 0 && now().Sub(c.looked) < every {
 		return c.last, nil
 	}
 	v, err := c.newer(ctx)
@@ -41,7 +41,7 @@ func (c *Current) Get(ctx context.Context) (Version, error) {
 	if err == nil {
 		c.last = v
 	}
-	c.looked = now
+	c.looked = now() // after the look: while the database is slow, those who wait here do not look one after the other
 	return c.last, nil
 }
 

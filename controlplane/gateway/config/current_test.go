@@ -1,11 +1,14 @@
 package config_test
 
 import (
+	"context"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/controlplane/gateway/config"
+	"sluice.dev/sluice/platform/storage/postgres"
 	"sluice.dev/sluice/platform/storage/postgres/pgtest"
 )
 
@@ -46,4 +49,45 @@ func TestCurrentIsNearlyNewAndOutlivesTheDatabase(t *testing.T) {
 	pool.Close()
 	clock.Add(10)
 	want(second.Number)
+}
+
+// slow is a database that takes its time to answer.
+type slow struct {
+	postgres.DB
+	take func()
+}
+
+func (s slow) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
+	s.take()
+	return s.DB.QueryRow(ctx, sql, args...)
+}
+
+// A look that took longer than a version is kept is not repeated at once: many wait for it.
+func TestCurrentWaitsForASlowDatabaseOnce(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Pool(t)
+	d, err := config.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (config.Store{DB: pool}).Put(t.Context(), d, "a", "", config.Any); err != nil {
+		t.Fatal(err)
+	}
+	clock, looks := time.Unix(1e9, 0), 0
+	busy := slow{pool, func() { clock = clock.Add(2 * time.Second) }}
+	c := &config.Current{Store: config.Store{DB: busy}, Now: func() time.Time { return clock }}
+	if _, err := c.Get(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	pool.Close()
+	clock = clock.Add(2 * time.Second)
+	c.Store.DB = slow{pool, func() { looks++; clock = clock.Add(2 * time.Second) }}
+	for range 5 {
+		if v, err := c.Get(t.Context()); err != nil || v.Number != 1 {
+			t.Fatal(v.Number, err)
+		}
+	}
+	if looks != 1 {
+		t.Errorf("it looked %d times", looks)
+	}
 }
