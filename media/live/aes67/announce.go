@@ -29,13 +29,20 @@ const (
 // Listen tells of every announcement that is heard until ctx ends. One that cannot be
 // read is left out.
 func (n Network) Listen(ctx context.Context, tell func(Announcement)) error {
+	return n.hearAll(ctx, sapGroups, sapPort, tell)
+}
+
+// hearAll reads groups until ctx ends or one of them fails; then no socket is open.
+func (n Network) hearAll(ctx context.Context, groups []netip.Addr, port int, tell func(Announcement)) error {
 	group, ctx := errgroup.WithContext(ctx)
-	for _, addr := range sapGroups {
-		c, err := n.listen(ctx, addr, netip.Addr{}, sapPort)
-		if err != nil {
-			return err
-		}
-		group.Go(func() error { return hear(ctx, c, tell) })
+	for _, addr := range groups {
+		group.Go(func() error {
+			c, err := n.listen(ctx, addr, netip.Addr{}, port)
+			if err != nil {
+				return err
+			}
+			return hear(ctx, c, tell)
+		})
 	}
 	return group.Wait()
 }
