@@ -129,6 +129,40 @@ func TestASenderAndItsReceiver(t *testing.T) {
 	}
 }
 
+// broken is a listener that fails after its first connection.
+type broken struct {
+	net.Listener
+	accepted bool
+}
+
+func (l *broken) Accept() (net.Conn, error) {
+	if l.accepted {
+		return nil, io.ErrUnexpectedEOF
+	}
+	l.accepted = true
+	return l.Listener.Accept()
+}
+
+// A listener that fails ends the server, whoever is connected.
+func TestAListenerThatFails(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := new(Server).Serve(t.Context(), &broken{Listener: l}); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Error(err)
+	}
+	if _, err := io.ReadAll(c); err != nil {
+		t.Errorf("the receiver: %v", err)
+	}
+}
+
 func FuzzSound(f *testing.F) {
 	f.Add(audio(0, 48000, 2, []float32{1, 2, 3, 4}))
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -65,12 +65,14 @@ type Server struct {
 	began     time.Time
 }
 
-// Serve takes receivers from l, which it closes, until ctx ends. name is told them.
+// Serve takes receivers from l, which it closes, until ctx ends or l fails.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	defer context.AfterFunc(ctx, func() { _ = l.Close() })()
 	defer l.Close()
 	var all sync.WaitGroup
 	defer all.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // which lets the receivers go
+	defer context.AfterFunc(ctx, func() { _ = l.Close() })()
 	for {
 		c, err := l.Accept()
 		if ctx.Err() != nil {
