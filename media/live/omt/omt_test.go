@@ -114,8 +114,8 @@ func TestASenderAndItsReceiver(t *testing.T) {
 	for len(got) == 0 && t.Context().Err() == nil {
 		s.Send(48000, 2, []float32{0.5, -0.5, 0.25, -0.25})
 	}
-	if g := <-got; g.Channels != 2 || !slices.Equal(g.Frames, []float32{0.5, -0.5, 0.25, -0.25}) || s.Receivers() != 1 {
-		t.Errorf("%+v, %d receivers", g, s.Receivers())
+	if g := <-got; g.Channels != 2 || !slices.Equal(g.Frames, []float32{0.5, -0.5, 0.25, -0.25}) {
+		t.Errorf("%+v", g)
 	}
 	cancel()
 	if err := <-received; !errors.Is(err, context.Canceled) {

@@ -165,15 +165,3 @@ func (s *Server) Send(rate, channels int, frames []float32) {
 		}
 	}
 }
-
-// Receivers is how many have subscribed.
-func (s *Server) Receivers() (n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, out := range s.receivers {
-		if out != nil {
-			n++
-		}
-	}
-	return n
-}

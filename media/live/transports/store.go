@@ -144,5 +144,6 @@ func (s *Supervisor) remember(ctx context.Context, heard []Source, gone []Source
 	return nil
 }
 
-// forgotten is after how long a source that is not heard counts as gone.
+// forgotten is after how long a source that is not heard counts as gone: ten announcements.
+// RFC 2974 has an hour at least, which is long for a list of what can be had now.
 const forgotten = 5 * time.Minute
