@@ -28,6 +28,7 @@ type MoQ struct {
 	Addr string
 	// Certificate is the one to show. Nil: one of our own, whose hash streams name.
 	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+	Limits      server.Limits
 }
 
 // moqRoutes says how MoQ is spoken here.
@@ -93,6 +94,6 @@ func serveMoQ(ctx context.Context, c Config, m MoQ, engine rtsp.Engine) error {
 		return err
 	}
 	s := server.New(server.Config{Playback: p.playback, Engine: engine, Certificate: m.Certificate,
-		Respond: c.Respond, Log: c.log()})
+		Respond: c.Respond, Log: c.log(), Limits: m.Limits})
 	return s.Serve(ctx, conn)
 }

@@ -3,11 +3,13 @@ package media_test
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,11 +18,15 @@ import (
 	"time"
 
 	"github.com/bluenviron/mediacommon/v2/pkg/formats/fmp4"
+	"github.com/bluenviron/mediacommon/v2/pkg/formats/mp4/codecs"
+	"github.com/quic-go/quic-go"
+	"github.com/quic-go/quic-go/http3"
 	"sluice.dev/sluice/media"
 	"sluice.dev/sluice/media/files/ffmpeg/ffmpegtest"
 	"sluice.dev/sluice/media/live/moq/broadcast"
 	"sluice.dev/sluice/media/live/moq/client"
 	"sluice.dev/sluice/media/live/moq/packaging"
+	"sluice.dev/sluice/media/live/moq/server"
 	"sluice.dev/sluice/media/live/moq/session"
 	"sluice.dev/sluice/media/live/moq/wire"
 	"sluice.dev/sluice/media/plans"
@@ -32,8 +38,9 @@ type stage struct {
 	sent func(packaging.Frame) // not nil: called for each frame that is published
 }
 
-// newStage starts one. It is stopped at the end of the test.
-func newStage(t *testing.T) *stage {
+// newStage starts one, with the limits of MoQ, if given. It is stopped at the end of the
+// test.
+func newStage(t *testing.T, limits ...server.Limits) *stage {
 	t.Helper()
 	at := addrs(t, 8)
 	e := engineAt(t, at)
@@ -49,15 +56,22 @@ func newStage(t *testing.T) *stage {
 			c.Respond.Log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 		}
 	})
-	s.runEngine(e, media.Beside{MoQ: media.MoQ{Addr: at[7]}})
+	moq := media.MoQ{Addr: at[7]}
+	for _, l := range limits {
+		moq.Limits = l
+	}
+	s.runEngine(e, media.Beside{MoQ: moq})
 	return s
 }
 
-// film has ffmpeg send a test card and a tone by RTMP.
-func (s *stage) film(show answer) {
+// film has ffmpeg send a test card, as H.264 or by another encoder, and a tone by RTMP.
+func (s *stage) film(show answer, encoder ...string) {
 	s.t.Helper()
+	if len(encoder) == 0 {
+		encoder = []string{"libx264"}
+	}
 	args := []string{"-nostdin", "-loglevel", "error", "-re", "-f", "lavfi", "-i", "testsrc2=size=320x180:rate=15", "-f", "lavfi", "-i", "sine=frequency=440",
-		"-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-g", "15", "-bf", "2", "-c:a", "aac", "-f", "flv", show.text("ingest.rtmp.url") + "/" + show.text("ingest.rtmp.stream_key")}
+		"-c:v", encoder[0], "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-g", "15", "-bf", "2", "-c:a", "aac", "-f", "flv", show.text("ingest.rtmp.url") + "/" + show.text("ingest.rtmp.stream_key")}
 	cmd := exec.Command(s.config.FFmpeg, args...)
 	var said bytes.Buffer
 	cmd.Stderr = &said
@@ -149,6 +163,19 @@ func TestAStreamOfAnyProtocolPlaysByMoQ(t *testing.T) {
 			s.wantFilm(s.take(viewer, show, described.Name), described)
 		}
 		viewer.Close(wire.CloseNoError, "")
+	}
+	other := s.show(object{"protocol": "rtmp"})
+	s.film(other, "libx265")
+	viewer := s.watch(other, other.text("playback.moq_url"), client.Viewer{})
+	tracks, err := packaging.ParseCatalog(s.next(s.take(viewer, other, packaging.CatalogMSF)).Payload)
+	if err != nil || len(tracks) != 2 {
+		t.Fatalf("H.265: %d tracks, %v", len(tracks), err)
+	}
+	for _, described := range tracks {
+		if _, is265 := described.Codec.(*codecs.H265); described.Codec.IsVideo() != is265 {
+			t.Errorf("%s is %T", described.Name, described.Codec)
+		}
+		s.wantFilm(s.take(viewer, other, described.Name), described)
 	}
 	var viewers int
 	if err := s.pool.QueryRow(t.Context(), `SELECT count(*) FROM media_views WHERE subject = $1`, show.text("id")).Scan(&viewers); err != nil || viewers == 0 {
@@ -347,8 +374,8 @@ func TestWhoHasNoTokenOrKeyIsRefused(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	signed, other := s.show(object{"playback_policy": "signed"}), s.show(object{"protocol": "moq"})
-	token := s.do("POST", "/v1/streams/"+signed.text("id")+"/tokens", object{"expires_in": 10}).want(201)
 	s.film(signed)
+	token := s.do("POST", "/v1/streams/"+signed.text("id")+"/tokens", object{"expires_in": 10}).want(201)
 	wt := signed.text("playback.moq_url")
 	raw := strings.Replace(wt, "https:", "moqt:", 1)
 	key := func(show answer) string {
@@ -385,13 +412,106 @@ func TestWhoHasNoTokenOrKeyIsRefused(t *testing.T) {
 	if err := viewer.Announce(t.Context(), wire.Namespace{signed.text("playback_id")}); err == nil {
 		t.Error("a viewer publishes")
 	}
-	publisher := s.watch(other, other.text("ingest.moq.url")+"/"+other.text("ingest.moq.stream_key"), client.Viewer{})
+	publish := other.text("ingest.moq.url") + "/" + other.text("ingest.moq.stream_key")
+	publisher := s.watch(other, publish, client.Viewer{})
 	if err := publisher.Announce(t.Context(), wire.Namespace{signed.text("playback_id")}); err == nil {
 		t.Error("a publisher announces another's stream")
+	}
+	s.do("POST", "/v1/streams/"+other.text("id")+"/key", nil).want(200)
+	if _, err := client.Dial(t.Context(), publish, hashes(other), client.Viewer{}); err == nil || !strings.Contains(err.Error(), "401") {
+		t.Errorf("a key that was replaced: %v", err)
+	}
+	if err := publisher.Announce(t.Context(), wire.Namespace{other.text("playback_id")}); err != nil {
+		t.Errorf("who is connected when the key is replaced stays: %v", err)
 	}
 	select {
 	case <-viewer.Ended: // the token has
 	case <-time.After(patience):
 		t.Error("the session outlives its token")
 	}
+}
+
+// Sessions of one account and connections of one address are bounded; who leaves makes
+// room, and who only connects is sent away.
+func TestMoQSessionsAreBounded(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, server.Limits{PerAccount: 3, PerAddress: 5})
+	show := s.show(object{"protocol": "moq"})
+	watch := show.text("playback.moq_url")
+	quicly := strings.Replace(watch, "https:", "moqt:", 1)
+	first := s.watch(show, watch, client.Viewer{})
+	s.watch(show, quicly, client.Viewer{})
+	s.watch(show, show.text("ingest.moq.url")+"/"+show.text("ingest.moq.stream_key"), client.Viewer{})
+	for address, want := range map[string]string{watch: "429", quicly: "rate_limit_exceeded"} {
+		if _, err := client.Dial(t.Context(), address, hashes(show), client.Viewer{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("a fourth session of the account: %v, want %s", err, want)
+		}
+	}
+	first.Close(wire.CloseNoError, "")
+	var again *client.Client
+	await(t, func() (ok bool) { // until there is room for another session
+		c, err := client.Dial(t.Context(), watch, hashes(show), client.Viewer{})
+		again = c
+		return err == nil
+	})
+	u, err := url.Parse(watch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	idle := func(protocol string) *quic.Conn {
+		c, err := quic.DialAddr(t.Context(), u.Host, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{protocol}}, &quic.Config{EnableDatagrams: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	byWeb, byQUIC := idle(http3.NextProtoH3), idle(wire.ALPN)
+	await(t, func() bool { // until a sixth connection of the address is refused
+		_, err := client.Dial(t.Context(), quicly, hashes(show), client.Viewer{})
+		return err != nil && strings.Contains(err.Error(), "too many sessions")
+	})
+	for name, c := range map[string]*quic.Conn{"HTTP/3": byWeb, "QUIC": byQUIC} {
+		select {
+		case <-c.Context().Done():
+		case <-time.After(patience):
+			t.Errorf("%s: a connection without a session stays", name)
+		}
+	}
+	select {
+	case <-again.Ended:
+		t.Error("a session ended without a reason")
+	default:
+	}
+}
+
+// Who watches when the stream is paused or deleted does not go on.
+func TestAPausedStreamEndsItsSessions(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	show := s.show(object{"protocol": "rtmp"})
+	s.film(show)
+	address := show.text("playback.moq_url")
+	watching := func() *client.Client {
+		viewer := s.watch(show, address, client.Viewer{})
+		s.next(s.take(viewer, show, packaging.CatalogMSF))
+		return viewer
+	}
+	wantEnd := func(viewer *client.Client, why string) {
+		t.Helper()
+		select {
+		case <-viewer.Ended:
+		case <-time.After(patience):
+			t.Errorf("a session outlives its stream, which was %s", why)
+		}
+	}
+	viewer := watching()
+	s.act(show.text("id"), "pause").want(200)
+	wantEnd(viewer, "paused")
+	if _, err := client.Dial(t.Context(), address, hashes(show), client.Viewer{}); err == nil || !strings.Contains(err.Error(), "404") {
+		t.Errorf("a paused stream: %v", err)
+	}
+	s.act(show.text("id"), "resume").want(200)
+	viewer = watching()
+	s.do("DELETE", "/v1/streams/"+show.text("id"), nil).want(204)
+	wantEnd(viewer, "deleted")
 }

@@ -94,6 +94,10 @@ func (c *Cuts) count(file string, e *cutFilm) {
 	if c.films[file] != e {
 		return // it gave way meanwhile
 	}
+	if e.size > maxCuts {
+		delete(c.films, file) // it is read for each request
+		return
+	}
 	c.bytes += e.size
 	for id, other := range c.films {
 		if c.bytes <= maxCuts {

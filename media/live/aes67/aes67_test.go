@@ -3,6 +3,7 @@ package aes67
 import (
 	"math"
 	"math/rand/v2"
+	"net"
 	"net/netip"
 	"strings"
 	"testing"
@@ -359,6 +360,30 @@ func TestInterfaces(t *testing.T) {
 	if !n.Usable() || !n.Allows(netip.MustParseAddr("239.69.1.1")) || n.Allows(netip.MustParseAddr("239.70.1.1")) || (Network{Allow: n.Allow}).Allows(netip.MustParseAddr("239.69.1.1")) {
 		t.Error("what is allowed")
 	}
+}
+
+// When one of several groups cannot be listened to, the sockets of the others are closed.
+func TestListeningFailsWhole(t *testing.T) {
+	t.Parallel()
+	lo, err := Interfaces("lo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	free, err := net.ListenPacket("udp4", ":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := free.LocalAddr().(*net.UDPAddr)
+	_ = free.Close()
+	groups := []netip.Addr{netip.MustParseAddr("239.255.77.1"), netip.MustParseAddr("192.0.2.77")} // the second is none of this machine
+	if err := (Network{Interfaces: lo}).hearAll(t.Context(), groups, address.Port, func(Announcement) {}); err == nil {
+		t.Error("an address of another machine is listened to")
+	}
+	again, err := net.ListenPacket("udp4", address.String())
+	if err != nil {
+		t.Fatalf("a socket is left: %v", err)
+	}
+	_ = again.Close()
 }
 
 func FuzzParseSDP(f *testing.F) {

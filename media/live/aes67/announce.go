@@ -18,24 +18,26 @@ const sapPort = 9875
 // site's scope, which devices of AES67 use, and the one of all.
 var sapGroups = []netip.Addr{netip.MustParseAddr("239.255.255.255"), netip.MustParseAddr("239.195.255.255"), netip.MustParseAddr("224.2.127.254")}
 
-// Every is the time between two announcements of a flow; Forgotten is after how many
-// without one it counts as gone. RFC 2974 has an hour at least, which is long for a
-// list of what can be had now.
-const (
-	Every     = 30 * time.Second
-	Forgotten = 10 * Every
-)
+// every is the time between two announcements of a flow.
+const every = 30 * time.Second
 
 // Listen tells of every announcement that is heard until ctx ends. One that cannot be
 // read is left out.
 func (n Network) Listen(ctx context.Context, tell func(Announcement)) error {
+	return n.hearAll(ctx, sapGroups, sapPort, tell)
+}
+
+// hearAll reads groups until ctx ends or one of them fails; then no socket is open.
+func (n Network) hearAll(ctx context.Context, groups []netip.Addr, port int, tell func(Announcement)) error {
 	group, ctx := errgroup.WithContext(ctx)
-	for _, addr := range sapGroups {
-		c, err := n.listen(ctx, addr, netip.Addr{}, sapPort)
-		if err != nil {
-			return err
-		}
-		group.Go(func() error { return hear(ctx, c, tell) })
+	for _, addr := range groups {
+		group.Go(func() error {
+			c, err := n.listen(ctx, addr, netip.Addr{}, port)
+			if err != nil {
+				return err
+			}
+			return hear(ctx, c, tell)
+		})
 	}
 	return group.Wait()
 }
@@ -68,7 +70,7 @@ func (n Network) Announce(ctx context.Context, description string) error {
 		return err
 	}
 	defer func() { _ = c.Close() }()
-	ticker := time.NewTicker(Every)
+	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {
 		_, err := c.Write(Announce(n.Origin(), description, false))

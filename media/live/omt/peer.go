@@ -65,12 +65,14 @@ type Server struct {
 	began     time.Time
 }
 
-// Serve takes receivers from l, which it closes, until ctx ends. name is told them.
+// Serve takes receivers from l, which it closes, until ctx ends or l fails.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	defer context.AfterFunc(ctx, func() { _ = l.Close() })()
 	defer l.Close()
 	var all sync.WaitGroup
 	defer all.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // which lets the receivers go
+	defer context.AfterFunc(ctx, func() { _ = l.Close() })()
 	for {
 		c, err := l.Accept()
 		if ctx.Err() != nil {
@@ -162,16 +164,4 @@ func (s *Server) Send(rate, channels int, frames []float32) {
 		default:
 		}
 	}
-}
-
-// Receivers is how many have subscribed.
-func (s *Server) Receivers() (n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, out := range s.receivers {
-		if out != nil {
-			n++
-		}
-	}
-	return n
 }

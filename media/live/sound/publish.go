@@ -7,6 +7,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/bluenviron/gortsplib/v4"
 	"github.com/bluenviron/gortsplib/v4/pkg/description"
@@ -58,6 +59,7 @@ type outlet struct {
 	lost     context.CancelCauseFunc // is told when the engine has closed the connection
 
 	client *gortsplib.Client
+	closed atomic.Bool // by us
 	media  *description.Media
 	rtp    *rtpsimpleaudio.Encoder
 	time   uint32
@@ -101,7 +103,9 @@ func (o *outlet) open() error {
 	c := o.client
 	go func() {
 		err := c.Wait()
-		o.lost(fmt.Errorf("%w: %s", ErrEngine, o.point.said(err)))
+		if !o.closed.Load() {
+			o.lost(fmt.Errorf("%w: %s", ErrEngine, o.point.said(err)))
+		}
 	}()
 	return nil
 }
@@ -123,6 +127,7 @@ func (o *outlet) send(packets [][]byte) error {
 }
 
 func (o *outlet) close() {
+	o.closed.Store(true)
 	if o.client != nil {
 		o.client.Close()
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -148,8 +149,15 @@ func (w *worker) follow(ctx context.Context, b *aes67.Buffer) error {
 	}
 }
 
+// errForbidden says that a source has an address that the operator does not allow, or not
+// any more.
+var errForbidden = errors.New("the operator does not allow sources of this address")
+
 // omtIn makes the sound of a source of OMT the stream's.
 func (w *worker) omtIn(ctx context.Context) error {
+	if at, err := netip.ParseAddrPort(w.Address); err != nil || !w.Settings.Network.Allows(at.Addr()) {
+		return errForbidden
+	}
 	var b *aes67.Buffer
 	var channels int
 	var last time.Time

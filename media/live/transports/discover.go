@@ -16,41 +16,53 @@ import (
 // catalogue gathers what is heard of sources between two steps. It holds maxSources of
 // each transport: whoever floods the network with announcements fills it, and no more.
 type catalogue struct {
-	mu    sync.Mutex
-	heard map[string]Source // by transport and id; nil: none
-	gone  map[string]Source
-	by    map[string]string // ids, by what an announcement of an end names
+	mu          sync.Mutex
+	heard, gone shelf
+	by          map[string]string // ids, by what an announcement of an end names
+}
+
+// shelf holds sources by their transport and id.
+type shelf map[string]map[string]Source
+
+// put keeps f, if there is room, or a newer word of one that is there.
+func (s *shelf) put(f Source) {
+	if *s == nil {
+		*s = shelf{}
+	}
+	of := (*s)[f.Transport]
+	if of == nil {
+		of = map[string]Source{}
+		(*s)[f.Transport] = of
+	}
+	if _, there := of[f.ID]; there || len(of) < maxSources {
+		of[f.ID] = f
+	}
+}
+
+// list is all that s holds.
+func (s shelf) list() (all []Source) {
+	for _, of := range s {
+		for _, f := range of {
+			all = append(all, f)
+		}
+	}
+	return all
 }
 
 // add keeps a source.
 func (c *catalogue) add(f Source) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.fresh()
-	key := f.Transport + " " + f.ID
-	delete(c.gone, key)
-	if len(c.heard) < maxSources {
-		c.heard[key] = f
-	}
+	delete(c.gone[f.Transport], f.ID)
+	c.heard.put(f)
 }
 
 // drop keeps that a source is gone.
 func (c *catalogue) drop(f Source) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.fresh()
-	key := f.Transport + " " + f.ID
-	delete(c.heard, key)
-	if len(c.gone) < maxSources {
-		c.gone[key] = f
-	}
-}
-
-// fresh makes the maps. c.mu is held.
-func (c *catalogue) fresh() {
-	if c.heard == nil {
-		c.heard, c.gone = map[string]Source{}, map[string]Source{}
-	}
+	delete(c.heard[f.Transport], f.ID)
+	c.gone.put(f)
 }
 
 // alias keeps by which other name a source's end will be told.
@@ -75,12 +87,7 @@ func (c *catalogue) find(name string) (id string, ok bool) {
 func (c *catalogue) take() (heard, gone []Source) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, f := range c.heard {
-		heard = append(heard, f)
-	}
-	for _, f := range c.gone {
-		gone = append(gone, f)
-	}
+	heard, gone = c.heard.list(), c.gone.list()
 	c.heard, c.gone = nil, nil
 	return heard, gone
 }

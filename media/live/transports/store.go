@@ -121,18 +121,22 @@ func (s *Supervisor) store(ctx context.Context, id string, r report) error {
 }
 
 // remember stores sources that were heard, and forgets those that are gone or were not
-// heard for long.
+// heard for long. Of each transport maxSources are remembered: further ones are left out,
+// so that whoever floods the network displaces nobody.
 func (s *Supervisor) remember(ctx context.Context, heard []Source, gone []Source) error {
 	batch := &pgx.Batch{}
-	for _, f := range heard {
-		batch.Queue(`INSERT INTO media_transport_sources (transport, id, name, address, spec, seen_at) VALUES ($1, $2, $3, $4, $5, $6)
-			ON CONFLICT (transport, id) DO UPDATE SET name = excluded.name, address = excluded.address, spec = excluded.spec, seen_at = excluded.seen_at`,
-			f.Transport, f.ID, f.Name, f.Address, f.Spec, f.SeenAt)
-	}
+	batch.Queue(`DELETE FROM media_transport_sources WHERE seen_at < $1`, s.Now().Add(-forgotten))
 	for _, f := range gone {
 		batch.Queue(`DELETE FROM media_transport_sources WHERE transport = $1 AND id = $2`, f.Transport, f.ID)
 	}
-	batch.Queue(`DELETE FROM media_transport_sources WHERE seen_at < $1`, s.Now().Add(-forgotten))
+	for _, f := range heard {
+		batch.Queue(`INSERT INTO media_transport_sources (transport, id, name, address, spec, seen_at)
+			SELECT $1, $2, $3, $4, $5::jsonb, $6::timestamptz
+			WHERE EXISTS (SELECT FROM media_transport_sources WHERE transport = $1 AND id = $2)
+				OR (SELECT count(*) FROM media_transport_sources WHERE transport = $1) < $7
+			ON CONFLICT (transport, id) DO UPDATE SET name = excluded.name, address = excluded.address, spec = excluded.spec, seen_at = excluded.seen_at`,
+			f.Transport, f.ID, f.Name, f.Address, f.Spec, f.SeenAt, maxSources)
+	}
 	err := postgres.InTx(ctx, s.DB, func(tx pgx.Tx) error { return tx.SendBatch(ctx, batch).Close() })
 	if err != nil {
 		return fmt.Errorf("remember sources: %w", err)
@@ -140,5 +144,6 @@ func (s *Supervisor) remember(ctx context.Context, heard []Source, gone []Source
 	return nil
 }
 
-// forgotten is after how long a source that is not heard counts as gone.
+// forgotten is after how long a source that is not heard counts as gone: ten announcements.
+// RFC 2974 has an hour at least, which is long for a list of what can be had now.
 const forgotten = 5 * time.Minute

@@ -113,6 +113,8 @@ func (s *Supervisor) step(ctx context.Context) error {
 	s.mu.Unlock()
 	for _, w := range stale {
 		w.cancel()
+	}
+	for _, w := range stale {
 		<-w.done
 	}
 	return errors.Join(s.tell(ctx), s.flush(ctx))

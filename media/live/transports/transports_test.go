@@ -1,6 +1,7 @@
 package transports
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/media/live/aes67"
+	"sluice.dev/sluice/platform/storage/postgres/pgtest"
 )
 
 // What a bridge writes counts line by line, however it comes; what is no line of the
@@ -134,6 +136,49 @@ func TestTheCatalogueIsBounded(t *testing.T) {
 	c.drop(Source{Transport: Dante, ID: "1"})
 	if _, gone := c.take(); len(gone) != 1 {
 		t.Error("the end of a source that was taken before is lost")
+	}
+	for i := range maxSources {
+		c.add(Source{Transport: Dante, ID: fmt.Sprint(i)})
+	}
+	c.add(Source{Transport: NDI, ID: "camera"})
+	c.add(Source{Transport: Dante, ID: "0", Name: "renamed"})
+	heard, _ := c.take()
+	if !slices.ContainsFunc(heard, func(f Source) bool { return f.Transport == NDI }) || !slices.ContainsFunc(heard, func(f Source) bool { return f.Name == "renamed" }) {
+		t.Error("a flood of one transport hides another's sources, or news of those that are known")
+	}
+}
+
+// Whatever is announced, a bounded number of sources is remembered, and those that were
+// there first stay.
+func TestRememberedSourcesAreBounded(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	s := &Supervisor{DB: pgtest.Pool(t), Now: func() time.Time { return now }}
+	for round := range 3 {
+		heard := []Source{{Transport: Dante, ID: "stage", Name: fmt.Sprint("Stage ", round), SeenAt: now}}
+		for i := range maxSources {
+			heard = append(heard, Source{Transport: Dante, ID: fmt.Sprint("flood ", round, " ", i), SeenAt: now})
+		}
+		if err := s.remember(t.Context(), append(heard, Source{Transport: NDI, ID: "camera", SeenAt: now}), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var dante, ndi int
+	var name string
+	err := s.DB.QueryRow(t.Context(), `SELECT count(*) FILTER (WHERE transport = 'dante'), count(*) FILTER (WHERE transport = 'ndi'), max(name) FILTER (WHERE id = 'stage')
+		FROM media_transport_sources`).Scan(&dante, &ndi, &name)
+	if err != nil || dante != maxSources || ndi != 1 || name != "Stage 2" {
+		t.Errorf("%d of Dante, %d of NDI, %q, %v", dante, ndi, name, err)
+	}
+}
+
+// An operator who allows less than before is obeyed by inputs that are there.
+func TestASourceThatIsForbiddenNowIsNotCalled(t *testing.T) {
+	t.Parallel()
+	s := &Supervisor{Settings: Settings{Network: aes67.Network{Interfaces: []aes67.Interface{{Name: "lo"}}, Allow: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/28")}}}}
+	w := &worker{Supervisor: s, wanted: wanted{ID: "inp_1", Transport: OMT, Direction: In, Address: "127.0.0.1:1"}}
+	if err := w.work(t.Context()); !errors.Is(err, errForbidden) {
+		t.Error(err)
 	}
 }
 

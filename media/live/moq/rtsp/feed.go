@@ -1,12 +1,8 @@
 package rtsp
 
 import (
-	"bytes"
-
 	"github.com/bluenviron/gortsplib/v4/pkg/description"
 	"github.com/bluenviron/gortsplib/v4/pkg/format"
-	"github.com/bluenviron/mediacommon/v2/pkg/codecs/h264"
-	"github.com/bluenviron/mediacommon/v2/pkg/codecs/h265"
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/mpeg4audio"
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/opus"
 	"github.com/bluenviron/mediacommon/v2/pkg/formats/fmp4"
@@ -43,7 +39,8 @@ type feed struct {
 	sequence uint32
 	last     int64 // decoding time of the last frame
 	duration uint32
-	began    int64 // of the group
+	began    int64    // of the group
+	sets     [][]byte // parameter sets of pictures, in the order of their kinds
 }
 
 // newFeed is a feed of a media; nil for one that is not carried.
@@ -133,140 +130,4 @@ func (f *feed) chunk(at int64, s *fmp4.Sample, begins bool) error {
 	}
 	f.out.Append(b, begins)
 	return nil
-}
-
-// picture hands on a frame of video. How long it is shown only the next one tells:
-// it is said to last as long as the one before.
-func (f *feed) picture(dts int64, s *fmp4.Sample) error {
-	if f.sequence > 0 && dts > f.last {
-		f.duration = uint32(min(dts-f.last, int64(f.Scale)))
-	}
-	f.last = dts
-	s.Duration = max(f.duration, 1)
-	return f.chunk(dts, s, !s.IsNonSyncSample)
-}
-
-// h264 decodes H.264.
-func (f *feed) h264(t *format.H264) (func(*rtp.Packet, int64) error, error) {
-	dec, err := t.CreateDecoder()
-	var order *h264.DTSExtractor
-	var sps, pps []byte
-	f.duration = f.Scale / 30
-	return func(p *rtp.Packet, at int64) error {
-		unit, err := dec.Decode(p)
-		if err != nil {
-			return nil //nolint:nilerr // a frame in several packets, or a damaged one
-		}
-		if order == nil {
-			if !h264.IsRandomAccess(unit) {
-				return nil
-			}
-			order = &h264.DTSExtractor{}
-			order.Initialize()
-			sps, pps = t.SafeParams()
-		}
-		for _, n := range unit {
-			switch h264.NALUType(n[0] & 0x1f) {
-			case h264.NALUTypeSPS:
-				sps = n
-			case h264.NALUTypePPS:
-				pps = n
-			}
-		}
-		if err := f.parameters(&codecs.H264{SPS: sps, PPS: pps}, sps, pps); err != nil {
-			return err
-		}
-		dts, err := order.Extract(complete(unit, h264.IsRandomAccess(unit), sps, pps), at)
-		if err != nil {
-			return nil //nolint:nilerr // a frame that cannot be placed
-		}
-		s := &fmp4.Sample{}
-		if err := s.FillH264(int32(at-dts), unit); err != nil {
-			return err
-		}
-		return f.picture(dts, s)
-	}, err
-}
-
-// h265 decodes H.265.
-func (f *feed) h265(t *format.H265) (func(*rtp.Packet, int64) error, error) {
-	dec, err := t.CreateDecoder()
-	var order *h265.DTSExtractor
-	var vps, sps, pps []byte
-	f.duration = f.Scale / 30
-	return func(p *rtp.Packet, at int64) error {
-		unit, err := dec.Decode(p)
-		if err != nil {
-			return nil //nolint:nilerr // a frame in several packets, or a damaged one
-		}
-		if order == nil {
-			if !h265.IsRandomAccess(unit) {
-				return nil
-			}
-			order = &h265.DTSExtractor{}
-			order.Initialize()
-			vps, sps, pps = t.SafeParams()
-		}
-		for _, n := range unit {
-			switch h265.NALUType(n[0] >> 1 & 0x3f) {
-			case h265.NALUType_VPS_NUT:
-				vps = n
-			case h265.NALUType_SPS_NUT:
-				sps = n
-			case h265.NALUType_PPS_NUT:
-				pps = n
-			}
-		}
-		if err := f.parameters(&codecs.H265{VPS: vps, SPS: sps, PPS: pps}, vps, sps, pps); err != nil {
-			return err
-		}
-		dts, err := order.Extract(complete(unit, h265.IsRandomAccess(unit), vps, sps, pps), at)
-		if err != nil {
-			return nil //nolint:nilerr // a frame that cannot be placed
-		}
-		s := &fmp4.Sample{}
-		if err := s.FillH265(int32(at-dts), unit); err != nil {
-			return err
-		}
-		return f.picture(dts, s)
-	}, err
-}
-
-// complete is a frame with the parameter sets before it, if it is a key frame: some
-// publishers send them apart, and the order of frames is in them.
-func complete(unit [][]byte, key bool, sets ...[]byte) [][]byte {
-	if !key {
-		return unit
-	}
-	return append(sets, unit...)
-}
-
-// parameters makes the track known by its parameter sets, which it must keep: what
-// was said in the catalog would not be so any more.
-func (f *feed) parameters(codec codecs.Codec, sets ...[]byte) (err error) {
-	for _, s := range sets {
-		if len(s) == 0 {
-			return errParameters
-		}
-	}
-	if f.Init != nil {
-		if !same(f.Codec, sets) {
-			return errParameters
-		}
-		return nil
-	}
-	f.Track, err = packaging.NewTrack("video", codec, f.Scale)
-	return err
-}
-
-// same reports whether a codec has these parameter sets.
-func same(c codecs.Codec, sets [][]byte) bool {
-	var have [][]byte
-	switch c := c.(type) {
-	case *codecs.H264:
-		have = [][]byte{c.SPS, c.PPS}
-	case *codecs.H265:
-		have = [][]byte{c.VPS, c.SPS, c.PPS}
-	}
-	return bytes.Equal(bytes.Join(have, nil), bytes.Join(sets, nil))
 }

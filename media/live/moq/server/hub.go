@@ -42,7 +42,7 @@ func newHub(e rtsp.Engine, log *slog.Logger) *hub {
 // once. It fails with rtsp.ErrOff when nobody publishes it.
 func (h *hub) join(ctx context.Context, id string) (b *broadcast.Broadcast, leave func(), err error) {
 	s := h.enter(id)
-	leave = sync.OnceFunc(func() { time.AfterFunc(linger, func() { h.leave(s) }) })
+	leave = sync.OnceFunc(func() { time.AfterFunc(linger, func() { h.leave(id, s) }) })
 	select {
 	case <-s.known:
 		err = s.err
@@ -71,12 +71,21 @@ func (h *hub) enter(id string) *source {
 	return s
 }
 
-// leave takes a user back; without any, the source ends.
-func (h *hub) leave(s *source) {
+// leave takes a user back; without any, the source ends, and whoever comes begins
+// another one.
+func (h *hub) leave(id string, s *source) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if s.users--; s.users == 0 {
 		s.cancel()
+		h.forget(id, s)
+	}
+}
+
+// forget hands s out no more. h.mu is held.
+func (h *hub) forget(id string, s *source) {
+	if h.sources[id] == s {
+		delete(h.sources, id)
 	}
 }
 
@@ -88,9 +97,7 @@ func (h *hub) read(ctx context.Context, id string, s *source) {
 	})
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.sources[id] == s {
-		delete(h.sources, id)
-	}
+	h.forget(id, s)
 	if s.live == nil {
 		s.err = errors.Join(errEnded, err)
 		close(s.known)

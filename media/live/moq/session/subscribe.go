@@ -16,6 +16,11 @@ import (
 // given up.
 const queued = 32
 
+// reorder is how long a group is waited for whose successor has come: the streams of two
+// groups are taken up at once, and the shorter the groups are, the more often a later one
+// comes first.
+const reorder = 200 * time.Millisecond
+
 // Track is a track that we have subscribed to. One goroutine reads it.
 type Track struct {
 	s     *Session
@@ -26,6 +31,7 @@ type Track struct {
 	waiting []*incoming // by group
 	current *incoming
 	last    uint64 // group of current, or of the one before
+	begun   bool   // last is one
 	ended   bool
 	news    chan struct{} // holds one when waiting or ended has changed
 }
@@ -35,6 +41,7 @@ type incoming struct {
 	wire.Subgroup
 	stream  ReceiveStream
 	in      *bufio.Reader
+	came    time.Time
 	hurried bool // it has a deadline
 }
 
@@ -93,9 +100,10 @@ func (t *Track) tell() {
 	}
 }
 
-// Next returns the next object. Groups come in order; one that is behind while a
-// later one waits is given up after patience, and one that was given up is not
-// there. io.EOF: the track has ended.
+// Next returns the next object. Groups come in order. One that is behind while a later
+// one waits is given up after patience, and one that is missing after reorder, from the
+// coming of the later one on; who leaves out numbers is that much later, and loses
+// nothing. io.EOF: the track has ended.
 func (t *Track) Next(ctx context.Context) (Object, error) {
 	for {
 		in, err := t.stream(ctx)
@@ -122,12 +130,8 @@ func (t *Track) Next(ctx context.Context) (Object, error) {
 func (t *Track) stream(ctx context.Context) (*incoming, error) {
 	for {
 		t.mu.Lock()
-		if t.current == nil && len(t.waiting) > 0 {
-			t.current, t.waiting = t.waiting[0], t.waiting[1:]
-			t.last = t.current.Group
-			t.hurry()
-		}
-		current, ended := t.current, t.ended
+		wait := t.advance(time.Now())
+		current, ended := t.current, t.ended && len(t.waiting) == 0
 		t.mu.Unlock()
 		switch {
 		case current != nil:
@@ -135,12 +139,35 @@ func (t *Track) stream(ctx context.Context) (*incoming, error) {
 		case ended:
 			return nil, io.EOF
 		}
+		var missing <-chan time.Time
+		if wait > 0 {
+			missing = time.After(wait)
+		}
 		select {
 		case <-t.news:
+		case <-missing:
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
 	}
+}
+
+// advance makes the first stream that waits the current one, if there is none, or returns
+// how long a group before it may still come.
+func (t *Track) advance(now time.Time) (wait time.Duration) {
+	if t.current != nil || len(t.waiting) == 0 {
+		return 0
+	}
+	next := t.waiting[0]
+	if t.begun && !t.ended && next.Group > t.last+1 {
+		if wait = next.came.Add(reorder).Sub(now); wait > 0 {
+			return wait
+		}
+	}
+	t.current, t.waiting = next, t.waiting[1:]
+	t.last, t.begun = next.Group, true
+	t.hurry()
+	return 0
 }
 
 // hurry bounds how long the current group may still take when a later one waits.
@@ -155,6 +182,7 @@ func (t *Track) hurry() {
 func (t *Track) add(in *incoming) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	in.came = time.Now()
 	if in.Group < t.last || t.ended && t.current == nil && len(t.waiting) == 0 {
 		in.stream.Stop()
 		return

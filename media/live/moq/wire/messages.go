@@ -15,14 +15,10 @@ const (
 	RequestTimeout      = 0x2
 	RequestNotSupported = 0x3
 	RequestNoTrack      = 0x4 // of a subscription: the track does not exist
-	RequestTooMany      = 0x0
 )
 
-// Status codes of PUBLISH_DONE (section 9.12).
-const (
-	DoneInternal   = 0x0
-	DoneTrackEnded = 0x2
-)
+// DoneTrackEnded is a status code of PUBLISH_DONE (section 9.12).
+const DoneTrackEnded = 0x2
 
 // Codes that end a session (section 3.4).
 const (
