@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"sluice.dev/sluice/platform/clock"
 	"sluice.dev/sluice/platform/storage/postgres"
 )
 
@@ -58,9 +59,4 @@ func (s *ScopesAsked) look(ctx context.Context) (asked bool, err error) {
 	return asked, err
 }
 
-func (s *ScopesAsked) now() time.Time {
-	if s.Now != nil {
-		return s.Now()
-	}
-	return time.Now()
-}
+func (s *ScopesAsked) now() time.Time { return clock.Or(s.Now) }
