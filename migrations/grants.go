@@ -156,11 +156,11 @@ var grants = map[Role]map[string]string{
 		"x402_transactions":     all,
 	},
 	Worker: joined(product, map[string]string{
-		"config_versions":       read,
 		"account_events":        "SELECT, INSERT, DELETE",
 		"account_limits":        read,
 		"accounts":              change,
 		"api_keys":              change,
+		"config_versions":       read,
 		"edge_feed":             change,
 		"edge_records":          all,
 		"idempotent_answers":    expire,
@@ -214,12 +214,12 @@ var grants = map[Role]map[string]string{
 	// It makes subscriptions of those that accounts bring along, and reads no secret of any.
 	Media: joined(product, events, map[string]string{
 		"audit_log":             "INSERT",
-		"webhook_subscriptions": "SELECT (id, account_id, url, events, description, status, disabled_reason, retry_schedule, max_concurrency, rate_per_second, ordered, failing_since, created_at, updated_at), INSERT",
 		"config_versions":       read,
 		"idempotent_answers":    write,
 		"idempotent_claims":     all,
 		"processes":             all,
 		"usage_warnings":        add,
+		"webhook_subscriptions": "SELECT (id, account_id, url, events, description, status, disabled_reason, retry_schedule, max_concurrency, rate_per_second, ordered, failing_since, created_at, updated_at), INSERT",
 	}),
 }
 

@@ -406,3 +406,60 @@ func TestARepeatedCompletionIsChargedOnce(t *testing.T) {
 		})
 	}
 }
+
+// What was refused is over: its repetition, by the same Idempotency-Key, holds tokens and is
+// charged like any other, and what a refusal took is charged too.
+func TestARepetitionOfWhatWasRefusedIsCharged(t *testing.T) {
+	t.Parallel()
+	for name, held := range map[string]any{"with a budget": 1000, "without": nil} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, held, nil)
+			ask := func(usage chat.Usage) {
+				b.repeated(t, func(ctx context.Context) {
+					r, err := b.Reserve(ctx, caller(), 600)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if held != nil && b.take(t, 401) != nil {
+						t.Error("nothing is set aside")
+					}
+					for range 2 { // a second settlement does nothing
+						if err := r.Settle(ctx, "m", usage); err != nil {
+							t.Fatal(err)
+						}
+					}
+				})
+				b.Flush(t.Context())
+			}
+			ask(chat.Usage{Refused: true})
+			ask(chat.Usage{Refused: true, Prompt: 30, Estimated: true})
+			ask(chat.Usage{Prompt: 20, Completion: 80})
+			lines, err := Report(t.Context(), b.pool, account, b.now.Add(-24*time.Hour), b.now)
+			if err != nil || len(lines) != 1 || lines[0].Requests != 2 || lines[0].Prompt+lines[0].Completion != 130 {
+				t.Errorf("%+v %v", lines, err)
+			}
+			if b.take(t, 870) == nil || held != nil && b.take(t, 1) != nil {
+				t.Error("870 of 1,000 are left")
+			}
+		})
+	}
+}
+
+// A refusal that is recorded late, since the database was away, takes nothing from its
+// repetition, which is under way.
+func TestALateRefusalLeavesItsRepetitionAlone(t *testing.T) {
+	t.Parallel()
+	b := setup(t, 1000, nil)
+	late := settlement{id: "hold_own", account: account, credential: "key_1", model: "m", at: b.now, usage: chat.Usage{Refused: true}}
+	b.repeated(t, func(ctx context.Context) { late.frees = "hold_" + idempotency.ID(ctx) })
+	b.now = b.now.Add(time.Second)
+	b.repeated(t, func(ctx context.Context) {
+		if _, err := b.Reserve(ctx, caller(), 600); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.record(ctx, []settlement{late}); err != nil || b.take(t, 401) != nil {
+			t.Errorf("what the repetition holds is given back: %v", err)
+		}
+	})
+}

@@ -6,7 +6,8 @@
 //  1. A request is admitted only if the tokens it can take at most fit into what
 //     is used plus what is set aside, both checked under a lock on the account.
 //  2. A settlement counts once, however often it is sent, and whoever sends it: the
-//     repetition of a request with an Idempotency-Key has the hold of the first.
+//     repetition of a request with an Idempotency-Key has the hold of the first, unless
+//     that was refused.
 //  3. A request that is never settled gives its tokens back after Hold.
 //  4. Days and months are those of UTC.
 package budget
@@ -102,7 +103,8 @@ func (l *Ledger) Reserve(ctx context.Context, c identity.Caller, tokens int) (ch
 	if c.Account == "" {
 		return nothing{}, nil
 	}
-	r := &reservation{ledger: l, s: settlement{id: "hold_" + cmp.Or(idempotency.ID(ctx), rand.Text()), account: c.Account, credential: c.Key}}
+	own := rand.Text()
+	r := &reservation{ledger: l, own: "hold_" + own, s: settlement{id: "hold_" + cmp.Or(idempotency.ID(ctx), own), account: c.Account, credential: c.Key}}
 	// Plans without a budget cost no transaction here; what they use is
 	// recorded when it is known.
 	limit, err := l.limits(ctx, c.Plan)

@@ -28,13 +28,14 @@ func day(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
 // A request without a budget has no hold before: its row then only keeps the same
 // settlement from counting twice. Nothing used is nothing to count, but the hold
 // is over all the same. Accounts are taken in order, so that two runtimes which
-// lock the same ones do not wait for each other.
+// lock the same ones do not wait for each other. A hold that is freed late is left alone
+// if a repetition has taken it meanwhile: that ends later.
 func (l *Ledger) record(ctx context.Context, list []settlement) error {
 	n := len(list)
 	ids, accounts, credentials, models := make([]string, n), make([]string, n), make([]string, n), make([]string, n)
-	prompt, completion, estimated, at := make([]int64, n), make([]int64, n), make([]int64, n), make([]time.Time, n)
+	prompt, completion, estimated, at, frees := make([]int64, n), make([]int64, n), make([]int64, n), make([]time.Time, n), make([]string, n)
 	for i, s := range list {
-		ids[i], accounts[i], credentials[i], models[i], at[i] = s.id, s.account, s.credential, s.model, s.at
+		ids[i], accounts[i], credentials[i], models[i], at[i], frees[i] = s.id, s.account, s.credential, s.model, s.at, s.frees
 		prompt[i], completion[i] = int64(s.usage.Prompt), int64(s.usage.Completion)
 		// A report says how much of its sum the runtime had to count by itself.
 		if s.usage.Estimated {
@@ -44,8 +45,10 @@ func (l *Ledger) record(ctx context.Context, list []settlement) error {
 	today := day(list[0].at)
 	_, err := l.DB.Exec(ctx, `
 		WITH sent AS (
-			SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::timestamptz[])
-				AS s (id, account, credential, model, prompt, completion, estimated, at)
+			SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::timestamptz[], $11::text[])
+				AS s (id, account, credential, model, prompt, completion, estimated, at, frees)
+		), freed AS (
+			DELETE FROM token_holds h USING sent WHERE h.id = frees AND h.settled_at IS NULL AND h.expires_at <= at + $12::interval
 		), fresh AS (
 			INSERT INTO token_holds AS h (id, account_id, tokens, expires_at, settled_at)
 			SELECT DISTINCT ON (id) id, account, 0, at, at FROM sent ORDER BY id
@@ -67,7 +70,7 @@ func (l *Ledger) record(ctx context.Context, list []settlement) error {
 			prompt_tokens     = u.prompt_tokens + excluded.prompt_tokens,
 			completion_tokens = u.completion_tokens + excluded.completion_tokens,
 			estimated_tokens  = u.estimated_tokens + excluded.estimated_tokens`,
-		ids, accounts, credentials, models, prompt, completion, estimated, at, today, firstOfMonth(today))
+		ids, accounts, credentials, models, prompt, completion, estimated, at, today, firstOfMonth(today), frees, l.Hold)
 	if err != nil {
 		return fmt.Errorf("record the tokens of %d requests: %w", n, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"sluice.dev/sluice/platform/clock"
 	"sluice.dev/sluice/platform/storage/postgres"
 )
 
@@ -15,36 +16,47 @@ type ScopesAsked struct {
 	DB  postgres.DB
 	Now func() time.Time // nil: time.Now
 
-	mu    sync.Mutex
-	asked bool
-	known bool
-	read  time.Time
+	mu      sync.Mutex
+	asked   bool
+	known   bool
+	reading bool // somebody reads it anew
+	read    time.Time
 }
 
-// Get is at most a second behind. While the database is away the last answer holds, and
-// until there is one it is yes.
+// scopesTimeout bounds a look at the database.
+const scopesTimeout = 5 * time.Second
+
+// Get is at most a second behind. While the database is away or slow the last answer holds, for
+// which nobody waits but one request in a second; until there is an answer it is yes.
 func (s *ScopesAsked) Get(ctx context.Context) bool {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := time.Now()
-	if s.Now != nil {
-		now = s.Now()
-	}
-	if s.known && now.Sub(s.read) < planAge {
+	if s.known && (s.reading || s.now().Sub(s.read) < planAge) {
+		defer s.mu.Unlock()
 		return s.asked
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-	defer cancel()
-	asked := true
-	err := s.DB.QueryRow(ctx, `SELECT asked_at IS NOT NULL AND EXISTS (SELECT FROM scopes WHERE name = 'chat:write' AND offered) FROM chat_scopes`).Scan(&asked)
+	s.reading = true
+	s.mu.Unlock()
+	asked, err := s.look(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reading, s.read = false, s.now()
 	switch {
 	case err == nil:
-		s.asked, s.known, s.read = asked, true, now
+		s.asked, s.known = asked, true
 	case s.known:
 		slog.WarnContext(ctx, "whether chat asks for scopes stays as it was", "cause", err)
-		s.read = now
 	default:
 		return true
 	}
 	return s.asked
 }
+
+// look reads it, whether or not the client stays: others get the answer too.
+func (s *ScopesAsked) look(ctx context.Context) (asked bool, err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), scopesTimeout)
+	defer cancel()
+	err = s.DB.QueryRow(ctx, `SELECT asked_at IS NOT NULL AND EXISTS (SELECT FROM scopes WHERE name = 'chat:write' AND offered) FROM chat_scopes`).Scan(&asked)
+	return asked, err
+}
+
+func (s *ScopesAsked) now() time.Time { return clock.Or(s.Now) }

@@ -17,13 +17,15 @@ type settlement struct {
 	model                   string
 	usage                   chat.Usage
 	at                      time.Time
+	frees                   string // a hold that is over uncounted, so that it can be taken again; "": none
 }
 
 // reservation implements chat.Reservation.
 type reservation struct {
 	ledger *Ledger
 	s      settlement
-	held   bool // tokens are set aside
+	own    string // the id of this attempt, which its repetition does not have
+	held   bool   // tokens are set aside
 }
 
 // Settle records u. What was set aside is given back before it returns, so that
@@ -36,6 +38,9 @@ type reservation struct {
 func (r *reservation) Settle(ctx context.Context, model string, u chat.Usage) error {
 	s := r.s
 	s.model, s.usage, s.at = model, u, r.ledger.Now()
+	if u.Refused && s.id != r.own {
+		s.id, s.frees = r.own, s.id
+	}
 	var err error
 	if r.held {
 		if err = r.ledger.record(ctx, []settlement{s}); err == nil {

@@ -190,9 +190,10 @@ func TestWhatBeganIsPaid(t *testing.T) {
 	} {
 		l := newLedger()
 		rt := withCaller(t, chat.Config{Ledger: l}, newProvider(t, c.answer).target(t))
-		_, _ = io.Copy(io.Discard, post(t, rt.URL, ask).Body)
-		if u := <-l.settled; (u.Prompt > 0) != c.paid || u.Completion != 0 {
-			t.Errorf("%s: charged %+v", name, u)
+		resp := post(t, rt.URL, ask)
+		_, _ = io.Copy(io.Discard, resp.Body)
+		if u := <-l.settled; (u.Prompt > 0) != c.paid || u.Completion != 0 || u.Refused != (resp.StatusCode != 200) {
+			t.Errorf("%s: %d, charged %+v", name, resp.StatusCode, u)
 		}
 	}
 	l := newLedger()

@@ -116,9 +116,9 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, req Request) er
 	defer cancel(nil)
 	begun, err := h.open(ctx, cancel, req)
 	if err != nil {
-		used := Usage{}
+		used := Usage{Refused: true}
 		if begun.Begun {
-			used = Usage{Prompt: tokens.Prompt(req.Body), Estimated: true}
+			used.Prompt, used.Estimated = tokens.Prompt(req.Body), true
 		}
 		h.metrics.over("refused", used)
 		h.settle(r.Context(), res, req.Model, used)

@@ -14,6 +14,9 @@ type Usage struct {
 	Prompt     int
 	Completion int
 	Estimated  bool // counted here, because the provider did not say
+	// Refused says that no completion came of it: the repetition of such a request, by its
+	// Idempotency-Key, is another one, and is charged for itself.
+	Refused bool
 
 	raw string // as the provider wrote it, with whatever it adds
 }

@@ -17,6 +17,7 @@ import (
 	"sluice.dev/sluice/controlplane/accounts/keyimport"
 	"sluice.dev/sluice/controlplane/accounts/sessions"
 	"sluice.dev/sluice/controlplane/accounts/team"
+	"sluice.dev/sluice/platform/clock"
 	"sluice.dev/sluice/platform/http/httpapi"
 	"sluice.dev/sluice/platform/http/idempotency"
 	"sluice.dev/sluice/platform/http/identity"
@@ -57,12 +58,7 @@ type Config struct {
 }
 
 // now is the time by the clock of c.
-func (c Config) now() time.Time {
-	if c.Now != nil {
-		return c.Now()
-	}
-	return time.Now()
-}
+func (c Config) now() time.Time { return clock.Or(c.Now) }
 
 // keys serves API keys from the database of c.
 func (c Config) keys() apikeys.API {

@@ -119,7 +119,7 @@ func TestListsArePagedAndFiltered(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for i := range 60 {
-		b.clock.advance(time.Millisecond)
+		b.clock.Advance(time.Millisecond)
 		id := b.create(fmt.Sprint("s", i), daily, fmt.Sprintf(`,"tags":["t%d"]`, i%2))
 		if i%10 == 0 {
 			b.do("PATCH", "/v1/events/schedules/"+id, `{"status":"paused"}`).want(200)

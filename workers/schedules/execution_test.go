@@ -43,7 +43,7 @@ func (b *bundle) createWith(kind, parts string) string {
 	b.t.Helper()
 	id := b.do("POST", "/v1/events/schedules", `{"name":"x","type":"`+kind+`","schedule":{"type":"recurring","cron":"1 12 * * *"},`+parts+`}`).
 		want(201).text("id")
-	b.clock.advance(time.Minute)
+	b.clock.Advance(time.Minute)
 	b.fire()
 	return id
 }
@@ -102,7 +102,7 @@ func TestRetriesFollowThePolicy(t *testing.T) {
 		if early := b.work(id); again > 0 && early != again {
 			t.Fatalf("a job that comes early waits %v, want %v", early, again)
 		}
-		b.clock.advance(again)
+		b.clock.Advance(again)
 	}
 	record := b.records(id)[0]
 	if record["status"] != "failed" || record["attempts"] != 4.0 || record["duration"] != 130_000.0 || len(b.streams.acts) != 4 {
@@ -145,7 +145,7 @@ func TestAFailedCallIsRepeatedWithoutTheAction(t *testing.T) {
 	s := receiver(t, func(*http.Request, string) { calls++ }, 500, 307, 200)
 	id := b.createWith("stream_start", `"action":{"streamId":"strm_1","action":"start"},"webhook":{"url":"`+s.URL+`","retryPolicy":{"maxRetries":2}}`)
 	for range 3 {
-		b.clock.advance(b.work(id))
+		b.clock.Advance(b.work(id))
 	}
 	record := b.records(id)[0]
 	if record["status"] != "success" || calls != 3 || len(b.streams.acts) != 1 || record["result"].(map[string]any)["action"] != "started" {
@@ -194,11 +194,11 @@ func TestALostWorkerIsReplaced(t *testing.T) {
 	if other, due, err := b.service.Begin(t.Context(), execution); other != nil || !due.IsZero() || err != nil {
 		t.Errorf("somebody else got it too: %v %v %v", other, due, err)
 	}
-	b.clock.advance(schedules.Lease)
+	b.clock.Advance(schedules.Lease)
 	if n, err := b.service.TakeOver(t.Context()); n != 0 || err != nil {
 		t.Errorf("%d taken over within the lease, %v", n, err)
 	}
-	b.clock.advance(time.Millisecond)
+	b.clock.Advance(time.Millisecond)
 	if n, err := b.service.TakeOver(t.Context()); n != 1 || err != nil {
 		t.Errorf("%d taken over, %v", n, err)
 	}
@@ -233,7 +233,7 @@ func TestAnExecutionThatNobodyPickedUpGetsAnotherJob(t *testing.T) {
 		if jobs() != want {
 			t.Errorf("%d jobs, want %d", jobs(), want)
 		}
-		b.clock.advance(11 * time.Second)
+		b.clock.Advance(11 * time.Second)
 		if n, err := b.service.TakeOver(t.Context()); n != 1 || err != nil {
 			t.Errorf("%d taken over, %v", n, err)
 		}
@@ -247,14 +247,14 @@ func TestABusyQueueGetsNoSecondJobs(t *testing.T) {
 	b := setup(t)
 	id := b.createWith("custom", `"tags":[]`)
 	b.exec(`UPDATE river_job SET scheduled_at = now() - interval '1 minute'`)
-	b.clock.advance(time.Minute)
+	b.clock.Advance(time.Minute)
 	if n, err := b.service.TakeOver(t.Context()); n != 0 || err != nil {
 		t.Errorf("%d taken over, %v", n, err)
 	}
 	if held, _, err := b.service.Begin(t.Context(), b.executions(id, schedules.Executing)[0]); held == nil || err != nil {
 		t.Fatal(held, err)
 	}
-	b.clock.advance(time.Minute)
+	b.clock.Advance(time.Minute)
 	if n, err := b.service.TakeOver(t.Context()); n != 1 || err != nil {
 		t.Errorf("%d taken over, %v", n, err)
 	}

@@ -51,7 +51,7 @@ func TestTransactionsThatBreakMakeNoRunTwice(t *testing.T) {
 		b.create(fmt.Sprint("s", i), `{"type":"recurring","cron":"0 * * * *"}`, `,"overlapPolicy":"queue"`)
 	}
 	for range hours {
-		b.clock.advance(time.Hour)
+		b.clock.Advance(time.Hour)
 		var workers sync.WaitGroup
 		for range 4 {
 			workers.Go(b.flakyWorker)
@@ -90,7 +90,7 @@ func (b *bundle) flakyWorker() {
 func (b *bundle) drain() {
 	b.t.Helper()
 	for {
-		b.clock.advance(time.Minute) // past every lease and retry
+		b.clock.Advance(time.Minute) // past every lease and retry
 		if _, err := b.service.TakeOver(b.t.Context()); err != nil {
 			b.t.Fatal(err)
 		}

@@ -10,7 +10,6 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"sluice.dev/sluice/platform/clock/clocktest"
 	"sluice.dev/sluice/platform/http/httpapi"
 	"sluice.dev/sluice/platform/http/idempotency"
 	"sluice.dev/sluice/platform/http/identity"
@@ -33,24 +33,6 @@ import (
 )
 
 const owner, stranger = "acct_0000000000001", "acct_0000000000002"
-
-// fakeClock stands still until it is moved.
-type fakeClock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func (c *fakeClock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *fakeClock) advance(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(d)
-}
 
 // fakeStreams is the product: it records actions and fails as told.
 type fakeStreams struct {
@@ -72,7 +54,7 @@ func (f *fakeStreams) Act(_ context.Context, by product.Caller, a definition.Act
 // noon.
 type bundle struct {
 	t       testing.TB
-	clock   *fakeClock
+	clock   *clocktest.Clock
 	pool    *pgxpool.Pool
 	service *schedules.Service
 	streams *fakeStreams
@@ -83,7 +65,7 @@ type bundle struct {
 func setup(t testing.TB) *bundle {
 	t.Helper()
 	pool := pgtest.Pool(t)
-	b := &bundle{t: t, pool: pool, clock: &fakeClock{now: time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)}, streams: &fakeStreams{}}
+	b := &bundle{t: t, pool: pool, clock: clocktest.New(time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)), streams: &fakeStreams{}}
 	b.exec(`INSERT INTO accounts (id, name, plan) VALUES ($1, 'Owner', 'pro'), ($2, 'Stranger', 'free')`, owner, stranger)
 	quiet := slog.New(slog.DiscardHandler)
 	jobs, err := river.NewClient(riverpgxv5.New(pool), &river.Config{Logger: quiet})

@@ -22,18 +22,18 @@ func TestADueRunHappensOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	id := b.create("a", daily, "")
-	b.clock.advance(2*time.Hour - time.Microsecond)
+	b.clock.Advance(2*time.Hour - time.Microsecond)
 	if n := b.fire(); n != 0 {
 		t.Fatalf("%d runs before the time", n)
 	}
-	b.clock.advance(time.Microsecond)
+	b.clock.Advance(time.Microsecond)
 	if n, again := b.fire(), b.fire(); n != 1 || again != 0 {
 		t.Fatalf("%d and %d runs, want 1 and 0", n, again)
 	}
 	if next := b.next(id); next != "2026-01-02T14:00:00Z" {
 		t.Errorf("next run %s", next)
 	}
-	b.clock.advance(40 * time.Millisecond)
+	b.clock.Advance(40 * time.Millisecond)
 	b.work(id)
 	got := b.do("GET", "/v1/events/schedules/"+id, "").want(200)
 	if got.at("executionCount") != 1.0 || got.text("lastExecution") != "2026-01-01T14:00:00Z" || got.text("lastExecutionStatus") != "success" {
@@ -52,7 +52,7 @@ func TestAOneTimeScheduleIsCompletedByItsRun(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	id := b.create("a", onceDay, "")
-	b.clock.advance(24 * time.Hour)
+	b.clock.Advance(24 * time.Hour)
 	if n := b.fire(); n != 1 || b.status(id) != schedules.Completed || b.next(id) != "" {
 		t.Fatalf("%d runs, status %s, next %q", n, b.status(id), b.next(id))
 	}
@@ -75,7 +75,7 @@ func TestTheEndDateCompletes(t *testing.T) {
 	}
 	runs := 0
 	for range 60 {
-		b.clock.advance(time.Hour)
+		b.clock.Advance(time.Hour)
 		runs += b.fire()
 		b.work(id)
 	}
@@ -92,7 +92,7 @@ func TestPausedTimeIsNotMissedTime(t *testing.T) {
 	if got := b.do("PATCH", path, `{"status":"paused"}`).want(200); got.at("schedule.nextExecution") != nil {
 		t.Error(got.raw)
 	}
-	b.clock.advance(72 * time.Hour)
+	b.clock.Advance(72 * time.Hour)
 	if n := b.fire(); n != 0 {
 		t.Errorf("%d runs while paused", n)
 	}
@@ -109,7 +109,7 @@ func TestEditingNeverFiresAndRenamingKeepsTheTime(t *testing.T) {
 	b := setup(t)
 	id := b.create("a", daily, "")
 	path := "/v1/events/schedules/" + id
-	b.clock.advance(3 * time.Hour) // a run is due, and no worker was there
+	b.clock.Advance(3 * time.Hour) // a run is due, and no worker was there
 	if got := b.do("PATCH", path, `{"name":"b"}`).want(200); got.text("schedule.nextExecution") != "2026-01-01T14:00:00Z" {
 		t.Errorf("renaming lost a due run: %s", got.raw)
 	}
@@ -164,7 +164,7 @@ func TestOverlap(t *testing.T) {
 			b := setup(t)
 			id := b.create("a", minutely, `,"overlapPolicy":"`+policy+`"`)
 			for range 3 {
-				b.clock.advance(time.Minute)
+				b.clock.Advance(time.Minute)
 				b.fire()
 			}
 			count := func(status string) int { return len(b.executions(id, status)) }
@@ -186,7 +186,7 @@ func TestAPauseDropsRunsThatWait(t *testing.T) {
 	b := setup(t)
 	id := b.create("a", `{"type":"recurring","cron":"* * * * *"}`, `,"overlapPolicy":"queue"`)
 	for range 3 {
-		b.clock.advance(time.Minute)
+		b.clock.Advance(time.Minute)
 		b.fire()
 	}
 	b.do("PATCH", "/v1/events/schedules/"+id, `{"status":"paused"}`).want(200)
@@ -209,7 +209,7 @@ func TestCatchUpAfterDowntime(t *testing.T) {
 	} {
 		b := setup(t)
 		id := b.create("a", hourly, more)
-		b.clock.advance(24*time.Hour + 30*time.Minute)
+		b.clock.Advance(24*time.Hour + 30*time.Minute)
 		b.fire()
 		for len(b.executions(id, "executing")) > 0 {
 			b.work(id)
@@ -229,7 +229,7 @@ func TestHistoryIsFilteredAndPruned(t *testing.T) {
 	id := b.create("a", `{"type":"recurring","cron":"0 * * * *"}`, "")
 	path := "/v1/events/schedules/" + id + "/executions"
 	for range 60 {
-		b.clock.advance(time.Hour)
+		b.clock.Advance(time.Hour)
 		b.fire()
 		b.work(id)
 	}
@@ -245,7 +245,7 @@ func TestHistoryIsFilteredAndPruned(t *testing.T) {
 			t.Errorf("%s: %v, want %v", query, got, want)
 		}
 	}
-	b.clock.advance(29 * 24 * time.Hour) // the first run is 31 days and 11 hours old, the last 29 days
+	b.clock.Advance(29 * 24 * time.Hour) // the first run is 31 days and 11 hours old, the last 29 days
 	for {
 		n, err := b.service.Prune(t.Context())
 		if err != nil {
@@ -266,7 +266,7 @@ func TestEventsOfAnAccount(t *testing.T) {
 	id := b.create("a", `{"type":"recurring","cron":"* * * * *"}`, `,"action":{"streamId":"strm_1","action":"start"}`)
 	b.streams.errs = []error{notFound}
 	for range 2 {
-		b.clock.advance(time.Minute)
+		b.clock.Advance(time.Minute)
 		b.fire()
 		b.work(id)
 	}

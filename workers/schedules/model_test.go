@@ -238,7 +238,7 @@ func (w *modelWorld) step() {
 		w.work(m.id)
 		m.work()
 	default:
-		w.clock.advance(pick(w.r, time.Minute, time.Hour, 26*time.Hour, 9*24*time.Hour, 60*24*time.Hour))
+		w.clock.Advance(pick(w.r, time.Minute, time.Hour, 26*time.Hour, 9*24*time.Hour, 60*24*time.Hour))
 		w.fire()
 		for _, m := range w.models {
 			m.tick(w.clock.Now())

@@ -66,7 +66,7 @@ func TestProcessesOfBeforeRunSchedulesDuringAnUpgrade(t *testing.T) {
 		t.Fatalf("%d lie open, want both", n)
 	}
 	sent(b, before)
-	b.clock.advance(24 * time.Hour)
+	b.clock.Advance(24 * time.Hour)
 	if before.walk(); b.lyingOpen() != 2 {
 		t.Fatal("sealed without a key")
 	}
@@ -96,7 +96,7 @@ func TestWhatLiesOpenIsSealedOnceADay(t *testing.T) {
 	if b.walk(); b.lyingOpen() != 1 {
 		t.Fatal("a walk has begun within a day of the last")
 	}
-	b.clock.advance(24 * time.Hour)
+	b.clock.Advance(24 * time.Hour)
 	if b.walk(); b.lyingOpen() != 0 {
 		t.Fatal("it lies open after the next walk")
 	}

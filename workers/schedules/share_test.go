@@ -40,7 +40,7 @@ func TestAccountsTakeTurnsInAClaim(t *testing.T) {
 			FROM schedules, generate_series(1, $2) n WHERE id = $1`, id, n)
 	}
 	b.exec(`UPDATE schedules SET next_fire_at = next_fire_at + interval '1 second' WHERE account_id = $1`, stranger)
-	b.clock.advance(2*time.Hour + time.Second)
+	b.clock.Advance(2*time.Hour + time.Second)
 	fired, err := b.service.FireDue(t.Context(), nil, false)
 	if err != nil || fired.Started != 100 || !fired.Full || fired.Lateness != time.Second {
 		t.Fatalf("%+v %v", fired, err)
@@ -75,7 +75,7 @@ func TestAccountsThatAreBehindAreClaimedApart(t *testing.T) {
 	b := setup(t)
 	b.create("much", daily, "")
 	b.call(stranger, "POST", "/v1/events/schedules", `{"name":"little","type":"custom","schedule":`+daily+`}`).want(201)
-	b.clock.advance(2 * time.Hour)
+	b.clock.Advance(2 * time.Hour)
 	behind := turns{owner, time.Minute}
 	if fired, err := b.service.FireDue(t.Context(), behind, false); err != nil || fired.Started != 1 || len(b.priorities(owner)) != 0 {
 		t.Fatalf("%+v %v", fired, err)
@@ -90,7 +90,7 @@ func TestAccountsThatAreBehindAreClaimedApart(t *testing.T) {
 	if err := b.pool.QueryRow(t.Context(), `SELECT scheduled_at - created_at FROM river_job WHERE priority = $1`, schedules.Behind).Scan(&wait); err != nil || wait < 59*time.Second {
 		t.Errorf("the job waits for %v, %v", wait, err)
 	}
-	b.clock.advance(time.Minute)
+	b.clock.Advance(time.Minute)
 	if n, err := b.service.TakeOver(t.Context()); err != nil || n != 1 { // the other's, which nobody has worked on
 		t.Errorf("%d taken over while it waits, %v", n, err)
 	}
@@ -122,7 +122,7 @@ func TestTriggeredRunsThatArePendingAreBounded(t *testing.T) {
 	}
 	b.work(ids[0])
 	trigger(owner, ids[0]).want(429) // from memory
-	b.clock.advance(time.Second)
+	b.clock.Advance(time.Second)
 	trigger(owner, ids[0]).want(202)
 	for range 19 {
 		trigger(owner, ids[5]).want(202)
@@ -147,11 +147,11 @@ func TestPostpone(t *testing.T) {
 	if got := b.priorities(owner); got[schedules.Behind] != 1 {
 		t.Errorf("jobs by priority: %v", got)
 	}
-	b.clock.advance(time.Minute)
+	b.clock.Advance(time.Minute)
 	if n, err := b.service.TakeOver(t.Context()); n != 0 || err != nil {
 		t.Errorf("%d taken over while it waits, %v", n, err)
 	}
-	b.clock.advance(11 * time.Second)
+	b.clock.Advance(11 * time.Second)
 	if n, err := b.service.TakeOver(t.Context()); n != 1 || err != nil {
 		t.Errorf("%d taken over when it does not come back, %v", n, err)
 	}

@@ -39,7 +39,8 @@ func withChat(names []string, before bool) []string {
 // made before, with those scopes in them. The invariant is that at no edge a route asks for
 // a scope while the record of a key of before lacks it:
 //
-//   - Nothing is sent while a process of before runs: it would send records without.
+//   - Nothing is sent while a process of before runs: it would send records without. Where
+//     one comes back before routes ask, all records are sent once more when it has gone.
 //   - Then all records are sent again, some at a time. Where a process was killed
 //     the next one goes on, from chat_scopes.sent_to.
 //   - Routes ask when every edge of which anything is known has come to the position
@@ -114,12 +115,18 @@ func (c ChatRollout) settle() float64 {
 // mustWait reports whether a process of before may run. The lists of processes and edges
 // are empty after a crash of the database, until each has said that it is there.
 func (c ChatRollout) mustWait(ctx context.Context, tx pgx.Tx) (wait bool, err error) {
-	err = tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM processes WHERE knows < $1)
-		OR pg_postmaster_start_time() > clock_timestamp() - make_interval(secs => $2)`, chatMigration, c.settle()).Scan(&wait)
+	var former, early bool
+	err = tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM processes WHERE knows < $1),
+		pg_postmaster_start_time() > clock_timestamp() - make_interval(secs => $2)`, chatMigration, c.settle()).Scan(&former, &early)
 	if err != nil {
 		return false, fmt.Errorf("look for processes of before: %w", err)
 	}
-	return wait, nil
+	if former { // what was sent before it came back, it may have sent without
+		if _, err := tx.Exec(ctx, `UPDATE chat_scopes SET sent_to = '', sent_at = NULL WHERE sent_to <> '' OR sent_at IS NOT NULL`); err != nil {
+			return false, fmt.Errorf("begin anew: %w", err)
+		}
+	}
+	return former || early, nil
 }
 
 // send sends the records of the next keys, and notes how far it is with them.

@@ -130,6 +130,48 @@ func TestKeysOfBeforeChatOnWhileProcessesAreReplaced(t *testing.T) {
 	}
 }
 
+// A fleet that goes back to the release before while records are sent, and forward again,
+// has records in which the scopes are missing: all are sent once more.
+func TestAProcessOfBeforeComesBack(t *testing.T) {
+	t.Parallel()
+	db, s := setup(t)
+	former := s.before(t, db, 3)
+	c := ChatRollout{DB: db, Batch: 1, Settle: 1, Notify: "sluice_test"}
+	for sent := range 5 { // three keys, and that there are no more
+		for range sent {
+			step(t, db, c, nil)
+		}
+		if _, err := db.Exec(t.Context(), `INSERT INTO processes (name, kind, build) VALUES ('h/old', 'worker', 'v1')`); err != nil {
+			t.Fatal(err)
+		}
+		step(t, db, c, nil)
+		tx, err := db.Begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		// It does not know the column.
+		for _, sql := range []string{`UPDATE api_keys SET chat_before = false`, `DELETE FROM processes`} {
+			if _, err := tx.Exec(t.Context(), sql); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := EmitAccountTx(t.Context(), tx, account); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tx.Exec(t.Context(), `UPDATE api_keys SET chat_before = true`); err != nil || tx.Commit(t.Context()) != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 4 {
+		step(t, db, c, nil)
+	}
+	for _, k := range former {
+		if !chats(t, db, k) {
+			t.Errorf("the record of %s is as the process of before sent it", k.ID)
+		}
+	}
+}
+
 // The work is bounded: what was sent once is not sent again.
 func TestRecordsOfBeforeAreSentOnce(t *testing.T) {
 	t.Parallel()

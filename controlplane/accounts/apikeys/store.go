@@ -15,6 +15,7 @@ import (
 	"sluice.dev/sluice/filters/credentials/keytable"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
+	"sluice.dev/sluice/platform/clock"
 	"sluice.dev/sluice/platform/http/paging"
 	"sluice.dev/sluice/platform/storage/audit"
 	"sluice.dev/sluice/platform/storage/postgres"
@@ -28,12 +29,7 @@ type Store struct {
 }
 
 // now is the time by the clock of s.
-func (s Store) now() time.Time {
-	if s.Now != nil {
-		return s.Now()
-	}
-	return time.Now()
-}
+func (s Store) now() time.Time { return clock.Or(s.Now) }
 
 const columns = `k.id, k.account_id, k.name, k.scopes, k.expires_at, k.created_at, k.rate_limit_per_minute, k.last_used_at, k.last_used_ip,
 	k.imported_from, k.external_id, k.certificate, k.chat_before`

@@ -15,6 +15,7 @@ import (
 	"sluice.dev/sluice/controlplane/accounts/apikeys"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
+	"sluice.dev/sluice/platform/clock"
 	"sluice.dev/sluice/platform/http/paging"
 	"sluice.dev/sluice/platform/storage/audit"
 	"sluice.dev/sluice/platform/storage/postgres"
@@ -77,12 +78,7 @@ type Store struct {
 }
 
 // now is the time by the clock of s.
-func (s Store) now() time.Time {
-	if s.Now != nil {
-		return s.Now()
-	}
-	return time.Now()
-}
+func (s Store) now() time.Time { return clock.Or(s.Now) }
 
 const columns = `i.id, i.number, i.status, i.currency, i.amount, i.period_start, i.period_end, i.issued_at, i.due_at`
 

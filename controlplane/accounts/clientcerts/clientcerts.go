@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/controlplane/edgesync/keyfeed"
 	"sluice.dev/sluice/filters/credentials/clientcert"
+	"sluice.dev/sluice/platform/clock"
 	"sluice.dev/sluice/platform/http/paging"
 	"sluice.dev/sluice/platform/ids"
 	"sluice.dev/sluice/platform/storage/audit"
@@ -28,12 +29,7 @@ type Store struct {
 	Now func() time.Time
 }
 
-func (s Store) now() time.Time {
-	if s.Now != nil {
-		return s.Now()
-	}
-	return time.Now()
-}
+func (s Store) now() time.Time { return clock.Or(s.Now) }
 
 // Revoked is one entry.
 type Revoked struct {

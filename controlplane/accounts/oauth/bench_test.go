@@ -12,6 +12,6 @@ func BenchmarkRefresh(b *testing.B) {
 			b.Fatal(err)
 		}
 		made = next
-		all.clock.advance(AccessLife) // fewer than maxLive at once
+		all.clock.Advance(AccessLife) // fewer than maxLive at once
 	}
 }

@@ -34,7 +34,7 @@ func TestASecondUseOfACodeEndsAllThatCameFromIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.clock.advance(CodeLife + time.Second) // it is recognised for long
+	b.clock.Advance(CodeLife + time.Second) // it is recognised for long
 	_, err = b.service.Exchange(t.Context(), b.secret.App, code, callback, "")
 	wantCode(t, err, rules.InvalidGrant)
 	for _, token := range []string{first.Access, next.Access, next.Refresh} {
@@ -116,7 +116,7 @@ func TestWhatACodeIsBoundTo(t *testing.T) {
 		"too late":             {b.secret, challenge, callback, verifier, CodeLife, rules.InvalidGrant},
 	} {
 		code := b.grant(t, b.secret, c.challenge)
-		b.clock.advance(c.late)
+		b.clock.Advance(c.late)
 		_, err := b.service.Exchange(t.Context(), c.app.App, code, c.redirect, c.verifier)
 		if oauthCode(err) != c.want {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
@@ -169,7 +169,7 @@ func TestWhatEndsAGrant(t *testing.T) {
 	for name, end := range map[string]func(*testing.T, *bundle) error{
 		"the application is revoked": func(t *testing.T, b *bundle) error { return b.service.RevokeApp(t.Context(), b.secret.ID) },
 		"the person's role changes or they leave": func(t *testing.T, b *bundle) error {
-			return postgres.InTx(t.Context(), b.db, func(tx pgx.Tx) error { return EndAllTx(t.Context(), tx, b.user.ID, b.clock.now()) })
+			return postgres.InTx(t.Context(), b.db, func(tx pgx.Tx) error { return EndAllTx(t.Context(), tx, b.user.ID, b.clock.Now()) })
 		},
 		"the person is removed, and nobody ends the grant": func(t *testing.T, b *bundle) error {
 			_, err := b.db.Exec(t.Context(), `UPDATE users SET removed_at = now() WHERE id = $1`, b.user.ID)
@@ -204,11 +204,11 @@ func TestRefreshTokensBelongToOneApplicationAndEnd(t *testing.T) {
 	made := b.tokens(t)
 	_, err := b.service.Refresh(t.Context(), other.App, made.Refresh, "")
 	wantCode(t, err, rules.InvalidGrant)
-	b.clock.advance(AccessLife)
+	b.clock.Advance(AccessLife)
 	if b.active(t, b.secret, made.Access) || !b.active(t, b.secret, made.Refresh) {
 		t.Error("an access token lasts an hour, its refresh token longer")
 	}
-	b.clock.advance(RefreshLife - AccessLife)
+	b.clock.Advance(RefreshLife - AccessLife)
 	_, err = b.service.Refresh(t.Context(), b.secret.App, made.Refresh, "")
 	wantCode(t, err, rules.InvalidGrant)
 }
@@ -265,12 +265,12 @@ func TestPurgeForgetsWhatIsOver(t *testing.T) {
 	if !told() {
 		t.Fatal("edges were not told")
 	}
-	b.clock.advance(AccessLife + time.Second)
+	b.clock.Advance(AccessLife + time.Second)
 	purge(1)
 	if told() {
 		t.Error("edges keep a token that is over")
 	}
-	b.clock.advance(RefreshLife)
+	b.clock.Advance(RefreshLife)
 	purge(2) // the refresh token, and the grant with its code
 	purge(0)
 }
@@ -296,14 +296,14 @@ func TestANewSigningKeyIsUsedOnceEdgesKnowIt(t *testing.T) {
 		return ""
 	}
 	first := kid()
-	b.clock.advance(time.Hour)
+	b.clock.Advance(time.Hour)
 	if _, err := b.sessions.Keyring.Rotate(t.Context(), 0, AccessLife); err != nil {
 		t.Fatal(err)
 	}
 	if kid() != first {
 		t.Error("the new key signs before edges know it")
 	}
-	b.clock.advance(publishLead)
+	b.clock.Advance(publishLead)
 	if kid() == first {
 		t.Error("the old key still signs")
 	}
@@ -327,6 +327,6 @@ func TestAClientThatRefreshesInALoopIsSlowedDown(t *testing.T) {
 	if slow.Header.Get("Retry-After") != "3600" || slow.object(t)["error"] != rules.TemporarilyUnavailable {
 		t.Error(slow.Header, slow.body)
 	}
-	b.clock.advance(AccessLife)
+	b.clock.Advance(AccessLife)
 	wantStatus(t, refresh(), http.StatusOK) // with the same refresh token
 }

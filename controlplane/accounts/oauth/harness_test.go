@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -23,6 +22,7 @@ import (
 	"sluice.dev/sluice/controlplane/accounts/scoperegistry"
 	"sluice.dev/sluice/controlplane/accounts/sessions"
 	"sluice.dev/sluice/filters/credentials/keytable"
+	"sluice.dev/sluice/platform/clock/clocktest"
 	"sluice.dev/sluice/platform/http/httpapi"
 	"sluice.dev/sluice/platform/storage/postgres/pgtest"
 )
@@ -33,29 +33,11 @@ const (
 	callback = "https://client.example/callback"
 )
 
-// clock may be set while handlers read it.
-type clock struct {
-	mu sync.Mutex
-	t  time.Time
-}
-
-func (c *clock) now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.t
-}
-
-func (c *clock) advance(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.t = c.t.Add(d)
-}
-
 // bundle is a whole server with one account, one person and one application of
 // each kind.
 type bundle struct {
 	db       *pgxpool.Pool
-	clock    *clock
+	clock    *clocktest.Clock
 	url      string
 	service  *Service
 	sessions *sessions.Service
@@ -67,13 +49,13 @@ type bundle struct {
 
 func setup(t testing.TB) *bundle {
 	t.Helper()
-	b := &bundle{db: pgtest.Pool(t), clock: &clock{t: time.Now().Truncate(time.Second)}}
+	b := &bundle{db: pgtest.Pool(t), clock: clocktest.New(time.Now().Truncate(time.Second))}
 	r := chi.NewRouter()
 	server := httptest.NewServer(r)
 	t.Cleanup(server.Close)
 	b.url = server.URL
-	b.sessions = sessions.New(sessions.Config{DB: b.db, Issuer: b.url, Audience: b.url, Now: b.clock.now})
-	b.service = New(Config{DB: b.db, Sessions: b.sessions, Issuer: b.url, Audience: b.url, Now: b.clock.now})
+	b.sessions = sessions.New(sessions.Config{DB: b.db, Issuer: b.url, Audience: b.url, Now: b.clock.Now})
+	b.service = New(Config{DB: b.db, Sessions: b.sessions, Issuer: b.url, Audience: b.url, Now: b.clock.Now})
 	b.service.Routes(r, httpapi.Adapter{})
 	sessions.API{Service: b.sessions}.Routes(r)
 	r.Route("/admin/v1", func(r chi.Router) { b.service.AdminRoutes(r, httpapi.Adapter{}) })
@@ -159,7 +141,7 @@ func (b *bundle) toldToEdges(t *testing.T, access string) bool {
 		t.Fatal(err)
 	}
 	r, ok := keytable.Decode(raw)
-	return ok && r.Kind == keytable.KindToken && r.Expires > uint32(b.clock.now().Unix())
+	return ok && r.Kind == keytable.KindToken && r.Expires > uint32(b.clock.Now().Unix())
 }
 
 // config is that of a real client library.

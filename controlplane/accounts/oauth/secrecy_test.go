@@ -151,7 +151,7 @@ func TestWhatEdgesAreToldLastsAsLongAsTheToken(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	made := b.tokens(t)
-	b.clock.advance(10 * time.Minute)
+	b.clock.Advance(10 * time.Minute)
 	if err := b.service.Revoke(t.Context(), b.secret.App, made.Access); err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +191,7 @@ func TestAConsentPageOutlivesItsSession(t *testing.T) {
 	b := setup(t)
 	br := b.browser(t)
 	page := br.consentPage(address(b.secret), email)
-	b.clock.advance(13 * time.Hour)
+	b.clock.Advance(13 * time.Hour)
 	if got := br.post("/oauth/consent", page.form("answer", "allow")); got.StatusCode != http.StatusBadRequest || got.Header.Get("Location") != "" {
 		t.Error("whoever finds the page open may allow it: ", got.StatusCode)
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"sluice.dev/sluice/platform/clock"
 	"sluice.dev/sluice/platform/storage/postgres"
 	"sluice.dev/sluice/platform/storage/secretbox"
 )
@@ -65,12 +66,7 @@ type JWKS struct {
 }
 
 // now is the time by the clock of k.
-func (k *Keyring) now() time.Time {
-	if k.Now != nil {
-		return k.Now()
-	}
-	return time.Now()
-}
+func (k *Keyring) now() time.Time { return clock.Or(k.Now) }
 
 // signer returns the key to sign with: the newest that is old enough to be
 // known everywhere, or the first there ever was. It makes that one if need be.

@@ -84,7 +84,7 @@ func TestKeysOfBeforeAreReadAndSealed(t *testing.T) {
 	if _, err := New(c).Verify(t.Context(), old.Token); err != nil {
 		t.Fatal("after it is sealed:", err)
 	}
-	b.clock.t = b.clock.t.Add(SigningKeyAge + time.Minute)
+	b.clock.Advance(SigningKeyAge + time.Minute)
 	if n, err := s.RotateSigningKey(t.Context()); n != 1 || err != nil {
 		t.Fatal(n, err)
 	}
@@ -99,7 +99,7 @@ func TestReplicasOfBeforeReadEveryKeyDuringAnUpgrade(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	token := b.signIn(t).Token
-	end := b.clock.t.Add(SigningKeyAge + 24*time.Hour)
+	end := b.clock.Now().Add(SigningKeyAge + 24*time.Hour)
 	// What migration 0028 does where it finds a key that lies open.
 	if _, err := b.db.Exec(t.Context(), `UPDATE signing_keys SET seal_after = $1`, end); err != nil {
 		t.Fatal(err)
@@ -120,9 +120,9 @@ func TestReplicasOfBeforeReadEveryKeyDuringAnUpgrade(t *testing.T) {
 	if _, err := before.Verify(t.Context(), token); err != nil {
 		t.Fatal("a replica of before:", err)
 	}
-	b.clock.t = b.clock.t.Add(SigningKeyAge + time.Minute)
+	b.clock.Advance(SigningKeyAge + time.Minute)
 	rotate(1, 2, 2)
-	b.clock.t = b.clock.t.Add(publishLead)
+	b.clock.Advance(publishLead)
 	fresh, err := now.Create(t.Context(), b.user.ID)
 	if err != nil {
 		t.Fatal(err)
@@ -130,7 +130,7 @@ func TestReplicasOfBeforeReadEveryKeyDuringAnUpgrade(t *testing.T) {
 	if _, err := before.Verify(t.Context(), fresh.Token); err != nil {
 		t.Fatal("a replica of before, by a key of now:", err)
 	}
-	b.clock.t = end
+	b.clock.Set(end)
 	rotate(0, 0, 2)
 }
 

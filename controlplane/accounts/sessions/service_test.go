@@ -12,29 +12,26 @@ import (
 	"sluice.dev/sluice/filters/credentials/keytable"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
+	"sluice.dev/sluice/platform/clock/clocktest"
 	"sluice.dev/sluice/platform/storage/postgres/pgtest"
 )
 
 const password = "correct horse"
 
-type clock struct{ t time.Time }
-
-func (c *clock) now() time.Time { return c.t }
-
 type bundle struct {
 	db      *pgxpool.Pool
-	clock   *clock
+	clock   *clocktest.Clock
 	service *Service
 	user    accounts.User
 }
 
-func config(db *pgxpool.Pool, c *clock) Config {
-	return Config{DB: db, Issuer: "iss", Audience: "aud", TTL: time.Hour, Now: c.now}
+func config(db *pgxpool.Pool, c *clocktest.Clock) Config {
+	return Config{DB: db, Issuer: "iss", Audience: "aud", TTL: time.Hour, Now: c.Now}
 }
 
 func setup(t *testing.T) bundle {
 	t.Helper()
-	db, c := pgtest.Pool(t), &clock{at}
+	db, c := pgtest.Pool(t), clocktest.New(at)
 	a, err := accounts.Store{DB: db}.Create(t.Context(), "A", "local")
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +74,7 @@ func TestSignInGivesATokenThatVerifies(t *testing.T) {
 	if s.ExpiresIn != 3600 || !s.ExpiresAt.Equal(at.Add(time.Hour)) || !c.ExpiresAt.Equal(s.ExpiresAt) {
 		t.Fatalf("%+v", s)
 	}
-	b.clock.t = at.Add(time.Hour)
+	b.clock.Set(at.Add(time.Hour))
 	if _, err := b.service.Verify(t.Context(), s.Token); apierror.Code(err) != decision.TokenExpired {
 		t.Fatalf("after its end: %v", err)
 	}
@@ -138,7 +135,7 @@ func TestAttemptsAreLimited(t *testing.T) {
 	if _, err := b.service.SignIn(t.Context(), "ann@example.com", password, "198.51.100.7"); err != nil {
 		t.Errorf("the owner, from elsewhere: %v", err)
 	}
-	b.clock.t = at.Add(attemptWindow)
+	b.clock.Set(at.Add(attemptWindow))
 	if _, err := b.service.SignIn(t.Context(), "ann@example.com", password, "192.0.2.1"); err != nil {
 		t.Errorf("in the next window: %v", err)
 	}
@@ -162,7 +159,7 @@ func (b *bundle) fail(t *testing.T, networks, each int) {
 	t.Helper()
 	for n := range networks {
 		for range each {
-			_, err := countSignIn(t.Context(), b.db, "ann@example.com", fmt.Sprintf("198.51.100.%d", n), b.clock.now())
+			_, err := countSignIn(t.Context(), b.db, "ann@example.com", fmt.Sprintf("198.51.100.%d", n), b.clock.Now())
 			if err != nil && apierror.Code(err) != decision.RateLimited {
 				t.Fatal(err)
 			}
@@ -192,19 +189,19 @@ func TestStrangersDoNotLockTheOwnerOut(t *testing.T) {
 	if got := from("192.0.2.1", password); got != decision.RateLimited {
 		t.Errorf("who guesses from the owner's network: %q", got)
 	}
-	b.clock.t = at.Add(attemptWindow)
+	b.clock.Set(at.Add(attemptWindow))
 	if got := from("192.0.2.1", password); got != "" {
 		t.Errorf("in the next window: %q", got)
 	}
 	if _, err := b.service.Purge(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	b.clock.t = at.Add(knownFor - time.Second)
+	b.clock.Set(at.Add(knownFor - time.Second))
 	b.fail(t, 12, perPair)
 	if got := from("192.0.2.1", password); got != "" {
 		t.Errorf("four weeks later: %q", got)
 	}
-	b.clock.t = b.clock.t.Add(knownFor + time.Second)
+	b.clock.Advance(knownFor + time.Second)
 	b.fail(t, 12, perPair)
 	if got := from("192.0.2.1", password); got != decision.RateLimited {
 		t.Errorf("when it was forgotten: %q", got)
@@ -263,7 +260,7 @@ func TestRefusalsAreRemembered(t *testing.T) {
 	if _, err := b.service.Attempt(t.Context(), "192.0.2.1"); apierror.Code(err) != decision.RateLimited {
 		t.Errorf("an invitation from there: %v", err)
 	}
-	b.clock.t = b.clock.t.Add(refusedFor)
+	b.clock.Advance(refusedFor)
 	if got := guess(0); got != decision.RateLimited || failures() != perAddress+2 {
 		t.Errorf("a second later: %q, %d changes", got, failures())
 	}
@@ -305,7 +302,7 @@ func TestAnEndedSessionIsRevokedEverywhereThenForgotten(t *testing.T) {
 	if _, err := b.service.Verify(t.Context(), kept.Token); err != nil {
 		t.Fatalf("the other session ended too: %v", err)
 	}
-	b.clock.t = at.Add(2 * time.Hour)
+	b.clock.Set(at.Add(2 * time.Hour))
 	if n, err := b.service.Purge(t.Context()); n != 2 || err != nil {
 		t.Fatalf("%d %v", n, err)
 	}
@@ -323,7 +320,7 @@ func TestKeyRotationFailsNoLiveToken(t *testing.T) {
 	b := setup(t)
 	replica := New(config(b.db, b.clock))
 	first := b.signIn(t)
-	b.clock.t = at.Add(10 * time.Minute)
+	b.clock.Set(at.Add(10 * time.Minute))
 	if added, err := b.service.Keyring.Rotate(t.Context(), 11*time.Minute, time.Hour); added || err != nil {
 		t.Fatalf("a young key was replaced: %v %v", added, err)
 	}
@@ -341,7 +338,7 @@ func TestKeyRotationFailsNoLiveToken(t *testing.T) {
 		}
 	}
 	signerIs(set.Keys[1].ID) // until everyone has had time to read the new one
-	b.clock.t = b.clock.t.Add(publishLead)
+	b.clock.Advance(publishLead)
 	signerIs(set.Keys[0].ID)
 	second := b.signIn(t)
 	for _, token := range []string{first.Token, second.Token} {
@@ -349,7 +346,7 @@ func TestKeyRotationFailsNoLiveToken(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	b.clock.t = b.clock.t.Add(time.Hour + publishLead)
+	b.clock.Advance(time.Hour + publishLead)
 	if set, err = b.service.Keyring.Public(t.Context()); err != nil || len(set.Keys) != 1 {
 		t.Fatalf("the old key is still published: %+v %v", set, err)
 	}
@@ -361,11 +358,11 @@ func TestALeakedKeyIsReplaced(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	first := b.signIn(t)
-	b.clock.t = b.clock.t.Add(10 * time.Minute)
+	b.clock.Advance(10 * time.Minute)
 	if _, err := b.service.Keyring.Rotate(t.Context(), time.Minute, time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	b.clock.t = b.clock.t.Add(publishLead)
+	b.clock.Advance(publishLead)
 	second := b.signIn(t)
 	if err := b.service.Keyring.Replace(t.Context()); err != nil {
 		t.Fatal(err)
@@ -380,7 +377,7 @@ func TestALeakedKeyIsReplaced(t *testing.T) {
 		}
 	}
 	verifies(true, first, second) // until edges know the new one
-	b.clock.t = b.clock.t.Add(publishLead + keyringTTL)
+	b.clock.Advance(publishLead + keyringTTL)
 	verifies(false, first, second)
 	verifies(true, b.signIn(t))
 	if set, err := replica.Keyring.Public(t.Context()); err != nil || len(set.Keys) != 1 {
@@ -392,7 +389,7 @@ func TestReplicasThatRotateTogetherAddOneKey(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.signIn(t)
-	b.clock.t = at.Add(SigningKeyAge)
+	b.clock.Set(at.Add(SigningKeyAge))
 	added := make(chan int, 8)
 	g, ctx := errgroup.WithContext(t.Context())
 	for range cap(added) {

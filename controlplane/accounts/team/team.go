@@ -17,6 +17,7 @@ import (
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/filters/scopes"
 	"sluice.dev/sluice/platform/apierror"
+	"sluice.dev/sluice/platform/clock"
 	"sluice.dev/sluice/platform/http/paging"
 	"sluice.dev/sluice/platform/storage/audit"
 	"sluice.dev/sluice/platform/storage/postgres"
@@ -36,12 +37,7 @@ type Store struct {
 }
 
 // now is the time by the clock of s.
-func (s Store) now() time.Time {
-	if s.Now != nil {
-		return s.Now()
-	}
-	return time.Now()
-}
+func (s Store) now() time.Time { return clock.Or(s.Now) }
 
 // Invitation is a new member's way in. The token is shown this once: whoever
 // invites hands it on, by whatever way they trust.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/filters/limits/meter"
+	"sluice.dev/sluice/platform/clock"
 	"sluice.dev/sluice/platform/storage/postgres"
 )
 
@@ -24,12 +25,7 @@ type Store struct {
 }
 
 // now is the time by the clock of s, in UTC.
-func (s Store) now() time.Time {
-	if s.Now != nil {
-		return s.Now().UTC()
-	}
-	return time.Now().UTC()
-}
+func (s Store) now() time.Time { return clock.Or(s.Now).UTC() }
 
 // Taken says what became of a parcel.
 type Taken struct {

@@ -13,6 +13,7 @@ package certificates
 import (
 	"time"
 
+	"sluice.dev/sluice/platform/clock"
 	"sluice.dev/sluice/platform/storage/postgres"
 	"sluice.dev/sluice/platform/storage/reencrypt"
 	"sluice.dev/sluice/platform/storage/secretbox"
@@ -81,12 +82,7 @@ type Store struct {
 	Now func() time.Time // nil: time.Now
 }
 
-func (s Store) now() time.Time {
-	if s.Now != nil {
-		return s.Now()
-	}
-	return time.Now()
-}
+func (s Store) now() time.Time { return clock.Or(s.Now) }
 
 // rowOf and accountRow are what keys are bound to.
 func rowOf(name string) string       { return "certificate " + name }

@@ -12,6 +12,7 @@ import (
 
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/filters/edgeapi"
+	"sluice.dev/sluice/platform/clock"
 	"sluice.dev/sluice/platform/storage/postgres"
 )
 
@@ -48,12 +49,7 @@ type Store struct {
 }
 
 // now is the time by the clock of s, in UTC.
-func (s Store) now() time.Time {
-	if s.Now != nil {
-		return s.Now().UTC()
-	}
-	return time.Now().UTC()
-}
+func (s Store) now() time.Time { return clock.Or(s.Now).UTC() }
 
 // Request is what is known of one request.
 type Request struct {

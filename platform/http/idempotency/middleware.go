@@ -63,6 +63,7 @@ type Middleware struct {
 	Config
 	places  *fairshare.Pool // of requests that run
 	calls   *fairshare.Pool // of those that wait for others' answers
+	kept    *fairshare.Pool // of what is kept of answers to Stream while they are made, keptPlace each
 	refused refusals.Memory // of the latter, by account and route
 }
 
@@ -75,7 +76,7 @@ func New(c Config) *Middleware {
 		c.Now = time.Now
 	}
 	return &Middleware{Config: c, places: fairshare.New(fairshare.Config{Places: c.Concurrent, Waiting: maxWaiting}),
-		calls: fairshare.New(fairshare.Config{Places: callPlaces, Share: maxCalls})}
+		calls: fairshare.New(fairshare.Config{Places: callPlaces, Share: maxCalls}), kept: fairshare.New(fairshare.Config{Places: keptPlaces})}
 }
 
 // Wrap is the middleware. The first request with a key runs; meanwhile others

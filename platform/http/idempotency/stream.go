@@ -15,10 +15,16 @@ import (
 	"sluice.dev/sluice/platform/http/identity"
 )
 
-// maxStream bounds an answer of Stream that is kept, in bytes.
-const maxStream = 4 << 20
+const (
+	// maxStream bounds an answer of Stream that is kept, in bytes.
+	maxStream = 4 << 20
+	// keptPlace is how much of such an answer a place of Middleware.kept stands for, in
+	// bytes: of keptPlaces an account has a quarter, which is maxCalls whole answers.
+	keptPlace, keptPlaces = 64 << 10, 4096
+)
 
-// tooLong stands in for an answer that is longer: it was sent once, and is not made again.
+// tooLong stands in for an answer that is longer, or for which there was no room: it was sent
+// once, and is not made again.
 var tooLong error = &apierror.Error{Code: decision.InvalidRequest,
 	Message: "The request with this Idempotency-Key was answered, and the answer was too long to be kept: send a new key to ask again."}
 
@@ -29,7 +35,7 @@ var tooLong error = &apierror.Error{Code: decision.InvalidRequest,
 // both have the same ID. A request without the header, or of nobody, is handed to next.
 //
 // An account has at most 16 such requests under way in a process, each with up to 4 MiB
-// of its answer.
+// of its answer, and all accounts together 256 MiB of answers. What does not fit is sent and not kept.
 func (m *Middleware) Stream(w http.ResponseWriter, r *http.Request, content []byte, next http.HandlerFunc) error {
 	caller, known := identity.From(r.Context())
 	if r.Method != http.MethodPost || !known || caller.Account == "" || len(r.Header.Values(Header)) == 0 {
@@ -71,7 +77,8 @@ func (m *Middleware) Stream(w http.ResponseWriter, r *http.Request, content []by
 	renewing, stop := context.WithCancel(ctx)
 	defer stop()
 	go now.renew(renewing, now.token)
-	t := &tee{w: w, header: http.Header{}}
+	t := &tee{w: w, header: http.Header{}, place: func() (func(), bool) { return m.kept.TryEnter(q.account) }}
+	defer t.drop()
 	next(t, r.WithContext(context.WithValue(ctx, idKey{}, hex.EncodeToString(digest(string(q.scope), string(q.content))))))
 	stop()
 	if err := now.resume(ctx); err != nil {
@@ -136,8 +143,10 @@ type tee struct {
 	header http.Header // of the answer, without what stands around the handler
 	status int
 	body   bytes.Buffer
-	over   bool // the answer is longer than maxStream
+	over   bool // the answer is longer than maxStream, or there is no room for it
 	gone   bool // the client has left
+	place  func() (leave func(), ok bool)
+	places []func() // what gives back those that body has
 }
 
 // Header gives the headers to be sent with the answer.
@@ -159,11 +168,32 @@ func (t *tee) Write(b []byte) (int, error) {
 		_, err := t.w.Write(b)
 		t.gone = err != nil
 	}
-	if t.over = t.over || t.body.Len()+len(b) > maxStream; t.over {
-		t.body.Reset()
+	if t.over = t.over || !t.room(t.body.Len()+len(b)); t.over {
+		t.drop()
 		return len(b), nil
 	}
 	return t.body.Write(b)
+}
+
+// room takes places for an answer of n bytes.
+func (t *tee) room(n int) bool {
+	for n <= maxStream && len(t.places)*keptPlace < n {
+		leave, ok := t.place()
+		if !ok {
+			return false
+		}
+		t.places = append(t.places, leave)
+	}
+	return n <= maxStream
+}
+
+// drop forgets the answer and gives its places back.
+func (t *tee) drop() {
+	t.body = bytes.Buffer{}
+	for _, leave := range t.places {
+		leave()
+	}
+	t.places = nil
 }
 
 // FlushError sends what has gathered.

@@ -8,9 +8,11 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 
 	"sluice.dev/sluice/platform/http/identity"
+	"sluice.dev/sluice/platform/limits/fairshare"
 )
 
 // stream sends a request, whose body has been read, to a handler that streams. client is where the
@@ -174,5 +176,66 @@ func TestAnswersOfStreamsThatAreKept(t *testing.T) {
 		if first.Code != c.status || first.Body.Len() != c.size || again.Code != c.want || runs != c.runs {
 			t.Errorf("%s: %d of %d bytes, then %d; ran %d times", name, first.Code, first.Body.Len(), again.Code, runs)
 		}
+	}
+}
+
+// An account has so many streams under way and no more, and others go on.
+func TestAnAccountHasItsShareOfStreams(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	begun, end := make(chan struct{}), make(chan struct{})
+	var all sync.WaitGroup
+	for i := range maxCalls {
+		all.Go(func() {
+			b.stream(t.Context(), httptest.NewRecorder(), func(http.ResponseWriter, *http.Request) { begun <- struct{}{}; <-end }, fmt.Sprint(i), "body")
+		})
+	}
+	for range maxCalls {
+		<-begun
+	}
+	w := httptest.NewRecorder()
+	b.stream(t.Context(), w, slow(new([]string)), "one more", "body")
+	if w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") == "" {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if leave, ok := b.m.calls.TryEnter("B"); !ok {
+		t.Error("nothing is left for another account")
+	} else {
+		leave()
+	}
+	close(end)
+	all.Wait()
+	w = httptest.NewRecorder()
+	if b.stream(t.Context(), w, slow(new([]string)), "one more", "body"); w.Body.String() != "0;1;2;" {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+// What is kept of answers while they are made is bounded for all of an account's requests: an answer
+// beyond is sent, and not made again.
+func TestAnswersUnderWayAreBounded(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.m.kept = fairshare.New(fairshare.Config{Places: 3, Share: 2})
+	runs := 0
+	ask := func(key string, size int) *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		b.stream(t.Context(), w, func(w http.ResponseWriter, _ *http.Request) {
+			runs++
+			for range size {
+				_, _ = w.Write(make([]byte, keptPlace))
+			}
+		}, key, "body")
+		return w
+	}
+	for _, c := range []struct{ size, again int }{{3, http.StatusBadRequest}, {2, http.StatusOK}, {3, http.StatusBadRequest}} {
+		key := fmt.Sprint(runs)
+		first, again := ask(key, c.size), ask(key, c.size)
+		if first.Code != http.StatusOK || first.Body.Len() != c.size*keptPlace || again.Code != c.again {
+			t.Errorf("%d places: %d of %d bytes, then %d", c.size, first.Code, first.Body.Len(), again.Code)
+		}
+	}
+	if runs != 3 {
+		t.Errorf("%d runs", runs)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/filters/identityheader"
 	"sluice.dev/sluice/platform/apierror"
+	"sluice.dev/sluice/platform/clock"
 	"sluice.dev/sluice/platform/process/telemetry/traces"
 	"sluice.dev/sluice/workers/schedules/definition"
 )
@@ -100,12 +101,7 @@ func (c Client) client() *http.Client {
 	return http.DefaultClient
 }
 
-func (c Client) now() time.Time {
-	if c.Now != nil {
-		return c.Now()
-	}
-	return time.Now()
-}
+func (c Client) now() time.Time { return clock.Or(c.Now) }
 
 func unanswered(cause error) error {
 	return &apierror.Error{Code: decision.BadGateway, Message: "The product did not answer.", Cause: cause}

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"sluice.dev/sluice/platform/clock"
 	"sluice.dev/sluice/platform/outbound"
 	"sluice.dev/sluice/workers/schedules"
 	"sluice.dev/sluice/workers/schedules/definition"
@@ -100,12 +101,7 @@ func (r Runner) record(ctx context.Context, write func() error) error {
 	}
 }
 
-func (r Runner) now() time.Time {
-	if r.Now != nil {
-		return r.Now()
-	}
-	return time.Now()
-}
+func (r Runner) now() time.Time { return clock.Or(r.Now) }
 
 func (r Runner) jitter() float64 {
 	if r.Jitter != nil {

@@ -1,38 +1,20 @@
 package delivery_test
 
 import (
-	"sync"
 	"testing"
 	"time"
 
+	"sluice.dev/sluice/platform/clock/clocktest"
 	"sluice.dev/sluice/workers/webhooks"
 	"sluice.dev/sluice/workers/webhooks/delivery"
 	"sluice.dev/sluice/workers/webhooks/webhooktest"
 )
 
-// clock is moved by hand.
-type clock struct {
-	mu sync.Mutex
-	at time.Time
-}
-
-func (c *clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.at
-}
-
-func (c *clock) Set(t time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.at = t
-}
-
 // bundle is a service with a deliverer and no workers: tests run the jobs.
 type bundle struct {
 	*webhooktest.Bundle
 	*delivery.Deliverer
-	clock    *clock
+	clock    *clocktest.Clock
 	receiver *webhooktest.Receiver
 }
 
@@ -40,7 +22,7 @@ var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func setup(t *testing.T) bundle {
 	t.Helper()
-	c := &clock{at: start}
+	c := clocktest.New(start)
 	b := webhooktest.New(t, c.Now)
 	d := delivery.New(delivery.Config{
 		DB: b.Pool, Service: b.Service, Client: b.Client, Now: c.Now, Random: func() float64 { return 0 },

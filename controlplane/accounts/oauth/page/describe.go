@@ -31,6 +31,14 @@ var known = map[string]string{
 	"render:write":     "Render videos",
 	"transcode:write":  "Convert videos",
 	"mux:write":        "Put tracks together",
+	"chapters:read":    "See the chapters of your videos",
+	"chapters:write":   "Set the chapters of your videos",
+	"editor:read":      "See edited videos that are made",
+	"editor:write":     "Make videos with the editor",
+	"phone:read":       "See your telephone lines and calls",
+	"phone:write":      "Set up telephone lines, and call with them",
+	"schedules:read":   "View schedules",
+	"schedules:write":  "Create and change schedules",
 	"payments:settle":  "Settle payments for a seller",
 }
 
