@@ -35,6 +35,7 @@ var Files = []string{"libonnxruntime.so", "silero_vad.onnx", "encoder_model.ort"
 const (
 	maxMemory = 1 << 30
 	maxLine   = 64 << 10
+	maxLines  = 1 << 20
 	maxSaid   = 2 << 10 // bytes of its complaints that are kept, for the log
 	threads   = 2
 )
@@ -155,9 +156,11 @@ func (p *Program) Transcribe(ctx context.Context, samples []int16, language stri
 
 // Read adds to t what the program's lines say of samples, such as "1.182 -- 8.300: It was the best of times."
 // The program has seen strangers' sounds, so that any line may be wrong. It takes time
-// linear in lines and samples, and memory of the text; a line of 64 KiB is an error.
+// linear in lines and samples, and memory of the text; a line of 64 KiB is an error, and
+// so are lines of a mebibyte together.
 func Read(lines io.Reader, samples []int16, t *transcript.Transcript) error {
-	scan := bufio.NewScanner(lines)
+	limited := &io.LimitedReader{R: lines, N: maxLines}
+	scan := bufio.NewScanner(limited)
 	scan.Buffer(nil, maxLine)
 	for scan.Scan() {
 		start, end, text, ok := parse(scan.Text())
@@ -165,11 +168,16 @@ func Read(lines io.Reader, samples []int16, t *transcript.Transcript) error {
 			continue
 		}
 		t.Segments = append(t.Segments, transcript.Segment{ID: len(t.Segments), Start: start, End: end, Text: text})
-		from, to := min(len(samples), int(start*transcript.Rate)), min(len(samples), int(end*transcript.Rate))
-		t.Words = append(t.Words, transcript.Estimate(text, samples[from:to], start)...)
 	}
+	if limited.N == 0 {
+		return errTooMuch
+	}
+	t.EstimateWords(samples)
 	return scan.Err()
 }
+
+// errTooMuch says that a program writes more than anybody can have said.
+var errTooMuch = errors.New("the program writes without end")
 
 // parse reads one line; ok is false for one that is no piece of speech.
 func parse(line string) (start, end float64, text string, ok bool) {
