@@ -108,7 +108,6 @@ func newParts(c Config) parts {
 		engines.Voice: p.voice.Engine, engines.Vision: p.vision.Engine}
 	p.ingest = ingest.Service{Streams: p.streams, WebRTC: webrtc}
 	p.links = transports.Service{DB: c.DB, Streams: p.streams, Settings: c.Transports, Available: c.Endpoints.Available, Now: c.Now}
-	p.legacy = legacy.Service{DB: c.DB, Assets: p.assets, Client: legacy.NewClient(c.Allow), Calls: fairshare.New(fairshare.Config{Places: legacy.MaxCalls}), Jobs: jobs, Box: c.Box, Now: c.Now}
 	p.legacy = legacy.Service{DB: c.DB, Assets: p.assets, Client: legacy.NewClient(c.Allow), Calls: fairshare.New(fairshare.Config{Places: legacy.MaxCalls}), Jobs: jobs, Box: c.Box, Now: c.Now, Subscribe: c.Subscribe}
 	return p
 }
