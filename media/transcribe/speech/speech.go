@@ -83,7 +83,7 @@ func (p *Program) run() error {
 	defer func() { _ = os.RemoveAll(folder) }() // what is left of it is the machine's to clean
 	ctx, cancel := context.WithTimeout(context.Background(), tryTime)
 	defer cancel()
-	said := &tail{}
+	said := &sandbox.Tail{Most: maxSaid}
 	if err := (sandbox.Job{Program: path, Args: []string{"--help"}, Folder: folder, Read: []string{filepath.Dir(path)}, Memory: maxMemory, CPU: tryTime, Stderr: said}).Run(ctx); err != nil {
 		return fmt.Errorf("%w: %s", err, said)
 	}
@@ -139,7 +139,7 @@ func (p *Program) Transcribe(ctx context.Context, samples []int16, language stri
 	home := filepath.Dir(path)
 	in := func(name string) string { return filepath.Join(home, name) }
 	out := transcript.Transcript{Language: "en", Duration: length.Seconds(), WordTimes: transcript.Estimated, Engine: Version}
-	said := &tail{}
+	said := &sandbox.Tail{Most: maxSaid}
 	job := sandbox.Job{Program: path, Folder: folder, Read: []string{home}, Memory: maxMemory, FileSize: 1 << 20, Stderr: said,
 		CPU: (30*time.Second + 2*length) * time.Duration(runtime.NumCPU()),
 		Args: []string{"--print-args=false", "--num-threads=" + strconv.Itoa(threads), "--silero-vad-model=" + in("silero_vad.onnx"), "--tokens=" + in("tokens.txt"),
@@ -149,7 +149,7 @@ func (p *Program) Transcribe(ctx context.Context, samples []int16, language stri
 		if ctx.Err() != nil {
 			return out, ctx.Err()
 		}
-		return out, fmt.Errorf("recognize speech: %w: %s", err, said.String())
+		return out, fmt.Errorf("recognize speech: %w: %s", err, said)
 	}
 	return out, nil
 }
@@ -225,15 +225,3 @@ func WAV(w io.Writer, samples []int16) error {
 	}
 	return binary.Write(w, binary.LittleEndian, samples)
 }
-
-// tail keeps the last bytes of what the program complains.
-type tail struct{ b []byte }
-
-// Write implements io.Writer.
-func (t *tail) Write(p []byte) (int, error) {
-	t.b = append(t.b, p...)
-	t.b = t.b[max(0, len(t.b)-maxSaid):]
-	return len(p), nil
-}
-
-func (t *tail) String() string { return string(t.b) }
