@@ -169,6 +169,28 @@ func TestAJobThatCannotSucceedSaysWhy(t *testing.T) {
 	}
 }
 
+// A transcript whose worker was killed in each attempt has no job any more: it fails, and
+// gives its place in the queue back.
+func TestATranscriptThatNobodyWorksOnFails(t *testing.T) {
+	t.Parallel()
+	b := setup(t, withSpeech(t), func(c *media.Config) { c.OwnerLimit = 1 })
+	at := "/v1/vod/" + b.uploadOf(ffmpegtest.Film(t, "mp4")) + "/captions"
+	b.do("POST", at, object{"language": "en"}).want(202)
+	b.do("POST", at, object{"language": "en-gb"}).wantError(503, "TRANSCODE_001")
+	media.NewUpkeep(b.config).Round(t.Context())
+	if got := b.do("GET", at, nil).want(200); got.text("data.0.status") != "processing" {
+		t.Errorf("%s", got.raw)
+	}
+	if _, err := b.pool.Exec(t.Context(), `UPDATE river_job SET state = 'discarded', finalized_at = now() WHERE kind = 'media_transcribe'`); err != nil {
+		t.Fatal(err)
+	}
+	media.NewUpkeep(b.config).Round(t.Context())
+	if got := b.do("GET", at, nil).want(200); got.text("data.0.status") != "failed" || got.text("data.0.error.code") != "internal" {
+		t.Errorf("%s", got.raw)
+	}
+	b.do("POST", at, object{"language": "en"}).want(202)
+}
+
 // openAI is an engine at an address that checks what it is sent.
 func openAI(t *testing.T, answer string) string {
 	t.Helper()

@@ -10,8 +10,9 @@ import (
 const upkeepEvery = time.Minute
 
 // Upkeep drops what nobody needs any more: the bytes of writers who died, old views,
-// renders and calls. It fails the renders and searches for chapters that nobody works on
-// any more. It may run in every worker; whoever comes second finds nothing to do.
+// renders and calls. It fails the renders, searches for chapters and transcripts that
+// nobody works on any more. It may run in every worker; whoever comes second finds
+// nothing to do.
 type Upkeep struct {
 	parts parts
 	log   *slog.Logger
@@ -41,7 +42,7 @@ func (u Upkeep) Run(ctx context.Context) {
 // work.
 func (u Upkeep) Round(ctx context.Context) {
 	for name, do := range map[string]func(context.Context) (int64, error){
-		"files": u.parts.assets.Sweep, "views": u.parts.assets.Views.Purge, "renders": u.parts.editor.Tend, "chapters": u.parts.chapters.Tend, "calls": u.parts.phone.Purge,
+		"files": u.parts.assets.Sweep, "views": u.parts.assets.Views.Purge, "renders": u.parts.editor.Tend, "chapters": u.parts.chapters.Tend, "transcripts": u.parts.transcribe.Tend, "calls": u.parts.phone.Purge,
 	} {
 		if n, err := do(ctx); err != nil && ctx.Err() == nil {
 			u.log.WarnContext(ctx, "media upkeep failed", "part", name, "cause", err)

@@ -3,7 +3,6 @@ package assets
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"time"
 
@@ -221,15 +220,7 @@ func (v Service) convert(ctx context.Context, a Asset, input func(context.Contex
 
 // keep copies src for one conversion.
 func keep(_ context.Context, src *files.Reader, to ffmpeg.Folder) error {
-	f, err := os.OpenFile(to.Input(), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return fmt.Errorf("keep source: %w", err)
-	}
-	if _, err := io.Copy(f, src); err != nil {
-		f.Close()
-		return fmt.Errorf("keep source: %w", err)
-	}
-	return f.Close()
+	return ffmpeg.Keep(to.Input(), src)
 }
 
 // endRendition makes r ready with what was stored, or failed for cause.

@@ -1,14 +1,11 @@
-// Package capability serves the routes that take a binary body (contract 8.10).
-// Those that ffmpeg can serve answer with the converted file; the others say that
-// there is no engine for them, and a product that has one takes their routes over
-// in the gateway's configuration.
+// Package capability serves those routes that take a binary body (contract 8.10) which
+// ffmpeg can serve: they answer with the converted file.
 package capability
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"io"
-	"mime"
 	"net/http"
 	"net/url"
 	"os"
@@ -18,6 +15,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/media/api/body"
 	"sluice.dev/sluice/media/api/form"
 	"sluice.dev/sluice/media/api/owner"
 	"sluice.dev/sluice/media/files/ffmpeg"
@@ -27,17 +25,15 @@ import (
 	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/http/httpapi"
 	"sluice.dev/sluice/platform/limits/fairshare"
-	"sluice.dev/sluice/platform/limits/inflight"
 )
 
 // Bounds of one request, whose caller waits for the result. What takes longer is a
 // video: POST /v1/vod, and its renditions.
 const (
-	MaxBody     = 256 << 20        // bytes in, and out
-	maxLength   = 10 * time.Minute // of the film
-	bodyTimeout = 2 * time.Minute
-	runTimeout  = 3 * time.Minute
-	maxWidth    = 3840 // of a still, in pixels
+	MaxBody    = 256 << 20        // bytes in, and out
+	maxLength  = 10 * time.Minute // of the film
+	runTimeout = 3 * time.Minute
+	maxWidth   = 3840 // of a still, in pixels
 )
 
 // Service is what can be done with bodies. Every field is required.
@@ -62,8 +58,8 @@ type order struct {
 
 // Routes adds the surfaces to r, which must verify the caller's identity first.
 func (v Service) Routes(r chi.Router, a httpapi.Adapter) {
-	for path, read := range map[string]func(url.Values) (order, error){"/v1/transcode": transcode, "/v1/mux": mux, "/v1/render": render} {
-		r.Post(path, a.Handle(func(w http.ResponseWriter, r *http.Request) error { return v.serve(w, r, read) }))
+	for name, read := range conversions {
+		r.Post("/v1/"+name, a.Handle(func(w http.ResponseWriter, r *http.Request) error { return v.serve(w, r, read) }))
 	}
 }
 
@@ -120,8 +116,7 @@ func render(q url.Values) (order, error) {
 
 // serve answers one surface. What can be refused is refused before the body is
 // read: nobody uploads a film to learn that there is no engine. A slow body holds a
-// place of its sender's share among the bodies, within bodyTimeout, and no place
-// among the conversions.
+// place of its sender's share among the bodies, and no place among the conversions.
 func (v Service) serve(w http.ResponseWriter, r *http.Request, read func(url.Values) (order, error)) error {
 	o, err := owner.From(r.Context())
 	if err != nil {
@@ -130,26 +125,24 @@ func (v Service) serve(w http.ResponseWriter, r *http.Request, read func(url.Val
 	if !v.FFmpeg.Available() {
 		return apierror.Errorf(decision.NotImplemented, "There is no ffmpeg here: videos are not converted.")
 	}
-	limit := v.limit(o)
+	limit := body.Limit(v.Plans, o, MaxBody)
 	asked, err := read(r.URL.Query())
 	if err == nil {
-		err = accept(r, limit)
+		err = films.Accept(r, limit)
 	}
 	if err != nil {
 		return err
 	}
-	leave, err := ffmpeg.TryEnter(v.Bodies, o.ID)
+	folder, leave, err := body.Begin(v.Bodies, o.ID, v.FFmpeg)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	folder, err := v.FFmpeg.NewFolder()
-	if err != nil {
-		return err
+	size, err := body.Receive(w, r, folder, limit)
+	if err == nil {
+		err = v.fits(r.Context(), o, folder.Input(), size, asked)
 	}
-	defer func() { _ = folder.Close() }() // what is left of it is the machine's to clean
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
-	if err := v.receive(w, r, o, folder.Input(), limit, asked); err != nil {
+	if err != nil {
 		return err
 	}
 	done, err := ffmpeg.Enter(r.Context(), v.Converting, o.ID)
@@ -164,49 +157,18 @@ func (v Service) serve(w http.ResponseWriter, r *http.Request, read func(url.Val
 	return answer(w, r, folder.Output(), asked.recipe)
 }
 
-// limit is the size of the largest body of o's plan.
-func (v Service) limit(o owner.Owner) int64 {
-	if l := v.Plans.Of(o.Plan).FileBytes; l > 0 && l < MaxBody {
-		return l
-	}
-	return MaxBody
-}
+// films are what is taken.
+var films = body.Kind{Types: []string{"video/"}, Bytes: "the bytes of a film"}
 
-// accept looks at the head of a request: STORAGE_002 for a body that says it is no
-// film, STORAGE_001 for one that says it is too large.
-func accept(r *http.Request, limit int64) error {
-	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if kind != "application/octet-stream" && !strings.HasPrefix(kind, "video/") && kind != "" || err != nil && kind != "" {
-		return apierror.Errorf(decision.Storage002, "The body is %.100s; send the bytes of a film as application/octet-stream.", kind)
-	}
-	if r.ContentLength > limit {
-		return tooLarge(limit)
-	}
-	return nil
-}
-
-// tooLarge is STORAGE_001 for a body.
-func tooLarge(limit int64) error {
-	return apierror.Errorf(decision.Storage001, "The file is larger than %d bytes.", limit)
-}
-
-// receive keeps the body in a file and looks into it.
-func (v Service) receive(w http.ResponseWriter, r *http.Request, o owner.Owner, name string, limit int64, asked order) error {
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+// fits looks into a film.
+func (v Service) fits(ctx context.Context, o owner.Owner, name string, size int64, asked order) error {
+	f, err := os.Open(name)
 	if err != nil {
-		return fmt.Errorf("keep body: %w", err)
+		return fmt.Errorf("open body: %w", err)
 	}
 	defer f.Close()
-	inflight.Stream(r, 32<<10) // io.Copy's buffer
-	size, err := io.Copy(f, http.MaxBytesReader(w, r.Body, limit))
-	if _, large := errors.AsType[*http.MaxBytesError](err); large {
-		return tooLarge(limit)
-	}
-	if err != nil {
-		return &apierror.Error{Code: decision.InvalidRequest, Message: "The request body could not be read.", Cause: err}
-	}
-	info, err := v.Probe.Look(r.Context(), o.ID, f, size)
-	if _, ours := errors.AsType[*apierror.Error](err); ours || r.Context().Err() != nil {
+	info, err := v.Probe.Look(ctx, o.ID, f, size)
+	if _, ours := errors.AsType[*apierror.Error](err); ours || ctx.Err() != nil {
 		return err
 	}
 	if err != nil {

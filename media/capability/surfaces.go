@@ -1,9 +1,12 @@
 package capability
 
-import "strings"
+import (
+	"net/url"
+	"strings"
+)
 
-// conversions are the surfaces that ffmpeg serves.
-var conversions = map[string]bool{"render": true, "transcode": true, "mux": true}
+// conversions are the surfaces that ffmpeg serves, with what reads their queries.
+var conversions = map[string]func(url.Values) (order, error){"render": render, "transcode": transcode, "mux": mux}
 
 // Surfaces says of each surface, by its name, whether it is served here; converts says
 // whether there is an ffmpeg. Those that engines serve are not.
@@ -11,7 +14,7 @@ func Surfaces(converts bool) map[string]bool {
 	served := map[string]bool{}
 	for _, path := range Paths() {
 		name := strings.TrimPrefix(path, "/v1/")
-		served[name] = converts && conversions[name]
+		served[name] = converts && conversions[name] != nil
 	}
 	return served
 }

@@ -134,7 +134,7 @@ func one(ctx context.Context, db postgres.DB, owner, id string) (Chapter, error)
 	return list[0], nil
 }
 
-// page returns a part of all chapters of an owner, newest first, and one more.
+// pageOf returns a part of all chapters of an owner, newest first, and one more.
 func pageOf(ctx context.Context, db postgres.DB, owner string, p page.Request) ([]Chapter, int, error) {
 	at, id := p.After.Bound()
 	list, err := read(ctx, db, `a.owner = $1 AND ($2::timestamptz IS NULL OR (c.created_at, c.id) < ($2, $3))

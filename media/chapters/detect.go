@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"time"
@@ -151,7 +150,7 @@ func (v Service) find(ctx context.Context, s search) ([]part, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := copyTo(folder.Input(), src); err != nil {
+	if err := ffmpeg.Keep(folder.Input(), src); err != nil {
 		return nil, err
 	}
 	input := ffmpeg.Input{Name: "input", From: a.Part(), Length: length}
@@ -179,19 +178,6 @@ func parts(starts []float64, cues []captions.Cue, length float64) (list []part) 
 		list = append(list, part{title(cues, at, end, i+1), int64(at*1000 + 0.5)})
 	}
 	return list
-}
-
-// copyTo writes a film to a file.
-func copyTo(name string, src io.Reader) error {
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return fmt.Errorf("copy film: %w", err)
-	}
-	if _, err := io.Copy(f, src); err != nil {
-		f.Close()
-		return fmt.Errorf("copy film: %w", err)
-	}
-	return f.Close()
 }
 
 // cues are the captions of a film: of its own text track, else those that Captions knows,

@@ -2,7 +2,6 @@ package chapters
 
 import (
 	_ "embed"
-	"html/template"
 	"net/http"
 	"net/url"
 
@@ -24,13 +23,11 @@ var (
 	script string
 	//go:embed player.css
 	style string
-
-	pageTemplate = template.Must(template.New("player").Parse(markup))
 )
 
-// policy lets the page run its own script and style, and load the film and its chapters,
-// and nothing else. Any page may show it in a frame.
-var policy = webpage.Allow{Scripts: []string{script}, Styles: []string{style}, Media: "'self'", Connect: "'self'", Framed: true}.Policy()
+// playerPage may load the film and its chapters, and nothing else. Any page may show it in a
+// frame.
+var playerPage = webpage.NewInline(markup, script, style, webpage.Allow{Media: "'self'", Connect: "'self'", Framed: true})
 
 // PublicRoutes adds the addresses for players. They ask for no identity: the token in the
 // URL, which is that of the film, opens one asset.
@@ -57,8 +54,5 @@ func (v Service) player(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	token := "?token=" + url.QueryEscape(r.URL.Query().Get("token"))
-	return webpage.Write(w, pageTemplate, "player", map[string]any{
-		"Title": a.Title, "Film": "../" + chi.URLParam(r, "id") + token + a.Fragment(), "Chapters": vttFile + token,
-		"Script": template.JS(script), "Style": template.CSS(style), // ours, from files of the binary
-	}, webpage.Answer{Policy: policy})
+	return playerPage.Write(w, a.Title, map[string]any{"Title": a.Title, "Film": "../" + chi.URLParam(r, "id") + token + a.Fragment(), "Chapters": vttFile + token})
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -182,15 +181,7 @@ func (v Service) fetch(ctx context.Context, s Source, name string) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return fmt.Errorf("copy film: %w", err)
-	}
-	if _, err := io.Copy(f, src); err != nil {
-		f.Close()
-		return fmt.Errorf("copy film: %w", err)
-	}
-	return f.Close()
+	return ffmpeg.Keep(name, src)
 }
 
 // lazy is a file that is made when it is first read from.

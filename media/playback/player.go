@@ -2,7 +2,6 @@ package playback
 
 import (
 	_ "embed"
-	"html/template"
 	"net/http"
 	"net/url"
 
@@ -11,18 +10,16 @@ import (
 
 var (
 	//go:embed player.html
-	playerPage string
+	playerMarkup string
 	//go:embed player.js
 	playerScript string
 	//go:embed player.css
 	playerStyle string
-
-	playerTemplate = template.Must(template.New("player").Parse(playerPage))
 )
 
-// playerPolicy lets the page run its own script and style, and load the stream, and
-// nothing else. Any page may show it in a frame: that is what embed codes are for.
-var playerPolicy = webpage.Allow{Scripts: []string{playerScript}, Styles: []string{playerStyle}, Media: "'self' blob:", Connect: "'self'", Framed: true}.Policy()
+// playerPage may load the stream, and nothing else. Any page may show it in a frame: that
+// is what embed codes are for.
+var playerPage = webpage.NewInline(playerMarkup, playerScript, playerStyle, webpage.Allow{Media: "'self' blob:", Connect: "'self'", Framed: true})
 
 // player serves the page that embed codes show. A signed stream's page wants the
 // token, and hands it on to the stream.
@@ -35,9 +32,8 @@ func (v Service) player(w http.ResponseWriter, r *http.Request) error {
 	if token := q.Get("token"); token != "" {
 		query = "?token=" + url.QueryEscape(token)
 	}
-	return webpage.Write(w, playerTemplate, "player", map[string]any{
+	return playerPage.Write(w, s.Title, map[string]any{
 		"Title": s.Title, "HLS": "index.m3u8" + query, "WHEP": "whep" + query,
 		"Autoplay": q.Get("autoplay") == "true", "Muted": q.Get("muted") == "true",
-		"Script": template.JS(playerScript), "Style": template.CSS(playerStyle), // ours, from files of the binary
-	}, webpage.Answer{Policy: playerPolicy})
+	})
 }

@@ -1,35 +1,29 @@
 package transcribe
 
 import (
-	"errors"
-	"fmt"
-	"io"
 	"mime"
 	"net/http"
 	"net/url"
-	"os"
 	"regexp"
 	"strings"
-	"time"
 
 	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/media/api/body"
 	"sluice.dev/sluice/media/api/form"
 	"sluice.dev/sluice/media/api/ident"
 	"sluice.dev/sluice/media/api/owner"
 	"sluice.dev/sluice/media/assets"
-	"sluice.dev/sluice/media/files/ffmpeg"
 	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/http/httpapi"
-	"sluice.dev/sluice/platform/limits/inflight"
 )
 
 // Paths are those that take a body of bytes, with the form of their answers unless
 // another is asked for.
 var Paths = map[string]string{"/v1/transcribe": "json", "/v1/captions": "vtt"}
 
-// bodyTimeout bounds how long a body may take to arrive.
-const bodyTimeout = 2 * time.Minute
+// sounds are what is taken.
+var sounds = body.Kind{Types: []string{"video/", "audio/", "application/ogg"}, Bytes: "the bytes of a recording or film"}
 
 // validLanguage is a BCP 47 tag in lower case.
 var validLanguage = regexp.MustCompile(`^[a-z]{2,3}(-[a-z0-9]{2,8}){0,4}$`)
@@ -110,22 +104,20 @@ func (v Service) post(w http.ResponseWriter, r *http.Request, usual string) erro
 	if q.asset != "" {
 		return v.postAsset(w, r, o, q)
 	}
-	limit := v.limit(r, o)
-	if err := accept(r, limit); err != nil {
+	limit := body.Limit(v.Plans, o, v.Product.Setting(r.Context()).MaxBytes)
+	if err := sounds.Accept(r, limit); err != nil {
 		return err
 	}
-	leave, err := ffmpeg.TryEnter(v.Bodies, o.ID)
+	folder, leave, err := body.Begin(v.Bodies, o.ID, v.FFmpeg)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	folder, drop, err := v.newFolder()
-	if err != nil {
-		return err
+	size, err := body.Receive(w, r, folder, limit)
+	if err == nil && size == 0 {
+		err = apierror.Errorf(decision.Storage002, "The body is empty; send the bytes of a recording or film, or name an asset by asset_id.")
 	}
-	defer drop()
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
-	if err := receive(w, r, folder.Input(), limit); err != nil {
+	if err != nil {
 		return err
 	}
 	t, err := v.transcribe(r.Context(), o.ID, folder, q.language, maxWaiting, func(float64) {})
@@ -133,54 +125,6 @@ func (v Service) post(w http.ResponseWriter, r *http.Request, usual string) erro
 		return err
 	}
 	return write(w, t, q.form)
-}
-
-// limit is the size of the largest body: of the engine's setting and o's plan.
-func (v Service) limit(r *http.Request, o owner.Owner) int64 {
-	limit := v.Product.Setting(r.Context()).MaxBytes
-	if l := v.Plans.Of(o.Plan).FileBytes; l > 0 && l < limit {
-		return l
-	}
-	return limit
-}
-
-// accept looks at the head of a request: STORAGE_002 for a body that says it is no
-// sound, STORAGE_001 for one that says it is too large.
-func accept(r *http.Request, limit int64) error {
-	text := r.Header.Get("Content-Type")
-	kind, _, err := mime.ParseMediaType(text)
-	if text != "" && (err != nil || kind != "application/octet-stream" && kind != "application/ogg" && !strings.HasPrefix(kind, "video/") && !strings.HasPrefix(kind, "audio/")) {
-		return apierror.Errorf(decision.Storage002, "The body is %.100s; send the bytes of a recording or film as application/octet-stream.", kind)
-	}
-	if r.ContentLength > limit {
-		return tooLarge(limit)
-	}
-	return nil
-}
-
-func tooLarge(limit int64) error {
-	return apierror.Errorf(decision.Storage001, "The file is larger than %d bytes.", limit)
-}
-
-// receive keeps the body in a file.
-func receive(w http.ResponseWriter, r *http.Request, name string, limit int64) error {
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return fmt.Errorf("keep body: %w", err)
-	}
-	defer f.Close()
-	inflight.Stream(r, 32<<10) // io.Copy's buffer
-	n, err := io.Copy(f, http.MaxBytesReader(w, r.Body, limit))
-	if _, large := errors.AsType[*http.MaxBytesError](err); large {
-		return tooLarge(limit)
-	}
-	if err != nil {
-		return &apierror.Error{Code: decision.InvalidRequest, Message: "The request body could not be read.", Cause: err}
-	}
-	if n == 0 {
-		return apierror.Errorf(decision.Storage002, "The body is empty; send the bytes of a recording or film, or name an asset by asset_id.")
-	}
-	return f.Close()
 }
 
 // postAsset answers with the transcript of an asset, or 202 with the state of the one

@@ -4,15 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"os"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/media/assets"
 	"sluice.dev/sluice/media/files"
+	"sluice.dev/sluice/media/files/ffmpeg"
 	"sluice.dev/sluice/media/transcribe/transcript"
 	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/events"
@@ -91,27 +89,14 @@ func (v Service) ofAsset(ctx context.Context, r row) (t transcript.Transcript, e
 		return t, err
 	}
 	defer drop()
-	if err := v.keep(ctx, a, folder.Input()); err != nil {
+	src, err := files.Open(ctx, v.DB, a.FileID)
+	if err != nil {
+		return t, err
+	}
+	if err := ffmpeg.Keep(folder.Input(), src); err != nil {
 		return t, err
 	}
 	return v.transcribe(ctx, r.Owner, folder, r.Language, maxJob, func(share float64) { v.step(ctx, r.ID, share) })
-}
-
-// keep copies the bytes of an asset into a file.
-func (v Service) keep(ctx context.Context, a assets.Asset, name string) error {
-	src, err := files.Open(ctx, v.DB, a.FileID)
-	if err != nil {
-		return err
-	}
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return fmt.Errorf("keep source: %w", err)
-	}
-	defer f.Close()
-	if _, err := io.Copy(f, src); err != nil {
-		return fmt.Errorf("keep source: %w", err)
-	}
-	return f.Close()
 }
 
 // end makes r ready with t, or failed for cause, and says captions.generated in the

@@ -93,14 +93,7 @@ func (s said) transcript(samples []int16, language, model string) transcript.Tra
 	if len(t.Words) > 0 {
 		return t
 	}
-	t.WordTimes = transcript.Estimated
-	for _, g := range t.Segments {
-		if !(g.Start >= 0 && g.End <= length+1 && g.Start < g.End) {
-			continue
-		}
-		from, to := min(len(samples), int(g.Start*transcript.Rate)), min(len(samples), int(g.End*transcript.Rate))
-		t.Words = append(t.Words, transcript.Estimate(g.Text, samples[from:to], g.Start)...)
-	}
+	t.EstimateWords(samples)
 	return t
 }
 

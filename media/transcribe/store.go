@@ -128,5 +128,18 @@ func (v Service) step(ctx context.Context, id string, share float64) {
 	_, _ = v.DB.Exec(ctx, `UPDATE media_transcripts SET progress = $2, updated_at = $3 WHERE id = $1 AND status = 'processing'`, id, min(99, int(100*share)), v.now())
 }
 
+// Tend fails transcripts whose job is gone, as it is when workers were killed in each of
+// its attempts; they can be asked for again. It returns how many.
+func (v Service) Tend(ctx context.Context) (int64, error) {
+	tag, err := v.DB.Exec(ctx, `UPDATE media_transcripts t SET status = 'failed', error_code = $1, error_message = $2, updated_at = $3
+		WHERE status = 'processing' AND NOT EXISTS (SELECT FROM river_job j WHERE j.kind = $4 AND j.args->>'transcript_id' = t.id
+			AND j.state IN ('available', 'pending', 'retryable', 'running', 'scheduled'))`,
+		decision.Internal, "The transcription was interrupted too often.", v.now(), Args{}.Kind())
+	if err != nil {
+		return 0, fmt.Errorf("fail lost transcripts: %w", err)
+	}
+	return tag.RowsAffected(), nil
+}
+
 // now is the clock's time at the precision of the database and of the API.
 func (v Service) now() time.Time { return v.Now().UTC().Truncate(time.Millisecond) }

@@ -7,17 +7,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mime"
 	"net/http"
 	"os"
 	"strings"
 	"time"
 
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/media/api/body"
 	"sluice.dev/sluice/media/api/owner"
 	"sluice.dev/sluice/media/files/ffmpeg"
 	"sluice.dev/sluice/platform/apierror"
-	"sluice.dev/sluice/platform/limits/inflight"
 	"sluice.dev/sluice/platform/process/sandbox"
 )
 
@@ -36,7 +35,7 @@ const (
 )
 
 // source is where the pictures of a request come from: an asset, or the body.
-func (v Service) source(w http.ResponseWriter, r *http.Request, o owner.Owner, a Ask, folder ffmpeg.Folder) (pictures, error) {
+func (v Service) source(w http.ResponseWriter, r *http.Request, o owner.Owner, a Ask, folder ffmpeg.Folder, limit int64) (pictures, error) {
 	if a.Asset != "" {
 		return func(ctx context.Context, use func(*float64, *os.File) error) error {
 			for _, at := range a.Times {
@@ -47,7 +46,7 @@ func (v Service) source(w http.ResponseWriter, r *http.Request, o owner.Owner, a
 			return nil
 		}, nil
 	}
-	film, err := v.receive(w, r, o, folder)
+	film, err := receive(w, r, folder, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -90,32 +89,19 @@ func with(name string, use func(*os.File) error) error {
 }
 
 // receive keeps the body as the folder's input, and reports whether it is a film.
-func (v Service) receive(w http.ResponseWriter, r *http.Request, o owner.Owner, folder ffmpeg.Folder) (film bool, err error) {
-	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if said := r.Header.Get("Content-Type"); said != "" && (err != nil || kind != "application/octet-stream" && !strings.HasPrefix(kind, "image/") && !strings.HasPrefix(kind, "video/")) {
-		return false, apierror.Errorf(decision.Storage002, "The body is %.100s; send the bytes of a picture or a film as application/octet-stream.", kind)
+func receive(w http.ResponseWriter, r *http.Request, folder ffmpeg.Folder, limit int64) (film bool, err error) {
+	if _, err := body.Receive(w, r, folder, limit); err != nil {
+		return false, err
 	}
-	limit := v.Engine.Setting(r.Context()).MaxBytes
-	if most := v.Plans.Of(o.Plan).FileBytes; most > 0 {
-		limit = min(limit, most)
-	}
-	if r.ContentLength > limit {
-		return false, tooLarge(limit)
-	}
-	f, err := os.OpenFile(folder.Input(), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
-	if err != nil {
-		return false, fmt.Errorf("keep body: %w", err)
-	}
-	defer f.Close()
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
-	inflight.Stream(r, 32<<10) // io.Copy's buffer
-	_, err = io.Copy(f, http.MaxBytesReader(w, r.Body, limit))
-	if _, large := errors.AsType[*http.MaxBytesError](err); large {
-		return false, tooLarge(limit)
-	}
-	if err != nil {
-		return false, &apierror.Error{Code: decision.InvalidRequest, Message: "The request body could not be read.", Cause: err}
-	}
+	err = with(folder.Input(), func(f *os.File) error {
+		film, err = isFilm(f)
+		return err
+	})
+	return film, err
+}
+
+// isFilm looks at the beginning of a file: a film, else a picture, else STORAGE_002.
+func isFilm(f io.ReaderAt) (bool, error) {
 	head := make([]byte, 12)
 	n, _ := f.ReadAt(head, 0) // a picture is longer
 	switch {
@@ -131,10 +117,6 @@ func (v Service) receive(w http.ResponseWriter, r *http.Request, o owner.Owner, 
 func isPicture(head []byte) bool {
 	s := string(head)
 	return strings.HasPrefix(s, "\xff\xd8\xff") || strings.HasPrefix(s, "\x89PNG\r\n\x1a\n") || strings.HasPrefix(s, "GIF8") || strings.HasPrefix(s, "RIFF") && s[8:] == "WEBP"
-}
-
-func tooLarge(limit int64) error {
-	return apierror.Errorf(decision.Storage001, "The file is larger than %d bytes.", limit)
 }
 
 func notAccepted(cause error) error {

@@ -7,10 +7,10 @@ import (
 	"context"
 	"net/http"
 	"os"
-	"time"
 
 	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/media/api/body"
 	"sluice.dev/sluice/media/api/owner"
 	"sluice.dev/sluice/media/engines"
 	"sluice.dev/sluice/media/files/ffmpeg"
@@ -73,8 +73,8 @@ type Service struct {
 // Path is where pictures are sent.
 const Path = "/v1/vision"
 
-// bodyTimeout is how long a body may take.
-const bodyTimeout = 2 * time.Minute
+// views are what is taken.
+var views = body.Kind{Types: []string{"image/", "video/"}, Bytes: "the bytes of a picture or a film"}
 
 // Routes adds the product's route to r, which must verify the caller's identity first.
 func (v Service) Routes(r chi.Router, a httpapi.Adapter) { r.Post(Path, a.Handle(v.serve)) }
@@ -93,17 +93,18 @@ func (v Service) serve(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	leave, err := ffmpeg.TryEnter(v.Bodies, o.ID)
+	limit := body.Limit(v.Plans, o, v.Engine.Setting(r.Context()).MaxBytes)
+	if a.Asset == "" {
+		if err := views.Accept(r, limit); err != nil {
+			return err
+		}
+	}
+	folder, leave, err := body.Begin(v.Bodies, o.ID, v.FFmpeg)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	folder, err := v.FFmpeg.NewFolder()
-	if err != nil {
-		return err
-	}
-	defer func() { _ = folder.Close() }() // what is left of it is the machine's to clean
-	of, err := v.source(w, r, o, a, folder)
+	of, err := v.source(w, r, o, a, folder, limit)
 	if err != nil {
 		return err
 	}

@@ -89,9 +89,9 @@ func (b Builtin) Speak(ctx context.Context, o Order, to ffmpeg.Folder) error {
 	if err != nil {
 		return err
 	}
-	var said tail
+	said := &sandbox.Tail{Most: maxSaid}
 	err = sandbox.Job{Program: b.Program, Folder: to.Path, Read: []string{filepath.Dir(b.Program), filepath.Dir(v.model)},
-		Memory: maxMemory, FileSize: maxSound, CPU: 10 * time.Minute, Stderr: &said,
+		Memory: maxMemory, FileSize: maxSound, CPU: 10 * time.Minute, Stderr: said,
 		Args: []string{"--vits-model=" + v.model, "--vits-tokens=" + v.tokens, "--vits-data-dir=" + b.data(), "--sid=" + strconv.Itoa(v.speaker),
 			"--vits-length-scale=" + strconv.FormatFloat(1/o.Speed, 'f', 4, 64), "--num-threads=1", // two cost half as much again
 			"--output-filename=" + to.Input(), "--", spoken(o.Text)},
@@ -104,7 +104,7 @@ func (b Builtin) Speak(ctx context.Context, o Order, to ffmpeg.Folder) error {
 	case err != nil && missing == nil && info.Size() >= maxSound:
 		return apierror.Errorf(decision.Storage001, "The sound is larger than is allowed: send less text, or a higher speed.")
 	case err != nil:
-		return fmt.Errorf("speak: %w: %s", err, said.text)
+		return fmt.Errorf("speak: %w: %s", err, said)
 	case missing != nil || info.Size() <= header:
 		return apierror.Invalid([]decision.Detail{{Field: "text", Issue: "has nothing that this voice can say", Expected: "words of the voice's language"}})
 	}
@@ -116,15 +116,3 @@ const header = 44
 
 // spoken is a text as the program's argument: one line, and no option.
 func spoken(text string) string { return " " + strings.Join(strings.Fields(text), " ") }
-
-// tail keeps the last that is written to it.
-type tail struct{ text []byte }
-
-// Write keeps p, and forgets what came long before.
-func (t *tail) Write(p []byte) (int, error) {
-	t.text = append(t.text, p...)
-	if over := len(t.text) - maxSaid; over > 0 {
-		t.text = append(t.text[:0], t.text[over:]...)
-	}
-	return len(p), nil
-}

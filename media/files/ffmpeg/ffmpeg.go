@@ -6,10 +6,10 @@
 package ffmpeg
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -57,6 +57,19 @@ func (t Tool) NewFolder() (Folder, error) {
 	return Folder{path}, nil
 }
 
+// Keep copies src into a new file of a folder.
+func Keep(name string, src io.Reader) error {
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("keep source: %w", err)
+	}
+	defer f.Close()
+	if _, err := io.Copy(f, src); err != nil {
+		return fmt.Errorf("keep source: %w", err)
+	}
+	return f.Close()
+}
+
 // Input is where the file to convert is put.
 func (f Folder) Input() string { return filepath.Join(f.Path, "input") }
 
@@ -83,9 +96,9 @@ func (t Tool) Run(ctx context.Context, f Folder, r Recipe, maxOutput int64, limi
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	var said tail
+	said := &sandbox.Tail{Most: maxSaid}
 	job := sandbox.Job{Program: binary, Args: r.args(), Folder: f.Path, Memory: memory(), FileSize: maxOutput,
-		CPU: limit * time.Duration(runtime.NumCPU()), Stderr: &said}
+		CPU: limit * time.Duration(runtime.NumCPU()), Stderr: said}
 	if r.report != nil {
 		job.Talk = r.listen
 	}
@@ -137,16 +150,4 @@ func failure(ctx context.Context, err error, said string) error {
 // tooLarge says that a result passed its bound, which the kernel holds.
 func tooLarge() error {
 	return apierror.Errorf(decision.Storage001, "The result is larger than is allowed.")
-}
-
-// tail keeps the last bytes that are written to it.
-type tail struct{ bytes.Buffer }
-
-// Write keeps p, and forgets what came long before.
-func (t *tail) Write(p []byte) (int, error) {
-	n, err := t.Buffer.Write(p)
-	if over := t.Len() - maxSaid; over > 0 {
-		t.Next(over)
-	}
-	return n, err
 }

@@ -35,6 +35,7 @@ var Files = []string{"libonnxruntime.so", "silero_vad.onnx", "encoder_model.ort"
 const (
 	maxMemory = 1 << 30
 	maxLine   = 64 << 10
+	maxLines  = 1 << 20
 	maxSaid   = 2 << 10 // bytes of its complaints that are kept, for the log
 	threads   = 2
 )
@@ -82,7 +83,7 @@ func (p *Program) run() error {
 	defer func() { _ = os.RemoveAll(folder) }() // what is left of it is the machine's to clean
 	ctx, cancel := context.WithTimeout(context.Background(), tryTime)
 	defer cancel()
-	said := &tail{}
+	said := &sandbox.Tail{Most: maxSaid}
 	if err := (sandbox.Job{Program: path, Args: []string{"--help"}, Folder: folder, Read: []string{filepath.Dir(path)}, Memory: maxMemory, CPU: tryTime, Stderr: said}).Run(ctx); err != nil {
 		return fmt.Errorf("%w: %s", err, said)
 	}
@@ -138,7 +139,7 @@ func (p *Program) Transcribe(ctx context.Context, samples []int16, language stri
 	home := filepath.Dir(path)
 	in := func(name string) string { return filepath.Join(home, name) }
 	out := transcript.Transcript{Language: "en", Duration: length.Seconds(), WordTimes: transcript.Estimated, Engine: Version}
-	said := &tail{}
+	said := &sandbox.Tail{Most: maxSaid}
 	job := sandbox.Job{Program: path, Folder: folder, Read: []string{home}, Memory: maxMemory, FileSize: 1 << 20, Stderr: said,
 		CPU: (30*time.Second + 2*length) * time.Duration(runtime.NumCPU()),
 		Args: []string{"--print-args=false", "--num-threads=" + strconv.Itoa(threads), "--silero-vad-model=" + in("silero_vad.onnx"), "--tokens=" + in("tokens.txt"),
@@ -148,16 +149,18 @@ func (p *Program) Transcribe(ctx context.Context, samples []int16, language stri
 		if ctx.Err() != nil {
 			return out, ctx.Err()
 		}
-		return out, fmt.Errorf("recognize speech: %w: %s", err, said.String())
+		return out, fmt.Errorf("recognize speech: %w: %s", err, said)
 	}
 	return out, nil
 }
 
 // Read adds to t what the program's lines say of samples, such as "1.182 -- 8.300: It was the best of times."
 // The program has seen strangers' sounds, so that any line may be wrong. It takes time
-// linear in lines and samples, and memory of the text; a line of 64 KiB is an error.
+// linear in lines and samples, and memory of the text; a line of 64 KiB is an error, and
+// so are lines of a mebibyte together.
 func Read(lines io.Reader, samples []int16, t *transcript.Transcript) error {
-	scan := bufio.NewScanner(lines)
+	limited := &io.LimitedReader{R: lines, N: maxLines}
+	scan := bufio.NewScanner(limited)
 	scan.Buffer(nil, maxLine)
 	for scan.Scan() {
 		start, end, text, ok := parse(scan.Text())
@@ -165,11 +168,16 @@ func Read(lines io.Reader, samples []int16, t *transcript.Transcript) error {
 			continue
 		}
 		t.Segments = append(t.Segments, transcript.Segment{ID: len(t.Segments), Start: start, End: end, Text: text})
-		from, to := min(len(samples), int(start*transcript.Rate)), min(len(samples), int(end*transcript.Rate))
-		t.Words = append(t.Words, transcript.Estimate(text, samples[from:to], start)...)
 	}
+	if limited.N == 0 {
+		return errTooMuch
+	}
+	t.EstimateWords(samples)
 	return scan.Err()
 }
+
+// errTooMuch says that a program writes more than anybody can have said.
+var errTooMuch = errors.New("the program writes without end")
 
 // parse reads one line; ok is false for one that is no piece of speech.
 func parse(line string) (start, end float64, text string, ok bool) {
@@ -217,15 +225,3 @@ func WAV(w io.Writer, samples []int16) error {
 	}
 	return binary.Write(w, binary.LittleEndian, samples)
 }
-
-// tail keeps the last bytes of what the program complains.
-type tail struct{ b []byte }
-
-// Write implements io.Writer.
-func (t *tail) Write(p []byte) (int, error) {
-	t.b = append(t.b, p...)
-	t.b = t.b[max(0, len(t.b)-maxSaid):]
-	return len(p), nil
-}
-
-func (t *tail) String() string { return string(t.b) }

@@ -75,9 +75,6 @@ func TestWhatCannotBeDone(t *testing.T) {
 	if left, _ := os.ReadDir(p.Dir); len(left) != 0 {
 		t.Errorf("left behind: %v", left)
 	}
-	if left, _ := os.ReadDir(p.Dir); len(left) != 0 {
-		t.Errorf("left behind: %v", left)
-	}
 }
 
 // An engine without its files, or whose library does not fit, is known as such before
@@ -129,6 +126,20 @@ func TestLines(t *testing.T) {
 	if err := Read(strings.NewReader(strings.Repeat("x", maxLine+1)), nil, &out); err == nil {
 		t.Error("a line without end is read")
 	}
+	if err := Read(strings.NewReader(strings.Repeat("1 -- 2: on and on\n", maxLines)), nil, &out); !errors.Is(err, errTooMuch) {
+		t.Errorf("lines without end: %v", err)
+	}
+}
+
+// A program that was taken over says of each of many lines that it lasts as long as the
+// sound.
+func TestWhatOverlappingLinesCost(t *testing.T) {
+	samples, lines := make([]int16, 60*transcript.Rate), strings.Repeat("0 -- 60: a\n", 10_000)
+	growth.Linear(t, len(lines)+2*len(samples), 100, 256<<10, func() {
+		if err := Read(strings.NewReader(lines), samples, &transcript.Transcript{Duration: 60}); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func FuzzRead(f *testing.F) {

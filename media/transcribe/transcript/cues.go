@@ -15,7 +15,6 @@ type Cue struct {
 // What viewers can read: two lines of 42 letters, from one to six seconds.
 const (
 	lineLetters = 42
-	cueLetters  = 2 * lineLetters
 	cueLongest  = 6.0
 	cueShortest = 1.0
 	cuePause    = 0.7 // between words: a new cue begins
@@ -50,13 +49,24 @@ func (t Transcript) Cues() (cues []Cue) {
 // ends reports whether a cue of the words begin to i ends there; there is another word.
 func (t Transcript) ends(begin, i int) bool {
 	first, last, next := t.Words[begin], t.Words[i], t.Words[i+1]
-	letters := 0
-	for _, w := range t.Words[begin : i+2] {
-		letters += utf8.RuneCountInString(w.Word) + 1
-	}
 	sentence := strings.HasSuffix(last.Word, ".") || strings.HasSuffix(last.Word, "?") || strings.HasSuffix(last.Word, "!")
-	return letters > cueLetters || next.End-first.Start > cueLongest || next.Start-last.End >= cuePause ||
+	return !fit(t.Words[begin:i+2]) || next.End-first.Start > cueLongest || next.Start-last.End >= cuePause ||
 		sentence && last.End-first.Start >= cueShortest
+}
+
+// fit reports whether words fit in two lines; one that is longer than a line counts for
+// as many as it has letters for.
+func fit(words []Word) bool {
+	filled, letters := 0, 0
+	for _, w := range words {
+		n := utf8.RuneCountInString(w.Word)
+		if letters > 0 && letters+1+n <= lineLetters {
+			letters += 1 + n
+			continue
+		}
+		filled, letters = filled+1+(n-1)/lineLetters, n
+	}
+	return filled <= 2
 }
 
 // lines breaks words into one line, or two of about the same length.

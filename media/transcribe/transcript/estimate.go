@@ -40,6 +40,25 @@ func Estimate(text string, samples []int16, offset float64) []Word {
 	return out
 }
 
+// EstimateWords says when the words of t's segments were spoken, where an engine has said
+// only when the segments were. It passes over segments whose times make no sense, and
+// listens to twice the sound at most however many overlap: it takes time and memory linear
+// in samples and text.
+func (t *Transcript) EstimateWords(samples []int16) {
+	t.WordTimes = Estimated
+	left := 2 * len(samples)
+	for _, s := range t.Segments {
+		if !(s.Start >= 0 && s.Start < s.End && s.End <= t.Duration+1) { // not a number is none of these
+			continue
+		}
+		from, to := min(len(samples), int(s.Start*Rate)), min(len(samples), int(s.End*Rate))
+		if left -= to - from; left < 0 {
+			return
+		}
+		t.Words = append(t.Words, Estimate(s.Text, samples[from:to], s.Start)...)
+	}
+}
+
 // ear is what is known of a sound by frame.
 type ear struct {
 	weak   []float64 // 0: silent, to 1: as loud as it gets

@@ -49,19 +49,28 @@ const (
 )
 
 // Add appends a transcript of sound that begins offset seconds after t's. Segments
-// without text and times that make no sense are mended or left out, whatever engine
-// said them. It takes time linear in part.
+// without text and times that make no sense are mended or left out, and so is what
+// nobody could have said in the time, whatever engine said them. It takes time linear in
+// part and in t's text.
 func (t *Transcript) Add(part Transcript, offset float64) {
 	room := 60 + int(maxWords*part.Duration/60)
-	for _, s := range part.Segments {
+	left := room * maxWordSize // bytes of text
+	var all strings.Builder
+	all.WriteString(t.Text)
+	for _, s := range part.Segments[:min(len(part.Segments), room)] {
 		text := oneLine(s.Text)
-		if text == "" || len(t.Segments) > 0 && len(text) > room*maxWordSize {
+		if text == "" || len(text) > left {
 			continue
 		}
+		left -= len(text)
 		start, end := within(s.Start, s.End, part.Duration)
 		t.Segments = append(t.Segments, Segment{len(t.Segments), round(start + offset), round(end + offset), text})
-		t.Text = strings.TrimSpace(t.Text + " " + text)
+		if all.Len() > 0 {
+			all.WriteByte(' ')
+		}
+		all.WriteString(text)
 	}
+	t.Text = all.String()
 	last := 0.0
 	for _, w := range part.Words[:min(len(part.Words), room)] {
 		word := oneLine(w.Word)

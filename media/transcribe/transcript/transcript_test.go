@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,11 +38,17 @@ func TestCuesFitOnAScreen(t *testing.T) {
 		"a long word":   {strings.Repeat("x", 100) + " y", strings.Repeat("x", 100) + " / y"},
 		"many letters":  {strings.Repeat("abcdefghi ", 10), "abcdefghi abcdefghi abcdefghi abcdefghi\nabcdefghi abcdefghi abcdefghi abcdefghi / abcdefghi abcdefghi"},
 		"not too small": {"Yes| no", "Yes / no"},
+		"a long middle": {"abcdefghijklmnopqrstuvwxyzab abcdefghijklmnopqrstuvwxyza abcdefghijklmnopqrstuvwxyz", "abcdefghijklmnopqrstuvwxyzab\nabcdefghijklmnopqrstuvwxyza / abcdefghijklmnopqrstuvwxyz"},
 	} {
 		var got []string
 		last := -1.0
 		for _, cue := range said(c.text).Cues() {
 			got = append(got, strings.Join(cue.Lines, "\n"))
+			for _, line := range cue.Lines {
+				if len(line) > lineLetters && strings.Contains(line, " ") {
+					t.Errorf("%s: a line of %d letters: %s", name, len(line), line)
+				}
+			}
 			if cue.Start < last || cue.End <= cue.Start || cue.End-cue.Start > cueLongest+0.5 {
 				t.Errorf("%s: %+v after %.3f", name, cue, last)
 			}
@@ -92,6 +99,25 @@ func TestPartsAreJoinedAndMended(t *testing.T) {
 	}
 	if len(all.Words) != 4 {
 		t.Errorf("%+v", all.Words)
+	}
+}
+
+// An engine may answer with more than anybody can have said, in any number of pieces.
+func TestATranscriptIsBoundedByItsSound(t *testing.T) {
+	many := Transcript{Duration: 120, Segments: slices.Repeat([]Segment{{Start: 1, End: 2, Text: "a"}}, 50_000), Words: slices.Repeat([]Word{{"a", 1, 2}}, 50_000)}
+	room := 60 + 2*maxWords
+	var all Transcript
+	growth.Linear(t, 50_000, 50, 256<<10, func() {
+		all = Transcript{}
+		all.Add(many, 0)
+	})
+	if len(all.Segments) != room || len(all.Words) != room {
+		t.Errorf("%d segments, %d words", len(all.Segments), len(all.Words))
+	}
+	all = Transcript{}
+	all.Add(Transcript{Duration: 1, Segments: []Segment{{Text: strings.Repeat("x", 1<<20)}, {Text: "said"}}}, 0)
+	if all.Text != "said" {
+		t.Errorf("%d bytes", len(all.Text))
 	}
 }
 
