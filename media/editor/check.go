@@ -34,8 +34,8 @@ func (c *checker) fail(field, issue, expected string) {
 
 // check reads in, whose assets find knows, and returns its plan. It fails with every
 // fault of the timeline by its place, such as timeline.clips[2].out. It takes time and
-// memory linear in the body, which httpapi.DefaultBodyLimit bounds, and that of the pixels
-// of one text at a time, 64 MiB at most; find is called once for each clip and sound.
+// memory linear in the body, which httpapi.DefaultBodyLimit bounds; find is called once
+// for each clip and sound.
 func check(in Input, find func(id string) found) (plan, error) {
 	c := &checker{find: find, known: map[string]int{}}
 	if in.Title != "" {

@@ -1,15 +1,18 @@
 package editor
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"image/png"
 	"strings"
 	"testing"
 
 	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/limits/growth"
 )
 
 // library has one film for every id but "none".
@@ -92,6 +95,27 @@ func TestBoundsOfATimeline(t *testing.T) {
 }
 
 // Whatever a caller writes, the graph is made of our words: nothing of it is in there.
+// A text is drawn when a picture is made of it, not for whoever has a timeline checked.
+func TestTextsAreMeasuredOnly(t *testing.T) {
+	overlay := `{"type": "text", "text": "Wide\nand\nhigh", "size": 0.5}`
+	body := `{"timeline": {"clips": [{"asset_id": "a"}], "overlays": [` + strings.Repeat(overlay+",", maxOverlays-1) + overlay + `]}, "output": {"width": 3840, "height": 2160}}`
+	var p plan
+	growth.Linear(t, len(body), 256, 1<<20, func() {
+		var err error
+		if p, err = planned(t, body); err != nil {
+			t.Fatal(err)
+		}
+	})
+	raw, err := p.layers[0].made()
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, err := png.DecodeConfig(bytes.NewReader(raw))
+	if err != nil || head.Width != p.layers[0].w || head.Height != p.layers[0].h || head.Width*head.Height < 1<<22 {
+		t.Errorf("%+v, %v, want %d by %d", head, err, p.layers[0].w, p.layers[0].h)
+	}
+}
+
 func TestNoTextOfACallerIsInTheGraph(t *testing.T) {
 	t.Parallel()
 	const evil = "';[0:v]movie=/etc/passwd[x];drawtext"
@@ -124,6 +148,7 @@ func FuzzCheck(f *testing.F) {
 			return
 		}
 		look := func(id string) found { s, problem := library(id); return found{s, problem} }
+		growth.Linear(t, len(body), 256, 1<<20, func() { _, _ = check(in, look) })
 		p, err := check(in, look)
 		if err != nil {
 			return

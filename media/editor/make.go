@@ -57,7 +57,11 @@ func add(to, from string) error {
 // piece before.
 func (p plan) writeLayers(to ffmpeg.Folder) error {
 	for i, l := range p.layers {
-		if err := os.WriteFile(to.File(layerName(i)), l.bytes, 0o600); err != nil {
+		picture, err := l.made()
+		if err == nil {
+			err = os.WriteFile(to.File(layerName(i)), picture, 0o600)
+		}
+		if err != nil {
 			return fmt.Errorf("write overlay: %w", err)
 		}
 	}

@@ -95,7 +95,7 @@ func (c *checker) image(place string, in Overlay, out *layer) {
 	if share > 0 {
 		width = share * float64(c.plan.width)
 	}
-	out.bytes, out.kind = raw, kind
+	out.made, out.kind = func() ([]byte, error) { return raw, nil }, kind
 	out.w = max(int(math.Round(width)), 1)
 	out.h = max(int(math.Round(width*float64(head.Height)/float64(head.Width))), 1)
 	if out.w > maxSide || out.h > maxSide {
@@ -103,7 +103,8 @@ func (c *checker) image(place string, in Overlay, out *layer) {
 	}
 }
 
-// text draws a text.
+// text measures a text. It is drawn when a video or a preview is made of it, which few
+// are at once: a picture of it may have 64 MiB.
 func (c *checker) text(place string, in Overlay, out *layer) {
 	c.none(place, "a text", map[string]bool{"image": in.Image.set, "width": in.Width.set})
 	const wanted = "1 to 200 characters in 1 to 10 lines"
@@ -123,12 +124,13 @@ func (c *checker) text(place string, in Overlay, out *layer) {
 		c.fail(place+".text", "has characters that the font lacks: "+strange, "Latin, Greek and Cyrillic letters, digits and common signs")
 		return
 	}
-	drawn, err := drawText(lines, size*float64(c.plan.height), fill, ground, c.plan.width)
+	t, err := measure(lines, size*float64(c.plan.height), c.plan.width)
 	if err != nil {
 		c.fail(place+".size", err.Error(), "smaller, or a shorter text")
 		return
 	}
-	out.bytes, out.kind, out.w, out.h = drawn.png, "png", drawn.w, drawn.h
+	out.kind, out.w, out.h = "png", t.w, t.h
+	out.made = sync.OnceValues(func() ([]byte, error) { return t.draw(fill, ground) })
 }
 
 // color reads #rrggbb.
@@ -165,51 +167,56 @@ func unknown(lines []string) string {
 	return strings.Join(list, ", ")
 }
 
-// drawn is a text as a picture.
-type drawn struct {
-	png  []byte
-	w, h int
+// measured is a text that has its place in a picture.
+type measured struct {
+	lines     []string
+	face      font.Face
+	pad, step int // around the text, and from line to line
+	w, h      int
 }
 
-// drawText draws lines whose height is this many pixels, centred one below the other,
-// and fails when they are wider than most pixels. A picture has at most most pixels in a
-// line and five times the height of the video in lines.
-func drawText(lines []string, height float64, fill, ground color.NRGBA, most int) (drawn, error) {
+// measure measures lines whose height is this many pixels, centred one below the other,
+// and fails when they are wider than most pixels, or higher than maxSide.
+func measure(lines []string, height float64, most int) (measured, error) {
 	face, err := opentype.NewFace(typeface(), &opentype.FaceOptions{Size: height * 0.8, DPI: 72, Hinting: font.HintingFull})
 	if err != nil {
-		return drawn{}, fmt.Errorf("cannot be drawn: %w", err)
+		return measured{}, fmt.Errorf("cannot be drawn: %w", err)
 	}
-	defer func() { _ = face.Close() }() // which closes nothing
-	pad := int(math.Ceil(height * 0.25))
-	step := int(math.Ceil(height))
+	t := measured{lines: lines, face: face, pad: int(math.Ceil(height * 0.25)), step: int(math.Ceil(height))}
 	width := 0
 	for _, l := range lines {
 		width = max(width, font.MeasureString(face, l).Ceil())
 	}
-	w, h := width+2*pad, step*len(lines)+pad
-	if w > most {
-		return drawn{}, fmt.Errorf("makes the text %d pixels wide, the picture has %d", w, most)
+	t.w, t.h = width+2*t.pad, t.step*len(lines)+t.pad
+	if t.w > most {
+		return t, fmt.Errorf("makes the text %d pixels wide, the picture has %d", t.w, most)
 	}
-	if h > maxSide {
-		return drawn{}, fmt.Errorf("makes the text %d pixels high", h)
+	if t.h > maxSide {
+		return t, fmt.Errorf("makes the text %d pixels high", t.h)
 	}
-	canvas := image.NewNRGBA(image.Rect(0, 0, w, h))
+	return t, nil
+}
+
+// draw makes a PNG of t. It takes time and memory linear in its pixels, of which it has
+// at most 3840 by 4096. It is not to be called twice at once.
+func (t measured) draw(fill, ground color.NRGBA) ([]byte, error) {
+	canvas := image.NewNRGBA(image.Rect(0, 0, t.w, t.h))
 	// Around the letters lies their own colour, unseen: what is between is not darker.
 	clear := color.NRGBA{fill.R, fill.G, fill.B, 0}
 	if ground.A > 0 {
 		clear = ground
 	}
 	draw.Draw(canvas, canvas.Bounds(), image.NewUniform(clear), image.Point{}, draw.Src)
-	ascent := face.Metrics().Ascent.Ceil()
-	descent := face.Metrics().Descent.Ceil()
-	for i, l := range lines {
-		left := (w - font.MeasureString(face, l).Ceil()) / 2
-		base := pad/2 + i*step + (step+ascent-descent)/2
-		(&font.Drawer{Dst: canvas, Src: image.NewUniform(fill), Face: face, Dot: fixed.P(left, base)}).DrawString(l)
+	ascent := t.face.Metrics().Ascent.Ceil()
+	descent := t.face.Metrics().Descent.Ceil()
+	for i, l := range t.lines {
+		left := (t.w - font.MeasureString(t.face, l).Ceil()) / 2
+		base := t.pad/2 + i*t.step + (t.step+ascent-descent)/2
+		(&font.Drawer{Dst: canvas, Src: image.NewUniform(fill), Face: t.face, Dot: fixed.P(left, base)}).DrawString(l)
 	}
 	var out bytes.Buffer
 	if err := (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(&out, canvas); err != nil {
-		return drawn{}, fmt.Errorf("cannot be drawn: %w", err)
+		return nil, fmt.Errorf("cannot be drawn: %w", err)
 	}
-	return drawn{out.Bytes(), w, h}, nil
+	return out.Bytes(), nil
 }

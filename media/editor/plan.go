@@ -60,7 +60,7 @@ type sound struct {
 
 // layer is a picture above the clips, in frames from up to but not including to.
 type layer struct {
-	bytes   []byte
+	made    func() ([]byte, error)
 	kind    string // png or jpeg
 	w, h    int
 	x, y    int

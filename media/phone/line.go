@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"sluice.dev/sluice/media/api/form"
-	"sluice.dev/sluice/media/api/owner"
 )
 
 // How a line decides who may call it.
@@ -54,9 +53,6 @@ type Line struct {
 	CreatedAt    time.Time `db:"created_at"`
 	UpdatedAt    time.Time `db:"updated_at"`
 }
-
-// By is the line's owner, for what happens without the owner being there.
-func (l Line) By() owner.Owner { return owner.Owner{ID: l.Owner, Account: l.Account, Plan: l.Plan} }
 
 // Allows reports whether the line takes calls from addr without a password. It takes
 // time linear in the networks of the line, of which there are at most 20.

@@ -127,5 +127,5 @@ func (v Service) RotatePassword(ctx context.Context, o owner.Owner, id string) (
 		return l, "", err
 	}
 	l.UpdatedAt = v.now()
-	return l, password, updateLine(ctx, v.DB, l)
+	return l, password, updatePassword(ctx, v.DB, l)
 }

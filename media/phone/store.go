@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/media/api/page"
 	"sluice.dev/sluice/platform/apierror"
@@ -32,10 +33,20 @@ func insertLine(ctx context.Context, tx pgx.Tx, l Line) error {
 	return taken(err)
 }
 
-// updateLine writes what may change of l. One that is gone meanwhile is not_found.
+// updateLine writes what its owner may change of l: not its password, which another
+// request may be changing. A line that is gone meanwhile is not_found.
 func updateLine(ctx context.Context, db postgres.DB, l Line) error {
-	tag, err := db.Exec(ctx, `UPDATE phone_lines SET stream_id = $2, name = $3, number = $4, secret = $5, password_hint = $6, allowlist = $7, max_duration = $8, updated_at = $9
-		WHERE id = $1`, l.ID, l.StreamID, l.Name, l.Number, l.Secret, l.PasswordHint, l.Allowlist, l.MaxDuration, l.UpdatedAt)
+	return updated(db.Exec(ctx, `UPDATE phone_lines SET stream_id = $2, name = $3, number = $4, allowlist = $5, max_duration = $6, updated_at = $7 WHERE id = $1`,
+		l.ID, l.StreamID, l.Name, l.Number, l.Allowlist, l.MaxDuration, l.UpdatedAt))
+}
+
+// updatePassword writes the password of l, and nothing else.
+func updatePassword(ctx context.Context, db postgres.DB, l Line) error {
+	return updated(db.Exec(ctx, `UPDATE phone_lines SET secret = $2, password_hint = $3, updated_at = $4 WHERE id = $1`, l.ID, l.Secret, l.PasswordHint, l.UpdatedAt))
+}
+
+// updated says what an update of a line's row has come to.
+func updated(tag pgconn.CommandTag, err error) error {
 	if err == nil && tag.RowsAffected() == 0 {
 		return &apierror.Error{Code: decision.NotFound}
 	}

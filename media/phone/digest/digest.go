@@ -127,7 +127,7 @@ type Verdict int
 // The verdicts.
 const (
 	Wrong Verdict = iota
-	Stale         // right, but to a challenge of before, or to none of ours
+	Stale         // to a challenge of before, or to none of ours: whoever sends it may not even be at addr
 	Right
 )
 
@@ -138,14 +138,12 @@ func (k Key) Check(a Answer, s Secret, method string, addr netip.Addr, now time.
 	if c.Algorithm != "" && !strings.EqualFold(c.Algorithm, "MD5") {
 		return Wrong
 	}
-	want := hash(strings.Join([]string{hex.EncodeToString(s[:]), c.Nonce, fmt.Sprintf("%08x", c.Nc), c.Cnonce, c.QOP, hash(method + ":" + c.URI)}, ":"))
-	right := subtle.ConstantTimeCompare([]byte(want), []byte(strings.ToLower(c.Response))) == 1
-	ours, fresh := k.ours(c.Nonce, addr, now)
-	switch {
-	case !right:
-		return Wrong
-	case !ours || !fresh:
+	if ours, fresh := k.ours(c.Nonce, addr, now); !ours || !fresh {
 		return Stale
+	}
+	want := hash(strings.Join([]string{hex.EncodeToString(s[:]), c.Nonce, fmt.Sprintf("%08x", c.Nc), c.Cnonce, c.QOP, hash(method + ":" + c.URI)}, ":"))
+	if subtle.ConstantTimeCompare([]byte(want), []byte(strings.ToLower(c.Response))) != 1 {
+		return Wrong
 	}
 	return Right
 }

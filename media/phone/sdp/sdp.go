@@ -4,6 +4,7 @@
 package sdp
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -38,7 +39,20 @@ type Session struct {
 	// Keys is the payload type of telephone events; 0: they are not sent.
 	Keys     uint8
 	keysRate int
+
+	direction string   // as that side has it; empty: sendrecv
+	refusals  []string // m= lines that refuse each media; sound is the one at place
+	place     int
 }
+
+// Hears reports whether that side wants to hear us: not while it holds the call.
+func (s Session) Hears() bool { return s.direction != "sendonly" && s.direction != "inactive" }
+
+// answers are the directions that answer others (RFC 3264, 6.1).
+var answers = map[string]string{"sendonly": "recvonly", "recvonly": "sendonly", "inactive": "inactive"}
+
+// maxMedia bounds the media of a description.
+const maxMedia = 16
 
 // MaxSize bounds a description, in bytes.
 const MaxSize = 8 << 10
@@ -60,7 +74,10 @@ func Read(raw []byte) (s Session, err error) {
 	if err := d.UnmarshalString(string(raw)); err != nil {
 		return s, fmt.Errorf("%w: %w", ErrForm, err)
 	}
-	for _, m := range d.MediaDescriptions {
+	if len(d.MediaDescriptions) > maxMedia {
+		return s, ErrForm
+	}
+	for i, m := range d.MediaDescriptions {
 		if m.MediaName.Media != "audio" || m.MediaName.Port.Value == 0 || strings.Join(m.MediaName.Protos, "/") != "RTP/AVP" {
 			continue
 		}
@@ -69,6 +86,10 @@ func Read(raw []byte) (s Session, err error) {
 		}
 		if !s.choose(m) {
 			return s, ErrNoCodec
+		}
+		s.place, s.direction = i, direction(m.Attributes, direction(d.Attributes, ""))
+		for _, other := range d.MediaDescriptions {
+			s.refusals = append(s.refusals, refusal(other))
 		}
 		return s, nil
 	}
@@ -90,6 +111,22 @@ func address(d pion.SessionDescription, m *pion.MediaDescription) (netip.AddrPor
 		return netip.AddrPort{}, fmt.Errorf("%w: its address is none", ErrForm)
 	}
 	return netip.AddrPortFrom(addr.Unmap(), uint16(port)), nil
+}
+
+// direction is the one that attributes have, or usual.
+func direction(attributes []pion.Attribute, usual string) string {
+	for _, a := range attributes {
+		switch a.Key {
+		case "sendrecv", "sendonly", "recvonly", "inactive":
+			return a.Key
+		}
+	}
+	return usual
+}
+
+// refusal is the m= line that refuses m.
+func refusal(m *pion.MediaDescription) string {
+	return "m=" + m.MediaName.Media + " 0 " + strings.Join(m.MediaName.Protos, "/") + " " + strings.Join(m.MediaName.Formats, " ") + "\r\n"
 }
 
 // choose takes the first codec of m that we have, and its telephone events; false: it
@@ -141,20 +178,25 @@ func (s Session) KeysRate() int { return max(s.keysRate, 8000) }
 
 // Answer writes what we say to an offer: its codec and its keys, at our address.
 func (s Session) Answer(own netip.AddrPort) []byte {
-	return write(own, []Codec{s.Codec}, s.Keys, s.KeysRate())
+	return s.write(own, []Codec{s.Codec}, s.Keys, s.KeysRate())
 }
 
 // Offer writes what we say first.
-func Offer(own netip.AddrPort) []byte { return write(own, offered, 101, 8000) }
+func Offer(own netip.AddrPort) []byte { return Session{}.write(own, offered, 101, 8000) }
 
-// write writes a description.
-func write(own netip.AddrPort, codecs []Codec, keys uint8, keysRate int) []byte {
+// write writes a description that answers s, where that is one: with as many media, of
+// which all but its sound are refused (RFC 3264, 6).
+func (s Session) write(own netip.AddrPort, codecs []Codec, keys uint8, keysRate int) []byte {
 	var b strings.Builder
 	family := "IP4"
 	if own.Addr().Is6() {
 		family = "IP6"
 	}
-	fmt.Fprintf(&b, "v=0\r\no=- %d 1 IN %s %s\r\ns=sluice\r\nc=IN %s %s\r\nt=0 0\r\nm=audio %d RTP/AVP", own.Port(), family, own.Addr(), family, own.Addr(), own.Port())
+	fmt.Fprintf(&b, "v=0\r\no=- %d 1 IN %s %s\r\ns=sluice\r\nc=IN %s %s\r\nt=0 0\r\n", own.Port(), family, own.Addr(), family, own.Addr())
+	for _, other := range s.refusals[:min(s.place, len(s.refusals))] {
+		b.WriteString(other)
+	}
+	fmt.Fprintf(&b, "m=audio %d RTP/AVP", own.Port())
 	for _, c := range codecs {
 		fmt.Fprintf(&b, " %d", c.Type)
 	}
@@ -175,6 +217,9 @@ func write(own netip.AddrPort, codecs []Codec, keys uint8, keysRate int) []byte 
 	if keys != 0 {
 		fmt.Fprintf(&b, "a=rtpmap:%d telephone-event/%d\r\na=fmtp:%d 0-16\r\n", keys, keysRate, keys)
 	}
-	b.WriteString("a=ptime:20\r\na=sendrecv\r\n")
+	b.WriteString("a=ptime:20\r\na=" + cmp.Or(answers[s.direction], "sendrecv") + "\r\n")
+	for _, other := range s.refusals[min(s.place+1, len(s.refusals)):] {
+		b.WriteString(other)
+	}
 	return []byte(b.String())
 }

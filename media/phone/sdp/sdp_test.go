@@ -53,9 +53,46 @@ func TestWhatWeSayReadsBack(t *testing.T) {
 			t.Errorf("%+v, %v", said, err)
 		}
 		answer, err := sdp.Read(said.Answer(own))
-		if err != nil || answer != said {
+		if err != nil || answer.Addr != said.Addr || answer.Codec != said.Codec || answer.Keys != said.Keys {
 			t.Errorf("%+v, %v, want %+v", answer, err, said)
 		}
+	}
+}
+
+// An answer has as many media as its offer, and to a call that is held it says that it
+// is (RFC 3264, 6).
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	own := netip.MustParseAddrPort("198.51.100.7:20000")
+	cases := map[string]struct {
+		text, want string
+		hears      bool
+	}{
+		"sound":                 {offer("m=audio 4000 RTP/AVP 0"), "m=audio 20000 RTP/AVP 0|a=sendrecv", true},
+		"held":                  {offer("m=audio 4000 RTP/AVP 0", "a=sendonly"), "m=audio 20000 RTP/AVP 0|a=recvonly", false},
+		"held both ways":        {offer("m=audio 4000 RTP/AVP 0", "a=inactive"), "m=audio 20000 RTP/AVP 0|a=inactive", false},
+		"held as a whole":       {offer("a=sendonly", "m=audio 4000 RTP/AVP 0"), "m=audio 20000 RTP/AVP 0|a=recvonly", false},
+		"its media has the say": {offer("a=inactive", "m=audio 4000 RTP/AVP 0", "a=sendrecv"), "m=audio 20000 RTP/AVP 0|a=sendrecv", true},
+		"listening":             {offer("m=audio 4000 RTP/AVP 0", "a=recvonly"), "m=audio 20000 RTP/AVP 0|a=sendonly", true},
+		"pictures around":       {offer("m=video 5000 RTP/AVP 96 97", "m=audio 4000 RTP/AVP 0", "m=video 5002 RTP/AVPF 98"), "m=video 0 RTP/AVP 96 97|m=audio 20000 RTP/AVP 0|a=sendrecv|m=video 0 RTP/AVPF 98", true},
+	}
+	for name, c := range cases {
+		s, err := sdp.Read([]byte(c.text))
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		var got []string
+		for line := range strings.SplitSeq(string(s.Answer(own)), "\r\n") {
+			if strings.HasPrefix(line, "m=") || strings.HasPrefix(line, "a=") && (strings.HasSuffix(line, "active") || strings.Contains(line, "send") || strings.Contains(line, "recv")) {
+				got = append(got, line)
+			}
+		}
+		if strings.Join(got, "|") != c.want || s.Hears() != c.hears {
+			t.Errorf("%s: %s, hears %v", name, strings.Join(got, "|"), s.Hears())
+		}
+	}
+	if _, err := sdp.Read([]byte(offer("m=audio 4000 RTP/AVP 0", strings.Repeat("m=video 1 RTP/AVP 96\r\n", 16)+"a=x"))); !errors.Is(err, sdp.ErrForm) {
+		t.Errorf("seventeen media: %v", err)
 	}
 }
 

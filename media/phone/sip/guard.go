@@ -1,7 +1,9 @@
 package sip
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"net"
 	"net/netip"
 	"sync"
@@ -115,9 +117,10 @@ func serveUDP(ctx context.Context, conn net.PacketConn, r *rate, serve func(net.
 }
 
 // gate is a TCP listener that takes a bounded number of connections, of all and of one
-// address, and closes those that are silent for long.
+// address, and closes those that are silent for long, do not read, or send too much.
 type gate struct {
 	net.Listener
+	rate *rate // of messages
 
 	mu   sync.Mutex
 	all  int
@@ -136,7 +139,7 @@ func (g *gate) Accept() (net.Conn, error) {
 			c.Close()
 			continue
 		}
-		return &gated{Conn: c, leave: sync.OnceFunc(func() { g.leave(group(addr.AddrPort().Addr())) })}, nil
+		return &gated{Conn: c, rate: g.rate, addr: addr.AddrPort().Addr(), leave: sync.OnceFunc(func() { g.leave(group(addr.AddrPort().Addr())) })}, nil
 	}
 }
 
@@ -166,15 +169,49 @@ func (g *gate) leave(addr netip.Addr) {
 // gated is a connection through a gate.
 type gated struct {
 	net.Conn
+	rate  *rate
+	addr  netip.Addr
 	leave func()
+	tail  []byte // what was read last, of the length of an end of headers less one
 }
 
-// Read reads within idleConn.
+// endOfHeaders stands once in every message.
+var endOfHeaders = []byte("\r\n\r\n")
+
+// Read reads within idleConn, and ends the connection with the message that is one too
+// many of its address.
 func (g *gated) Read(p []byte) (int, error) {
 	if err := g.SetReadDeadline(time.Now().Add(idleConn)); err != nil {
 		return 0, err
 	}
-	return g.Conn.Read(p)
+	n, err := g.Conn.Read(p)
+	read := append(g.tail, p[:n]...)
+	for range bytes.Count(read, endOfHeaders) {
+		if !g.rate.allow(g.addr) {
+			return 0, errTooMany
+		}
+	}
+	g.tail = bytes.Clone(read[max(0, len(read)-len(endOfHeaders)+1):])
+	return n, err
+}
+
+// errTooMany ends a connection that sends too much.
+var errTooMany = errors.New("too many messages")
+
+// maxWrite is how long the other side may leave unread what is sent to it.
+const maxWrite = 5 * time.Second
+
+// Write writes within maxWrite. A message that was written in part would spoil those
+// after it: the connection ends.
+func (g *gated) Write(p []byte) (int, error) {
+	if err := g.SetWriteDeadline(time.Now().Add(maxWrite)); err != nil {
+		return 0, err
+	}
+	n, err := g.Conn.Write(p)
+	if err != nil {
+		_ = g.Close()
+	}
+	return n, err
 }
 
 // Close closes it, and lets another in.

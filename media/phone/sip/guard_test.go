@@ -1,9 +1,13 @@
 package sip
 
 import (
+	"errors"
+	"io"
 	"net"
 	"net/netip"
+	"os"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -61,6 +65,35 @@ func TestDatagramsThatAreTooLargeOrTooManyAreDropped(t *testing.T) {
 	if n, _, err := g.ReadFrom(room); err == nil {
 		t.Errorf("%q passed", room[:n])
 	}
+}
+
+// A connection ends with the message that is one too many of its address, wherever its
+// parts are cut, and with one that the other side does not read.
+func TestConnectionsThatAskTooMuchEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ours, theirs := net.Pipe()
+		left := 0
+		g := &gated{Conn: ours, rate: &rate{most: 2, now: time.Now}, addr: netip.MustParseAddr("192.0.2.1"), leave: func() { left++ }}
+		go func() {
+			for _, part := range []string{"A\r\n\r\nB\r", "\n\r", "\nC\r\n", "\r\n"} {
+				_, _ = theirs.Write([]byte(part))
+			}
+		}()
+		room := make([]byte, 64)
+		for i := range 4 {
+			_, err := g.Read(room)
+			if want := i == 3; (err != nil) != want {
+				t.Errorf("part %d: %v", i, err)
+			}
+		}
+		if _, err := g.Write([]byte("unread")); !errors.Is(err, os.ErrDeadlineExceeded) || left != 1 {
+			t.Errorf("%v, left %d times", err, left)
+		}
+		if _, err := theirs.Read(room); !errors.Is(err, io.EOF) {
+			t.Errorf("still open: %v", err)
+		}
+	})
 }
 
 func TestANonceIsTakenOnce(t *testing.T) {

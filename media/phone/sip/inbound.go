@@ -2,7 +2,6 @@ package sip
 
 import (
 	"context"
-	"errors"
 	"net/netip"
 	"strconv"
 	"time"
@@ -44,10 +43,17 @@ func (s *Server) refuse(req *sip.Request, tx sip.ServerTransaction, no *refused)
 	s.once(req, tx, no.status, no.text, headers...)
 }
 
-// begins reads where a request comes from that begins something; false: it is dropped.
-func (s *Server) begins(req *sip.Request) (netip.AddrPort, bool) {
+// begins reads where a request comes from that begins something; false: it is one too
+// many. By UDP it is dropped then, and comes again; by TCP it would not, and is refused.
+func (s *Server) begins(req *sip.Request, tx sip.ServerTransaction) (netip.AddrPort, bool) {
 	from, ok := addrOf(req)
-	return from, ok && s.requests.allow(from.Addr())
+	if ok && s.requests.allow(from.Addr()) {
+		return from, true
+	}
+	if sip.IsReliable(req.Transport()) {
+		s.once(req, tx, 503, "Service Unavailable", sip.NewHeader("Retry-After", "1"))
+	}
+	return from, false
 }
 
 // onInvite takes a call, and returns when it has ended.
@@ -56,7 +62,7 @@ func (s *Server) onInvite(req *sip.Request, tx sip.ServerTransaction) {
 		s.again(call, req, tx)
 		return
 	}
-	from, ok := s.begins(req)
+	from, ok := s.begins(req, tx)
 	if !ok {
 		return
 	}
@@ -71,7 +77,10 @@ func (s *Server) onInvite(req *sip.Request, tx sip.ServerTransaction) {
 		s.refuse(req, tx, no)
 		return
 	}
-	s.sessions.Add(1)
+	if !s.begun() {
+		s.refuse(req, tx, unavailable)
+		return
+	}
 	defer s.sessions.Done()
 	s.take(ctx, req, tx, l, from)
 }
@@ -177,12 +186,16 @@ func (s *Server) find(req *sip.Request) *session {
 
 // again answers an offer within a call: what was agreed upon stays.
 func (s *Server) again(call *session, req *sip.Request, tx sip.ServerTransaction) {
+	answer := call.current()
+	if answer.Codec.Name == "" {
+		s.respond(tx, sip.NewResponseFromRequest(req, 491, "Request Pending", nil)) // the first is not answered yet
+		return
+	}
 	offer, err := sdp.Read(req.Body())
-	if len(req.Body()) > 0 && (err != nil || offer.Codec.Name != call.agreed.Codec.Name) {
+	if len(req.Body()) > 0 && (err != nil || offer.Codec.Name != answer.Codec.Name) {
 		s.respond(tx, sip.NewResponseFromRequest(req, 488, "Not Acceptable Here", nil))
 		return
 	}
-	answer := call.agreed
 	if err == nil {
 		answer = offer
 		call.agree(offer)
@@ -241,7 +254,7 @@ func (s *Server) onInfo(req *sip.Request, tx sip.ServerTransaction) {
 // onRegister tells a telephone whether its password is right. Nothing is kept: calls do
 // not go to telephones that have registered.
 func (s *Server) onRegister(req *sip.Request, tx sip.ServerTransaction) {
-	from, ok := s.begins(req)
+	from, ok := s.begins(req, tx)
 	if !ok {
 		return
 	}
@@ -274,31 +287,53 @@ const allowed = "INVITE, ACK, BYE, CANCEL, INFO, OPTIONS, REGISTER"
 
 // onOptions says that we are here.
 func (s *Server) onOptions(req *sip.Request, tx sip.ServerTransaction) {
-	if _, ok := s.begins(req); ok {
+	if _, ok := s.begins(req, tx); ok {
 		s.once(req, tx, 200, "OK", sip.NewHeader("Allow", allowed), sip.NewHeader("Accept", "application/sdp"))
 	}
 }
 
 // onOther refuses the methods that we do not know.
 func (s *Server) onOther(req *sip.Request, tx sip.ServerTransaction) {
-	if _, ok := s.begins(req); ok {
+	if _, ok := s.begins(req, tx); ok {
 		s.once(req, tx, 405, "Method Not Allowed", sip.NewHeader("Allow", allowed))
 	}
 }
 
 // unknown refuses what belongs to no call.
 func (s *Server) unknown(req *sip.Request, tx sip.ServerTransaction) {
-	if _, ok := s.begins(req); ok {
+	if _, ok := s.begins(req, tx); ok {
 		s.once(req, tx, 481, "Call/Transaction Does Not Exist")
 	}
 }
 
-// ended stores the end of a call. What is not stored is ended by the process that comes
-// after this one.
+// ending is the end of a call that was not stored yet. Until it is, the stream of the
+// call takes no other.
+type ending struct {
+	call  phone.Call
+	state string
+	why   phone.Reason
+}
+
+// ended stores the end of a call. What is not stored is tried again by settle, and at
+// last ended by the process that comes after this one.
 func (s *Server) ended(c phone.Call, state string, why phone.Reason) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	if err := s.cfg.Service.End(ctx, c, state, why); err != nil && !errors.Is(err, context.Canceled) {
-		s.cfg.Log.WarnContext(ctx, "the end of a call was not kept", "call", c.ID, "cause", err)
+	if err := s.cfg.Service.End(ctx, c, state, why); err != nil {
+		s.cfg.Log.Warn("the end of a call was not kept", "call", c.ID, "cause", err)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.unsettled = append(s.unsettled, ending{c, state, why})
+	}
+}
+
+// settle stores the ends that were not stored.
+func (s *Server) settle() {
+	s.mu.Lock()
+	left := s.unsettled
+	s.unsettled = nil
+	s.mu.Unlock()
+	for _, e := range left {
+		s.ended(e.call, e.state, e.why)
 	}
 }

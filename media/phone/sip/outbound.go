@@ -69,7 +69,9 @@ func (s *Server) trunk(ctx context.Context) (netip.AddrPort, error) {
 	if err != nil {
 		return netip.AddrPort{}, err
 	}
-	return netip.AddrPortFrom(found[0].Unmap(), uint16(n)), nil // #nosec G115 -- a port
+	addr := found[0].Unmap()
+	s.trunkAddr.Store(&addr)
+	return netip.AddrPortFrom(addr, uint16(n)), nil // #nosec G115 -- a port
 }
 
 // invite rings the other side and waits for its answer; why is why there is none.

@@ -47,13 +47,15 @@ func (c *session) pump() phone.Reason {
 			for ; sent < due; sent++ {
 				c.mu.Lock()
 				c.sound.Take(frame)
-				quiet, to := now.Sub(c.heard), c.remote
+				quiet, to, agreed := now.Sub(c.heard), c.remote, c.agreed
 				c.mu.Unlock()
 				c.src.Write(frame)
 				if quiet > c.server.cfg.Silence {
 					return phone.NoSound
 				}
-				out.send(c, to)
+				if agreed.Hears() {
+					out.send(c, to, agreed.Codec.Type)
+				}
 			}
 		}
 	}
@@ -69,14 +71,15 @@ type silence struct {
 func newSilence(c *session) *silence {
 	var random [10]byte
 	rand.Read(random[:])
-	codec := c.agreed.Codec
+	codec := c.current().Codec
 	return &silence{step: uint32(codec.Rate / int(time.Second/audio.Frame)), // #nosec G115 -- 160 or 960
-		packet: rtp.Packet{Payload: audio.Silence(codec), Header: rtp.Header{Version: 2, PayloadType: codec.Type, SSRC: binary.BigEndian.Uint32(random[:]),
+		packet: rtp.Packet{Payload: audio.Silence(codec), Header: rtp.Header{Version: 2, SSRC: binary.BigEndian.Uint32(random[:]),
 			Timestamp: binary.BigEndian.Uint32(random[4:]), SequenceNumber: binary.BigEndian.Uint16(random[8:])}}}
 }
 
-// send sends one frame to to, if that is known.
-func (q *silence) send(c *session, to netip.AddrPort) {
+// send sends one frame to to, if that is known, as payload of kind.
+func (q *silence) send(c *session, to netip.AddrPort, kind uint8) {
+	q.packet.PayloadType = kind
 	q.packet.SequenceNumber++
 	q.packet.Timestamp += q.step
 	if !to.IsValid() {
@@ -98,7 +101,7 @@ func (c *session) receive() {
 	room := make([]byte, maxPacket)
 	var last uint16
 	var begun bool
-	keys := audio.Keys{Rate: c.agreed.KeysRate()}
+	keys := audio.Keys{Rate: c.current().KeysRate()}
 	for {
 		n, from, err := c.conn.ReadFromUDPAddrPort(room)
 		if err != nil {

@@ -19,6 +19,8 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/emiago/sipgo"
@@ -65,25 +67,33 @@ type Server struct {
 	client *sipgo.Client
 	listen netip.AddrPort // as it is bound
 
-	key      digest.Key
-	nobody   digest.Secret // of names that no line has
-	used     used          // nonces
-	failures refusals.Memory
-	messages rate
-	requests rate
-	accounts *fairshare.Pool
-	sources  *fairshare.Pool
+	key       digest.Key
+	nobody    digest.Secret // of names that no line has
+	used      used          // nonces
+	failures  refusals.Memory
+	messages  rate
+	requests  rate
+	trunkAddr atomic.Pointer[netip.Addr] // where its name led last
+	accounts  *fairshare.Pool
+	sources   *fairshare.Pool
 
-	mu       sync.Mutex
-	calls    map[string]*session // by the id of the dialog
-	byID     map[string]*session // by the id of the call
-	doors    map[string][32]byte // hashes of the keys with which sources publish, by path
-	port     uint16              // the last that was given out
-	sessions sync.WaitGroup
+	mu        sync.Mutex
+	calls     map[string]*session // by the id of the dialog
+	byID      map[string]*session // by the id of the call
+	doors     map[string][32]byte // hashes of the keys with which sources publish, by path
+	port      uint16              // the last that was given out
+	closing   bool                // no call begins any more
+	unsettled []ending
+	sessions  sync.WaitGroup
 }
 
-// The library's log would have a line for each message that strangers get wrong.
-func init() { sip.SetDefaultLogger(slog.New(slog.DiscardHandler)) }
+// The library's log would have a line for each message that strangers get wrong. And it
+// sends no message by UDP that is larger than this: an answer repeats the ways that its
+// request came by, and is due whatever they amount to.
+func init() {
+	sip.SetDefaultLogger(slog.New(slog.DiscardHandler))
+	sip.UDPMTUSize = 2 * maxMessage
+}
 
 // New makes one that does nothing yet.
 func New(c Config) *Server {
@@ -114,11 +124,9 @@ func (s *Server) Publishes(path, key string) bool {
 }
 
 // Run takes and makes calls until ctx ends, and hangs up those that are left. It fails
-// when it cannot listen. Calls that a process before it left open are ended first.
+// when it cannot listen. Calls that a process before it left open are ended first: that
+// it is gone shows in its address, which is free.
 func (s *Server) Run(ctx context.Context) error {
-	if err := s.cfg.Service.Interrupt(ctx); err != nil {
-		return fmt.Errorf("end the calls of before: %w", err)
-	}
 	var lc net.ListenConfig
 	stream, err := lc.Listen(ctx, "tcp", s.cfg.Listen)
 	if err != nil {
@@ -131,9 +139,12 @@ func (s *Server) Run(ctx context.Context) error {
 		return fmt.Errorf("listen for SIP: %w", err)
 	}
 	defer func() { _ = packets.Close() }()
+	if err := s.cfg.Service.Interrupt(ctx); err != nil {
+		return errors.Join(fmt.Errorf("end the calls of before: %w", err), packets.Close())
+	}
 	ua, server, err := s.agent()
 	if err != nil {
-		return err
+		return errors.Join(err, packets.Close())
 	}
 	defer func() { _ = ua.Close() }()
 	ctx, cancel := context.WithCancel(ctx)
@@ -141,12 +152,13 @@ func (s *Server) Run(ctx context.Context) error {
 	defer stop()
 	ended := make(chan error, 2)
 	go func() { ended <- serveUDP(talking, packets, &s.messages, server.ServeUDP) }()
-	go func() { ended <- server.ServeTCP(&gate{Listener: stream}) }()
+	go func() { ended <- server.ServeTCP(&gate{Listener: stream, rate: &s.messages}) }()
 	s.cfg.Log.InfoContext(ctx, "telephones are answered", "addr", s.listen, "ports", fmt.Sprintf("%d-%d", s.cfg.First, s.cfg.Last), "trunk", s.cfg.Trunk.Host)
 	err = s.attend(ctx, ended)
 	cancel()
 	s.hangUpAll()
 	s.sessions.Wait()
+	s.settle()
 	return err
 }
 
@@ -154,7 +166,8 @@ func (s *Server) Run(ctx context.Context) error {
 func (s *Server) agent() (*sipgo.UserAgent, *sipgo.Server, error) {
 	parser := sip.NewParser()
 	parser.MaxMessageLength = maxMessage
-	ua, err := sipgo.NewUA(sipgo.WithUserAgent("sluice"), sipgo.WithUserAgentHostname(s.own(netip.Addr{}).String()), sipgo.WithUserAgentParser(parser))
+	ua, err := sipgo.NewUA(sipgo.WithUserAgent("sluice"), sipgo.WithUserAgentHostname(s.own(netip.Addr{}).String()), sipgo.WithUserAgentParser(parser),
+		sipgo.WithUserAgentTransportLayerOptions(sip.WithTransportLayerTransports(sip.TransportsConfig{TCP: &sip.TransportTCP{DialerCreate: s.dialer}})))
 	if err != nil {
 		return nil, nil, fmt.Errorf("make a user agent: %w", err)
 	}
@@ -174,6 +187,21 @@ func (s *Server) agent() (*sipgo.UserAgent, *sipgo.Server, error) {
 	server.OnNoRoute(s.onOther)
 	return ua, server, nil
 }
+
+// dialer connects the library by TCP, to the trunk alone: where a connection is gone, it
+// would connect to whatever address the other side has named.
+func (s *Server) dialer(local net.Addr) net.Dialer {
+	return net.Dialer{Timeout: patience, LocalAddr: local, Control: func(_, address string, _ syscall.RawConn) error {
+		to, err := netip.ParseAddrPort(address)
+		if trunk := s.trunkAddr.Load(); err == nil && trunk != nil && to.Addr().Unmap() == *trunk {
+			return nil
+		}
+		return errElsewhere
+	}}
+}
+
+// errElsewhere says that an address is none that we connect to.
+var errElsewhere = errors.New("not the address of the trunk")
 
 // interval is the time between two looks at what accounts want.
 const interval = time.Second
@@ -201,13 +229,21 @@ func (s *Server) attend(ctx context.Context, ended <-chan error) error {
 
 // step looks once: it dials what is to be dialled and hangs up what is to end.
 func (s *Server) step(ctx context.Context) error {
+	s.settle()
 	dial, hangup, err := s.cfg.Service.Wanted(ctx)
 	for _, c := range dial {
 		if ours, failed := s.cfg.Service.Claim(ctx, c); failed != nil || !ours {
 			err = errors.Join(err, failed)
 			continue
 		}
-		s.sessions.Go(func() { s.dial(ctx, c) })
+		if !s.begun() {
+			s.ended(c, phone.Failed, phone.Interrupted)
+			continue
+		}
+		go func() {
+			defer s.sessions.Done()
+			s.dial(ctx, c)
+		}()
 	}
 	for _, id := range hangup {
 		s.mu.Lock()
@@ -220,10 +256,22 @@ func (s *Server) step(ctx context.Context) error {
 	return err
 }
 
-// hangUpAll ends every call because this process does.
+// begun counts a session that begins, whose end has to call s.sessions.Done; false: none
+// begins any more.
+func (s *Server) begun() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closing {
+		s.sessions.Add(1)
+	}
+	return !s.closing
+}
+
+// hangUpAll ends every call because this process does, and those that begin just now.
 func (s *Server) hangUpAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.closing = true
 	for _, c := range s.byID {
 		c.stop(phone.Interrupted)
 	}

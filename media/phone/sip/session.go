@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/emiago/sipgo"
 	"github.com/emiago/sipgo/sip"
 	"sluice.dev/sluice/media/api/ident"
 	"sluice.dev/sluice/media/live/streams"
@@ -69,6 +70,9 @@ func (s *Server) remember(c *session, id string) {
 	defer s.mu.Unlock()
 	c.id = id
 	s.calls[id], s.byID[c.call.ID] = c, c
+	if s.closing {
+		c.stop(phone.Interrupted)
+	}
 }
 
 // forget undoes remember.
@@ -103,6 +107,13 @@ func (c *session) agree(with sdp.Session) {
 	if !c.remote.IsValid() && with.Addr.Addr() == c.from.Addr() {
 		c.remote = with.Addr // it has shown that it is there by answering us
 	}
+}
+
+// current is what both sides have agreed upon.
+func (c *session) current() sdp.Session {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.agreed
 }
 
 // open takes a port for the sound of c and begins to publish.
@@ -178,7 +189,7 @@ func (c *session) hold() (state string, why phone.Reason) {
 	s := c.server
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	if err := s.cfg.Service.Answered(ctx, c.call, c.agreed.Codec.Name); err != nil {
+	if err := s.cfg.Service.Answered(ctx, c.call, c.current().Codec.Name); err != nil {
 		s.cfg.Log.Warn("the answer of a call was not kept", "call", c.call.ID, "cause", err)
 		c.bye()
 		return phone.Failed, phone.Faulty
@@ -203,9 +214,28 @@ func (c *session) hold() (state string, why phone.Reason) {
 func (c *session) bye() {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
-	if err := c.dialog.Bye(ctx); err != nil {
+	err := error(nil)
+	if called, ok := c.dialog.(*sipgo.DialogServerSession); ok {
+		err = byeToCaller(ctx, called)
+	} else {
+		err = c.dialog.Bye(ctx)
+	}
+	if err != nil {
 		c.server.cfg.Log.Debug("a BYE was not answered", "call", c.call.ID, "cause", err)
 	}
+}
+
+// byeToCaller hangs up on who has called. It goes to where the call came from, with the
+// route that the caller has named as headers alone: the library would send it to the
+// first of them, wherever that is.
+func byeToCaller(ctx context.Context, d *sipgo.DialogServerSession) error {
+	bye := sip.NewRequest(sip.BYE, d.InviteRequest.Contact().Address)
+	for _, hop := range d.InviteRequest.GetHeaders("Record-Route") {
+		bye.AppendHeader(sip.NewHeader("Route", hop.Value()))
+	}
+	for d.InviteRequest.RemoveHeader("Record-Route") {
+	}
+	return d.WriteBye(ctx, bye)
 }
 
 // tell tells the account of keys until ctx ends, and of those that wait then.
