@@ -77,7 +77,7 @@ func TestSIPp(t *testing.T) {
 			if err := os.WriteFile(scenario, []byte(sippScenario(line)), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			_, port, err := net.SplitHostPort(free(t, "tcp"))
+			_, port, err := net.SplitHostPort(addrs(t, 1)[0])
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -30,16 +30,17 @@ func signals(t *testing.T) *exchange {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := &exchange{addr: free(t, "tcp"), ended: make(chan error, 1)}
+	x := &exchange{addr: addrs(t, 1)[0]}
 	x.bundle = setup(t, func(c *media.Config) {
 		c.Now, c.Box, c.Phone = time.Now, box, phone.Settings{Available: true, Host: x.addr}
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	server := media.NewTelephony(x.config, sip.Config{Listen: x.addr, First: 23000, Last: 23999})
-	go func() { x.ended <- server.Run(ctx) }()
+	ended := make(chan error, 1)
+	go func() { ended <- server.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-x.ended; err != nil {
+		if err := <-ended; err != nil {
 			t.Error(err)
 		}
 	})
