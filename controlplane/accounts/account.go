@@ -143,6 +143,11 @@ func (s Store) Update(ctx context.Context, id string, c Change) (a Account, err 
 		if err != nil || a.Plan == before.Plan {
 			return err
 		}
+		// Which plan a past day was on, for its invoice. Processes of before this do not write it:
+		// while they run, a change counts as if the account had been on the new plan all month.
+		if _, err := tx.Exec(ctx, `INSERT INTO account_plans (account_id, plan, until) VALUES ($1, $2, now())`, id, before.Plan); err != nil {
+			return fmt.Errorf("note the plan of before: %w", err)
+		}
 		if err := (usage.Store{}).RefreshTx(ctx, tx, id); err != nil {
 			return err
 		}

@@ -46,6 +46,10 @@ func (c *controlPlane) surfaces() (api.Config, error) {
 		Alone:  !c.all,
 		Prober: &discovery.Prober{Addresses: c.edges.Addresses},
 	}
+	money, err := c.billingProvider()
+	if err != nil {
+		return api.Config{}, err
+	}
 	tools := mcp.New(mcp.Config{
 		Document: described.Text, Identity: c.verifier, Respond: c.respond, Hosts: c.mcpHosts(), Version: Version,
 		Gateway: c.gatewayURL(), TLS: c.gatewayTLS(), PublicURL: c.publicURL(),
@@ -59,6 +63,8 @@ func (c *controlPlane) surfaces() (api.Config, error) {
 		Region:       c.Get("SLUICE_REGION"),
 		Version:      Version,
 		Gateway:      !c.all,
+		Provider:     money,
+		Prices:       c.prices,
 		AnswerSecret: c.answerSecrets[0], FormerAnswerSecrets: c.answerSecrets[1:],
 		Open: []api.Routes{
 			c.apps.Routes, eventdocs.Pages{Types: c.webhooks.Types()}.Routes, documentation.Routes, described.Routes, found.OpenRoutes,

@@ -12,6 +12,7 @@ import (
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"golang.org/x/sync/errgroup"
+	"sluice.dev/sluice/controlplane/accounts/billing/invoicing"
 	"sluice.dev/sluice/controlplane/accounts/usage"
 	"sluice.dev/sluice/controlplane/gateway/config"
 	"sluice.dev/sluice/media"
@@ -55,9 +56,15 @@ func RunWorker(ctx context.Context, env Environment) error {
 		jobs.Metering{Store: usage.Store{DB: p.pool}, Events: s.webhooks}.Run,
 		jobs.Housekeeping{DB: p.pool, Sessions: users, Apps: p.oauth(p.pool, users)}.Run,
 	}
+	money, err := p.billingProvider()
+	if err != nil {
+		return err
+	}
 	work := river.NewWorkers()
 	jobs.AddWebhooks(work, jobs.Webhooks{Service: s.webhooks, Deliverer: s.deliverer})
+	jobs.AddBilling(work, invoicing.Store{DB: p.pool, Prices: p.prices, Provider: money, Now: p.now})
 	queues := jobs.WebhookQueues()
+	maps.Copy(queues, jobs.BillingQueues())
 	if all {
 		more, err := p.productJobs(ctx, s, work, queues)
 		if err != nil {
@@ -115,7 +122,7 @@ func (p *process) productJobs(ctx context.Context, s services, work *river.Worke
 // jobs is the client that works off the queues.
 func (p *process) jobs(work *river.Workers, queues map[string]river.QueueConfig) (*river.Client[pgx.Tx], error) {
 	return river.NewClient(riverpgxv5.New(p.pool), &river.Config{
-		Workers: work, Queues: queues, JobTimeout: jobTimeout, RescueStuckJobsAfter: rescueAfter, Logger: slog.Default(),
+		Workers: work, Queues: queues, PeriodicJobs: jobs.BillingRounds(), JobTimeout: jobTimeout, RescueStuckJobsAfter: rescueAfter, Logger: slog.Default(),
 		Middleware: append(p.tracer.Jobs(), telemetry.NewJobs(p.metrics)),
 		// What became of a job is in the tables of its service; thousands a second
 		// would fill River's.

@@ -13,6 +13,10 @@ import (
 	"sluice.dev/sluice/controlplane/accounts"
 	"sluice.dev/sluice/controlplane/accounts/apikeys"
 	"sluice.dev/sluice/controlplane/accounts/billing"
+	"sluice.dev/sluice/controlplane/accounts/billing/invoicing"
+	"sluice.dev/sluice/controlplane/accounts/billing/methods"
+	"sluice.dev/sluice/controlplane/accounts/billing/provider"
+	"sluice.dev/sluice/controlplane/accounts/billing/provider/ledger"
 	"sluice.dev/sluice/controlplane/accounts/clientcerts"
 	"sluice.dev/sluice/controlplane/accounts/keyimport"
 	"sluice.dev/sluice/controlplane/accounts/sessions"
@@ -49,6 +53,10 @@ type Config struct {
 	// Proxies are the networks of proxies that stand before the admin API and say in
 	// X-Forwarded-For who called them; none: the peer of the connection calls.
 	Proxies []netip.Prefix
+	// Provider keeps customers' payment methods; nil: the ledger, which charges nobody.
+	// Prices are those of plans at a time; nil: there are none.
+	Provider provider.Provider
+	Prices   func(context.Context, time.Time) (invoicing.Prices, error)
 	// AnswerSecret protects stored answers; see idempotency.Config.
 	AnswerSecret [32]byte
 	// FormerAnswerSecrets opened those of before.
@@ -68,6 +76,19 @@ func (c Config) keys() apikeys.API {
 // billing serves billing from the database of c.
 func (c Config) billing() billing.API {
 	return billing.API{Store: billing.Store{DB: c.DB, Now: c.Now}, Respond: c.Respond}
+}
+
+// billingRoutes mounts billing for its customers.
+func (c Config) billingRoutes(r chi.Router) {
+	if c.Provider == nil {
+		c.Provider = ledger.Ledger{}
+	}
+	if c.Prices == nil {
+		c.Prices = func(context.Context, time.Time) (p invoicing.Prices, err error) { return p, nil }
+	}
+	c.billing().Routes(r, c.need)
+	methods.API{Store: methods.Store{DB: c.DB, Provider: c.Provider, Now: c.Now}, Respond: c.Respond}.Routes(r, c.need)
+	invoicing.API{Store: invoicing.Store{DB: c.DB, Prices: c.Prices, Now: c.Now}, Respond: c.Respond}.Routes(r, c.need)
 }
 
 // Public returns the API that stands behind the gateway.
@@ -90,7 +111,7 @@ func Public(c Config) http.Handler {
 	r.Group(func(r chi.Router) {
 		r.Use(c.anyCaller(s), once.Wrap)
 		people.Routes(r, c.need)
-		c.billing().Routes(r, c.need)
+		c.billingRoutes(r)
 		accounts.API{Store: accounts.Store{DB: c.DB}, Respond: c.Respond}.Routes(r, c.need)
 	})
 	r.Group(func(r chi.Router) {

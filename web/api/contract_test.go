@@ -33,6 +33,7 @@ func (b bundle) bodies(t *testing.T) (public, admin []route) {
 	t.Helper()
 	_, key := call(b.public, "POST", "/v1/auth/keys", `{"name":"k","scopes":["streams:read"]}`, bearer(b.seeded.SessionToken))
 	_, user := call(b.public, "POST", "/v1/users", `{"email":"x@example.com","role":"member"}`, bearer(b.seeded.SessionToken))
+	_, method := call(b.public, "POST", "/v1/billing/payment-methods", `{"token":"pm_1"}`, bearer(b.seeded.SessionToken))
 	account := "/admin/v1/accounts/" + b.seeded.Account
 	public = []route{
 		{"POST", "/v1/auth/sessions", `{"email":"a@example.com","password":"x"}`},
@@ -43,6 +44,8 @@ func (b bundle) bodies(t *testing.T) (public, admin []route) {
 		{"POST", "/v1/users", `{"email":"y@example.com","role":"member"}`},
 		{"PATCH", "/v1/users/" + user["id"].(string), `{"role":"member"}`},
 		{"PATCH", "/v1/billing/subscription", `{"plan":"pro"}`},
+		{"POST", "/v1/billing/payment-methods", `{"token":"pm_1"}`},
+		{"PATCH", "/v1/billing/payment-methods/" + method["id"].(string), `{"default":true}`},
 	}
 	admin = []route{
 		{"POST", "/admin/v1/sessions", `{"email":"` + b.seeded.Email + `"}`},
@@ -169,7 +172,7 @@ func TestWithoutADatabase(t *testing.T) {
 		check(Admin(c), r.method, r.path, r.good, bearer(b.seeded.AdminKey))
 	}
 	all := byKey(b.seeded.Account, "*")
-	for _, path := range []string{"/v1/auth/validate", "/v1/users", "/v1/billing/usage", "/v1/billing/usage?granularity=hour&group_by=route,status", "/v1/billing/invoices", "/v1/billing/subscription", "/v1/health"} {
+	for _, path := range []string{"/v1/auth/validate", "/v1/users", "/v1/billing/usage", "/v1/billing/usage?granularity=hour&group_by=route,status", "/v1/billing/invoices", "/v1/billing/invoices/inv_1", "/v1/billing/invoices/upcoming", "/v1/billing/payment-methods", "/v1/billing/subscription", "/v1/health"} {
 		check(Public(c), "GET", path, "", all)
 	}
 	check(Public(c), "POST", "/v1/users", `{"email":"y@example.com","role":"member"}`, all, header{"Idempotency-Key": "k"})

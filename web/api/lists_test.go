@@ -73,11 +73,14 @@ var parameter = regexp.MustCompile(`\{\w+\}`)
 func TestTheManualNamesEveryRoute(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	raw, err := os.ReadFile("../../docs/keys.md")
-	if err != nil {
-		t.Fatal(err)
+	manual := ""
+	for _, page := range []string{"keys", "billing"} {
+		raw, err := os.ReadFile("../../docs/" + page + ".md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		manual += parameter.ReplaceAllString(string(raw), "{}")
 	}
-	manual := parameter.ReplaceAllString(string(raw), "{}")
 	routes := 0
 	for _, h := range []chi.Routes{b.routes, b.admin.(chi.Routes)} {
 		err := chi.Walk(h, func(method, path string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {

@@ -24,6 +24,7 @@ func (a API) Routes(r chi.Router, need func(scope string) func(http.Handler) htt
 		r.Use(need("billing:read"))
 		r.Get("/v1/billing/usage", httpapi.Handle(a.Respond, http.StatusOK, a.usage))
 		r.Get("/v1/billing/invoices", httpapi.Handle(a.Respond, http.StatusOK, a.invoices))
+		r.Get("/v1/billing/invoices/{id}", httpapi.Handle(a.Respond, http.StatusOK, a.invoice))
 		r.Get("/v1/billing/subscription", httpapi.Handle(a.Respond, http.StatusOK, a.subscription))
 	})
 	r.Group(func(r chi.Router) {
@@ -58,6 +59,11 @@ func (a API) usage(r *http.Request, _ httpapi.None) (any, error) {
 // invoices answers GET /v1/billing/invoices.
 func (a API) invoices(r *http.Request, _ httpapi.None) (paging.List[Invoice], error) {
 	return a.invoicesOf(r, identity.Account(r.Context()))
+}
+
+// invoice answers GET /v1/billing/invoices/{id}.
+func (a API) invoice(r *http.Request, _ httpapi.None) (Bill, error) {
+	return a.Store.Bill(r.Context(), identity.Account(r.Context()), chi.URLParam(r, "id"))
 }
 
 // adminInvoices answers GET accounts/{account}/invoices.

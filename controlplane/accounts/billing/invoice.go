@@ -1,13 +1,14 @@
 // Package billing keeps invoices and subscriptions, and tells edges which
-// accounts an unpaid invoice blocks (contract 5.8). It takes no payments:
-// invoices come by import from whatever makes them, and so does the news that
-// one is paid.
+// accounts an unpaid invoice blocks (contract 5.8). Invoices are issued by package
+// invoicing of what was metered, or come by import from whatever makes them, and so
+// does the news that one is paid.
 package billing
 
 import (
 	"context"
 	"fmt"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -41,6 +42,9 @@ type Invoice struct {
 	DueAt       time.Time `json:"due_at"`    // UTC
 }
 
+// IssuedPrefix begins the numbers of invoices that are issued here, and of no others.
+const IssuedPrefix = "SLUICE-"
+
 // MaxImport is how many invoices one import may hold.
 const MaxImport = 1000
 
@@ -57,7 +61,7 @@ func (i Invoice) check(field string) (details []decision.Detail) {
 		}
 	}
 	bad("id", "nothing: it is assigned", i.ID != "")
-	bad("number", "1 to 100 printable ASCII characters", !numberForm.MatchString(i.Number))
+	bad("number", "1 to 100 printable ASCII characters, which do not begin with "+IssuedPrefix, !numberForm.MatchString(i.Number) || strings.HasPrefix(i.Number, IssuedPrefix))
 	bad("status", "open, paid or void", !knownStatus(i.Status))
 	bad("currency", "three capital letters (ISO 4217)", !currencyForm.MatchString(i.Currency))
 	bad("amount", "a whole number, 0 or more, of the smallest unit", i.Amount < 0)
@@ -103,7 +107,7 @@ func (s Store) Import(ctx context.Context, account string, list []Invoice) error
 	if err := apierror.Invalid(details); err != nil {
 		return err
 	}
-	return s.locked(ctx, account, func(tx pgx.Tx) error {
+	return s.Locked(ctx, account, func(tx pgx.Tx) error {
 		for _, i := range list {
 			if err := put(ctx, tx, account, i); err != nil {
 				return err
@@ -137,7 +141,7 @@ func (s Store) SetStatus(ctx context.Context, id, status string) (i Invoice, err
 	if err != nil {
 		return i, postgres.NotFound(err, "find invoice")
 	}
-	err = s.locked(ctx, account, func(tx pgx.Tx) error {
+	err = s.Locked(ctx, account, func(tx pgx.Tx) error {
 		rows, _ := tx.Query(ctx, `UPDATE invoices i SET status = $2 WHERE id = $1 RETURNING `+columns, id, status)
 		i, err = pgx.CollectExactlyOneRow(rows, scan)
 		if err != nil {
@@ -163,10 +167,10 @@ func (s Store) List(ctx context.Context, account, status string, p paging.Page) 
 	return list, total, nil
 }
 
-// locked runs change with the account locked, and then brings the account's
+// Locked runs change with the account locked, and then brings the account's
 // state and its keys' records up to date. It fails with not_found for an
 // account that is not there.
-func (s Store) locked(ctx context.Context, account string, change func(pgx.Tx) error) error {
+func (s Store) Locked(ctx context.Context, account string, change func(pgx.Tx) error) error {
 	return postgres.InTx(ctx, s.DB, func(tx pgx.Tx) error {
 		var unpaid, overdue bool
 		err := tx.QueryRow(ctx, `SELECT unpaid FROM accounts WHERE id = $1 FOR UPDATE`, account).Scan(&unpaid)
@@ -201,7 +205,7 @@ func (s Store) Reconcile(ctx context.Context) (int, error) {
 		return 0, fmt.Errorf("find overdue invoices: %w", err)
 	}
 	for n, account := range late {
-		if err := s.locked(ctx, account, func(pgx.Tx) error { return nil }); err != nil {
+		if err := s.Locked(ctx, account, func(pgx.Tx) error { return nil }); err != nil {
 			return n, err
 		}
 	}

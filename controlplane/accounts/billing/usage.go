@@ -3,10 +3,12 @@ package billing
 import (
 	"context"
 	"fmt"
+	"math"
 	"net/url"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"sluice.dev/sluice/controlplane/accounts/billing/price"
 	"sluice.dev/sluice/controlplane/accounts/usage"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
@@ -73,6 +75,51 @@ type Usage struct {
 	// the present month that count towards the plan's quota.
 	Requests usage.Amounts `json:"requests"`
 	Month    usage.Month   `json:"month_to_date"`
+	// Storage is what the media product stored; absent: nothing.
+	Storage *Storage `json:"storage,omitempty"`
+}
+
+// Storage is what the media product stored of an account, looked at every hour.
+type Storage struct {
+	Most   int64 `json:"most_bytes"` // at a time in the period
+	GBDays int64 `json:"gb_days"`    // 10^9 bytes for a day: the most bytes of each day, summed and rounded up
+}
+
+// Metered is how much of m was used.
+func (u Usage) Metered(m price.Metric) int64 {
+	switch m {
+	case price.Requests:
+		return u.Requests.Requests - u.Requests.Refused
+	case price.Tokens:
+		return u.Tokens.Total
+	case price.PromptTokens:
+		return u.Tokens.Prompt
+	case price.CompletionTokens:
+		return u.Tokens.Completion
+	case price.ConnectionMinutes:
+		return int64(math.Ceil(u.Requests.Open / 60))
+	case price.BytesOut:
+		return u.Requests.Out
+	case price.StorageGBDays:
+		if u.Storage != nil {
+			return u.Storage.GBDays
+		}
+	}
+	return 0
+}
+
+// storage reads what was stored in a period.
+func (s Store) storage(ctx context.Context, account string, p Period) (*Storage, error) {
+	var found Storage
+	err := s.DB.QueryRow(ctx, `SELECT coalesce(max(bytes), 0), ceil(coalesce(sum(bytes), 0) / 1e9)::bigint
+		FROM storage_days WHERE account_id = $1 AND day BETWEEN $2 AND $3`, account, p.Start.Time, p.End.Time).Scan(&found.Most, &found.GBDays)
+	if err != nil {
+		return nil, fmt.Errorf("read what was stored: %w", err)
+	}
+	if found.Most == 0 {
+		return nil, nil
+	}
+	return &found, nil
 }
 
 // Usage reports what an account has used in period p.
@@ -98,6 +145,9 @@ func (s Store) Usage(ctx context.Context, account string, p Period) (Usage, erro
 	}
 	m := usage.Store{DB: s.DB, Now: s.Now}
 	if u.Requests, err = m.Sum(ctx, account, p.Start.Time, p.End.AddDate(0, 0, 1)); err != nil {
+		return u, err
+	}
+	if u.Storage, err = s.storage(ctx, account, p); err != nil {
 		return u, err
 	}
 	u.Month, err = m.Month(ctx, account)

@@ -86,6 +86,7 @@ type Plan struct {
 	Tokens   *TokenBudget     `json:"tokens,omitempty"`   // none: no budget
 	Quota    *Quota           `json:"quota,omitempty"`    // none: no quota
 	Media    *Media           `json:"media,omitempty"`    // none: see MediaOf
+	Price    *PlanPrice       `json:"price,omitempty"`    // none: no invoices
 }
 
 // Quota is how much of the platform an account may use in a month of UTC. 0: any

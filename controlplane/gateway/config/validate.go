@@ -174,7 +174,7 @@ func (v *validator) classes(list []Class) map[string]bool {
 }
 
 func (v *validator) plans(list []Plan, classes, products map[string]bool) {
-	seen := map[string]bool{}
+	seen, currency := map[string]bool{}, currencyOf(list)
 	v.atMost("plans", len(list), maxPlans)
 	for i, p := range list {
 		f := fmt.Sprintf("plans[%d]", i)
@@ -205,6 +205,7 @@ func (v *validator) plans(list []Plan, classes, products map[string]bool) {
 			v.add(f+".quota.requests", "is negative", "a positive integer, or nothing")
 		}
 		v.media(f+".media", p.Media)
+		v.price(f+".price", p.Price, currency)
 	}
 }
 
