@@ -171,6 +171,8 @@ func uses(env app.Environment) []*cobra.Command {
 		toolsCommand(env),
 		healthCommand(),
 		versionCommand(),
+		listenCommand(env),
+		triggerCommand(env),
 		loginCommand(env),
 		contextCommand(env),
 	)
