@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 	"testing"
@@ -18,15 +17,9 @@ func TestAppCommandsCallTheAdminAPI(t *testing.T) {
 		{"revoke app_1", ``, "DELETE /admin/v1/apps/app_1", "app_1 is revoked"},
 	} {
 		api := newAdminAPI(t, 200, c.answer)
-		command := appCommand(api.environment())
-		var out bytes.Buffer
-		command.SetOut(&out)
-		command.SetArgs(strings.Fields(c.args))
-		if err := command.ExecuteContext(t.Context()); err != nil {
-			t.Error(c.args, err)
-		}
-		if !slices.Equal(api.asked, []string{c.asked}) || !strings.Contains(out.String(), c.shown) {
-			t.Errorf("%s: asked %q, shown %q", c.args, api.asked, out.String())
+		out, err := executeApply(t, appCommand(api.environment()), strings.Fields(c.args)...)
+		if err != nil || !slices.Equal(api.asked, []string{c.asked}) || !strings.Contains(out, c.shown) {
+			t.Errorf("%s: %v, asked %q, shown %q", c.args, err, api.asked, out)
 		}
 	}
 }

@@ -25,11 +25,11 @@ func applyCommand(env app.Environment) *cobra.Command {
 	var note string
 	var dry, wait, bare bool
 	var timeout, rehearse time.Duration
-	var out printer
 	c := &cobra.Command{
 		Use: "apply", Short: "apply a configuration, or show what it would change", Args: cobra.NoArgs,
 		Example: "  sluice apply -f sluice.yaml --dry-run\n  sluice apply -f sluice.yaml --wait --timeout 10s\n  sluice apply -f sluice.yaml --rehearse\n  sluice apply -f sluice.yaml -f production.yaml",
 		RunE: func(c *cobra.Command, _ []string) error {
+			out := printing(c)
 			d, src, err := readDocument(c.InOrStdin(), files)
 			if err != nil {
 				return err
@@ -43,7 +43,7 @@ func applyCommand(env app.Environment) *cobra.Command {
 				return err
 			}
 			if rehearse > 0 {
-				return api.rehearse(c.Context(), d.Document, rehearse, &out, c.OutOrStdout())
+				return api.rehearse(c.Context(), d.Document, rehearse, out)
 			}
 			if !dry && !bare {
 				if err := keepsBuiltin(c.Context(), api, d.Document); err != nil {
@@ -58,10 +58,10 @@ func applyCommand(env app.Environment) *cobra.Command {
 			if err != nil { // faults that were there before are not held against it: only the server knows
 				return cmp.Or(faults, err)
 			}
-			if out.format == "json" {
-				err = indent(c.OutOrStdout(), answer)
-			} else {
+			if out.Text() {
 				err = showChanges(c.OutOrStdout(), answer)
+			} else {
+				err = out.Document(answer)
 			}
 			if err == nil && !dry {
 				err = api.sendDescriptions(c.Context(), c.ErrOrStderr(), files, d.Document)
@@ -82,7 +82,6 @@ func applyCommand(env app.Environment) *cobra.Command {
 			return waitForEdges(c.Context(), api, r.Version, timeout, c.ErrOrStderr())
 		},
 	}
-	out.flag(c)
 	filesFlag(c, &files)
 	c.Flags().BoolVar(&dry, "dry-run", false, "only show what would change; exit status 2 if anything would, 0 if nothing")
 	c.Flags().DurationVar(&rehearse, "rehearse", 0, "only show what would become of the requests of the last hour, or of the time given; exit status 2 if any would be refused that is not now")

@@ -43,9 +43,17 @@ func (a *configAPI) env(t *testing.T) app.Environment {
 	return app.Environment{Lookup: func(name string) (string, bool) { v, ok := set[name]; return v, ok }}
 }
 
-// execute runs c with args and returns what it wrote.
+// executeApply runs c, below the program's root unless it is that, with args and returns
+// what it wrote.
 func executeApply(t *testing.T, c *cobra.Command, args ...string) (string, error) {
 	t.Helper()
+	if c.Name() != "sluice" {
+		if !c.HasParent() {
+			newRoot().AddCommand(c)
+		}
+		args = append(strings.Fields(strings.TrimPrefix(c.CommandPath(), "sluice ")), args...)
+		c = c.Root()
+	}
 	var out bytes.Buffer
 	c.SetOut(&out)
 	c.SetErr(&out)
@@ -141,7 +149,7 @@ func TestRoutesAndEdgesAreListed(t *testing.T) {
 	t.Parallel()
 	a := &configAPI{answer: `{"data":[{"name":"keys","id":"edge-1","methods":["GET","POST"],"current":true,"refusals":["routes: no"]}]}`}
 	out, err := executeApply(t, objectCommands(a.env(t))[0], "list")
-	if err != nil || a.url != "/admin/v1/routes" || !strings.Contains(out, "keys  -         GET,POST") {
+	if err != nil || a.url != "/admin/v1/routes" || !strings.Contains(out, "keys  gateway   GET,POST") {
 		t.Errorf("%v %s\n%s", err, a.url, out)
 	}
 	out, err = executeApply(t, edgesCommand(a.env(t)))

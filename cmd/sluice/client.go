@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,38 +24,44 @@ const callTimeout = 30 * time.Second
 // maxAnswer bounds what is read of an answer, in bytes.
 const maxAnswer = 16 << 20
 
-// client calls the admin API.
+// client calls one of the APIs.
 type client struct {
 	base string // without a trailing slash
 	key  string
 	http *http.Client
+	name string // of the API, for errors; "": the admin API
 }
 
-// newClient uses SLUICE_ADMIN_URL and SLUICE_ADMIN_KEY; what is unset comes from
-// the local stack's dev.env.
-func newClient(env app.Environment) (client, error) {
-	base, key := env.Get("SLUICE_ADMIN_URL"), env.Get("SLUICE_ADMIN_KEY")
+// endpoint is one of the APIs: where it is and the key for it, as variables say it.
+type endpoint struct{ name, url, key string }
+
+var (
+	toAdmin   = endpoint{"the admin API", "SLUICE_ADMIN_URL", "SLUICE_ADMIN_KEY"}
+	toGateway = endpoint{"the gateway", "SLUICE_GATEWAY_URL", "SLUICE_API_KEY"}
+)
+
+// newClient calls the admin API.
+func newClient(env app.Environment) (client, error) { return toAdmin.client(env) }
+
+// client uses the endpoint's variables; what is unset comes from the local stack's dev.env.
+func (e endpoint) client(env app.Environment) (client, error) {
+	base, key := env.Get(e.url), env.Get(e.key)
 	if base == "" || key == "" {
 		name := filepath.Join(env.Get("SLUICE_STATE_DIR"), "dev.env")
 		local, err := app.ReadEnvFile(name)
 		if err != nil {
 			return client{}, err
 		}
-		if base == "" {
-			base = local["SLUICE_ADMIN_URL"]
-		}
-		if key == "" {
-			key = local["SLUICE_ADMIN_KEY"]
-		}
+		base, key = cmp.Or(base, local[e.url]), cmp.Or(key, local[e.key])
 		if base == "" || key == "" {
-			return client{}, fmt.Errorf("set SLUICE_ADMIN_URL and SLUICE_ADMIN_KEY, or start a local stack with `sluice up`: %s does not name them", name)
+			return client{}, fmt.Errorf("set %s and %s, run `sluice login`, or start a local stack with `sluice up`: %s does not name them", e.url, e.key, name)
 		}
 	}
 	u, err := url.Parse(base)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		return client{}, errors.New("SLUICE_ADMIN_URL is not an http:// or https:// address")
+		return client{}, fmt.Errorf("%s is not an http:// or https:// address", e.url)
 	}
-	return client{strings.TrimRight(base, "/"), key, &http.Client{Timeout: callTimeout}}, nil
+	return client{strings.TrimRight(base, "/"), key, &http.Client{Timeout: callTimeout}, e.name}, nil
 }
 
 // do calls the admin API with body as JSON (nil: none) and returns the answer's
@@ -97,15 +104,18 @@ func (c client) doMatch(ctx context.Context, method, path string, body any, matc
 	}
 	res, err := c.http.Do(req)
 	if err != nil {
+		if c.name == toGateway.name {
+			return nil, "", fmt.Errorf("%s at %s does not answer: is an edge running? (%w)", c.name, c.base, errors.Unwrap(err))
+		}
 		return nil, "", fmt.Errorf("the admin API at %s does not answer: is the control plane running? (%w)", c.base, errors.Unwrap(err))
 	}
 	defer res.Body.Close()
 	answer, err = io.ReadAll(io.LimitReader(res.Body, maxAnswer))
 	if err != nil {
-		return nil, "", fmt.Errorf("read the answer of the admin API: %w", err)
+		return nil, "", fmt.Errorf("read the answer of %s: %w", c.of(), err)
 	}
 	if res.StatusCode/100 != 2 {
-		return nil, "", refused{res.StatusCode, refusal(res.StatusCode, answer)}
+		return nil, "", refused{res.StatusCode, refusal(c.of(), res.StatusCode, answer)}
 	}
 	return answer, res.Header.Get("ETag"), nil
 }
@@ -125,16 +135,21 @@ func (c client) optional(ctx context.Context, path string) ([]byte, error) {
 	return answer, err
 }
 
-// refusal puts the error envelope into one line.
-func refusal(status int, answer []byte) error {
+// of is the name of the API.
+func (c client) of() string { return cmp.Or(c.name, toAdmin.name) }
+
+// refusal is the error envelope: in one line what is wrong, then where to look.
+func refusal(api string, status int, answer []byte) error {
 	var e struct {
 		Error struct {
 			Code, Message string
 			Details       []struct{ Field, Issue, Expected string }
+			Request       string `json:"request_id"`
+			Docs          string `json:"documentation_url"`
 		}
 	}
 	if json.Unmarshal(answer, &e) != nil || e.Error.Code == "" {
-		return fmt.Errorf("the admin API answered %d", status)
+		return fmt.Errorf("%s answered %d", api, status)
 	}
 	text := fmt.Sprintf("%s (%s)", strings.TrimSuffix(e.Error.Message, "."), e.Error.Code)
 	for _, d := range e.Error.Details {
@@ -142,6 +157,12 @@ func refusal(status int, answer []byte) error {
 		if d.Expected != "" {
 			text += ": expected " + d.Expected
 		}
+	}
+	if e.Error.Request != "" {
+		text += "\n  request  " + e.Error.Request
+	}
+	if e.Error.Docs != "" {
+		text += "\n  docs     " + e.Error.Docs
 	}
 	return errors.New(text)
 }

@@ -25,7 +25,6 @@ func clientCertCommand(env app.Environment) *cobra.Command {
 			flags: append([]flag{
 				{name: "name", fallback: "", help: "name under which it is listed", field: "name", required: true},
 				{name: "scope", fallback: []string(nil), help: "scope of the certificate; may be repeated, or separated by commas", field: "scopes", required: true},
-				theAccount,
 				{name: "sha256", fallback: "", help: "SHA-256 of the certificate, in hexadecimal"},
 				{name: "uri", fallback: "", help: "URI in the subject alternative names, such as a SPIFFE id"},
 				{name: "dns", fallback: "", help: "DNS name in the subject alternative names"},
@@ -36,7 +35,7 @@ func clientCertCommand(env app.Environment) *cobra.Command {
 		}.command(env),
 		call{
 			use: "list", short: "list the keys and certificates of an account, newest first", path: "/admin/v1/accounts/{account}/keys", paged: true,
-			list: append(keyFields[:len(keyFields):len(keyFields)], "certificate"), flags: []flag{theAccount},
+			list: append(keyFields[:len(keyFields):len(keyFields)], "certificate"),
 		}.command(env),
 		call{
 			use: "remove ID", short: "let nobody in by a mapping, at once", args: cobra.ExactArgs(1),

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,19 +23,26 @@ var (
 	balanceFields = []string{"address", "balance", "held", "received"}
 )
 
-// theAccount is --account of commands on an account.
-var theAccount = flag{name: "account", fallback: "", help: "account id (default: the account of the admin key)"}
-
 func accountCommand(env app.Environment) *cobra.Command {
-	return group("account", "create and list accounts",
+	const path = "/admin/v1/accounts/{0}"
+	return group("account", "create, list and change accounts",
 		call{
 			use: "create", short: "create an account", method: http.MethodPost, path: "/admin/v1/accounts", one: accountFields,
 			flags: []flag{
 				{name: "name", fallback: "", help: "name of the account", field: "name", required: true},
-				{name: "plan", fallback: "free", help: "plan of the account", field: "plan"},
+				{name: "plan", fallback: "free", help: "plan of the account", field: "plan", from: planNames},
 			},
 		}.command(env),
-		call{use: "list", short: "list accounts, newest first", path: "/admin/v1/accounts", paged: true, list: accountFields}.command(env),
+		call{use: "list", short: "list accounts, newest first", path: "/admin/v1/accounts", paged: true, list: accountFields, wide: []string{"operator"}}.command(env),
+		call{use: "get ID", short: "show an account", args: cobra.ExactArgs(1), path: path, one: append(accountFields[:len(accountFields):len(accountFields)], "operator"), complete: accountIDs.first(env, false)}.command(env),
+		call{
+			use: "update ID", short: "change the name or plan of an account", args: cobra.ExactArgs(1), method: http.MethodPatch, path: path, one: accountFields, complete: accountIDs.first(env, false),
+			flags: []flag{
+				{name: "name", fallback: "", help: "new name", field: "name", given: true},
+				{name: "plan", fallback: "", help: "new plan", field: "plan", given: true, from: planNames},
+			},
+			edit: somethingGiven,
+		}.command(env),
 	)
 }
 
@@ -40,12 +50,12 @@ func allowlistCommand(env app.Environment) *cobra.Command {
 	return group("allowlist", "show and set the addresses an account may call from",
 		call{
 			use: "get", short: "show the addresses an account may call from", path: "/admin/v1/accounts/{account}/allowlist",
-			flags: []flag{theAccount}, one: []string{"addresses"},
+			one: []string{"addresses"},
 		}.command(env),
 		call{
 			use: "set [address or CIDR]...", short: "set the addresses an account may call from; none: from anywhere", args: cobra.ArbitraryArgs,
 			example: "  sluice allowlist set --account acct_… 192.0.2.0/24 2001:db8::/32",
-			method:  http.MethodPut, path: "/admin/v1/accounts/{account}/allowlist", flags: []flag{theAccount}, one: []string{"addresses"},
+			method:  http.MethodPut, path: "/admin/v1/accounts/{account}/allowlist", one: []string{"addresses"},
 			edit: func(_ *cobra.Command, args []string, r *request) error {
 				r.body["addresses"] = append([]string{}, args...)
 				return nil
@@ -64,7 +74,7 @@ func appCommand(env app.Environment) *cobra.Command {
 				{name: "account", fallback: "", help: "account id (default: the account of the admin key)", field: "account"},
 				{name: "name", fallback: "", help: "name shown to users", field: "name", required: true},
 				{name: "redirect-uri", fallback: repeated(nil), help: "redirect URI; may be repeated", field: "redirect_uris", required: true},
-				{name: "scope", fallback: repeated(nil), help: "scope that it may request; may be repeated", field: "scopes", required: true},
+				{name: "scope", fallback: repeated(nil), help: "scope that it may request; may be repeated", field: "scopes", required: true, from: scopeNames},
 				{name: "public", fallback: false, help: "public client: cannot keep a secret, such as a mobile or browser app", field: "public"},
 			},
 			one: append([]string{"client_secret"}, appFields...),
@@ -75,7 +85,7 @@ func appCommand(env app.Environment) *cobra.Command {
 		}.command(env),
 		call{
 			use: "revoke CLIENT_ID", short: "revoke an application and all its tokens", args: cobra.ExactArgs(1),
-			method: http.MethodDelete, path: "/admin/v1/apps/{0}", done: "is revoked",
+			method: http.MethodDelete, path: "/admin/v1/apps/{0}", done: "is revoked", complete: appIDs.first(env, false),
 		}.command(env),
 	)
 }
@@ -88,22 +98,20 @@ func keyCommand(env app.Environment) *cobra.Command {
 			example: "  sluice key create --name ci --scope streams:read --scope clips:write",
 			flags: append([]flag{
 				{name: "name", fallback: "", help: "name of the key", field: "name", required: true},
-				{name: "scope", fallback: []string(nil), help: "scope of the key; may be repeated, or separated by commas", field: "scopes", required: true},
-				{name: "account", fallback: "", help: "account id (default: the account of the admin key)"},
+				{name: "scope", fallback: []string(nil), help: "scope of the key; may be repeated, or separated by commas", field: "scopes", required: true, from: scopeNames},
 			}, keyLimits(90, "days until the key expires")...),
 			edit: keyBody, one: newKeyFields,
 		}.command(env),
 		call{
 			use: "list", short: "list the API keys of an account, newest first", path: "/admin/v1/accounts/{account}/keys", paged: true, list: append(keyFields[:len(keyFields):len(keyFields)], "imported_from"),
-			flags: []flag{{name: "account", fallback: "", help: "account id (default: the account of the admin key)"}},
 		}.command(env),
 		call{
 			use: "revoke ID", short: "revoke an API key at once", args: cobra.ExactArgs(1),
-			method: http.MethodDelete, path: "/admin/v1/keys/{0}", done: "is revoked",
+			method: http.MethodDelete, path: "/admin/v1/keys/{0}", done: "is revoked", complete: keyIDs.first(env, false),
 		}.command(env),
 		call{
 			use: "rotate ID", short: "replace an API key; both work until the old one expires", args: cobra.ExactArgs(1),
-			method: http.MethodPost, path: "/admin/v1/keys/{0}/rotate", one: newKeyFields,
+			method: http.MethodPost, path: "/admin/v1/keys/{0}/rotate", one: newKeyFields, complete: keyIDs.first(env, false),
 			flags: []flag{{name: "overlap", fallback: 24 * time.Hour, help: "how long the old key keeps working, at most 168h"}},
 			edit: func(c *cobra.Command, _ []string, r *request) error {
 				overlap, err := c.Flags().GetDuration("overlap")
@@ -154,18 +162,21 @@ func keyBody(c *cobra.Command, _ []string, r *request) error {
 }
 
 func limitCommand(env app.Environment) *cobra.Command {
-	return group("limit", "set and list an account's rate limits that differ from its plan",
+	return group("limit", "set, list and unset an account's rate limits that differ from its plan",
 		call{
 			use: "set", short: "set how many requests of a class an account may send in any 60 seconds",
 			example: "  sluice limit set --account acct_… --class events --per-minute 20000",
-			method:  http.MethodPut, path: "/admin/v1/accounts/{account}/limits/{class}", one: limitFields,
+			method:  http.MethodPut, path: "/admin/v1/accounts/{account}/limits/{class}", one: limitFields, edit: knownClass(env),
 			flags: []flag{
-				theAccount,
-				{name: "class", fallback: "", help: "rate class", required: true},
+				{name: "class", fallback: "", help: "rate class", required: true, from: classNames},
 				{name: "per-minute", fallback: 0, help: "requests in any 60 seconds", field: "per_minute", required: true},
 			},
 		}.command(env),
-		call{use: "list", short: "list the limits of an account", path: "/admin/v1/accounts/{account}/limits", flags: []flag{theAccount}, list: limitFields}.command(env),
+		call{use: "list", short: "list the limits of an account", path: "/admin/v1/accounts/{account}/limits", list: limitFields}.command(env),
+		call{
+			use: "unset CLASS", short: "remove a limit of an account, so that its plan's applies", args: cobra.ExactArgs(1), example: "  sluice limit unset events --account acct_…",
+			method: http.MethodDelete, path: "/admin/v1/accounts/{account}/limits/{0}", done: "is limited by the plan again", complete: classNames.first(env, false),
+		}.command(env),
 	)
 }
 
@@ -213,15 +224,31 @@ func x402Command(env app.Environment) *cobra.Command {
 	)
 }
 
-// objectCommands show the objects of the configuration in force.
-func objectCommands(env app.Environment) []*cobra.Command {
-	return []*cobra.Command{
-		object(env, "route", "routes", "/admin/v1/routes",
-			[]string{"name", "listener", "methods", "path", "product", "auth", "scope", "class"},
-			"split", "sticky", "mirror", "retries", "redirect", "request_headers", "response_headers", "compress", "forward_credentials", "streaming", "timeout", "body_limit"),
-		object(env, "product", "products", "/admin/v1/products",
-			[]string{"name", "upstreams", "health_path"}, "connect_timeout", "idle_timeout", "max_connections", "max_requests", "retries"),
-		object(env, "plan", "plans", "/admin/v1/plans", []string{"name", "self_serve"}, "limits", "products", "tokens"),
-		object(env, "class", "rate classes", "/admin/v1/classes", []string{"name", "per_minute", "burst", "when_cut_off"}),
+// somethingGiven refuses a change of nothing.
+func somethingGiven(c *cobra.Command, _ []string, r *request) error {
+	if len(r.body) == 0 {
+		return usageError{c, "give what is to change"}
+	}
+	return nil
+}
+
+// knownClass refuses a class that the configuration does not have: a limit in it would
+// count nothing.
+func knownClass(env app.Environment) func(*cobra.Command, []string, *request) error {
+	return func(c *cobra.Command, _ []string, _ *request) error {
+		class, _ := c.Flags().GetString("class")
+		var list struct{ Data []struct{ Name string } }
+		answer, err := get(c.Context(), env, classNames.path)
+		if err != nil || json.Unmarshal(answer, &list) != nil {
+			return err
+		}
+		var names []string
+		for _, k := range list.Data {
+			names = append(names, k.Name)
+		}
+		if len(names) > 0 && !slices.Contains(names, class) {
+			return fmt.Errorf("there is no class %q: the configuration has %s", class, strings.Join(names, ", "))
+		}
+		return nil
 	}
 }

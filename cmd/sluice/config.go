@@ -8,8 +8,8 @@ import (
 	"net/url"
 	"strconv"
 
-	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
+	"sluice.dev/sluice/cmd/sluice/output"
 	"sluice.dev/sluice/controlplane/gateway/config"
 	"sluice.dev/sluice/internal/app"
 )
@@ -19,14 +19,10 @@ func configCommand(env app.Environment) *cobra.Command {
 }
 
 func configShow(env app.Environment) *cobra.Command {
-	var format string
-	c := &cobra.Command{
-		Use: "show [VERSION]", Short: "print the current configuration, or a version of it, for apply", Args: cobra.MaximumNArgs(1),
+	return &cobra.Command{
+		Use: "show [VERSION]", Short: "print the current configuration, or a version of it, for apply: as JSON, or with -o yaml as YAML", Args: cobra.MaximumNArgs(1),
 		Example: "  sluice config show -o yaml > sluice.yaml",
 		RunE: func(c *cobra.Command, args []string) error {
-			if format != "json" && format != "yaml" {
-				return fmt.Errorf("--output is %q: expected json or yaml", format)
-			}
 			path := "/admin/v1/config"
 			if len(args) > 0 {
 				path += "/versions/" + url.PathEscape(args[0])
@@ -42,29 +38,22 @@ func configShow(env app.Environment) *cobra.Command {
 			if err := json.Unmarshal(answer, &v); err != nil {
 				return fmt.Errorf("the answer is not what was expected: %w", err)
 			}
-			if format == "json" {
-				return indent(c.OutOrStdout(), v.Document)
+			out := printing(c)
+			if out.Format != "yaml" {
+				return out.Document(v.Document)
 			}
 			return showYAML(c.OutOrStdout(), v.Version, v.Document)
 		},
 	}
-	c.Flags().StringVarP(&format, "output", "o", "json", "json or yaml")
-	return c
 }
 
 // showYAML writes a document in the order of its fields. A version keeps no comments:
 // it is what the files said together, with what is built in.
 func showYAML(w io.Writer, version int64, document []byte) error {
-	var d yaml.MapSlice
-	if err := yaml.UnmarshalWithOptions(document, &d, yaml.UseOrderedMap()); err != nil {
-		return fmt.Errorf("the answer is not what was expected: %w", err)
-	}
-	text, err := yaml.MarshalWithOptions(d, yaml.IndentSequence(true))
-	if err != nil {
+	if _, err := fmt.Fprintf(w, "# yaml-language-server: $schema=%s\n# Version %d, all of it.\n", schemaFile, version); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w, "# yaml-language-server: $schema=%s\n# Version %d, all of it.\n%s", schemaFile, version, text)
-	return err
+	return output.YAML(w, document)
 }
 
 func configHistory(env app.Environment) *cobra.Command {
@@ -87,7 +76,7 @@ func configHistory(env app.Environment) *cobra.Command {
 
 func configDiff(env app.Environment) *cobra.Command {
 	return call{
-		use: "diff [FROM] [TO]", short: "show what a version changed, or the difference between two", args: cobra.MaximumNArgs(2),
+		use: "diff [FROM] [TO]", short: "show what a version changed, or the difference between two", args: cobra.MaximumNArgs(2), path: "/admin/v1/config/versions/{0}", complete: versions.complete(env, false),
 		example: "  sluice config diff        # what the current version changed\n" +
 			"  sluice config diff 7      # what version 7 changed\n" +
 			"  sluice config diff 3 7    # from version 3 to version 7",
@@ -130,7 +119,7 @@ func diffPath(c *cobra.Command, env app.Environment, args []string) (string, err
 
 func configRollback(env app.Environment) *cobra.Command {
 	return call{
-		use: "rollback VERSION", short: "publish an earlier version again, as a new version", args: cobra.ExactArgs(1),
+		use: "rollback VERSION", short: "publish an earlier version again, as a new version", args: cobra.ExactArgs(1), complete: versions.first(env, false),
 		method: http.MethodPost, path: "/admin/v1/config/versions/{0}/rollback", show: showChanges,
 		flags: []flag{
 			{name: "dry-run", fallback: false, help: "only show what would change; exit status 2 if anything would, 0 if nothing"},

@@ -95,7 +95,7 @@ func TestWaitForEdges(t *testing.T) {
 			var out bytes.Buffer
 			ctx, end := context.WithCancel(t.Context())
 			defer end()
-			err := waitForEdges(ctx, client{api.URL, adminKey, &http.Client{Transport: &patient{end: end}}}, 5, time.Minute, &out)
+			err := waitForEdges(ctx, client{base: api.URL, key: adminKey, http: &http.Client{Transport: &patient{end: end}}}, 5, time.Minute, &out)
 			if out.String() != c.says || (err == nil) != (c.fails == "") || (err != nil && !strings.Contains(err.Error(), c.fails)) {
 				t.Errorf("%q, %v", out.String(), err)
 			}

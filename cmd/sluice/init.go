@@ -56,7 +56,8 @@ func initCommand() *cobra.Command {
 	}
 	c.Flags().StringVar(&upstream, "upstream", "", "where the service is: http://HOST:PORT or https://NAME, with a path if all its own begin with one")
 	c.Flags().StringVar(&name, "name", "", "name of the service in routes, metrics and scopes (default: from the upstream)")
-	c.Flags().StringVarP(&out, "out", "o", "sluice.yaml", "file to write; - writes to standard output")
+	c.Flags().StringVarP(&out, "output", "o", "sluice.yaml", "file to write; - writes to standard output") // in place of every command's --output
+	c.Flags().StringVar(&out, "out", "sluice.yaml", "the same")
 	c.Flags().BoolVar(&force, "force", false, "overwrite the file")
 	c.Flags().StringVar(&api, "openapi", "", "file or address of the service's OpenAPI document: a route for each operation, in place of one for all")
 	i.flags(c)

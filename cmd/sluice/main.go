@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	_ "time/tzdata" // zones where the machine has none
 
@@ -49,22 +50,44 @@ type exitStatus int
 
 func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 
-func commands(env app.Environment) *cobra.Command {
+// newRoot is the program without its commands.
+func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "sluice",
 		Short:         "An API gateway on Envoy, with its control plane, workers and tools",
 		Version:       app.Version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
+		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
+			return checkOutput(c)
+		},
 	}
 	root.AddGroup(&cobra.Group{ID: "processes", Title: "Processes:"}, &cobra.Group{ID: "use", Title: "Commands:"})
 	root.SetVersionTemplate("sluice {{.Version}}\n")
+	persistentFlags(root)
+	return root
+}
+
+// commands is the whole program.
+func commands(env app.Environment) *cobra.Command {
+	root, outside, used := newRoot(), env, &chosen{}
+	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
+		if err := checkOutput(c); err != nil || c.GroupID == "processes" {
+			return err
+		}
+		return used.choose(c, outside)
+	}
+	env = used.over(env)
+	cobra.CheckErr(root.RegisterFlagCompletionFunc("context", completeContexts(env)))
+	cobra.CheckErr(root.RegisterFlagCompletionFunc("account", accountIDs.complete(env, false)))
 	for id, list := range map[string][]*cobra.Command{"processes": processes(env), "use": uses(env)} {
 		for _, c := range list {
 			c.GroupID = id
 			root.AddCommand(c)
 		}
 	}
+	root.SetHelpCommand(helpCommand())
+	dress(root)
 	return root
 }
 
@@ -88,7 +111,7 @@ func processes(env app.Environment) []*cobra.Command {
 
 // process is a command that runs until it is told to stop.
 func process(env app.Environment, name, short string, run func(context.Context, app.Environment) error) *cobra.Command {
-	return &cobra.Command{Use: name, Short: short, Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error {
+	return &cobra.Command{Use: name, Short: short, Long: variablesText(name, short), Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error {
 		env, err := env.ForProcess(name)
 		if err != nil {
 			return err
@@ -97,9 +120,28 @@ func process(env app.Environment, name, short string, run func(context.Context, 
 	}}
 }
 
+// variablesText is the help of a process, with the variables that it reads; "": it is no
+// process of a platform.
+func variablesText(name, short string) string {
+	list := app.VariablesOf(name)
+	if len(list) == 0 {
+		return ""
+	}
+	b := &strings.Builder{}
+	fmt.Fprintf(b, "%s%s.\n\nIt reads these variables (docs/settings.md):\n", strings.ToUpper(short[:1]), short[1:])
+	for _, v := range list {
+		fmt.Fprintf(b, "  %s", v[0])
+		if v[1] != "" {
+			fmt.Fprintf(b, " (%s)", v[1])
+		}
+		fmt.Fprintf(b, "\n      %s\n", v[2])
+	}
+	return b.String()
+}
+
 // uses are the commands with which people use a platform that runs.
 func uses(env app.Environment) []*cobra.Command {
-	return append(objectCommands(env),
+	return append(append(objectCommands(env), resourceCommands(env)...),
 		keyCommand(env),
 		clientCertCommand(env),
 		accountCommand(env),
@@ -128,5 +170,10 @@ func uses(env app.Environment) []*cobra.Command {
 		certsCommand(),
 		toolsCommand(env),
 		healthCommand(),
+		versionCommand(),
+		listenCommand(env),
+		triggerCommand(env),
+		loginCommand(env),
+		contextCommand(env),
 	)
 }

@@ -1,95 +1,42 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
-	"io"
+	"os"
 	"slices"
 	"strings"
-	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
+	"sluice.dev/sluice/cmd/sluice/output"
 )
 
-// printer writes answers of the admin API for people or, with --output json,
-// for programs.
-type printer struct{ format string }
+// persistentFlags are those of every command.
+func persistentFlags(root *cobra.Command) {
+	f := root.PersistentFlags()
+	f.StringP("output", "o", "text", "text, json, yaml, or wide: text with all columns and exact times")
+	f.BoolP("quiet", "q", false, "only ids or names, one a line")
+	f.StringP("account", "a", "", "account id (default: the account of the key)")
+	f.String("context", "", "which of the contexts of `sluice context list` to use (default: the environment's, else the current one)")
+	cobra.CheckErr(root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(output.Formats, cobra.ShellCompDirectiveNoFileComp)))
+}
 
-// flag adds --output to c and checks it before c runs.
-func (p *printer) flag(c *cobra.Command) {
-	c.Flags().StringVarP(&p.format, "output", "o", "text", "text or json")
-	c.PreRunE = func(*cobra.Command, []string) error {
-		if !slices.Contains([]string{"text", "json"}, p.format) {
-			return fmt.Errorf("--output is %q: expected text or json", p.format)
-		}
+// printing is how c is to show what it has to say. A command that has a --output of its
+// own shows its own values of it.
+func printing(c *cobra.Command) output.Printer {
+	p := output.Printer{Out: c.OutOrStdout(), Now: time.Now()}
+	p.Format, _ = c.Flags().GetString("output")
+	p.Quiet, _ = c.Flags().GetBool("quiet")
+	if f, ok := p.Out.(*os.File); ok {
+		p.Terminal = terminal(f)
+	}
+	return p
+}
+
+// checkOutput refuses a value of --output that is none. Of some commands it is a file.
+func checkOutput(c *cobra.Command) error {
+	f := c.Flag("output")
+	if f == nil || f != c.Root().PersistentFlags().Lookup("output") || slices.Contains(output.Formats, f.Value.String()) {
 		return nil
 	}
-}
-
-// one writes an object as lines `name  value`, in the order of fields.
-func (p *printer) one(w io.Writer, answer []byte, fields ...string) error {
-	if p.format == "json" {
-		return indent(w, answer)
-	}
-	var v map[string]any
-	if err := json.Unmarshal(answer, &v); err != nil {
-		return fmt.Errorf("the answer is not a JSON object: %w", err)
-	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, f := range fields {
-		fmt.Fprintf(t, "%s\t%s\n", f, cell(v[f]))
-	}
-	return t.Flush()
-}
-
-// list writes the objects in data as a table of fields.
-func (p *printer) list(w io.Writer, answer []byte, fields ...string) error {
-	if p.format == "json" {
-		return indent(w, answer)
-	}
-	var v struct {
-		Data []map[string]any `json:"data"`
-	}
-	if err := json.Unmarshal(answer, &v); err != nil {
-		return fmt.Errorf("the answer is not a list: %w", err)
-	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, strings.ToUpper(strings.Join(fields, "\t")))
-	for _, item := range v.Data {
-		cells := make([]string, len(fields))
-		for i, f := range fields {
-			cells[i] = cell(item[f])
-		}
-		fmt.Fprintln(t, strings.Join(cells, "\t"))
-	}
-	return t.Flush()
-}
-
-// indent writes the answer as it is, only readable.
-func indent(w io.Writer, answer []byte) error {
-	var b bytes.Buffer
-	if err := json.Indent(&b, bytes.TrimSpace(answer), "", "  "); err != nil {
-		return fmt.Errorf("the answer is not JSON: %w", err)
-	}
-	_, err := fmt.Fprintln(w, b.String())
-	return err
-}
-
-// cell is a value in one line.
-func cell(v any) string {
-	switch v := v.(type) {
-	case nil:
-		return "-"
-	case []any:
-		parts := make([]string, len(v))
-		for i, x := range v {
-			parts[i] = cell(x)
-		}
-		return strings.Join(parts, ",")
-	case float64:
-		return fmt.Sprintf("%.15g", v)
-	default:
-		return fmt.Sprint(v)
-	}
+	return usageError{c, "--output is \"" + f.Value.String() + "\": expected " + strings.Join(output.Formats, ", ")}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"sluice.dev/sluice/cmd/sluice/output"
 	"sluice.dev/sluice/controlplane/gateway/config"
 	"sluice.dev/sluice/controlplane/gateway/rehearsal"
 )
@@ -19,7 +20,7 @@ const rehearseTimeout = 5 * time.Minute
 
 // rehearse has the control plane try d on the requests of the last while, shows what it
 // would do to them, and returns exit status 2 if any would be refused.
-func (c client) rehearse(ctx context.Context, d config.Document, last time.Duration, out *printer, w io.Writer) error {
+func (c client) rehearse(ctx context.Context, d config.Document, last time.Duration, out output.Printer) error {
 	c.http = &http.Client{Timeout: rehearseTimeout}
 	answer, err := c.do(ctx, http.MethodPost, "/admin/v1/config/rehearsal?"+url.Values{"last": {last.String()}}.Encode(), d)
 	if err != nil {
@@ -29,10 +30,10 @@ func (c client) rehearse(ctx context.Context, d config.Document, last time.Durat
 	if err := json.Unmarshal(answer, &r); err != nil {
 		return fmt.Errorf("the answer is not what was expected: %w", err)
 	}
-	if out.format == "json" {
-		err = indent(w, answer)
+	if out.Text() {
+		err = showRehearsal(out.Out, r)
 	} else {
-		err = showRehearsal(w, r)
+		err = out.Document(answer)
 	}
 	if err == nil && r.Refused.Requests > 0 {
 		return exitStatus(2)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"sluice.dev/sluice/cmd/sluice/output"
 	"sluice.dev/sluice/controlplane/gateway/requestlog"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/internal/app"
@@ -33,12 +34,11 @@ const (
 
 // requestsCommand is `sluice requests`.
 func requestsCommand(env app.Environment) *cobra.Command {
-	var out printer
 	var follow bool
 	var limit int
 	filters := map[string]*string{}
 	c := &cobra.Command{
-		Use: "requests", Short: "list failed requests and a sample of the others of the last day, newest first", Args: cobra.NoArgs,
+		Use: "requests", Aliases: []string{"logs"}, Short: "list failed requests and a sample of the others of the last day, newest first", Args: cobra.NoArgs,
 		Example: "  sluice requests --status 5xx --route orders.create\n  sluice requests --account acct_… --follow\n  sluice requests --would-refuse --route clips.create",
 		RunE: func(c *cobra.Command, _ []string) error {
 			api, err := newClient(env)
@@ -46,6 +46,9 @@ func requestsCommand(env app.Environment) *cobra.Command {
 				return err
 			}
 			q := url.Values{"limit": {strconv.Itoa(limit)}}
+			if account, _ := c.Flags().GetString("account"); account != "" {
+				q.Set("account", account)
+			}
 			for name, value := range filters {
 				if *value != "" {
 					q.Set(name, *value)
@@ -57,15 +60,14 @@ func requestsCommand(env app.Environment) *cobra.Command {
 				}
 			}
 			if follow {
-				return followRequests(c.Context(), api, q, &out, c.OutOrStdout())
+				return followRequests(c.Context(), api, q, printing(c))
 			}
-			return listRequests(c.Context(), api, q, &out, c.OutOrStdout())
+			return listRequests(c.Context(), api, q, printing(c))
 		},
 	}
-	out.flag(c)
 	for name, help := range map[string]string{
 		"status": "a class (5xx), a status (429), or failed: 400 and above", "route": "name of a route", "product": "name of a product",
-		"account": "id of an account", "key": "id of a key", "method": "method, such as POST", "since": "a time (RFC 3339), or how long ago (15m)",
+		"key": "id of a key", "method": "method, such as POST", "since": "a time (RFC 3339), or how long ago (15m)",
 	} {
 		filters[name] = c.Flags().String(name, "", help)
 	}
@@ -95,7 +97,7 @@ func readRequests(ctx context.Context, api client, q url.Values) (p requestPage,
 }
 
 // listRequests prints one page; a page that found nothing yet goes on with the next.
-func listRequests(ctx context.Context, api client, q url.Values, out *printer, w io.Writer) error {
+func listRequests(ctx context.Context, api client, q url.Values, out output.Printer) error {
 	p, answer, err := readRequests(ctx, api, q)
 	for n := 1; err == nil && len(p.Data) == 0 && p.Pagination.Next != nil && n < 100; n++ {
 		q.Set("cursor", *p.Pagination.Next)
@@ -104,10 +106,18 @@ func listRequests(ctx context.Context, api client, q url.Values, out *printer, w
 	if err != nil {
 		return err
 	}
-	if out.format == "json" {
-		return indent(w, answer)
+	if out.Quiet {
+		for _, r := range p.Data {
+			if _, err := fmt.Fprintln(out.Out, r.ID); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	if !out.Text() {
+		return out.Document(answer)
+	}
+	t := tabwriter.NewWriter(out.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "TIME\tSTATUS\tMETHOD\tPATH\tROUTE\tACCOUNT\tMS\tCODE\tID")
 	for _, r := range p.Data {
 		fmt.Fprintf(t, "%s\n", strings.Join(requestCells(r), "\t"))
@@ -116,13 +126,13 @@ func listRequests(ctx context.Context, api client, q url.Values, out *printer, w
 		return err
 	}
 	if p.NotRecorded > 0 {
-		_, err = fmt.Fprintf(w, "%d more failed in the last day and were not recorded: there were too many at a time\n", p.NotRecorded)
+		_, err = fmt.Fprintf(out.Out, "%d more failed in the last day and were not recorded: there were too many at a time\n", p.NotRecorded)
 	}
 	return err
 }
 
 // followRequests prints requests as they come, oldest first, until ctx ends.
-func followRequests(ctx context.Context, api client, q url.Values, out *printer, w io.Writer) error {
+func followRequests(ctx context.Context, api client, q url.Values, out output.Printer) error {
 	seen := map[string]time.Time{} // by id, when they ended
 	from := time.Now().Add(-followOverlap)
 	if q.Get("since") == "" {
@@ -141,7 +151,7 @@ func followRequests(ctx context.Context, api client, q url.Values, out *printer,
 			if r.EndedAt.After(from) {
 				from = r.EndedAt
 			}
-			if err := printRequest(w, r, out.format); err != nil {
+			if err := printRequest(out, r); err != nil {
 				return err
 			}
 		}
@@ -177,11 +187,25 @@ func newRequests(ctx context.Context, api client, q url.Values, seen map[string]
 	return fresh, nil
 }
 
-func printRequest(w io.Writer, r requestlog.Request, format string) error {
-	if format == "json" {
-		return json.NewEncoder(w).Encode(r)
+// printRequest writes one line; as YAML, a document.
+func printRequest(out output.Printer, r requestlog.Request) error {
+	switch {
+	case out.Quiet:
+		_, err := fmt.Fprintln(out.Out, r.ID)
+		return err
+	case out.Format == "json":
+		return json.NewEncoder(out.Out).Encode(r)
+	case out.Format == "yaml":
+		raw, err := json.Marshal(r)
+		if err == nil {
+			_, err = fmt.Fprintln(out.Out, "---")
+		}
+		if err != nil {
+			return err
+		}
+		return output.YAML(out.Out, raw)
 	}
-	_, err := fmt.Fprintln(w, strings.Join(requestCells(r), "  "))
+	_, err := fmt.Fprintln(out.Out, strings.Join(requestCells(r), "  "))
 	return err
 }
 

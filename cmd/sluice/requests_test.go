@@ -1,26 +1,15 @@
 package main
 
 import (
-	"bytes"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
-
-	"github.com/spf13/cobra"
 )
 
 // runRequests runs one of the commands of the request log against an admin API.
 func runRequests(t *testing.T, api *adminAPI, args ...string) (string, error) {
 	t.Helper()
-	root := &cobra.Command{Use: "sluice", SilenceUsage: true, SilenceErrors: true}
-	root.AddCommand(requestsCommand(api.environment()), requestCommand(api.environment()))
-	var out bytes.Buffer
-	root.SetOut(&out)
-	root.SetErr(io.Discard)
-	root.SetArgs(args)
-	err := root.ExecuteContext(t.Context())
-	return out.String(), err
+	return runUse(t, api.environment(), args...)
 }
 
 const oneRequest = `{"id":"0e3f3c56","time":"2026-03-04T12:00:00.5Z","ended_at":"2026-03-04T12:00:00.6Z","edge":"edge-1","method":"GET","path":"/v1/orders/7","status":504,"route":"orders.get",
@@ -40,7 +29,7 @@ func TestRequestsAreListed(t *testing.T) {
 	if got := api.asked[0]; got != "GET /admin/v1/requests?account=acct_1&limit=7&route=orders.get&status=5xx" {
 		t.Error(got)
 	}
-	if text, err = runRequests(t, api, "requests", "-o", "json"); err != nil || !strings.Contains(text, `"not_recorded": 3`) {
+	if text, err = runRequests(t, api, "logs", "-o", "json"); err != nil || !strings.Contains(text, `"not_recorded": 3`) {
 		t.Errorf("%v\n%s", err, text)
 	}
 }

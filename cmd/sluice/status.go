@@ -17,7 +17,6 @@ import (
 // statusCommand shows on one screen whether all is well: exit status 0 if it is,
 // else 1.
 func statusCommand(env app.Environment) *cobra.Command {
-	var out printer
 	c := &cobra.Command{
 		Use: "status", Short: "show whether everything works, and what to do if not (exit status 1)", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -30,8 +29,8 @@ func statusCommand(env app.Environment) *cobra.Command {
 				return fmt.Errorf("the answer is not a status: %w", err)
 			}
 			show := func() error { return showStatus(c.OutOrStdout(), r) }
-			if out.format == "json" {
-				show = func() error { return indent(c.OutOrStdout(), answer) }
+			if out := printing(c); !out.Text() {
+				show = func() error { return out.Document(answer) }
 			}
 			if err := show(); err != nil {
 				return err
@@ -42,7 +41,6 @@ func statusCommand(env app.Environment) *cobra.Command {
 			return nil
 		},
 	}
-	out.flag(c)
 	return c
 }
 

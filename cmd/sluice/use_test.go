@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spf13/cobra"
 	"sluice.dev/sluice/internal/app"
 )
 
@@ -44,15 +43,14 @@ func newAdminAPI(t *testing.T, status int, answer string) *adminAPI {
 }
 
 func (a *adminAPI) environment() app.Environment {
-	set := map[string]string{"SLUICE_ADMIN_URL": a.URL + "/", "SLUICE_ADMIN_KEY": adminKey}
+	set := map[string]string{"SLUICE_ADMIN_URL": a.URL + "/", "SLUICE_ADMIN_KEY": adminKey, "SLUICE_GATEWAY_URL": a.URL, "SLUICE_API_KEY": adminKey}
 	return app.Environment{Lookup: func(name string) (string, bool) { v, ok := set[name]; return v, ok }}
 }
 
 // runUse runs one of the commands that call the admin API.
 func runUse(t *testing.T, env app.Environment, args ...string) (string, error) {
 	t.Helper()
-	root := &cobra.Command{Use: "sluice", SilenceUsage: true, SilenceErrors: true}
-	root.AddCommand(keyCommand(env), accountCommand(env), sessionCommand(env), limitCommand(env), allowlistCommand(env))
+	root := commands(env)
 	var out bytes.Buffer
 	root.SetOut(&out)
 	root.SetErr(io.Discard)
@@ -80,6 +78,10 @@ func TestCommandsAskTheAdminAPI(t *testing.T) {
 		"allowlist set 192.0.2.0/24 2001:db8::1":          `PUT /admin/v1/accounts/acct_mine/allowlist {"addresses":["192.0.2.0/24","2001:db8::1"]}`,
 		"allowlist set":                                   `PUT /admin/v1/accounts/acct_mine/allowlist {"addresses":[]}`,
 		"limit list":                                      `GET /admin/v1/accounts/acct_mine/limits`,
+		"limits ls -a A":                                  `GET /admin/v1/accounts/A/limits`,
+		"limit unset c --account A":                       `DELETE /admin/v1/accounts/A/limits/c`,
+		"account get A":                                   `GET /admin/v1/accounts/A`,
+		"account update A --plan pro":                     `PATCH /admin/v1/accounts/A {"plan":"pro"}`,
 	} {
 		api := newAdminAPI(t, http.StatusOK, `{"data":[]}`)
 		if _, err := runUse(t, api.environment(), strings.Fields(args)...); err != nil {
@@ -114,9 +116,10 @@ func TestOutput(t *testing.T) {
 func TestRefusalsAreTold(t *testing.T) {
 	t.Parallel()
 	api := newAdminAPI(t, 400, `{"error":{"code":"invalid_request","message":"The request is not valid.","details":[
-		{"field":"name","issue":"is required","expected":"text"},{"field":"plan","issue":"is not a known plan"}]}}`)
+		{"field":"name","issue":"is required","expected":"text"},{"field":"plan","issue":"is not a known plan"}],
+		"request_id":"req_1","documentation_url":"https://a.example/docs/errors/invalid_request"}}`)
 	_, err := runUse(t, api.environment(), "account", "create", "--name", " ")
-	if want := "The request is not valid (invalid_request); name is required: expected text; plan is not a known plan"; err == nil || err.Error() != want {
+	if want := "The request is not valid (invalid_request); name is required: expected text; plan is not a known plan\n  request  req_1\n  docs     https://a.example/docs/errors/invalid_request"; err == nil || err.Error() != want {
 		t.Errorf("%v", err)
 	}
 	broken := newAdminAPI(t, 502, `<html>`)

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -189,4 +190,27 @@ func (e Environment) tracer(ctx context.Context, process string) (*traces.Tracer
 		return nil, fmt.Errorf("SLUICE_OTLP_ENDPOINT: %w", err)
 	}
 	return tracer, nil
+}
+
+// ContextsFile is the file in which commands keep contexts.
+func (e Environment) ContextsFile() (string, error) {
+	if name := e.Get("SLUICE_CONTEXTS"); name != "" {
+		return name, nil
+	}
+	folder, err := os.UserConfigDir()
+	if err != nil {
+		return "", fmt.Errorf("there is no folder for contexts: set SLUICE_CONTEXTS (%w)", err)
+	}
+	return filepath.Join(folder, "sluice", "contexts.yaml"), nil
+}
+
+// VariablesOf are the variables that a process reads, each with its default and its
+// meaning.
+func VariablesOf(process string) (list [][3]string) {
+	for _, v := range variables {
+		if v.readBy(process) {
+			list = append(list, [3]string{v.name, v.fallback, v.help})
+		}
+	}
+	return list
 }

@@ -119,6 +119,9 @@ var variables = []variable{
 	{"SLUICE_TRACE_RATIO", "0.1", "controlplane worker runtime media", "share of requests that are traced, 0 to 1"},
 	{"SLUICE_ADMIN_URL", "", "controlplane", "admin API that commands call; empty: that of the local stack"},
 	{"SLUICE_ADMIN_KEY", "", "", "key with scope * that commands use; empty: that of the local stack"},
+	{"SLUICE_GATEWAY_URL", "", "", "gateway that commands on an account's own things call, such as webhooks; empty: that of the local stack"},
+	{"SLUICE_API_KEY", "", "", "API key that they use, and whose account they act for; empty: that of the local stack"},
+	{"SLUICE_CONTEXTS", "", "", "file in which `sluice login` keeps contexts; empty: sluice/contexts.yaml in your folder of configuration, such as ~/.config"},
 }
 
 // lookUp finds a variable in the table.

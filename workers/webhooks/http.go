@@ -42,6 +42,8 @@ func (s *Service) Routes(r chi.Router, a httpapi.Adapter) {
 	write.Post("/v1/webhooks", httpapi.Handle(a, http.StatusCreated, h.create))
 	read.Get("/v1/webhooks", httpapi.Handle(a, http.StatusOK, h.list))
 	read.Get("/v1/webhooks/event-types", httpapi.Handle(a, http.StatusOK, h.eventTypes))
+	read.Get("/v1/webhooks/listen", httpapi.Handle(a, http.StatusOK, h.listen))
+	write.Post("/v1/webhooks/trigger", httpapi.Handle(a, http.StatusCreated, h.trigger))
 	write.Post("/v1/webhooks/test", httpapi.Handle(a, http.StatusOK, h.testURL))
 	r.Route("/v1/webhooks/{id}", func(r chi.Router) {
 		read, write := r.With(mayRead), r.With(mayWrite)

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"time"
 
+	"sluice.dev/sluice/platform/limits/fairshare"
 	"sluice.dev/sluice/platform/storage/postgres"
 	"sluice.dev/sluice/platform/storage/secretbox"
 	"sluice.dev/sluice/workers/webhooks/catalogue"
@@ -39,6 +40,7 @@ type Config struct {
 // Service is the webhook service. It implements events.Emitter.
 type Service struct {
 	Config
+	listeners *fairshare.Pool // of this process: each asks the database twice a second
 }
 
 // Types are the events that happen in this deployment.
@@ -55,5 +57,5 @@ func New(c Config) *Service {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
-	return &Service{Config: c}
+	return &Service{Config: c, listeners: fairshare.New(fairshare.Config{Places: listenPlaces, Share: listenShare, Waiting: listenShare})}
 }
