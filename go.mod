@@ -99,6 +99,7 @@ require (
 	github.com/icholy/digest v1.2.0
 	github.com/mholt/acmez/v3 v3.1.7
 	github.com/pion/opus v0.1.0
+	github.com/pion/webrtc/v4 v4.2.26
 	github.com/quic-go/webtransport-go v0.13.0
 	github.com/ulikunitz/xz v0.5.15
 	golang.org/x/crypto/x509roots/fallback v0.0.0-20261030153154-30a33513ff6d
@@ -122,12 +123,21 @@ require (
 	github.com/asticode/go-astits v1.14.0 // indirect
 	github.com/barkimedes/go-deepcopy v0.0.0-20220514131651-17c30cfc62df // indirect
 	github.com/dunglas/httpsfv v1.1.1 // indirect
-	github.com/pion/logging v0.2.3 // indirect
+	github.com/pion/datachannel v1.6.3 // indirect
+	github.com/pion/dtls/v3 v3.1.15 // indirect
+	github.com/pion/ice/v4 v4.4.8 // indirect
+	github.com/pion/interceptor v0.1.51 // indirect
+	github.com/pion/logging v0.2.4 // indirect
+	github.com/pion/mdns/v2 v2.2.2 // indirect
 	github.com/pion/randutil v0.1.0 // indirect
-	github.com/pion/rtcp v1.2.15 // indirect
-	github.com/pion/srtp/v3 v3.0.6 // indirect
-	github.com/pion/transport/v3 v3.0.7 // indirect
+	github.com/pion/rtcp v1.2.20 // indirect
+	github.com/pion/sctp v1.12.0 // indirect
+	github.com/pion/srtp/v3 v3.1.3 // indirect
+	github.com/pion/stun/v4 v4.0.1 // indirect
+	github.com/pion/transport/v5 v5.1.4 // indirect
+	github.com/pion/turn/v5 v5.1.3 // indirect
 	github.com/wI2L/jsondiff v0.7.1 // indirect
+	github.com/wlynxg/anet v0.0.5 // indirect
 	github.com/yargevad/filepathx v1.0.0 // indirect
 )
 

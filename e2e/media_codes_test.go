@@ -251,3 +251,22 @@ func TestTheDemo(t *testing.T) {
 		t.Errorf("%s", r.body)
 	}
 }
+
+// The film of `sluice demo --all`: each step shows what it promises, on real engines.
+func TestTheDemoMakesAFilm(t *testing.T) {
+	t.Parallel()
+	s := studio(t)
+	status, out, errs := sluice(t, s.env, "demo", "--all")
+	if status != 0 {
+		t.Fatalf("status %d\n%s\n%s", status, out, errs)
+	}
+	t.Log(out)
+	for i, want := range []string{"Engines     all are there, voice by ", "Voice       ", "Publish     strm_", "HLS         ", "DASH        ", "WebRTC      50 packets of video/H264 and audio/opus", "Recording   rec_", "Captions    ", "Clip        clip_", "Edit        vod_"} {
+		if !strings.Contains(out, fmt.Sprintf("%2d. %s", i+1, want)) {
+			t.Errorf("no step %d, %s, in\n%s", i+1, want, out)
+		}
+	}
+	if !strings.Contains(strings.ToLower(out), "invited to watch") {
+		t.Errorf("the captions are not those of what was said:\n%s", out)
+	}
+}

@@ -146,12 +146,14 @@ func cronCommand() *cobra.Command {
 
 // demoCommand is `sluice demo`.
 func demoCommand(env app.Environment) *cobra.Command {
-	seconds := 30
+	seconds, all := 30, false
 	c := &cobra.Command{
 		Use: "demo", Short: "tour the local stack: publish a stream, watch it, stop it by schedule, receive webhooks", Args: cobra.NoArgs,
 		Long: "Creates a stream on the local stack, publishes test video to it with ffmpeg, prints an address to watch it at, lets a schedule stop\n" +
 			"it, and shows the signed webhooks as they arrive. The stack calls this machine only if it was started with\n" +
-			"SLUICE_WEBHOOK_ALLOW_CIDRS=127.0.0.1/32; without it the tour goes on without webhooks.",
+			"SLUICE_WEBHOOK_ALLOW_CIDRS=127.0.0.1/32; without it the tour goes on without webhooks.\n\n" +
+			"With --all it makes a film: it has words spoken, publishes them with a tone, plays the stream by HLS, DASH and WebRTC, and has the\n" +
+			"recording captioned, clipped and edited. It prints what it saw of each step, and ends with status 1 at the first that fails.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			name := filepath.Join(env.Get("SLUICE_STATE_DIR"), "dev.env")
 			local, err := app.ReadEnvFile(name)
@@ -168,11 +170,16 @@ func demoCommand(env app.Environment) *cobra.Command {
 			if tool == programs.Off {
 				tool = ""
 			}
-			return demo.Run(c.Context(), demo.Config{Gateway: local["SLUICE_GATEWAY_URL"], Key: local["SLUICE_API_KEY"], FFmpeg: tool,
+			run := demo.Run
+			if all {
+				run = demo.RunAll
+			}
+			return run(c.Context(), demo.Config{Gateway: local["SLUICE_GATEWAY_URL"], Key: local["SLUICE_API_KEY"], FFmpeg: tool,
 				On: time.Duration(seconds) * time.Second, Out: c.OutOrStdout()})
 		},
 	}
 	c.Flags().IntVar(&seconds, "seconds", seconds, "how long the stream is live")
+	c.Flags().BoolVar(&all, "all", all, "make a film: speech, HLS, DASH, WebRTC, captions, a clip, an edit")
 	return c
 }
 

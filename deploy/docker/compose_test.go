@@ -11,10 +11,12 @@ import (
 	"testing"
 
 	"github.com/goccy/go-yaml"
+	"sluice.dev/sluice/deploy/engines"
 )
 
 // service is what is looked at of a container.
 type service struct {
+	Image       string            `yaml:"image"`
 	Environment map[string]string `yaml:"environment"`
 	Volumes     []string          `yaml:"volumes"`
 }
@@ -37,7 +39,7 @@ func services(t *testing.T) map[string]service {
 	}
 	for name, s := range file.Services {
 		for _, v := range s.Volumes {
-			if from, _, _ := strings.Cut(v, ":"); !strings.HasPrefix(from, ".") && file.Volumes[from] == nil {
+			if from, _, named := strings.Cut(v, ":"); named && !strings.HasPrefix(from, ".") && file.Volumes[from] == nil {
 				t.Errorf("%s mounts %s, which is no volume", name, from)
 			}
 		}
@@ -53,10 +55,10 @@ var holds = map[string]struct{ secrets, volumes string }{
 	"certs":          {"", "certs certs-controlplane certs-edge-1 certs-edge-2 certs-edge-3"},
 	"controlplane-1": {"CONTROLPLANE_PASSWORD SLUICE_FEED_TOKEN SLUICE_IDENTITY_SECRETS SLUICE_METRICS_TOKEN SLUICE_SECRETS_KEY", "certs-controlplane"},
 	"controlplane-2": {"CONTROLPLANE_PASSWORD SLUICE_FEED_TOKEN SLUICE_IDENTITY_SECRETS SLUICE_METRICS_TOKEN SLUICE_SECRETS_KEY", "certs-controlplane"},
-	"worker-1":       {"MEDIA_IDENTITY_SECRETS SLUICE_SECRETS_KEY WORKER_PASSWORD", ""},
-	"worker-2":       {"MEDIA_IDENTITY_SECRETS SLUICE_SECRETS_KEY WORKER_PASSWORD", ""},
+	"worker-1":       {"MEDIA_IDENTITY_SECRETS SLUICE_SECRETS_KEY WORKER_PASSWORD", "/tmp"},
+	"worker-2":       {"MEDIA_IDENTITY_SECRETS SLUICE_SECRETS_KEY WORKER_PASSWORD", "/tmp"},
 	"runtime":        {"RUNTIME_IDENTITY_SECRETS RUNTIME_PASSWORD", ""},
-	"media":          {"MEDIA_IDENTITY_SECRETS MEDIA_PASSWORD MEDIA_SECRETS_KEY", ""},
+	"media":          {"MEDIA_IDENTITY_SECRETS MEDIA_PASSWORD MEDIA_SECRETS_KEY", "/tmp"},
 	"edge-1":         {"SLUICE_FEED_TOKEN", "certs-edge-1 edge-1"},
 	"edge-2":         {"SLUICE_FEED_TOKEN", "certs-edge-2 edge-2"},
 	"edge-3":         {"SLUICE_FEED_TOKEN", "certs-edge-3 edge-3"},
@@ -107,6 +109,32 @@ func TestTheImageHasAFolderForEachCertificate(t *testing.T) {
 		_, at, _ := strings.Cut(v, ":")
 		if !strings.Contains(string(recipe), "COPY --chown=65532:65532 state "+at+"\n") {
 			t.Errorf("the image has no %s", at)
+		}
+	}
+}
+
+// What works on files of strangers has the programs for it, and nobody is told that there
+// are none.
+func TestWorkersOnMediaHaveThePrograms(t *testing.T) {
+	t.Parallel()
+	for name, s := range services(t) {
+		works := name == "media" || strings.HasPrefix(name, "worker-")
+		if has := strings.Contains(s.Image, ":-sluice-media:local}"); has != works {
+			t.Errorf("%s runs %s", name, s.Image)
+		}
+		for _, p := range engines.Programs {
+			if s.Environment[p.Variable] != "" {
+				t.Errorf("%s: %s is %s", name, p.Variable, s.Environment[p.Variable])
+			}
+		}
+	}
+	recipe, err := os.ReadFile("media.Dockerfile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range engines.Programs {
+		if !strings.Contains(string(recipe), "\nARG "+p.Variable+"\n") || !strings.Contains(string(recipe), " "+p.Variable+"=$"+p.Variable) {
+			t.Errorf("the image is not told of %s", p.Variable)
 		}
 	}
 }

@@ -4,6 +4,7 @@ package kubernetes_test
 
 import (
 	"os"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -21,6 +22,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
+
+	"sluice.dev/sluice/deploy/engines"
 )
 
 // workload is a kind of pod that the manifests make.
@@ -145,6 +148,25 @@ func TestEverythingIsThere(t *testing.T) {
 		for _, name := range []string{"sluice-settings", "edge-settings"} {
 			if gateway := c.settings[name]["SLUICE_PROFILE"] == "gateway"; gateway == c.products {
 				t.Errorf("%s: the profile is %q", name, c.settings[name]["SLUICE_PROFILE"])
+			}
+		}
+	})
+}
+
+// What works on files of strangers has the programs for it, where there is the media
+// product, and nobody is told that there are none.
+func TestWorkersOnMediaHaveThePrograms(t *testing.T) {
+	folders(t, func(t *testing.T, c *cluster) {
+		for _, w := range c.workloads {
+			image, _, _ := strings.Cut(path.Base(w.spec.Containers[0].Image), ":")
+			works := c.products && (w.name == "media" || w.name == "worker")
+			if (image == "sluice-media") != works {
+				t.Errorf("%s runs %s", w.name, image)
+			}
+		}
+		for _, p := range engines.Programs {
+			if said, ok := c.settings["sluice-settings"][p.Variable]; ok {
+				t.Errorf("%s is %q", p.Variable, said)
 			}
 		}
 	})

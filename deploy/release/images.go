@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
+	"sluice.dev/sluice/deploy/engines"
 	"sluice.dev/sluice/dev/fetch"
 )
 
@@ -28,12 +29,12 @@ const accounts = "root:x:0:0::/:/bin/sh\nsluice:x:65532:65532::/state:/bin/sh\n"
 const serverDir = "usr/local/postgresql"
 
 // images writes the images for an architecture into one file that `docker load`
-// reads: the binary alone, an edge, and all that `sluice up` runs. What they share is
-// in the file once.
+// reads: the binary alone, with the programs of the media product, an edge, and all that
+// `sluice up` runs. What they share is in the file once.
 func (b builder) images(ctx context.Context, binary, arch, out string) error {
 	layers := map[string]v1.Layer{}
 	for name, fill := range map[string]func(context.Context, string, string) error{
-		"bare": b.bare, "system": b.system, "envoy": b.envoy, "postgres": b.postgres,
+		"bare": b.bare, "system": b.system, "envoy": b.envoy, "postgres": b.postgres, "programs": b.programs,
 		"sluice": func(_ context.Context, _, root string) error {
 			return copyFile(binary, filepath.Join(root, "sluice"), 0o755)
 		},
@@ -51,12 +52,12 @@ func (b builder) images(ctx context.Context, binary, arch, out string) error {
 		env, layers   []string
 	}{
 		{"sluice", "help", []string{"SLUICE_STATE_DIR=/state"}, []string{"bare", "sluice"}},
+		{"sluice-media", "media", append(engines.Env(), "SLUICE_STATE_DIR=/state"), []string{"system", "programs", "sluice"}},
 		{"sluice-edge", "edge", edge, []string{"system", "envoy", "sluice"}},
-		{"sluice-standalone", "up", append(edge, "PATH=/"+serverDir+"/bin:/bin",
+		{"sluice-standalone", "up", append(append(edge, engines.Env()...), "PATH=/"+serverDir+"/bin:/bin",
 			"SLUICE_GATEWAY_ADDR=0.0.0.0:8080", "SLUICE_RUNTIME_ADDR=0.0.0.0:8090", "SLUICE_ADMIN_ADDR=0.0.0.0:9090",
 			"SLUICE_PUBLIC_URL=http://127.0.0.1:8080", "SLUICE_RUNTIME_PUBLIC_URL=http://127.0.0.1:8090",
-			"SLUICE_MEDIA_ENGINE=off", "SLUICE_FFMPEG=off", "SLUICE_SPEECH=off",
-			"SLUICE_VOICE=off", "SLUICE_TESSERACT=off"), []string{"system", "envoy", "postgres", "sluice"}},
+			"SLUICE_MEDIA_ENGINE=off"), []string{"system", "envoy", "postgres", "programs", "sluice"}},
 	} {
 		image, err := b.image(arch, v1.Config{
 			User: "65532:65532", Entrypoint: []string{"/sluice"}, Cmd: []string{i.command}, Env: i.env, WorkingDir: "/state",
@@ -152,6 +153,11 @@ func (b builder) envoy(ctx context.Context, arch, root string) error {
 		return err
 	}
 	return copyFile(from, filepath.Join(root, "usr/local/bin/envoy"), 0o755)
+}
+
+// programs are those of the media product.
+func (b builder) programs(ctx context.Context, arch, root string) error {
+	return engines.Put(ctx, b.fetcher(arch), root)
 }
 
 func (b builder) postgres(ctx context.Context, arch, root string) error {

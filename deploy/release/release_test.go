@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	cdx "github.com/CycloneDX/cyclonedx-go"
+	"sluice.dev/sluice/deploy/engines"
+	"sluice.dev/sluice/dev/fetch"
 )
 
 func TestBillNamesWhatIsInTheBinary(t *testing.T) {
@@ -23,11 +25,47 @@ func TestBillNamesWhatIsInTheBinary(t *testing.T) {
 	for _, c := range *bom.Components {
 		names = append(names, c.Name+" "+c.Version)
 	}
-	if got := strings.Join(names, ", "); got != "go go1.26.8, example.com/a v1.0.0, example.com/c v2.0.0" {
+	if got := strings.Join(names, ", "); !strings.HasPrefix(got, "go go1.26.8, example.com/a v1.0.0, example.com/c v2.0.0, Envoy ") {
 		t.Error(got)
 	}
 	if (*bom.Components)[1].PackageURL != "pkg:golang/example.com/a@v1.0.0" || len(*(*bom.Dependencies)[0].Dependencies) != 3 {
 		t.Errorf("%+v", bom)
+	}
+}
+
+// What images have beside the binary is named with its licence and its bytes, once for each
+// architecture.
+func TestBillNamesWhatImagesHave(t *testing.T) {
+	t.Parallel()
+	bom := billOf(&debug.BuildInfo{}, "v7")
+	refs := map[string]bool{}
+	licences := map[string]string{}
+	for _, c := range *bom.Components {
+		if refs[c.BOMRef] {
+			t.Errorf("%s is named twice", c.BOMRef)
+		}
+		refs[c.BOMRef] = true
+		if c.Hashes != nil && c.Licenses != nil {
+			licences[c.BOMRef] = (*c.Licenses)[0].License.ID
+		}
+	}
+	for ref, licence := range map[string]string{"amd64 ffmpeg 7.0.2": "GPL-3.0-or-later", "arm64 ffmpeg 7.0.2": "GPL-3.0-or-later", "arm64 Tesseract 5.5.2": "Apache-2.0",
+		"amd64 the rules of eSpeak NG 1.52": "GPL-3.0-or-later", "amd64 the voice en_US-joe-medium": "CC0-1.0", "arm64 sherpa-onnx 2.0.1": "Apache-2.0", "amd64 PostgreSQL 17.11.0": "PostgreSQL"} {
+		if licences[ref] != licence {
+			t.Errorf("%s: %q, want %q", ref, licences[ref], licence)
+		}
+	}
+	for _, arch := range platforms {
+		for _, p := range engines.Programs {
+			if len(fetch.Of(p, arch)) == 0 {
+				t.Errorf("%s for %s is made of nothing", p.Name, arch)
+			}
+			for _, f := range fetch.Of(p, arch) {
+				if f.Licence == "" {
+					t.Errorf("%s has no licence", f.Name)
+				}
+			}
+		}
 	}
 }
 

@@ -38,12 +38,21 @@ type tour struct {
 type stream struct {
 	ID     string `json:"id"`
 	Ingest struct {
-		Available bool `json:"available"`
-		RTMP      struct {
-			URL string `json:"url"`
-			Key string `json:"stream_key"`
-		} `json:"rtmp"`
+		Available bool     `json:"available"`
+		RTMP      endpoint `json:"rtmp"`
+		SRT       endpoint `json:"srt"`
 	} `json:"ingest"`
+	Playback struct {
+		HLS    string `json:"hls_url"`
+		DASH   string `json:"dash_url"`
+		WebRTC string `json:"webrtc_url"`
+	} `json:"playback"`
+}
+
+// endpoint is where a stream is published to.
+type endpoint struct {
+	URL string `json:"url"`
+	Key string `json:"stream_key"`
 }
 
 // Run takes the tour. It fails when a step does not show what it promises; what
@@ -74,6 +83,9 @@ func Run(ctx context.Context, c Config) error {
 	return errors.Join(t.watch(ctx, p), t.end(ctx, p))
 }
 
+// errNoEngine says what to do without.
+var errNoEngine = errors.New("this stack has no media engine: run `make tools`, then `make up` again")
+
 // say prints one line of a step.
 func (t *tour) say(format string, args ...any) { fmt.Fprintf(t.Out, format+"\n", args...) }
 
@@ -85,7 +97,7 @@ func (t *tour) create(ctx context.Context) error {
 		return err
 	}
 	if !t.stream.Ingest.Available {
-		return errors.New("this stack has no media engine: run `make tools`, then `make up` again")
+		return errNoEngine
 	}
 	if t.receiver != nil {
 		t.receiver.follow(t.stream.ID)
@@ -143,7 +155,7 @@ func (t *tour) end(ctx context.Context, p *publisher) error {
 
 // recording waits for the recording and returns its address.
 func (t *tour) recording(ctx context.Context) (link string, err error) {
-	err = until(ctx, func() error {
+	err = until(ctx, patience, func() error {
 		var list struct {
 			Data []struct {
 				Status string `json:"status"`
@@ -163,7 +175,7 @@ func (t *tour) recording(ctx context.Context) (link string, err error) {
 }
 
 // until asks again, since the platform gives no signal here, until f succeeds.
-func until(ctx context.Context, f func() error) error {
+func until(ctx context.Context, patience time.Duration, f func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	tick := time.NewTicker(200 * time.Millisecond)

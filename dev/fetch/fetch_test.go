@@ -71,7 +71,7 @@ func (r *registry) config(t *testing.T) Config {
 // pinOf is a pin of a body.
 func pinOf(body []byte) File {
 	sum := sha256.Sum256(body)
-	return File{"Envoy 1.2.3", wheels, "http://index.test/envoy.whl", hex.EncodeToString(sum[:]), int64(len(body))}
+	return File{"Envoy 1.2.3", wheels, "http://index.test/envoy.whl", hex.EncodeToString(sum[:]), int64(len(body)), ""}
 }
 
 func TestADownloadIsWholeAndVerifiedOrNotThere(t *testing.T) {

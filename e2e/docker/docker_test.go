@@ -3,14 +3,18 @@
 package docker
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"sluice.dev/sluice/e2e/harness"
 )
 
 // long are the services that run until they are stopped.
@@ -27,6 +31,7 @@ func TestPlatformInContainers(t *testing.T) {
 		{"every container is hardened and healthy", hardened},
 		{"policy holds behind one address", policy},
 		{"a chat is streamed", chat},
+		{"what is spoken is understood", programs},
 		{"edges are killed under load", edgesDie},
 		{"a control plane is killed", controlPlaneDies},
 		{"a worker is killed", workerDies},
@@ -100,6 +105,50 @@ func chat(t *testing.T, p platform) {
 		map[string]any{"model": "echo-1", "messages": []any{map[string]string{"role": "user", "content": "hello containers"}}})
 	if err != nil || a.StatusCode != 200 || !strings.Contains(string(a.Text), "containers") || !strings.HasSuffix(strings.TrimSpace(string(a.Text)), "data: [DONE]") {
 		t.Errorf("%v: %+v %s", err, a.Response, a.Text)
+	}
+}
+
+// programs has the image of the media product speak, and understand what it has said.
+func programs(t *testing.T, p platform) {
+	const text = "The stream starts in the evening."
+	key := p.dev["SLUICE_API_KEY"]
+	slow := &http.Client{Timeout: 2 * time.Minute}
+	sound, err := harness.Ask(t.Context(), slow, http.MethodPost, p.gateway+"/v1/voice", key, map[string]string{"text": text})
+	if err != nil || sound.StatusCode != 200 || !strings.HasPrefix(string(sound.Text), "RIFF") {
+		t.Fatalf("%v: %+v %.200s", err, sound.Response, sound.Text)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.gateway+"/v1/transcribe?format=text", bytes.NewReader(sound.Text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+key)
+	req.Header.Set("Content-Type", "audio/wav")
+	res, err := slow.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if heard, err := io.ReadAll(res.Body); err != nil || res.StatusCode != 200 || strings.TrimSpace(string(heard)) != text {
+		t.Errorf("%d %q, %v", res.StatusCode, heard, err)
+	}
+	registry, err := ask(http.MethodGet, p.gateway+"/.well-known/platform-products.json", "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list struct {
+		Products []struct{ Name, State string }
+	}
+	if err := registry.Into(&list); err != nil {
+		t.Fatal(err)
+	}
+	available := map[string]bool{}
+	for _, one := range list.Products {
+		available[one.Name] = one.State == "available"
+	}
+	for _, name := range []string{"voice", "transcribe", "captions", "vision", "transcode", "editor"} {
+		if !available[name] {
+			t.Errorf("%s is not available", name)
+		}
 	}
 }
 

@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 
 	"sluice.dev/sluice/deploy/docker/engine"
+	"sluice.dev/sluice/deploy/engines"
+	"sluice.dev/sluice/dev/fetch"
 )
 
 func main() {
@@ -20,6 +22,7 @@ func main() {
 	flag.StringVar(&b.base, "base", "", "image that has Envoy at /usr/local/bin/envoy, such as envoyproxy/envoy:v1.40.0; empty: one made of -envoy")
 	flag.StringVar(&b.database, "postgres", "", "image of PostgreSQL, such as postgres:17; empty: one made of this machine's")
 	flag.StringVar(&b.envoy, "envoy", "", "Envoy's binary")
+	flag.StringVar(&b.tools, "tools", ".sluice/tools", "folder for the programs of the media product, which are fetched if they are missing")
 	flag.StringVar(&b.out, "out", ".sluice/docker", "folder for what images are made of, and for secrets.env")
 	flag.Parse()
 	if err := b.bake(context.Background()); err != nil {
@@ -29,7 +32,7 @@ func main() {
 }
 
 // bakery is where images are built.
-type bakery struct{ base, database, envoy, out string }
+type bakery struct{ base, database, envoy, tools, out string }
 
 // recipes is the folder of the Dockerfiles, seen from the root of the checkout.
 const recipes = "deploy/docker"
@@ -46,7 +49,7 @@ func (b *bakery) bake(ctx context.Context) error {
 	if err := engine.Ensure(ctx, engine.Local(os.Geteuid() == 0, log)); err != nil {
 		return err
 	}
-	steps := []func(context.Context) error{b.binary, b.product, b.edge, b.secrets}
+	steps := []func(context.Context) error{b.binary, b.product, b.media, b.edge, b.secrets}
 	if b.base == "" {
 		b.base = "sluice-envoy:local"
 		steps = append([]func(context.Context) error{b.localEnvoy}, steps...)
@@ -99,6 +102,31 @@ func (b *bakery) product(ctx context.Context) error {
 	t := tree{dir}
 	return errors.Join(t.link(filepath.Join(b.out, "sluice"), "sluice"), t.optional(certificates, "ca-certificates.crt"),
 		b.build(ctx, "sluice:local", "sluice.Dockerfile", dir))
+}
+
+// media is the image of processes that run programs on strangers' files.
+func (b *bakery) media(ctx context.Context) error {
+	dir, err := b.folder("media", "state", "root/tmp")
+	if err != nil {
+		return err
+	}
+	t, root := tree{dir}, tree{filepath.Join(dir, "root")}
+	say := func(line string) { fmt.Println("docker:", line) }
+	err = errors.Join(t.link(filepath.Join(b.out, "sluice"), "sluice"), t.optional(certificates, "ca-certificates.crt"),
+		engines.Put(ctx, fetch.Config{Tools: b.tools, Say: say}, root.root))
+	if err != nil {
+		return err
+	}
+	var args []string
+	for _, variable := range engines.Env() {
+		args = append(args, "--build-arg", variable)
+	}
+	for _, p := range engines.Programs {
+		if err := root.libraries(ctx, filepath.Join(root.root, engines.Path(p))); err != nil {
+			return err
+		}
+	}
+	return b.build(ctx, "sluice-media:local", "media.Dockerfile", dir, args...)
 }
 
 func (b *bakery) edge(ctx context.Context) error {

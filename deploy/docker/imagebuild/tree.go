@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -75,11 +76,21 @@ func (t tree) all(dir string) error {
 
 // program puts in a program, or a library, with the libraries that it loads.
 func (t tree) program(ctx context.Context, name, to string) error {
+	return errors.Join(t.link(name, to), t.libraries(ctx, name))
+}
+
+// libraries puts in those that a program loads, but for those that are in the tree as it
+// is itself.
+func (t tree) libraries(ctx context.Context, name string) error {
 	out, err := exec.CommandContext(ctx, "ldd", name).CombinedOutput()
-	if err != nil {
+	if err != nil && !strings.Contains(string(out), "not a dynamic executable") {
 		return fmt.Errorf("which libraries %s needs: %w: %s", name, err, out)
 	}
-	return errors.Join(t.link(name, to), t.same(libraries(string(out))...))
+	inside, err := filepath.Abs(t.root)
+	if err != nil {
+		return err
+	}
+	return t.same(slices.DeleteFunc(libraries(string(out)), func(file string) bool { return strings.HasPrefix(file, inside+"/") })...)
 }
 
 // libraries are the files that ldd names.
