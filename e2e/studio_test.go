@@ -30,7 +30,6 @@ func studio(t testing.TB) *stack {
 		env["SLUICE_MEDIA_ENGINE"] = need(t, "SLUICE_MEDIA_ENGINE")
 		env["SLUICE_FFMPEG"] = need(t, "SLUICE_FFMPEG")
 		env["SLUICE_WEBHOOK_ALLOW_CIDRS"] = "127.0.0.1/32"
-		env["SLUICE_MEDIA_PARTS"] = "200ms"
 		for i, addr := range freeAddrs(t, 9) {
 			env["SLUICE_"+[]string{"RTMP_ADDR", "SRT_ADDR", "WEBRTC_ADDR", "WEBRTC_MEDIA_ADDR", "HLS_LISTEN", "ENGINE_API_LISTEN", "SIP_ADDR", "RTSP_LISTEN", "MOQ_ADDR"}[i]] = addr
 		}

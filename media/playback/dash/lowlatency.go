@@ -58,7 +58,7 @@ func (p *Live) follow(stream string, l live, get Source) *edge {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if e := p.edges[stream]; e != nil && e.session == l.session {
+	if e := p.edges[stream]; e != nil && e.session == l.session && len(e.tracks) == len(l.tracks) && !e.ended() {
 		e.unused.Reset(idle)
 		return e
 	} else if e != nil {
@@ -89,6 +89,15 @@ func (p *Live) follow(stream string, l live, get Source) *edge {
 		}
 	}()
 	return e
+}
+
+// ended reports whether a track of e is followed no more.
+func (e *edge) ended() bool {
+	return slices.ContainsFunc(e.tracks, func(f *follower) bool {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return f.err != nil
+	})
 }
 
 // Growing finds the segment of that name that grows, or comes next. nil: there is none; the
