@@ -58,6 +58,18 @@ func (b *tab) wantShown(t *testing.T, what string, width, height, seconds int) {
 	}
 }
 
+// delay is how far dash.js is behind the present, and wants to be, in seconds.
+type delay struct{ Latency, Target float64 }
+
+// behind is that of the page's player.
+func (b *tab) behind(t *testing.T) (d delay) {
+	t.Helper()
+	if err := chromedp.Run(b.ctx, chromedp.Evaluate(`({latency: player.getCurrentLiveLatency(), target: player.getTargetLiveDelay()})`, &d)); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
 // dashScript is dash.js, installed as its lock file says, on a page of its own.
 func dashScript(t *testing.T) *httptest.Server {
 	t.Helper()
@@ -93,6 +105,7 @@ func TestClientsBrowserPlayback(t *testing.T) {
 	wantStatus(t, r, http.StatusCreated)
 	token := into[struct {
 		DASH  string `json:"dash_url"`
+		Low   string `json:"low_latency_dash_url"`
 		Embed string `json:"embed_url"`
 	}](t, r)
 	eventually(t, "the manifest", func() error {
@@ -114,9 +127,22 @@ func TestClientsBrowserPlayback(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.wantShown(t, "DASH", 320, 180, 5)
+	plain := b.behind(t)
 	for _, c := range b.complaints() {
 		t.Errorf("DASH: %s", c)
 	}
+	if err := chromedp.Run(b.ctx, chromedp.Navigate(page.URL+"/?mpd="+url.QueryEscape(token.Low))); err != nil {
+		t.Fatal(err)
+	}
+	b.wantShown(t, "DASH of low latency", 320, 180, 20)
+	low := b.behind(t)
+	for _, c := range b.complaints() {
+		t.Errorf("DASH of low latency: %s", c)
+	}
+	if low.Target <= 0 || low.Target >= plain.Target {
+		t.Errorf("players are to be %g s behind by DASH, %g s by that of low latency", plain.Target, low.Target)
+	}
+	t.Logf("behind the moment at which the engine had the picture: %.2f s by DASH, %.2f s by that of low latency", plain.Latency, low.Latency)
 	if err := chromedp.Run(b.ctx, chromedp.Navigate(token.Embed+"&autoplay=true&muted=true")); err != nil {
 		t.Fatal(err)
 	}

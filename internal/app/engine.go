@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"sluice.dev/sluice/dev/programs"
 	"sluice.dev/sluice/media"
@@ -66,11 +67,30 @@ func RunEngine(ctx context.Context, env Environment) error {
 	if err != nil {
 		return err
 	}
+	parts, err := env.mediaParts()
+	if err != nil {
+		return err
+	}
 	return media.RunEngine(ctx, c, engine.Config{
 		Binary: binary, Dir: dir, Output: output,
 		RTMP: env.Get("SLUICE_RTMP_ADDR"), SRT: env.Get("SLUICE_SRT_ADDR"), WebRTC: env.Get("SLUICE_WEBRTC_ADDR"), Media: env.Get("SLUICE_WEBRTC_MEDIA_ADDR"),
 		HLS: env.Get("SLUICE_HLS_LISTEN"), API: env.Get("SLUICE_ENGINE_API_LISTEN"), RTSP: env.Get("SLUICE_RTSP_LISTEN"),
+		Parts: parts,
 	}, media.Beside{Telephony: telephony, MoQ: moq})
+}
+
+// mediaParts is how long the parts of segments are; 0: there are none.
+func (e Environment) mediaParts() (time.Duration, error) {
+	const name = "SLUICE_MEDIA_PARTS"
+	text := e.Get(name)
+	if text == programs.Off {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 100*time.Millisecond || d > time.Second {
+		return 0, fmt.Errorf("%s is %q: say off, or a duration from 100ms to 1s", name, text)
+	}
+	return d, nil
 }
 
 // Program finds a program that a stack can do without; programs.Off where there is

@@ -45,6 +45,7 @@ var variables = []variable{
 	{"SLUICE_WEBRTC_ADDR", "127.0.0.1:8889", "worker media engine", "where it accepts WebRTC signalling (WHIP and WHEP), which comes through the gateway"},
 	{"SLUICE_WEBRTC_MEDIA_ADDR", "127.0.0.1:8189", "engine", "where it sends and receives WebRTC media (UDP)"},
 	{"SLUICE_HLS_LISTEN", "127.0.0.1:18004", "worker media engine", "where it serves HLS, for the product only"},
+	{"SLUICE_MEDIA_PARTS", "200ms", "engine", "how long the parts are in which segments can be had while they grow, from 100ms to 1s, for low-latency DASH; off: none"},
 	{"SLUICE_MOQ_ADDR", "127.0.0.1:4443", "worker media engine", "where `sluice engine` speaks MoQ, over WebTransport and QUIC (UDP); off: nowhere"},
 	{"SLUICE_ENGINE_API_LISTEN", "127.0.0.1:18005", "engine", "where it serves its own API, for `sluice engine` only"},
 	{"SLUICE_SIP_ADDR", "127.0.0.1:5060", "worker media engine", "where telephones call (SIP, UDP and TCP); off: nobody answers"},

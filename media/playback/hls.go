@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"regexp"
 	"strings"
 
@@ -22,6 +21,10 @@ import (
 // the stream's folder.
 var fileName = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,100}\.(m3u8|mp4|m4s|ts|aac|vtt)$`)
 
+// partName is what parts of segments are called. They are for us: the engine (gohlslib 2.2)
+// keeps a lock for ever when a stream ends while somebody waits for its next part.
+var partName = regexp.MustCompile(`_part[0-9]+\.mp4$`)
+
 // maxPlaylist bounds a playlist, in bytes: it is held in memory and rewritten.
 const maxPlaylist = 1 << 20
 
@@ -33,13 +36,16 @@ func (v Service) hls(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	file := chi.URLParam(r, "file")
-	if !fileName.MatchString(file) {
+	if !fileName.MatchString(file) || partName.MatchString(file) {
 		return &apierror.Error{Code: decision.NotFound}
 	}
 	if err := v.playing(s); err != nil {
 		return err
 	}
-	res, err := v.ask(r.Context(), s, file, hlsQuery(r.URL.Query()), r.Header.Get("Range"))
+	if g := v.Manifests.Growing(s.PlaybackID, file); g != nil {
+		return v.grow(w, r, g)
+	}
+	res, err := v.ask(r.Context(), s, file, "", r.Header.Get("Range"))
 	if errors.Is(err, dash.ErrNotFound) {
 		return apierror.Errorf(decision.NotFound, "The stream is not on air, or it is there no longer.")
 	}
@@ -78,7 +84,10 @@ func (v Service) playlist(w http.ResponseWriter, r *http.Request, res *http.Resp
 	if err != nil {
 		return &apierror.Error{Code: decision.BadGateway, Cause: err}
 	}
-	signed, err := Sign(raw, r.URL.Query().Get("token"))
+	signed, err := whole(raw)
+	if err == nil {
+		signed, err = Sign(signed, r.URL.Query().Get("token"))
+	}
 	if err != nil {
 		return &apierror.Error{Code: decision.BadGateway, Cause: err}
 	}
@@ -88,21 +97,10 @@ func (v Service) playlist(w http.ResponseWriter, r *http.Request, res *http.Resp
 	return ignoreGone(err)
 }
 
-// hlsQuery is what low-latency players say to the engine. The viewer's token stays here.
-func hlsQuery(q url.Values) url.Values {
-	out := url.Values{}
-	for name, values := range q {
-		if strings.HasPrefix(name, "_HLS_") {
-			out[name] = values
-		}
-	}
-	return out
-}
-
 // ask gets a file of s, or a range of it, from the engine. It fails with
 // dash.ErrNotFound when there is none.
-func (v Service) ask(ctx context.Context, s streams.Stream, file string, query url.Values, rng string) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, v.Engine+"/"+s.PlaybackID+"/"+file+"?"+query.Encode(), nil)
+func (v Service) ask(ctx context.Context, s streams.Stream, file, query, rng string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, v.Engine+"/"+s.PlaybackID+"/"+file+"?"+query, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -50,6 +50,7 @@ func (v Service) PublicRoutes(r chi.Router, a httpapi.Adapter) {
 	r.Patch("/v1/playback/{playback}/whep/{session}", a.Handle(v.whep))
 	r.Delete("/v1/playback/{playback}/whep/{session}", a.Handle(v.whep))
 	r.Get("/v1/playback/{playback}/index.mpd", a.Handle(v.dash))
+	r.Get("/v1/playback/{playback}/low-latency.mpd", a.Handle(v.lowLatency))
 	r.Get("/v1/playback/{playback}/{file}", a.Handle(v.hls))
 }
 

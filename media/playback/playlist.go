@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net/url"
 	"regexp"
+
+	"github.com/bluenviron/gohlslib/v2/pkg/playlist"
 )
 
 // uriAttribute is where tags of a playlist name files (RFC 8216, 4.3).
@@ -24,12 +26,12 @@ var errLong = errors.New("a playlist with more or longer lines than are handed o
 // playlist is returned as it is. Each address costs the length of the token more: a
 // playlist that becomes longer than 4 MiB, or has a line of more than 16 KiB, is refused
 // at that point. So time is linear in the playlist, and what is allocated at most 64 MiB.
-func Sign(playlist []byte, token string) ([]byte, error) {
+func Sign(list []byte, token string) ([]byte, error) {
 	if token == "" {
-		return playlist, nil
+		return list, nil
 	}
 	var out bytes.Buffer
-	for line := range bytes.Lines(playlist) {
+	for line := range bytes.Lines(list) {
 		if len(line) > maxLine {
 			return nil, errLong
 		}
@@ -50,6 +52,28 @@ func Sign(playlist []byte, token string) ([]byte, error) {
 		}
 	}
 	return out.Bytes(), nil
+}
+
+// whole leaves out of an HLS playlist what is said of parts of segments, and the gaps that
+// the engine puts before the first segment. Another playlist is returned as it is. It takes
+// time and memory linear in the playlist.
+func whole(raw []byte) ([]byte, error) {
+	if !bytes.Contains(raw, []byte("\n#EXT-X-PART-INF:")) {
+		return raw, nil
+	}
+	var list playlist.Media
+	if err := list.Unmarshal(raw); err != nil {
+		return nil, err
+	}
+	list.ServerControl, list.PartInf, list.Parts, list.PreloadHint = nil, nil, nil, nil
+	for len(list.Segments) > 0 && list.Segments[0].Gap {
+		list.Segments = list.Segments[1:]
+		list.MediaSequence++
+	}
+	for _, s := range list.Segments {
+		s.Parts = nil
+	}
+	return list.Marshal()
 }
 
 // withToken adds the token to a relative address. One that leads elsewhere is

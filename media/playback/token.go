@@ -38,10 +38,11 @@ type TokenView struct {
 	StreamID   string    `json:"stream_id"`
 	PlaybackID string    `json:"playback_id"`
 	ExpiresAt  time.Time `json:"expires_at"`
-	HLS        string    `json:"hls_url"`           // with the token
-	DASH       string    `json:"dash_url"`          // with the token
-	MoQ        string    `json:"moq_url,omitempty"` // with the token; absent where MoQ is off
-	Embed      string    `json:"embed_url"`         // with the token
+	HLS        string    `json:"hls_url"`              // with the token
+	DASH       string    `json:"dash_url"`             // with the token
+	LowDASH    string    `json:"low_latency_dash_url"` // with the token
+	MoQ        string    `json:"moq_url,omitempty"`    // with the token; absent where MoQ is off
+	Embed      string    `json:"embed_url"`            // with the token
 }
 
 // token answers POST /v1/streams/{id}/tokens. A public stream gets one too: a
@@ -70,7 +71,8 @@ func (v Service) token(w http.ResponseWriter, r *http.Request) error {
 		moq += "/" + s.PlaybackID + "?token=" + token
 	}
 	httpapi.JSON(w, http.StatusCreated, TokenView{MoQ: moq, Token: token, StreamID: s.ID, PlaybackID: s.PlaybackID, ExpiresAt: expires, DASH: v.url(s, "index.mpd") + "?token=" + token,
-		HLS: v.url(s, "index.m3u8") + "?token=" + token, Embed: v.url(s, "player") + "?token=" + token})
+		LowDASH: v.url(s, "low-latency.mpd") + "?token=" + token,
+		HLS:     v.url(s, "index.m3u8") + "?token=" + token, Embed: v.url(s, "player") + "?token=" + token})
 	return nil
 }
 

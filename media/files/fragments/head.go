@@ -47,28 +47,60 @@ type Head struct {
 // writes them, and leaves the pictures unread. It takes time and memory linear in the
 // fragment's index, of at most 1 MiB.
 func ReadHead(r io.Reader) (Head, error) {
+	h, _, err := readFragment(r)
+	return h, err
+}
+
+// maxFragments bounds those of a segment.
+const maxFragments = 1000
+
+// ReadHeads is ReadHead of a segment that is several fragments, to its end: pictures are
+// passed over.
+func ReadHeads(r io.Reader) (all Head, err error) {
+	for n := range maxFragments {
+		h, left, err := readFragment(r)
+		if n > 0 && errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return all, err
+		}
+		if n == 0 {
+			all.Time = h.Time
+		}
+		all.Duration, all.Bytes = all.Duration+h.Duration, all.Bytes+h.Bytes
+		if _, err := io.CopyN(io.Discard, r, left); err != nil {
+			return all, fmt.Errorf("%w: %w", errSegment, err)
+		}
+	}
+	return all, errSegment
+}
+
+// readFragment reads a fragment up to its samples, of which left bytes follow. io.EOF: there
+// is none.
+func readFragment(r io.Reader) (h Head, left int64, err error) {
 	moof, err := readBox(r, "moof")
 	if err != nil {
-		return Head{}, err
+		return h, 0, err
 	}
 	box, err := mp4.DecodeBox(0, bytes.NewReader(moof))
 	if err != nil {
-		return Head{}, fmt.Errorf("%w: %w", errSegment, err)
+		return h, 0, fmt.Errorf("%w: %w", errSegment, err)
 	}
 	m, ok := box.(*mp4.MoofBox)
 	if !ok || m.Traf == nil || m.Traf.Tfdt == nil || m.Traf.Tfhd == nil || len(m.Trafs) != 1 {
-		return Head{}, errSegment
+		return h, 0, errSegment
 	}
-	h := Head{Time: m.Traf.Tfdt.BaseMediaDecodeTime()}
+	h.Time = m.Traf.Tfdt.BaseMediaDecodeTime()
 	for _, run := range m.Traf.Truns {
 		h.Duration += run.Duration(m.Traf.Tfhd.DefaultSampleDuration)
 	}
 	n, kind, err := readHeader(r)
-	if err != nil || kind != "mdat" || h.Duration == 0 {
-		return Head{}, errors.Join(errSegment, err)
+	if err != nil || kind != "mdat" || n < 8 || h.Duration == 0 {
+		return h, 0, fmt.Errorf("%w: no samples behind the index", errSegment)
 	}
 	h.Bytes = uint64(len(moof)) + uint64(n)
-	return h, nil
+	return h, int64(n) - 8, nil
 }
 
 // readHeader reads the header of a box.

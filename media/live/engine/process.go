@@ -34,6 +34,9 @@ type Config struct {
 	// Again is the pause before an engine that has ended is started again. 0: one
 	// second.
 	Again time.Duration
+	// Parts is how long the parts are in which segments can be had while they grow. 0: there
+	// are none.
+	Parts time.Duration
 	// Own say whether a part of ours asks; see Auth.
 	Own []func(Own) bool
 	// Output takes what the engine says. Nil: the standard output.
@@ -61,7 +64,8 @@ rtmp: yes
 rtmpAddress: {{.RTMP}}
 hls: yes
 hlsAddress: {{.HLS}}
-hlsVariant: fmp4
+hlsVariant: {{if .Parts}}lowLatency
+hlsPartDuration: {{.Parts}}{{else}}fmp4{{end}}
 hlsAlwaysRemux: yes
 webrtc: yes
 webrtcAddress: {{.WebRTC}}
@@ -83,8 +87,12 @@ paths:
 // its questions, secret the password there, which only the engine knows.
 func Render(c Config, auth, secret string) ([]byte, error) {
 	var out bytes.Buffer
+	parts := ""
+	if c.Parts > 0 {
+		parts = c.Parts.String()
+	}
 	err := configuration.Execute(&out, map[string]string{"Auth": auth, "Secret": secret, "API": c.API, "RTSP": c.RTSP, "RTMP": c.RTMP, "SRT": c.SRT,
-		"HLS": c.HLS, "WebRTC": c.WebRTC, "Media": c.Media, "Records": filepath.Join(c.Dir, "%path", recordName)})
+		"HLS": c.HLS, "WebRTC": c.WebRTC, "Media": c.Media, "Records": filepath.Join(c.Dir, "%path", recordName), "Parts": parts})
 	return out.Bytes(), err
 }
 

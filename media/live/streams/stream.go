@@ -111,10 +111,12 @@ type EndpointView struct {
 
 // PlaybackView says where to watch.
 type PlaybackView struct {
-	HLS    string `json:"hls_url"`
-	DASH   string `json:"dash_url"`
-	WebRTC string `json:"webrtc_url"`
-	MoQ    string `json:"moq_url,omitempty"` // absent where MoQ is off
+	HLS  string `json:"hls_url"`
+	DASH string `json:"dash_url"`
+	// LowDASH is the same as DASH where the engine makes no parts of segments.
+	LowDASH string `json:"low_latency_dash_url"`
+	WebRTC  string `json:"webrtc_url"`
+	MoQ     string `json:"moq_url,omitempty"` // absent where MoQ is off
 	// MoQHashes are what WebTransport wants as serverCertificateHashes, in hexadecimal
 	// digits; absent where the certificate is of an authority.
 	MoQHashes []string `json:"moq_certificate_hashes,omitempty"`
@@ -145,7 +147,7 @@ func (e Endpoints) ViewOf(s Stream, key string) View {
 
 // playbackAt lists the ways to watch below base.
 func playbackAt(base string) PlaybackView {
-	return PlaybackView{HLS: base + "/index.m3u8", DASH: base + "/index.mpd", WebRTC: base + "/whep"}
+	return PlaybackView{HLS: base + "/index.m3u8", DASH: base + "/index.mpd", LowDASH: base + "/low-latency.mpd", WebRTC: base + "/whep"}
 }
 
 // playback says where to watch s.

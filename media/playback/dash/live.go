@@ -30,7 +30,7 @@ const fresh = 500 * time.Millisecond
 // maxStreams bounds how many streams are remembered.
 const maxStreams = 1000
 
-// Source gets a file of the engine's HLS by its name.
+// Source gets a file of the engine's HLS by its name, which may have a query.
 type Source func(ctx context.Context, name string) (io.ReadCloser, error)
 
 // ErrNotFound is what a Source answers for a file that is not there, wrapped.
@@ -44,6 +44,7 @@ var errUnknown = errors.New("a playlist that cannot be told as DASH")
 type Live struct {
 	mu      sync.Mutex
 	streams map[string]*entry
+	edges   map[string]*edge // by stream; those that are followed
 }
 
 // entry is what is remembered of one stream.
@@ -57,21 +58,30 @@ type entry struct {
 // known yet comes from get: the playlists, and the beginning of each new segment. It
 // takes time linear in the number of segments. It fails as get does.
 func (p *Live) Manifest(ctx context.Context, stream, token string, now time.Time, get Source) ([]byte, error) {
+	l, err := p.know(ctx, stream, now, get)
+	if err != nil {
+		return nil, err
+	}
+	return write(l.mpd(token, now))
+}
+
+// know returns what there is of a stream, from memory or from the engine.
+func (p *Live) know(ctx context.Context, stream string, now time.Time, get Source) (live, error) {
 	e := p.entry(stream)
 	select {
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return live{}, ctx.Err()
 	case e.turn <- struct{}{}:
 	}
 	defer func() { <-e.turn }()
 	if age := now.Sub(e.read); age < 0 || age >= fresh {
 		next, err := read(ctx, get, e.live)
 		if err != nil {
-			return nil, err
+			return live{}, err
 		}
 		e.read, e.live = now, next
 	}
-	return e.live.manifest(token, now)
+	return e.live, nil
 }
 
 // entry finds a stream, or begins to remember it; an old one gives way for it.
@@ -140,6 +150,9 @@ func (l *live) add(ctx context.Context, get Source, name, rate string, before li
 	if err := load(ctx, get, name, &list); err != nil {
 		return err
 	}
+	if list.PartInf != nil {
+		l.part = max(l.part, list.PartInf.PartTarget)
+	}
 	if list.Map == nil || len(list.Segments) == 0 || len(list.Segments) > maxSegments {
 		return errUnknown
 	}
@@ -203,7 +216,7 @@ func (t *liveTrack) follow(ctx context.Context, get Source, list playlist.Media,
 		}
 		t.media = m[1] + "$Number$" + m[3]
 		number, _ := strconv.ParseUint(m[2], 10, 64) // nine digits
-		next, err := t.segment(ctx, get, s.URI, number, known)
+		next, err := t.segment(ctx, get, s.URI, number, known, list.PartInf != nil)
 		if errors.Is(err, ErrNotFound) {
 			t.segments = nil
 			continue
@@ -227,8 +240,9 @@ func (t *liveTrack) follow(ctx context.Context, get Source, list playlist.Media,
 	return begun, nil
 }
 
-// segment is where a segment stands: from memory, or from its first bytes.
-func (t *liveTrack) segment(ctx context.Context, get Source, name string, number uint64, known *liveTrack) (segment, error) {
+// segment is where a segment stands: from memory, or from its first bytes; from all of them
+// where it is made of parts.
+func (t *liveTrack) segment(ctx context.Context, get Source, name string, number uint64, known *liveTrack, parts bool) (segment, error) {
 	if known != nil && len(known.segments) > 0 && number >= known.segments[0].number {
 		if i := number - known.segments[0].number; i < uint64(len(known.segments)) {
 			return known.segments[i], nil
@@ -239,7 +253,11 @@ func (t *liveTrack) segment(ctx context.Context, get Source, name string, number
 		return segment{}, err
 	}
 	defer body.Close()
-	h, err := fragments.ReadHead(body)
+	read := fragments.ReadHead
+	if parts {
+		read = fragments.ReadHeads
+	}
+	h, err := read(body)
 	if err != nil {
 		return segment{}, err
 	}

@@ -48,6 +48,7 @@ type live struct {
 	session string        // the engine's name for this broadcast
 	begun   time.Time     // when the tracks' clocks said 0
 	longest time.Duration // of a segment
+	part    time.Duration // of a part of one; 0: the engine makes none
 	tracks  []liveTrack
 }
 
@@ -55,9 +56,9 @@ type live struct {
 // its distance to it, so that a stream that comes back goes on in a further period.
 var startOfAll = time.Unix(0, 0)
 
-// manifest writes l for a bearer of token at now. It takes time linear in the number of
-// segments.
-func (l live) manifest(token string, now time.Time) ([]byte, error) {
+// mpd is the manifest of l for a bearer of token at now. It takes time linear in the number
+// of segments.
+func (l live) mpd(token string, now time.Time) *mpd.MPD {
 	m := mpd.NewMPD(mpd.DYNAMIC_TYPE)
 	m.Profiles = mpd.ListOfProfilesType(liveProfile)
 	m.AvailabilityStartTime = mpd.DateTime(startOfAll.UTC().Format(time.RFC3339))
@@ -80,7 +81,7 @@ func (l live) manifest(token string, now time.Time) ([]byte, error) {
 		rep.SegmentTemplate = t.template(token)
 		p.AppendAdaptationSet(set)
 	}
-	return write(m)
+	return m
 }
 
 // depth is how far back the stream can be watched: as far as its shortest track.

@@ -27,7 +27,7 @@ func stream(segments int) live {
 // parse reads a manifest back.
 func parse(t *testing.T, l live, token string) *mpd.MPD {
 	t.Helper()
-	text, err := l.manifest(token, time.Unix(1_700_000_100, 0))
+	text, err := write(l.mpd(token, time.Unix(1_700_000_100, 0)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func BenchmarkManifest(b *testing.B) {
 		}
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			for b.Loop() {
-				if _, err := l.manifest("token", time.Unix(1_700_000_100, 0)); err != nil {
+				if _, err := write(l.mpd("token", time.Unix(1_700_000_100, 0))); err != nil {
 					b.Fatal(err)
 				}
 			}

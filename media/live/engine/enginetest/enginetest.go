@@ -31,7 +31,7 @@ rtmp: yes
 rtmpAddress: 127.0.0.1:%d
 hls: yes
 hlsAddress: 127.0.0.1:%d
-hlsVariant: fmp4
+hlsVariant: %s
 hlsAlwaysRemux: yes
 paths:
   all_others: {}
@@ -40,13 +40,24 @@ paths:
 // Start runs the engine that `make test` names.
 func Start(t testing.TB) Engine {
 	t.Helper()
+	return start(t, "fmp4")
+}
+
+// StartWithParts runs one that makes parts of segments, of a fifth of a second.
+func StartWithParts(t testing.TB) Engine {
+	t.Helper()
+	return start(t, "lowLatency\nhlsPartDuration: 200ms")
+}
+
+func start(t testing.TB, variant string) Engine {
+	t.Helper()
 	binary := os.Getenv("SLUICE_MEDIA_ENGINE")
 	if binary == "" {
 		t.Fatal("SLUICE_MEDIA_ENGINE is not set: run `make test`, which builds an engine")
 	}
 	for range 20 { // a port that somebody else has is left to them
 		port := 20000 + 2*rand.IntN(5000)
-		if run(t, binary, port) {
+		if run(t, binary, port, variant) {
 			return Engine{RTMP: fmt.Sprintf("rtmp://127.0.0.1:%d/live", port), HLS: fmt.Sprintf("http://127.0.0.1:%d/live", port+1)}
 		}
 	}
@@ -55,10 +66,10 @@ func Start(t testing.TB) Engine {
 }
 
 // run starts the engine and says whether it listens.
-func run(t testing.TB, binary string, port int) bool {
+func run(t testing.TB, binary string, port int, variant string) bool {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "mediamtx.yml")
-	if err := os.WriteFile(file, fmt.Appendf(nil, settings, port, port+1), 0o600); err != nil {
+	if err := os.WriteFile(file, fmt.Appendf(nil, settings, port, port+1, variant), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(binary, file)
