@@ -17,7 +17,7 @@ type ScheduleLoop struct {
 	Service *schedules.Service
 	// Poll is the longest pause between two looks for due schedules, and so the
 	// greatest delay of a schedule that was created or changed to be due within
-	// it; 0: 50 ms. Known due times are waited for exactly.
+	// it; 0: 50 ms, schedules.Ahead at most. Known due times are waited for exactly.
 	Poll time.Duration
 	// TakeOver is the pause between two looks for lost executions; 0: 500 ms.
 	TakeOver time.Duration
@@ -77,7 +77,7 @@ func (l ScheduleLoop) fire(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	pause := cmp.Or(l.Poll, 50*time.Millisecond)
+	pause := min(cmp.Or(l.Poll, 50*time.Millisecond), schedules.Ahead)
 	if !fired.Next.IsZero() {
 		pause = min(pause, max(0, fired.Next.Sub(l.Service.Now())))
 	}

@@ -17,8 +17,12 @@ type Fired struct {
 	Started   int           // executions given a job
 	Full      bool          // the batch was full: there may be more
 	Lateness  time.Duration // of the claimed schedule that had waited longest
-	Next      time.Time     // when the next schedule is due; zero: none, or not asked because the batch was full
+	Next      time.Time     // when the next schedule is due, if within Ahead; zero: none, or not asked because the batch was full
 }
+
+// Ahead is how far FireDue looks for the next schedule. The schedules of accounts that are
+// behind stand among those of others, and each look reads all of them.
+const Ahead = 200 * time.Millisecond
 
 // dueSchedule is a claimed row.
 type dueSchedule struct {
@@ -53,7 +57,7 @@ func (s *Service) FireDue(ctx context.Context, turns Turns, behind bool) (Fired,
 	if err != nil || fired.Full || behind {
 		return fired, err
 	}
-	fired.Next, err = s.nextDue(ctx, among)
+	fired.Next, err = s.nextDue(ctx, now, among)
 	return fired, err
 }
 
@@ -193,10 +197,12 @@ func moveOn(ctx context.Context, tx pgx.Tx, due []dueSchedule) error {
 	return nil
 }
 
-// nextDue returns when the next schedule of those meant is due; zero when none is.
-func (s *Service) nextDue(ctx context.Context, a among) (time.Time, error) {
+// nextDue returns when the next schedule of those meant is due after now; zero when none is
+// within Ahead. Those that were due and are left are held by another worker.
+func (s *Service) nextDue(ctx context.Context, now time.Time, a among) (time.Time, error) {
 	var next *time.Time
-	err := s.DB.QueryRow(ctx, `SELECT min(next_fire_at) FROM schedules WHERE status = 'active' AND (account_id = ANY ($1)) = $2`, a.list(), a.behind).Scan(&next)
+	err := s.DB.QueryRow(ctx, `SELECT min(next_fire_at) FROM schedules WHERE status = 'active' AND next_fire_at > $3 AND next_fire_at <= $4
+		AND (account_id = ANY ($1)) = $2`, a.list(), a.behind, now, now.Add(Ahead)).Scan(&next)
 	if err != nil || next == nil {
 		return time.Time{}, err
 	}

@@ -96,6 +96,36 @@ func TestAccountsThatAreBehindAreClaimedApart(t *testing.T) {
 	}
 }
 
+// What an account that is behind has planned for later costs the claims of others nothing.
+func TestAClaimReadsNothingThatIsDueLater(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	id := b.create("much", daily, "")
+	const many = 2000
+	b.exec(`INSERT INTO schedules (id, account_id, name, type, tags, status, definition, next_fire_at, created_at, updated_at)
+		SELECT 'schedule_later' || n, account_id, 'later' || n, type, tags, 'active', definition, $2::timestamptz + n * interval '1 second', created_at, updated_at
+		FROM schedules, generate_series(1, $3::int) n WHERE id = $1`, id, b.clock.Now().Add(time.Minute), many)
+	b.exec(`ANALYZE schedules`)
+	tx, err := b.pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(t.Context()) }()
+	config := b.service.Config
+	config.DB = tx
+	s := schedules.New(config)
+	for _, behind := range []schedules.Turns{turns{}, turns{owner, time.Minute}} {
+		if _, err := s.FireDue(t.Context(), behind, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var read int
+	err = tx.QueryRow(t.Context(), `SELECT seq_tup_read + coalesce(idx_tup_fetch, 0) FROM pg_stat_xact_user_tables WHERE relname = 'schedules'`).Scan(&read)
+	if err != nil || read > many/10 {
+		t.Errorf("%d rows are read, %v", read, err)
+	}
+}
+
 func TestTriggeredRunsThatArePendingAreBounded(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -115,6 +145,10 @@ func TestTriggeredRunsThatArePendingAreBounded(t *testing.T) {
 		}
 	}
 	trigger(owner, ids[5]).want(429)
+	fresh := b.create("fresh", daily, "")
+	b.exec(`ALTER TABLE schedule_triggers RENAME TO triggers_away`)
+	trigger(owner, fresh).want(429) // what the account was refused is not read again for each of its schedules
+	b.exec(`ALTER TABLE triggers_away RENAME TO schedule_triggers`)
 	other := b.call(stranger, "POST", "/v1/events/schedules", `{"name":"b","type":"custom","schedule":`+daily+`}`).want(201).text("id")
 	trigger(stranger, other).want(202)
 	if got := b.priorities(owner); got[schedules.First] != 20 || got[schedules.Second] != 80 {

@@ -58,14 +58,21 @@ const (
 	refusedFor   = time.Second
 )
 
-// refuse is the error of pending, read at most once in refusedFor by each process.
+// refuse is the error of pending, read at most once in refusedFor by each process: of an
+// account that may have no more, for all its schedules together.
 func (s *Service) refuse(ctx context.Context, account, schedule string, now time.Time) error {
-	key := account + "/" + schedule
-	if err := s.refused.Last(key, now); err != nil {
-		return err
+	keys := [...]string{account, account + "/" + schedule}
+	for _, key := range keys {
+		if err := s.refused.Last(key, now); err != nil {
+			return err
+		}
 	}
-	_, err := s.pending(ctx, s.DB, account, schedule)
+	all, err := s.pending(ctx, s.DB, account, schedule)
 	if apierror.Code(err) == decision.RateLimited {
+		key := keys[1]
+		if all >= s.MaxTriggered {
+			key = keys[0]
+		}
 		s.refused.Keep(key, err, now, now.Add(refusedFor))
 	}
 	return err
@@ -95,7 +102,7 @@ func (s *Service) admit(ctx context.Context, tx pgx.Tx, account string, e execut
 }
 
 // pending counts the triggered runs of an account that have not ended. It fails with
-// rate_limit_exceeded when the account, or the schedule, may have no more.
+// rate_limit_exceeded when the account, or the schedule, may have no more; all is right then too.
 func (s *Service) pending(ctx context.Context, db postgres.DB, account, schedule string) (all int, err error) {
 	var same int
 	// A scalar subquery looks each row up; a join might read every run of everybody.
@@ -106,7 +113,7 @@ func (s *Service) pending(ctx context.Context, db postgres.DB, account, schedule
 	}
 	each := max(1, s.MaxTriggered/5)
 	if all >= s.MaxTriggered || same >= each {
-		return 0, &apierror.Error{Code: decision.RateLimited, RetryAfter: triggerRetry,
+		return all, &apierror.Error{Code: decision.RateLimited, RetryAfter: triggerRetry,
 			Message: fmt.Sprintf("Too many triggered runs have not ended: at most %d of a schedule and %d of an account may be pending.", each, s.MaxTriggered)}
 	}
 	return all, nil
