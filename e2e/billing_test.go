@@ -123,7 +123,7 @@ func TestInvoicesAreIssuedAndCharged(t *testing.T) {
 		SELECT account_id, 2, $2, id, 'api', 'r', 2, 3510, 10, 0, 0, array_fill(0::bigint, ARRAY[20]), 0 FROM api_keys WHERE id = $1`, id, month.AddDate(0, 0, 9))
 	s.query(t, `UPDATE accounts SET created_at = $1`, month)
 	s.query(t, `UPDATE config_versions SET created_at = $1`, month)
-	var number = "SLUICE-" + month.Format("2006-01")
+	number := "SLUICE-" + month.Format("2006-01")
 	type invoice struct {
 		ID, Number, Status, Currency string
 		Amount                       int64
