@@ -90,10 +90,10 @@ func (s Store) issueMonth(ctx context.Context, month time.Time, prices Prices) (
 const batch = 500
 
 // missing are accounts after one that may owe something for a month, of which it is not
-// written yet whether they do. The operator's own owe nothing.
+// written yet whether they do.
 func (s Store) missing(ctx context.Context, month time.Time, prices Prices, after string) ([]string, error) {
 	rows, _ := s.DB.Query(ctx, `SELECT a.id FROM accounts a
-		WHERE a.id > $1 AND a.created_at < $2 AND NOT a.operator
+		WHERE a.id > $1 AND a.created_at < $2
 			AND (a.plan = ANY($3) OR EXISTS (SELECT FROM account_plans p WHERE p.account_id = a.id AND p.until > $4 AND p.plan = ANY($3)))
 			AND NOT EXISTS (SELECT FROM invoiced_months m WHERE m.account_id = a.id AND m.month = $4)
 		ORDER BY a.id LIMIT $5`, after, month.AddDate(0, 1, 0), slices.Collect(maps.Keys(prices.Plans)), month, batch)
