@@ -122,6 +122,7 @@ require (
 	github.com/asticode/go-astikit v0.30.0 // indirect
 	github.com/asticode/go-astits v1.14.0 // indirect
 	github.com/barkimedes/go-deepcopy v0.0.0-20220514131651-17c30cfc62df // indirect
+	github.com/cpuguy83/go-md2man/v2 v2.0.7 // indirect
 	github.com/dunglas/httpsfv v1.1.1 // indirect
 	github.com/pion/datachannel v1.6.3 // indirect
 	github.com/pion/dtls/v3 v3.1.15 // indirect
@@ -136,6 +137,7 @@ require (
 	github.com/pion/stun/v4 v4.0.1 // indirect
 	github.com/pion/transport/v5 v5.1.4 // indirect
 	github.com/pion/turn/v5 v5.1.3 // indirect
+	github.com/russross/blackfriday/v2 v2.1.0 // indirect
 	github.com/wI2L/jsondiff v0.7.1 // indirect
 	github.com/wlynxg/anet v0.0.5 // indirect
 	github.com/yargevad/filepathx v1.0.0 // indirect

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"sluice.dev/sluice/e2e/harness"
 )
 
 // cli is the environment of a user's command on the stack.
@@ -50,6 +52,60 @@ func TestKeyCommands(t *testing.T) {
 	s.refused(t, k.Key)
 	if status, _, errs = sluice(t, s.cli(), "key", "revoke", "key_0000000000000"); status != 1 || !strings.HasPrefix(errs, "sluice: ") {
 		t.Fatalf("%d %q", status, errs)
+	}
+}
+
+// Webhooks reach a laptop: what happens is passed on to a local address with the
+// signature of a subscription, and so is what was tried.
+func TestListenCommand(t *testing.T) {
+	t.Parallel()
+	s := theStack(t)
+	env := s.cli()
+	env["SLUICE_GATEWAY_URL"], env["SLUICE_API_KEY"] = s.dev["SLUICE_GATEWAY_URL"], s.dev["SLUICE_API_KEY"]
+	status, out, errs := sluice(t, env, "webhook", "create", "--url", "https://example.com/"+t.Name(), "--event", "stream.deleted,clip.created", "--secret", webhookSecret, "-q")
+	if status != 0 {
+		t.Fatal(errs)
+	}
+	hookID := strings.TrimSpace(out)
+	url, got, _ := receiver(t)
+	listener, err := harness.Start(harness.Command(env, "listen", "--forward-to", url+"/hooks", "--webhook", hookID))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(listener.Kill)
+	if err := listener.Writes("ready: "); err != nil {
+		t.Fatal(err)
+	}
+	if status, out, errs = sluice(t, env, "trigger", "clip.created", "-q"); status != 0 || !strings.HasPrefix(out, "evt_trigger_") {
+		t.Fatal(status, out, errs)
+	}
+	if h := receive(t, got); h.header.Get("Webhook-Id") != strings.TrimSpace(out) || h.header.Get("Webhook-Signature") == "" {
+		t.Error(h.header)
+	}
+	_, out, _ = sluice(t, env, "stream", "create", "--title", t.Name(), "-q")
+	stream := strings.TrimSpace(out)
+	if status, _, errs = sluice(t, env, "stream", "delete", stream); status != 0 {
+		t.Fatal(errs)
+	}
+	for h := receive(t, got); !strings.Contains(string(h.body), stream); h = receive(t, got) { // others delete streams too
+	}
+	if err := listener.Stop(); err != nil {
+		t.Error(err)
+	}
+	if status, _, errs = sluice(t, env, "webhook", "rm", hookID); status != 0 {
+		t.Error(errs)
+	}
+	if status, _, errs = sluice(t, env, "webhook", "get", hookID); status != 1 || !strings.Contains(errs, hookID) || !strings.Contains(errs, "  request  ") || !strings.Contains(errs, "/docs/errors/not_found") {
+		t.Errorf("%d %s", status, errs)
+	}
+	// Every command that only reads is understood by the stack.
+	for _, args := range []string{"webhook list", "webhook events", "schedule list", "event list", "user list", "stream list", "invoice list", "usage report", "usage series --group-by route",
+		"audit", "logs", "route list", "product list", "plan list", "class list", "plan get free", "account list", "version"} {
+		for _, form := range []string{"text", "wide", "yaml", "json"} {
+			if status, out, errs := sluice(t, env, append(strings.Fields(args), "-o", form)...); status != 0 || out == "" {
+				t.Errorf("sluice %s -o %s: %d %s", args, form, status, errs)
+			}
+		}
 	}
 }
 

@@ -27,7 +27,7 @@ type call struct {
 	// path may have {account}, which is --account, {0} and {1} for arguments, and {FLAG}.
 	path  string
 	paged bool // with --limit and --offset
-	flags []flag
+	flags []option
 	// file says that the body may come from a file by -f, over which flags go.
 	file bool
 	// fixed are fields of the body that are always so.
@@ -54,9 +54,9 @@ type request struct {
 	body        map[string]any // empty: none
 }
 
-// flag is one of a call. Its field is that of the body, which may be in an object of it
+// option is a flag of a call. Its field is that of the body, which may be in an object of it
 // (schedule.cron), or of the query of a GET; "": it is in neither.
-type flag struct {
+type option struct {
 	name     string
 	fallback any // of the flag's type
 	help     string
@@ -73,7 +73,7 @@ type flag struct {
 type repeated []string
 
 // add adds the flag to s and returns what reads it.
-func (f flag) add(s *pflag.FlagSet) (value func() any) {
+func (f option) add(s *pflag.FlagSet) (value func() any) {
 	switch v := f.fallback.(type) {
 	case bool:
 		p := s.Bool(f.name, v, f.help)
@@ -96,11 +96,11 @@ func (f flag) add(s *pflag.FlagSet) (value func() any) {
 }
 
 // allFlags are the flags of the call, with those of a page.
-func (k call) allFlags() []flag {
+func (k call) allFlags() []option {
 	if !k.paged {
 		return k.flags
 	}
-	return append([]flag{
+	return append([]option{
 		{name: "limit", fallback: 50, help: "number to list, at most 100", field: "limit"},
 		{name: "offset", fallback: 0, help: "number to skip", field: "offset"},
 	}, k.flags...)
@@ -141,7 +141,7 @@ func (k call) command(env app.Environment) *cobra.Command {
 }
 
 // request is what arguments and flags ask for.
-func (k call) request(c *cobra.Command, args []string, flags []flag, values map[string]func() any) (request, error) {
+func (k call) request(c *cobra.Command, args []string, flags []option, values map[string]func() any) (request, error) {
 	r := request{path: k.path, body: map[string]any{}}
 	if k.file {
 		if err := readObject(c, &r.body); err != nil {

@@ -22,7 +22,7 @@ func certificatesCommand(env app.Environment) *cobra.Command {
 		call{
 			use: "add [NAME]", short: "upload a certificate and its key, in place of the one of its name", args: cobra.MaximumNArgs(1),
 			example: "  sluice certificates add --cert fullchain.pem --key privkey.pem", method: http.MethodPost, path: path,
-			flags: []flag{
+			flags: []option{
 				{name: "cert", fallback: "", help: "PEM file of the certificate and its chain", required: true, field: "certificate"},
 				{name: "key", fallback: "", help: "PEM file of its private key", required: true, field: "private_key"},
 			},

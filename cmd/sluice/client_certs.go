@@ -22,7 +22,7 @@ func clientCertCommand(env app.Environment) *cobra.Command {
 			use: "add [FILE.pem]", short: "let the holders of a client certificate act for an account", method: http.MethodPost, path: "/admin/v1/accounts/{account}/keys", args: cobra.MaximumNArgs(1),
 			example: "  sluice client-cert add laptop.pem --name laptop --scope orders:read             # this certificate only\n" +
 				"  sluice client-cert add --uri spiffe://acme.example/ci --name ci --scope orders:read   # every certificate with this name",
-			flags: append([]flag{
+			flags: append([]option{
 				{name: "name", fallback: "", help: "name under which it is listed", field: "name", required: true},
 				{name: "scope", fallback: []string(nil), help: "scope of the certificate; may be repeated, or separated by commas", field: "scopes", required: true},
 				{name: "sha256", fallback: "", help: "SHA-256 of the certificate, in hexadecimal"},
@@ -45,7 +45,7 @@ func clientCertCommand(env app.Environment) *cobra.Command {
 			use: "revoke [FILE.pem]", short: "refuse one certificate at every edge, whatever its names are mapped to", args: cobra.MaximumNArgs(1),
 			example: "  sluice client-cert revoke laptop.pem --reason 'lost on a train'",
 			method:  http.MethodPost, path: path, one: revokedFields,
-			flags: []flag{
+			flags: []option{
 				{name: "serial", fallback: "", help: "serial number in hexadecimal, of whichever authority, in place of FILE.pem"},
 				{name: "reason", fallback: "", help: "why, for the list and the audit log", field: "reason"},
 			},

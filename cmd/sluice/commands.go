@@ -28,7 +28,7 @@ func accountCommand(env app.Environment) *cobra.Command {
 	return group("account", "create, list and change accounts",
 		call{
 			use: "create", short: "create an account", method: http.MethodPost, path: "/admin/v1/accounts", one: accountFields,
-			flags: []flag{
+			flags: []option{
 				{name: "name", fallback: "", help: "name of the account", field: "name", required: true},
 				{name: "plan", fallback: "free", help: "plan of the account", field: "plan", from: planNames},
 			},
@@ -37,7 +37,7 @@ func accountCommand(env app.Environment) *cobra.Command {
 		call{use: "get ID", short: "show an account", args: cobra.ExactArgs(1), path: path, one: append(accountFields[:len(accountFields):len(accountFields)], "operator"), complete: accountIDs.first(env, false)}.command(env),
 		call{
 			use: "update ID", short: "change the name or plan of an account", args: cobra.ExactArgs(1), method: http.MethodPatch, path: path, one: accountFields, complete: accountIDs.first(env, false),
-			flags: []flag{
+			flags: []option{
 				{name: "name", fallback: "", help: "new name", field: "name", given: true},
 				{name: "plan", fallback: "", help: "new plan", field: "plan", given: true, from: planNames},
 			},
@@ -70,7 +70,7 @@ func appCommand(env app.Environment) *cobra.Command {
 			use: "create", short: "register an application and show its secret once", method: http.MethodPost, path: "/admin/v1/apps",
 			example: "  sluice app create --name Studio --redirect-uri https://studio.example/callback --scope streams:read\n" +
 				"  sluice app create --name CLI --public --redirect-uri http://127.0.0.1/callback --scope streams:read",
-			flags: []flag{
+			flags: []option{
 				{name: "account", fallback: "", help: "account id (default: the account of the admin key)", field: "account"},
 				{name: "name", fallback: "", help: "name shown to users", field: "name", required: true},
 				{name: "redirect-uri", fallback: repeated(nil), help: "redirect URI; may be repeated", field: "redirect_uris", required: true},
@@ -81,7 +81,7 @@ func appCommand(env app.Environment) *cobra.Command {
 		}.command(env),
 		call{
 			use: "list", short: "list applications, newest first", path: "/admin/v1/apps", paged: true, list: appFields,
-			flags: []flag{{name: "account", fallback: "", help: "account id (default: all accounts)", field: "account"}},
+			flags: []option{{name: "account", fallback: "", help: "account id (default: all accounts)", field: "account"}},
 		}.command(env),
 		call{
 			use: "revoke CLIENT_ID", short: "revoke an application and all its tokens", args: cobra.ExactArgs(1),
@@ -96,7 +96,7 @@ func keyCommand(env app.Environment) *cobra.Command {
 		call{
 			use: "create", short: "create an API key and show it once", method: http.MethodPost, path: "/admin/v1/accounts/{account}/keys",
 			example: "  sluice key create --name ci --scope streams:read --scope clips:write",
-			flags: append([]flag{
+			flags: append([]option{
 				{name: "name", fallback: "", help: "name of the key", field: "name", required: true},
 				{name: "scope", fallback: []string(nil), help: "scope of the key; may be repeated, or separated by commas", field: "scopes", required: true, from: scopeNames},
 			}, keyLimits(90, "days until the key expires")...),
@@ -112,7 +112,7 @@ func keyCommand(env app.Environment) *cobra.Command {
 		call{
 			use: "rotate ID", short: "replace an API key; both work until the old one expires", args: cobra.ExactArgs(1),
 			method: http.MethodPost, path: "/admin/v1/keys/{0}/rotate", one: newKeyFields, complete: keyIDs.first(env, false),
-			flags: []flag{{name: "overlap", fallback: 24 * time.Hour, help: "how long the old key keeps working, at most 168h"}},
+			flags: []option{{name: "overlap", fallback: 24 * time.Hour, help: "how long the old key keeps working, at most 168h"}},
 			edit: func(c *cobra.Command, _ []string, r *request) error {
 				overlap, err := c.Flags().GetDuration("overlap")
 				r.body["overlap_seconds"] = int(overlap / time.Second)
@@ -123,8 +123,8 @@ func keyCommand(env app.Environment) *cobra.Command {
 }
 
 // keyLimits are the flags that keyBody reads.
-func keyLimits(days int, help string) []flag {
-	return []flag{
+func keyLimits(days int, help string) []option {
+	return []option{
 		{name: "per-minute", fallback: 0, help: "requests of the key in any 60 seconds, in addition to its account's limits (default: no limit of its own)"},
 		{name: "expires-in-days", fallback: days, help: help},
 		{name: "never-expires", fallback: false, help: "the key never expires"},
@@ -167,7 +167,7 @@ func limitCommand(env app.Environment) *cobra.Command {
 			use: "set", short: "set how many requests of a class an account may send in any 60 seconds",
 			example: "  sluice limit set --account acct_… --class events --per-minute 20000",
 			method:  http.MethodPut, path: "/admin/v1/accounts/{account}/limits/{class}", one: limitFields, edit: knownClass(env),
-			flags: []flag{
+			flags: []option{
 				{name: "class", fallback: "", help: "rate class", required: true, from: classNames},
 				{name: "per-minute", fallback: 0, help: "requests in any 60 seconds", field: "per_minute", required: true},
 			},
@@ -184,7 +184,7 @@ func sessionCommand(env app.Environment) *cobra.Command {
 	return group("session", "create session tokens, and replace the key that signs them",
 		call{
 			use: "create", short: "create a session token for a user, without the password", method: http.MethodPost, path: "/admin/v1/sessions",
-			flags: []flag{{name: "email", fallback: "", help: "e-mail address of the user", field: "email", required: true}},
+			flags: []option{{name: "email", fallback: "", help: "e-mail address of the user", field: "email", required: true}},
 			one:   []string{"id", "token", "expires_at", "scopes"},
 		}.command(env),
 		// It works on the database, so that it needs no token that the leaked key may have signed.
@@ -203,8 +203,8 @@ func sessionCommand(env app.Environment) *cobra.Command {
 
 func x402Command(env app.Environment) *cobra.Command {
 	const path = "/admin/v1/x402/accounts/{0}"
-	only := func(name string) flag {
-		return flag{name: name, fallback: "", help: "only payments with this " + name, field: name}
+	only := func(name string) option {
+		return option{name: name, fallback: "", help: "only payments with this " + name, field: name}
 	}
 	return group("x402", "fund test addresses and list payments",
 		call{
@@ -218,7 +218,7 @@ func x402Command(env app.Environment) *cobra.Command {
 		}.command(env),
 		call{use: "balance ADDRESS", short: "show the balance of an address in the test ledger", args: cobra.ExactArgs(1), path: path, one: balanceFields}.command(env),
 		call{
-			use: "payments", short: "list payments, newest first", path: "/admin/v1/payments", paged: true, flags: []flag{only("route"), only("state"), only("payer")},
+			use: "payments", short: "list payments, newest first", path: "/admin/v1/payments", paged: true, flags: []option{only("route"), only("state"), only("payer")},
 			list: []string{"id", "state", "reason", "route", "payer", "amount", "transaction", "created_at"},
 		}.command(env),
 	)

@@ -26,7 +26,7 @@ var (
 )
 
 // completion completes the values of the flag; nil: it does not know them.
-func (f flag) completion(env app.Environment, gateway bool) cobra.CompletionFunc {
+func (f option) completion(env app.Environment, gateway bool) cobra.CompletionFunc {
 	switch {
 	case f.values != nil:
 		return cobra.FixedCompletions(f.values, cobra.ShellCompDirectiveNoFileComp)

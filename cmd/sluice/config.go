@@ -59,7 +59,7 @@ func showYAML(w io.Writer, version int64, document []byte) error {
 func configHistory(env app.Environment) *cobra.Command {
 	return call{
 		use: "history", short: "list the versions, newest first", path: "/admin/v1/config/versions",
-		flags: []flag{
+		flags: []option{
 			{name: "limit", fallback: 20, help: "number to list, at most 100", field: "limit"},
 			{name: "before", fallback: 0, help: "only versions older than this one"},
 		},
@@ -121,7 +121,7 @@ func configRollback(env app.Environment) *cobra.Command {
 	return call{
 		use: "rollback VERSION", short: "publish an earlier version again, as a new version", args: cobra.ExactArgs(1), complete: versions.first(env, false),
 		method: http.MethodPost, path: "/admin/v1/config/versions/{0}/rollback", show: showChanges,
-		flags: []flag{
+		flags: []option{
 			{name: "dry-run", fallback: false, help: "only show what would change; exit status 2 if anything would, 0 if nothing"},
 			{name: "note", fallback: "", help: "reason for the change (default: rollback to version VERSION)"},
 		},

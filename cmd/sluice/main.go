@@ -171,6 +171,7 @@ func uses(env app.Environment) []*cobra.Command {
 		toolsCommand(env),
 		healthCommand(),
 		versionCommand(),
+		manCommand(),
 		listenCommand(env),
 		triggerCommand(env),
 		loginCommand(env),

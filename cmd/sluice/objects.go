@@ -67,7 +67,7 @@ func (o object) command(env app.Environment) *cobra.Command {
 // change is a call that makes a new version of the configuration, or with --dry-run shows
 // what that would change.
 func (o object) change(env app.Environment, k call) *cobra.Command {
-	k.flags = []flag{
+	k.flags = []option{
 		{name: "dry-run", fallback: false, help: "only show what would change; exit status 2 if anything would, 0 if nothing"},
 		{name: "note", fallback: "", help: "reason for the change, stored with the version"},
 	}

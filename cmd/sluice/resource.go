@@ -17,9 +17,9 @@ type resource struct {
 	// Shown: of each in a list, those that wide shows too, and of one besides the list's.
 	list, wide, one []string
 	listOnly        []string                                                // those of a list that one does not have
-	filters         []flag                                                  // of the list
+	filters         []option                                                // of the list
 	cursor          bool                                                    // its list goes by cursor
-	create, update  []flag                                                  // nil: it cannot be created, or changed; a file may say all of it
+	create, update  []option                                                // nil: it cannot be created, or changed; a file may say all of it
 	example         string                                                  // of create
 	shown           []string                                                // of what was created alone
 	complete        func(c *cobra.Command, args []string, r *request) error // adds to what is created what was left out
@@ -40,7 +40,7 @@ func (r resource) command(env app.Environment) *cobra.Command {
 	}
 	list := call{use: "list", short: "list " + r.plural, path: r.path, paged: !r.cursor, list: r.list, wide: r.wide, flags: r.filters}
 	if r.cursor {
-		list.flags = append([]flag{{name: "limit", fallback: 50, help: "number to list, at most 100", field: "limit"}}, r.filters...)
+		list.flags = append([]option{{name: "limit", fallback: 50, help: "number to list, at most 100", field: "limit"}}, r.filters...)
 	}
 	add(list)
 	if r.create != nil || r.update != nil || r.remove || r.one != nil {
@@ -81,27 +81,27 @@ func (r resource) action(k call, ids cobra.CompletionFunc) call {
 }
 
 // text is a flag of a text that is in the body, or the query, if it is given.
-func text(name, field, help string, values ...string) flag {
-	return flag{name: name, fallback: "", help: help, field: field, given: true, values: values}
+func text(name, field, help string, values ...string) option {
+	return option{name: name, fallback: "", help: help, field: field, given: true, values: values}
 }
 
 // must is f, which has to be given.
-func must(f flag) flag {
+func must(f option) option {
 	f.required = true
 	return f
 }
 
 // number is a flag of a number that is in the body if it is given.
-func number(name, field, help string) flag {
-	return flag{name: name, fallback: 0, help: help, field: field, given: true}
+func number(name, field, help string) option {
+	return option{name: name, fallback: 0, help: help, field: field, given: true}
 }
 
 // yes is a flag of a truth that is in the body if it is given.
-func yes(name, field, help string) flag {
-	return flag{name: name, fallback: false, help: help, field: field, given: true}
+func yes(name, field, help string) option {
+	return option{name: name, fallback: false, help: help, field: field, given: true}
 }
 
 // many is a flag of texts that are in the body if they are given.
-func many(name, field, help string) flag {
-	return flag{name: name, fallback: []string(nil), help: help + "; may be repeated, or separated by commas", field: field, given: true}
+func many(name, field, help string) option {
+	return option{name: name, fallback: []string(nil), help: help + "; may be repeated, or separated by commas", field: field, given: true}
 }

@@ -188,7 +188,7 @@ func checkResource(t *testing.T, r resource, operations map[string]*openapi3.Ope
 			t.Errorf("%s: a list has no filter %s", r.use, f.field)
 		}
 	}
-	for operation, flags := range map[string][]flag{"POST " + path: r.create, "PATCH " + path + "/{}": r.update} {
+	for operation, flags := range map[string][]option{"POST " + path: r.create, "PATCH " + path + "/{}": r.update} {
 		for _, f := range flags {
 			if !has(bodyOf(operations[operation]), f.field) {
 				t.Errorf("%s: %s takes no field %s", r.use, operation, f.field)
