@@ -43,22 +43,22 @@ up: $(BIN)/provision filters ## set up and run everything in the foreground; Ctr
 	@exec $(BIN)/attend env SLUICE_WASM_DIR="$${SLUICE_WASM_DIR:-$(CURDIR)/deploy/wasm}" $(BIN)/sluice up --sources .
 
 test: wasm build ## run all tests: unit, filters, Postgres, real-Envoy end to end
-	@$(TEST_ENV) $(BIN)/withpg $(GO) test -parallel 3 -timeout 25m $(PKG)
+	@$(TEST_ENV) $(BIN)/withpg -memory $(GO) test -parallel 3 -timeout 25m $(PKG)
 
 check: lint generate test race vuln ## format, lint, generate, test, race, known vulnerabilities; fail on a dirty tree
 	@test -z "$$(git status --porcelain)" || { echo "check: the tree is dirty:" >&2; git status --short >&2; exit 1; }
 
 outages: wasm build ## the faults that last: an edge cut off, and Postgres away, for 5 minutes each
-	@$(TEST_ENV) SLUICE_TEST_OUTAGE=5m $(BIN)/withpg $(GO) test -count=1 -timeout 30m -v -run 'TestEdgeCutOff|TestPostgresAway|TestEdgeStops' ./e2e
+	@$(TEST_ENV) SLUICE_TEST_OUTAGE=5m $(BIN)/withpg -memory $(GO) test -count=1 -timeout 30m -v -run 'TestEdgeCutOff|TestPostgresAway|TestEdgeStops' ./e2e
 
 race: wasm build
-	@$(TEST_ENV) $(BIN)/withpg $(GO) test -race -timeout 40m ./filters/... ./platform/... ./controlplane/... ./workers/... ./web/... ./envoy/... ./runtime/... ./media/... ./cmd/...
+	@$(TEST_ENV) $(BIN)/withpg -memory $(GO) test -race -timeout 40m ./filters/... ./platform/... ./controlplane/... ./workers/... ./web/... ./envoy/... ./runtime/... ./media/... ./cmd/...
 
 soak: wasm build ## a million random requests through a real Envoy; heap and memory must stay flat
-	@$(TEST_ENV) $(BIN)/withpg $(GO) test -count=1 -timeout 60m -v -run TestHeapStaysFlat ./e2e -soak 1000000
+	@$(TEST_ENV) $(BIN)/withpg -memory $(GO) test -count=1 -timeout 60m -v -run TestHeapStaysFlat ./e2e -soak 1000000
 
 h2spec: wasm build ## HTTP/2 conformance of the edge beside the same Envoy without filters
-	@$(TEST_ENV) $(BIN)/withpg $(GO) test -count=1 -timeout 10m -v -run TestH2Spec ./e2e
+	@$(TEST_ENV) $(BIN)/withpg -memory $(GO) test -count=1 -timeout 10m -v -run TestH2Spec ./e2e
 
 vuln: ## look for known vulnerabilities in the code that is called (VULNDB=file:///FOLDER: a copy of the database; VULN=off: leave it out)
 ifeq ($(VULN),off)
@@ -70,7 +70,7 @@ else
 endif
 
 schemathesis: wasm build ## call both APIs of a running stack as their OpenAPI documents allow and forbid (needs Python; EXAMPLES=N a case)
-	@EXAMPLES=$(EXAMPLES) $(TEST_ENV) $(BIN)/withpg $(GO) test -count=1 -timeout 60m -tags clients -run Schemathesis -v ./e2e
+	@EXAMPLES=$(EXAMPLES) $(TEST_ENV) $(BIN)/withpg -memory $(GO) test -count=1 -timeout 60m -tags clients -run Schemathesis -v ./e2e
 
 release: filters ## build a release: an archive and images for linux/amd64 and arm64, compose file, bill of materials, sums
 	@$(GO) run ./deploy/release
@@ -79,10 +79,10 @@ release-check: helpers ## build the last commit twice in different folders and c
 	@$(GO) run ./deploy/release -check
 
 clients: wasm build ## drive the platform with the public client libraries of other languages (needs Node, npm and baresip)
-	@$(TEST_ENV) $(BIN)/withpg $(GO) test -count=1 -timeout 30m -tags clients -run Clients ./e2e ./media
+	@$(TEST_ENV) $(BIN)/withpg -memory $(GO) test -count=1 -timeout 30m -tags clients -run Clients ./e2e ./media
 
 browser: wasm build ## hold the dashboard and the docs to accessibility, layout and policy in a real browser (needs Chromium, Node and npm)
-	@$(TEST_ENV) $(BIN)/withpg $(GO) test -count=1 -timeout 15m -tags 'browser clients' -run Browser ./e2e
+	@$(TEST_ENV) $(BIN)/withpg -memory $(GO) test -count=1 -timeout 15m -tags 'browser clients' -run Browser ./e2e
 
 bench: wasm build ## measure side by side with plain Envoy, in one run
 	@for main in bench/*/main.go; do \

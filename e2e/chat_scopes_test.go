@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"sync"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -15,6 +14,7 @@ import (
 // stack is upgraded, from the state that the migration leaves; a key made since is refused in
 // the end.
 func TestKeysOfBeforeChatOn(t *testing.T) {
+	t.Parallel()
 	s := start(t, nil)
 	former, id := s.newKey(t, "streams:read")
 	fresh, _ := s.newKey(t, "streams:read")
@@ -37,17 +37,15 @@ func TestKeysOfBeforeChatOn(t *testing.T) {
 	if err := chat(fresh, 200); err != nil {
 		t.Errorf("routes ask before the records are there: %v", err)
 	}
-	ctx, stop := context.WithCancel(t.Context())
-	var chatting sync.WaitGroup
-	n := 0
-	chatting.Go(func() {
-		for ; ctx.Err() == nil; n++ {
-			if err := chat(former, 200); err != nil {
-				t.Error(err)
-				return
-			}
-		}
-	})
+	type chats struct {
+		n        int64
+		failures []string
+	}
+	stop, chatted := make(chan struct{}), make(chan chats, 1)
+	go func() {
+		n, failures := load(stop, 1, func() error { return chat(former, 200) })
+		chatted <- chats{n, failures}
+	}()
 	eventually(t, "its record is sent again", func() error {
 		conn, err := pgx.Connect(t.Context(), s.env["SLUICE_DATABASE_URL"])
 		if err != nil {
@@ -62,9 +60,11 @@ func TestKeysOfBeforeChatOn(t *testing.T) {
 	})
 	s.query(t, `UPDATE chat_scopes SET sent_at = sent_at - interval '1 hour'`) // edges have time to say where they are
 	eventually(t, "routes ask", func() error { return chat(fresh, 403) })
-	stop()
-	chatting.Wait()
-	if err := chat(former, 200); err != nil || n == 0 {
-		t.Errorf("%d answers, then %v", n, err)
+	close(stop)
+	if all := <-chatted; all.n == 0 || len(all.failures) > 0 {
+		t.Errorf("of %d chats failed %v", all.n, all.failures)
+	}
+	if err := chat(former, 200); err != nil {
+		t.Error(err)
 	}
 }

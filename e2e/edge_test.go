@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // raw sends bytes to the gateway and reads one answer.
@@ -78,6 +79,10 @@ func TestRequestIDs(t *testing.T) {
 	}
 }
 
+// loadEvery is the least time between two calls of a goroutine of a load. What is under
+// test shares the cores with its load, and takes the longer the more there is of it.
+const loadEvery = 10 * time.Millisecond
+
 // load calls f from several goroutines until stop is closed and returns how
 // many calls were made and the first failures.
 func load(stop <-chan struct{}, workers int, f func() error) (calls int64, failures []string) {
@@ -86,6 +91,8 @@ func load(stop <-chan struct{}, workers int, f func() error) (calls int64, failu
 	var wg sync.WaitGroup
 	for range workers {
 		wg.Go(func() {
+			pace := time.NewTicker(loadEvery)
+			defer pace.Stop()
 			for {
 				select {
 				case <-stop:
@@ -97,6 +104,10 @@ func load(stop <-chan struct{}, workers int, f func() error) (calls int64, failu
 					mu.Lock()
 					failures = append(failures, err.Error())
 					mu.Unlock()
+				}
+				select {
+				case <-stop:
+				case <-pace.C:
 				}
 			}
 		})

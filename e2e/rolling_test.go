@@ -135,10 +135,13 @@ func (c *steadyClient) edge() *member {
 	return c.edges[0]
 }
 
-// use makes requests of every kind until ctx ends, and then finishes the round.
+// use makes requests of every kind until ctx ends, and then finishes the round. It begins ten
+// rounds a second at most: the processes that start share the cores with it.
 func (c *steadyClient) use(ctx context.Context, keepAlive bool) {
 	h := &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: !keepAlive}}
-	for ctx.Err() == nil {
+	pace := time.NewTicker(time.Second / 10)
+	defer pace.Stop()
+	for ; ctx.Err() == nil; <-pace.C {
 		e := c.edge()
 		made := struct{ ID string }{}
 		c.ask(h, http.MethodPost, "http://"+e.gateway+"/v1/streams", `{"title":"rolling","protocol":"rtmp"}`, http.StatusCreated, &made)
@@ -149,6 +152,21 @@ func (c *steadyClient) use(ctx context.Context, keepAlive bool) {
 			c.deleted[made.ID] = true
 			c.mu.Unlock()
 		}
+	}
+}
+
+// meets replaces a process, and fails if no request ended meanwhile.
+func (c *steadyClient) meets(t testing.TB, m *member) {
+	t.Helper()
+	ended := func() int {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.done
+	}
+	before := ended()
+	m.replace(t)
+	if ended() == before {
+		t.Errorf("no request met the end of a %s", m.kind)
 	}
 }
 
@@ -290,12 +308,12 @@ func TestRollingUpgrade(t *testing.T) {
 	maps.Copy(replicas[0].env, own["controlplane"])
 	maps.Copy(replicas[1].env, own["controlplane"])
 	for _, m := range all {
-		m.replace(t)
+		c.meets(t, m)
 	}
 	// Edges now say for whom each value is: the others can do without the platform's.
 	for _, m := range slices.Concat(workers, runtimes, products) {
 		maps.Copy(m.env, own[m.kind])
-		m.replace(t)
+		c.meets(t, m)
 	}
 	stop()
 	load.Wait()

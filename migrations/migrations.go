@@ -4,9 +4,12 @@ package migrations
 
 import (
 	"context"
+	"crypto/sha256"
 	"embed"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 
@@ -131,6 +134,34 @@ func refuseNewer(m *migrate.Migrate) error {
 		return fmt.Errorf("%w (it is at %d, this binary knows %d)", ErrNewer, have, newest)
 	}
 	return err
+}
+
+// Fingerprint stands for all that Up does: it differs where another version of this
+// package or of River makes another schema, or grants something else.
+func Fingerprint() (string, error) {
+	sum := sha256.New()
+	names, err := fs.Glob(files, "*.up.sql") // in order
+	if err != nil {
+		return "", err
+	}
+	for _, name := range names {
+		text, err := files.ReadFile(name)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(sum, "%s %d\n%s", name, len(text), text)
+	}
+	rivers, err := rivermigrate.New(riverpgxv5.New(nil), nil)
+	if err != nil {
+		return "", err
+	}
+	for _, m := range rivers.AllVersions() {
+		fmt.Fprintf(sum, "river %d %s %q\n", m.Version, m.Name, m.SQLUp)
+	}
+	for _, r := range Roles {
+		fmt.Fprintf(sum, "%s %v\n", r, Grants(r))
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
 // Newest is the number of the last migration in this binary.

@@ -35,7 +35,7 @@ func openHome(cfg Config) (home, error) {
 		return home{}, err
 	}
 	if cfg.Ephemeral {
-		return openEphemeral(acc)
+		return openEphemeral(acc, cfg.Memory)
 	}
 	if cfg.Dir == "" {
 		return home{}, errors.New("pgserver: Config.Dir is empty")
@@ -61,12 +61,15 @@ func openHome(cfg Config) (home, error) {
 	return h, nil
 }
 
-func openEphemeral(acc account) (home, error) {
-	parent := os.TempDir()
+// ephemeralName begins the name of the folder of an ephemeral server.
+const ephemeralName = "sluice-postgres-"
+
+func openEphemeral(acc account, memory bool) (home, error) {
+	parent := temporary(memory)
 	if !acc.reaches(parent) {
 		parent = farHomes
 	}
-	base, err := os.MkdirTemp(parent, "sluice-postgres-")
+	base, err := os.MkdirTemp(parent, ephemeralName)
 	if err != nil {
 		return home{}, err
 	}

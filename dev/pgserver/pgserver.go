@@ -35,6 +35,8 @@ type Config struct {
 	// Ephemeral servers live in a temporary folder that Stop removes, and write
 	// nothing durably: for tests.
 	Ephemeral bool
+	// Memory has an ephemeral server's files in memory, where there is room.
+	Memory bool
 	// Port on 127.0.0.1. Zero: the port of the last run if it is free, else any.
 	Port int
 	// Database is created if missing and named by URL. Empty: "postgres".

@@ -1,6 +1,9 @@
 // Command withpg runs a command beside a throw-away PostgreSQL server.
 //
-//	withpg CMD ARGS…
+//	withpg [-memory] CMD ARGS…
+//
+// With -memory the server's files are in memory if there is room, as tests want it,
+// which make hundreds of databases. Measurements want them where others have theirs.
 //
 // CMD finds a superuser's connection string in SLUICE_TEST_DATABASE_URL. A value
 // that is set already is used as it is, and no server is started. The exit
@@ -41,15 +44,19 @@ func download() pgserver.Download {
 
 // run returns the exit status; 1 goes with an error of our own, 2 with wrong usage.
 func run(argv []string) (int, error) {
+	memory := len(argv) > 0 && argv[0] == "-memory"
+	if memory {
+		argv = argv[1:]
+	}
 	if len(argv) == 0 {
-		return 2, errors.New("usage: withpg CMD ARGS…")
+		return 2, errors.New("usage: withpg [-memory] CMD ARGS…")
 	}
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	if os.Getenv(urlVariable) != "" {
 		return foreground.Run(argv, os.Environ(), signals)
 	}
-	server, err := pgserver.Start(context.Background(), pgserver.Config{Ephemeral: true, Path: os.Getenv("PATH"), Download: download()})
+	server, err := pgserver.Start(context.Background(), pgserver.Config{Ephemeral: true, Memory: memory, Path: os.Getenv("PATH"), Download: download()})
 	if err != nil {
 		return 1, err
 	}

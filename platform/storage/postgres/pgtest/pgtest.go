@@ -26,7 +26,7 @@ var (
 )
 
 // URL makes a database with the whole schema, copied from a template that is
-// migrated once per test binary, and drops it when the test ends.
+// migrated once per server, and drops it when the test ends.
 func URL(t testing.TB) string {
 	t.Helper()
 	server := os.Getenv(Env)
@@ -63,17 +63,41 @@ func Empty(t testing.TB) string {
 	return withDatabase(server, name)
 }
 
+// templateLock keeps others from making the same template meanwhile.
+const templateLock = 0x51_1ce7
+
+// makeTemplate returns the database of the server that has the whole schema, and makes
+// it if no test binary has. It has its name once it is whole.
 func makeTemplate(server string) (string, error) {
-	ctx, name := context.Background(), "template_"+random()
+	ctx := context.Background()
+	schema, err := migrations.Fingerprint()
+	if err != nil {
+		return "", err
+	}
+	name := "template_" + schema[:32]
 	conn, err := pgx.Connect(ctx, server)
 	if err != nil {
 		return "", err
 	}
-	defer conn.Close(ctx)
-	if _, err := conn.Exec(ctx, `CREATE DATABASE `+name); err != nil {
+	defer conn.Close(ctx) // which also gives the lock back
+	if _, err := conn.Exec(ctx, `SELECT pg_advisory_lock($1)`, templateLock); err != nil {
 		return "", err
 	}
-	return name, migrations.Up(ctx, withDatabase(server, name))
+	var made bool
+	if err := conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)`, name).Scan(&made); err != nil || made {
+		return name, err
+	}
+	unfinished := name + "_unfinished"
+	for _, sql := range []string{`DROP DATABASE IF EXISTS ` + unfinished + ` WITH (FORCE)`, `CREATE DATABASE ` + unfinished} {
+		if _, err := conn.Exec(ctx, sql); err != nil {
+			return "", err
+		}
+	}
+	if err := migrations.Up(ctx, withDatabase(server, unfinished)); err != nil {
+		return "", err
+	}
+	_, err = conn.Exec(ctx, `ALTER DATABASE `+unfinished+` RENAME TO `+name)
+	return name, err
 }
 
 func exec(t testing.TB, server, sql string) {
