@@ -85,6 +85,7 @@ func TestEveryFaultOfATimelineIsNamedByItsPlace(t *testing.T) {
 	}{
 		"nothing":            {`{}`, "timeline.clips"},
 		"unknown fields":     {`{"timeline": {"clips": [{"asset_id": "R", "colour": 1}], "x": 1}}`, "timeline.clips[0].colour timeline.x"},
+		"form and values":    {`{"timeline": {"clips": [{"asset_id": "R", "out": 9, "colour": 1}, {"asset_id": "R", "in": "x", "speed": 9}], "overlays": 7, "audio": [7]}, "output": {"width": 321}, "x": 1}`, "timeline.clips[0].colour timeline.clips[0].out timeline.clips[1].in timeline.clips[1].speed timeline.overlays timeline.audio[0] output.width x"},
 		"wrong types":        {`{"timeline": {"clips": [{"asset_id": 7, "in": "x", "mute": "no", "fit": 1}]}, "output": {"width": "wide", "frame_rate": "x"}}`, "timeline.clips[0].asset_id timeline.clips[0].mute timeline.clips[0].fit output.width output.frame_rate"},
 		"times":              {`{"timeline": {"clips": [{"asset_id": "R", "in": 1, "out": 1}, {"asset_id": "B", "out": 2.5}, {"asset_id": "R", "in": -1, "speed": 9}, {"asset_id": "B", "out": 0.001}]}}`, "timeline.clips[0].out timeline.clips[1].out timeline.clips[2].in timeline.clips[2].speed timeline.clips[3].out"},
 		"assets":             {`{"timeline": {"clips": [{"asset_id": "vod_none"}, {"asset_id": "W"}, {}], "audio": [{"asset_id": "x"}]}}`, "timeline.clips[0].asset_id timeline.clips[1].asset_id timeline.clips[2].asset_id timeline.audio[0].asset_id"},

@@ -1,117 +1,63 @@
 package app
 
 import (
-	"encoding/json"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/testutil"
-	"sluice.dev/sluice/filters/identityheader"
-	"sluice.dev/sluice/platform/http/httpapi"
-	"sluice.dev/sluice/platform/http/identity"
-	"sluice.dev/sluice/platform/process/memlimit"
+	"sluice.dev/sluice/platform/limits/growth"
+	"sluice.dev/sluice/web/openapi/bodies"
 )
 
-func TestHowManyBodies(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		set   string
-		limit int64
-		want  int64 // 0: an error
-	}{
-		{"", memlimit.Unlimited, 512 << 20},
-		{"", 512 << 20, 128 << 20},
-		{"", 64 << 20, 32 << 20},
-		{"5000000", 512 << 20, 5_000_000},
-		{"1000000", 512 << 20, 0},
-		{"64MiB", 512 << 20, 0},
-	} {
-		env := Environment{Lookup: func(string) (string, bool) { return c.set, true }}
-		got, err := env.maxBodies(c.limit)
-		if got != c.want || (err == nil) != (c.want > 0) || err != nil && !strings.Contains(err.Error(), "SLUICE_MAX_BODIES") {
-			t.Errorf("%q of %d: %d, %v, want %d", c.set, c.limit, got, err, c.want)
-		}
-	}
-}
-
-// What comes through an edge counts for the account that it signed for, or for the
-// client's address; what comes directly for the connection's. The answers are the
-// envelope.
-func TestWhoseBodiesTheyAre(t *testing.T) {
-	t.Parallel()
-	secret := []byte("0123456789abcdef0123456789abcdef")
-	verifier := identity.Verifier{Secrets: func() [][]byte { return [][]byte{secret} }}
-	env := Environment{Lookup: func(string) (string, bool) { return "4194304", true }}
-	metrics := prometheus.NewRegistry()
-	held, err := env.bodyLimit(metrics, verifier, httpapi.Adapter{DocsBase: "https://docs.test"})
+// Every JSON body that our documents describe can be held against its description, and
+// what that costs is linear in the body.
+func TestEveryDescribedBodyIsHeldAgainstItsDescription(t *testing.T) {
+	doc, err := everything()
 	if err != nil {
 		t.Fatal(err)
 	}
-	signed := httptest.NewRequest(http.MethodPost, "/", nil)
-	signed.Header.Set(identityheader.Header, identityheader.Sign(secret, identityheader.Caller{Account: "acct_1", Key: "key_1"}, time.Now().Unix()))
-	open := httptest.NewRequest(http.MethodPost, "/", nil)
-	open.Header.Set(identity.AddressHeader, "203.0.113.7")
-	open.Header.Set(identityheader.Header, "forged")
-	for want, r := range map[string]*http.Request{"account acct_1": signed, "address 203.0.113.7": open} {
-		if got := held.caller(r); got != want {
-			t.Errorf("%s, want %s", got, want)
-		}
-	}
-	all := func(w http.ResponseWriter, r *http.Request) {
-		if _, err := io.ReadAll(r.Body); err != nil {
-			w.WriteHeader(http.StatusBadRequest)
-			return
-		}
-		if strings.HasPrefix(r.RemoteAddr, "192.0.2.1") { // another, while this one's is in flight
-			r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader("x"))
-			r.RemoteAddr, r.Header = "192.0.2.2:1", http.Header{identity.AddressHeader: {"192.0.2.1"}}
-			again := httptest.NewRecorder()
-			held.direct(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.ReadAll(r.Body) })).ServeHTTP(again, r)
-			refused(t, again, http.StatusServiceUnavailable, "service_unavailable")
-			r = httptest.NewRequest(http.MethodPost, "/", strings.NewReader("x"))
-			r.RemoteAddr = "192.0.2.1:2"
-			again = httptest.NewRecorder()
-			held.direct(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.ReadAll(r.Body) })).ServeHTTP(again, r)
-			refused(t, again, http.StatusTooManyRequests, "rate_limit_exceeded")
-			if err := testutil.GatherAndCompare(metrics, strings.NewReader("# HELP sluice_bodies_bytes Bytes of request bodies that are in flight.\n# TYPE sluice_bodies_bytes gauge\nsluice_bodies_bytes 4.194304e+06\n"), "sluice_bodies_bytes"); err != nil {
-				t.Error(err)
+	checks := bodies.New(everything)
+	n := 0
+	for path, item := range doc.Paths {
+		for method := range item.(map[string]any) {
+			method = strings.ToUpper(method)
+			table, faults := bodies.Table(doc, method, path)
+			for _, f := range faults {
+				t.Errorf("%s %s: %+v", method, path, f)
+			}
+			if table == nil {
+				continue
+			}
+			n++
+			for _, unit := range []string{`"x%":1,`, `"name":[[{}]],`, `"timeline":{"clips":[1,2,3]},`, `"metadata":{"a":1},`} {
+				raw := []byte("{" + strings.Repeat(unit, 20_000/len(unit)) + `"last":1}`)
+				checks.Faults(method, path, raw) // the first time reads and compiles
+				growth.Linear(t, len(raw), 16, 256<<10, func() { checks.Faults(method, path, raw) })
 			}
 		}
 	}
-	ask := func(n int) *httptest.ResponseRecorder {
-		r, w := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(strings.Repeat("x", n))), httptest.NewRecorder()
-		r.RemoteAddr = "192.0.2.1:1"
-		held.direct(http.HandlerFunc(all)).ServeHTTP(w, r)
-		return w
-	}
-	if w := ask(4 << 20); w.Code != http.StatusOK {
-		t.Error(w.Code)
-	}
-	refused(t, ask(4<<20+1), http.StatusRequestEntityTooLarge, "request_too_large")
-}
-
-func refused(t *testing.T, w *httptest.ResponseRecorder, status int, code string) {
-	t.Helper()
-	var body struct{ Error struct{ Code string } }
-	if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil {
-		t.Fatal(w.Code, err)
-	}
-	if w.Code != status || body.Error.Code != code || status != http.StatusRequestEntityTooLarge && w.Header().Get("Retry-After") != "1" {
-		t.Errorf("%d %s, Retry-After %q; want %d %s", w.Code, body.Error.Code, w.Header().Get("Retry-After"), status, code)
+	if n < 60 {
+		t.Errorf("only %d operations with a body", n)
 	}
 }
 
-// Envoy refuses work before its container ends it.
-func TestEnvoysHeap(t *testing.T) {
+// What is missing and out of range is named by its place.
+func TestFaultsOfDescribedBodies(t *testing.T) {
 	t.Parallel()
-	for limit, want := range map[int64]uint64{memlimit.Unlimited: 0, 8 << 30: 0, 1000 << 20: 600 << 20, 128 << 20: 256 << 20} {
-		if got := envoyHeap(limit); got != want {
-			t.Errorf("of %d: %d, want %d", limit, got, want)
+	checks := bodies.New(everything)
+	for _, c := range []struct{ method, path, body, want string }{
+		{"POST", "/v1/phone/lines", `{"name": 7}`, "name stream_id"},
+		{"POST", "/v1/editor/renders", `{"timeline": {"clips": [{"asset_id": "rec_7h2kq0v9c4m8x1n5r3td", "speed": 9}, {}]}}`, "timeline.clips[0].speed timeline.clips[1].asset_id"},
+		{"POST", "/v1/nothing", `{}`, ""},
+		{"GET", "/v1/streams", `{}`, ""},
+	} {
+		var got []string
+		for _, d := range checks.Faults(c.method, c.path, []byte(c.body)) {
+			if got = append(got, d.Field); d.Expected == "" {
+				t.Errorf("%+v", d)
+			}
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s %s: %v", c.method, c.path, got)
 		}
 	}
 }

@@ -39,9 +39,26 @@ var fragments = []openapi.Fragment{
 // ownFragments are those of them that a deployment with the profile gateway serves.
 var ownFragments = []string{"api", "requests", "webhooks", "discovery"}
 
+// admin describes the admin API.
+var admin = openapi.Fragment{Name: "admin", Product: "admin", YAML: api.AdminOpenAPI}
+
+// everything is all that our processes answer.
+func everything() (*openapi.Document, error) {
+	joined, err := openapi.Join(append(slices.Clone(fragments), admin)...)
+	if err != nil {
+		return nil, err
+	}
+	schemas, err := config.Schemas()
+	if err != nil {
+		return nil, err
+	}
+	joined.Define(schemas)
+	return joined, nil
+}
+
 // adminDescription serves the OpenAPI document of the admin API.
 func adminDescription(all bool) (api.Routes, error) {
-	joined, err := openapi.Join(openapi.Fragment{Name: "admin", YAML: api.AdminOpenAPI})
+	joined, err := openapi.Join(admin)
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,7 @@ import (
 	"sluice.dev/sluice/platform/process/telemetry"
 	"sluice.dev/sluice/platform/process/telemetry/traces"
 	"sluice.dev/sluice/platform/storage/postgres"
+	"sluice.dev/sluice/web/openapi/bodies"
 )
 
 // Version of this build, as /v1/health shows it; the linker sets it.
@@ -42,7 +43,7 @@ func (e Environment) start(ctx context.Context, kind string, connections int32) 
 	}
 	clock := postgres.NewClock(ctx, pool)
 	e.now = clock.Now
-	p := &process{Environment: e, pool: pool, metrics: telemetry.New(kind, Version), respond: httpapi.Adapter{DocsBase: e.publicURL()}}
+	p := &process{Environment: e, pool: pool, metrics: telemetry.New(kind, Version), respond: httpapi.Adapter{DocsBase: e.publicURL(), Bodies: bodies.New(everything)}}
 	p.metrics.MustRegister(telemetry.Pool(pool))
 	if v, _ := lookUp("SLUICE_OTLP_ENDPOINT"); v.readBy(kind) {
 		if p.tracer, err = e.tracer(ctx, kind); err != nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/media/api/form"
 	"sluice.dev/sluice/media/files/ffmpeg"
 )
@@ -24,11 +25,18 @@ type checker struct {
 	find  func(id string) found
 	known map[string]int // numbers of sources
 	bad   int            // faults
+
+	formless []decision.Detail // those of the body's form
 }
 
-// fail records a fault.
+// fail records a fault, but for one of what could not be read.
 func (c *checker) fail(field, issue, expected string) {
 	c.bad++
+	for _, d := range c.formless {
+		if rest, within := strings.CutPrefix(field, d.Field); within && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+			return
+		}
+	}
 	c.Fail(field, issue, expected)
 }
 
@@ -38,6 +46,10 @@ func (c *checker) fail(field, issue, expected string) {
 // for each clip and sound.
 func check(in Input, find func(id string) found) (plan, error) {
 	c := &checker{find: find, known: map[string]int{}}
+	for _, d := range in.faults {
+		c.fail(d.Field, d.Issue, d.Expected)
+	}
+	c.formless = in.faults
 	if in.Title != "" {
 		c.Text("title", in.Title, maxTitle)
 	}

@@ -7,6 +7,7 @@ package editor
 import (
 	"encoding/json"
 
+	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/media/files/ffmpeg"
 )
 
@@ -61,7 +62,12 @@ type Input struct {
 	Metadata map[string]string `json:"metadata"`
 	Timeline Timeline          `json:"timeline"`
 	Output   Output            `json:"output"`
+
+	faults []decision.Detail // of its form, beside which check finds those of its values
 }
+
+// SetFaults has check fail with what is wrong with the form of the body too.
+func (in *Input) SetFaults(list []decision.Detail) { in.faults = list }
 
 // Timeline says what is seen and heard when. Times are seconds.
 type Timeline struct {

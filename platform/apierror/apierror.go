@@ -20,6 +20,7 @@ type Error struct {
 	Message    string            // for the caller; empty: the table's message
 	Details    []decision.Detail // every bad field, not only the first
 	RetryAfter int               // seconds; 0: no Retry-After header
+	Body       []byte            // of the request, where Details are what could not be read of it
 	Cause      error             // for the log
 }
 

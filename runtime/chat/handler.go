@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -158,8 +157,8 @@ func (h *Handler) relay(req Request, stream Stream, out *sse.Writer, cancel cont
 
 // read takes in the body and caps it.
 func (h *Handler) read(w http.ResponseWriter, r *http.Request, held *places) (Request, error) {
-	if e := r.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
-		return Request{}, apierror.Errorf(decision.MediaType, "The request body must not be compressed.")
+	if err := httpapi.Plain(r); err != nil {
+		return Request{}, err
 	}
 	body, err := readBody(w, r, h.MaxBody, held)
 	if err != nil {

@@ -48,7 +48,7 @@ func TestMediaIsChecked(t *testing.T) {
 		`{streams: 2, storage_bytes: 1 GiB, file_bytes: 1 GiB}`: "",
 		`{streams: -1}`: "plans[0].media.streams",
 		`{storage_bytes: 1 GiB, file_bytes: 2 GiB}`: "plans[0].media.file_bytes",
-		`{storage_bytes: much}`:                     "plans[0].media is not valid",
+		`{storage_bytes: much}`:                     "plans[0].media.storage_bytes is not valid",
 		`{stream: 1}`:                               "plans[0].media.stream",
 	} {
 		d, _, err := ParseYAML([]byte("plans: [{name: free, media: " + text + "}]\nproducts: [{name: a, upstreams: [{address: \"a.example:80\"}]}]\nroutes: [{name: r, path: /a, auth: [none], product: a}]\n"))

@@ -8,6 +8,7 @@ import (
 	"mime"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 
 	"sluice.dev/sluice/filters/caps/jsonscan"
@@ -31,7 +32,11 @@ func Decode(w http.ResponseWriter, r *http.Request, limit int64, v any) error {
 	if err != nil {
 		return err
 	}
-	return Unmarshal(raw, v)
+	err = Unmarshal(raw, v)
+	if e, ok := errors.AsType[*apierror.Error](err); ok && jsonscan.Validate(raw, maxDepth) == nil && jsonscan.Root(raw).Kind(raw) == jsonscan.Object {
+		e.Body = raw
+	}
+	return err
 }
 
 // ReadJSON reads a JSON body of at most limit bytes (0: DefaultBodyLimit).
@@ -42,15 +47,32 @@ func ReadJSON(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 	if ct := r.Header.Get("Content-Type"); ct != "" {
 		mt, _, err := mime.ParseMediaType(ct)
 		if err != nil || (mt != "application/json" && !strings.HasSuffix(mt, "+json")) {
-			return nil, &apierror.Error{Code: decision.MediaType}
+			return nil, &apierror.Error{Code: decision.MediaType, Message: "The request body must be JSON: send it with Content-Type: application/json.",
+				Details: []decision.Detail{{Field: "Content-Type", Issue: "is " + decision.Cut(ct, decision.MaxName), Expected: "application/json"}}}
 		}
 	}
 	return ReadBody(w, r, limit)
 }
 
+// Plain fails with unsupported_media_type when r's body is compressed, or encoded in
+// another way: bodies are read as they come, so that none becomes larger than its limit.
+func Plain(r *http.Request) error {
+	encoding := strings.Join(r.Header.Values("Content-Encoding"), ", ")
+	if encoding == "" || strings.EqualFold(encoding, "identity") {
+		return nil
+	}
+	encoding = decision.Cut(encoding, decision.MaxName)
+	return &apierror.Error{Code: decision.MediaType, Message: "The request body is encoded as " + encoding + ": send it as it is, without Content-Encoding.",
+		Details: []decision.Detail{{Field: "Content-Encoding", Issue: "is " + encoding, Expected: "no Content-Encoding, or identity"}}}
+}
+
 // ReadBody reads a body of at most limit bytes, whatever its type. It fails with
-// request_too_large, or invalid_request when the body breaks off.
+// unsupported_media_type as Plain does, with request_too_large, or with invalid_request
+// when the body breaks off.
 func ReadBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
+	if err := Plain(r); err != nil {
+		return nil, err
+	}
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return nil, apierror.Errorf(decision.TooLarge, "The request body is larger than %d bytes.", limit)
@@ -74,34 +96,36 @@ func Unmarshal(raw []byte, v any) error {
 		return &apierror.Error{Code: decision.InvalidRequest, Message: "The request body is not a JSON object.",
 			Details: []decision.Detail{{Field: "body", Issue: "is not a JSON object", Expected: "object"}}}
 	}
-	return apierror.Invalid(bounded(assign(raw, root, into, details)))
+	details = bounded(assign(raw, root, into, details))
+	if f, ok := v.(Faulty); ok {
+		f.SetFaults(details)
+		return nil
+	}
+	return apierror.Invalid(details)
 }
 
-// assign sets each field by itself, so that one bad value does not hide the next.
-// It adds to details.
+// Faulty is a body that is handed on with its faults, so that whoever checks its values
+// answers with all that is wrong, and never with less: it fails whenever there are some.
+// It is for bodies whose values only their handler can judge.
+type Faulty interface{ SetFaults(list []decision.Detail) }
+
+// assign sets each field by itself, so that one bad value does not hide the next. It adds
+// to details what no walk could see, such as a name that a map's keys cannot be.
 func assign(raw []byte, root jsonscan.Value, into reflect.Value, details []decision.Detail) []decision.Detail {
 	fields := shapeOf(into.Type()).fields
+	known := len(details)
 	for m := jsonscan.Members(raw, root); m.Step() && len(details) <= decision.MaxDetails; {
 		name := jsonscan.Append(nil, m.Name)
 		f, ok := fields[string(name)]
 		if !ok {
 			continue // check has said so
 		}
-		if err := json.Unmarshal(raw[m.From:m.To], into.FieldByIndex(f.index).Addr().Interface()); err != nil {
+		err := json.Unmarshal(raw[m.From:m.To], into.FieldByIndex(f.index).Addr().Interface())
+		if err != nil && !slices.ContainsFunc(details[:known], func(d decision.Detail) bool { return inside(d.Field, string(name)) }) {
 			details = append(details, valueDetail(string(name), f.typ, err))
 		}
 	}
 	return details
-}
-
-func valueDetail(name string, t reflect.Type, err error) decision.Detail {
-	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		if e.Field != "" {
-			name += "." + e.Field
-		}
-		return decision.Detail{Field: name, Issue: "has the wrong type: " + e.Value, Expected: typeName(e.Type)}
-	}
-	return decision.Detail{Field: name, Issue: "is not valid", Expected: typeName(t)}
 }
 
 func typeName(t reflect.Type) string {
@@ -111,15 +135,26 @@ func typeName(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Bool:
 		return "boolean"
-	case reflect.Int, reflect.Int32, reflect.Int64, reflect.Uint, reflect.Uint32, reflect.Uint64:
+	case reflect.String:
+		if t == reflect.TypeFor[json.Number]() {
+			return "number"
+		}
+		return "string"
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		return "integer"
 	case reflect.Float64, reflect.Float32:
 		return "number"
 	case reflect.Slice, reflect.Array:
+		if isBytes(t) {
+			return "base64"
+		}
 		return "array of " + typeName(t.Elem())
 	case reflect.Struct:
-		if t.PkgPath() == "time" {
+		switch {
+		case t.PkgPath() == "time":
 			return "ISO 8601 timestamp"
+		case reflect.PointerTo(t).Implements(textReader):
+			return "string"
 		}
 		return "object"
 	case reflect.Map:

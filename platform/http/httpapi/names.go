@@ -33,14 +33,16 @@ func bounded(list []decision.Detail) []decision.Detail {
 	return decision.Bounded(list)
 }
 
-// check is CheckJSON, and reports fields of objects that t, or a part of it, does
-// not have; nil: any may stand there. It returns one detail more than an answer
-// may have at most, and whether raw is JSON at all.
+// check is CheckJSON, and reports fields of objects that t, or a part of it, does not
+// have, and values that do not fit it, each by its place such as clips[2].in; t is nil:
+// any may stand there. Values of types that read themselves are read once for it. It
+// returns one detail more than an answer may have at most, and whether raw is JSON at all.
 func check(raw []byte, t reflect.Type) (details []decision.Detail, valid bool) {
 	w := walker{raw: raw, due: t}
 	bad := jsonscan.Validate(raw, maxDepth)
 	switch {
 	case bad == nil:
+		w.whole = true
 		w.walk(len(raw))
 		return w.details, true
 	case bad.Issue == jsonscan.IssueUTF8:
@@ -61,6 +63,7 @@ type walker struct {
 	raw     []byte
 	stack   []level      // of the containers that are open
 	due     reflect.Type // of the value that comes next; nil: any
+	whole   bool         // the text is JSON to its end: its values are looked at
 	details []decision.Detail
 }
 
@@ -72,6 +75,8 @@ type level struct {
 	elem   reflect.Type // of an array's elements, or a map's values
 	name   []byte       // of the member, as it is written between its quotes
 	index  int          // of the element
+	from   int          // where the container begins
+	self   reflect.Type // that reads the container by itself; nil: none
 	seen   names
 }
 
@@ -81,21 +86,40 @@ func (w *walker) walk(end int) {
 	for i := 0; i < end && len(w.details) <= decision.MaxDetails; i++ {
 		switch w.raw[i] {
 		case '{', '[':
-			w.open(w.raw[i] == '{')
+			w.open(i)
 		case '}', ']':
-			w.stack = w.stack[:len(w.stack)-1]
+			w.close(i + 1)
 		case ',':
 			w.next()
 		case '"':
 			i = w.text(i+1, end)
+		case ' ', '\t', '\n', '\r', ':':
+		default:
+			i = w.scalar(i, end)
 		}
 	}
 }
 
-// open enters a container, whose type is due.
-func (w *walker) open(object bool) {
-	l := level{object: object}
+// scalar reads a number, true, false or null, and returns where its last byte is.
+func (w *walker) scalar(from, end int) int {
+	i := from
+	for i < end && !strings.ContainsRune(",]} \t\r\n", rune(w.raw[i])) {
+		i++
+	}
+	w.value(from, i)
+	return i - 1
+}
+
+// open enters the container at from, whose type is due.
+func (w *walker) open(from int) {
+	object := w.raw[from] == '{'
+	l := level{object: object, from: from}
 	t := read(w.due)
+	if self := readsItself(w.due); self != nil {
+		l.self = self
+	} else {
+		w.value(from, from+1)
+	}
 	switch {
 	case t == nil:
 	case object && t.Kind() == reflect.Struct:
@@ -105,6 +129,15 @@ func (w *walker) open(object bool) {
 	}
 	w.due = l.elem
 	w.stack = append(w.stack, l)
+}
+
+// close leaves a container that ends before end.
+func (w *walker) close(end int) {
+	l := w.stack[len(w.stack)-1]
+	w.stack = w.stack[:len(w.stack)-1]
+	if l.self != nil {
+		w.try(l.self, l.from, end)
+	}
 }
 
 // next goes on to the next member or element.
@@ -131,10 +164,13 @@ func (w *walker) text(from, end int) int {
 			l.named, l.name, name = true, w.raw[from:i], true
 		}
 	}
-	if lone {
+	switch {
+	case lone:
 		w.add("has half a surrogate pair, which is no character", "both halves, or the character itself")
-	} else if name {
+	case name:
 		w.member(escaped)
+	case i < end:
+		w.value(from-1, i+1)
 	}
 	return i
 }
@@ -157,7 +193,7 @@ func (w *walker) member(escaped bool) {
 		name = jsonscan.Append(nil, name)
 	}
 	if !l.seen.add(name) {
-		w.add("is given twice", "")
+		w.add("is given twice", "one member of this name")
 		return
 	}
 	if l.of == nil {

@@ -1,13 +1,18 @@
 package httpapi
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http/httptest"
+	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"sluice.dev/sluice/filters/caps/jsonscan"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/limits/growth"
@@ -42,9 +47,9 @@ func TestFieldsAreNamedByTheirPath(t *testing.T) {
 	for body, want := range map[string]decision.Detail{
 		`{"map":{"k":{"x":1}}}`:                  {Field: "map.k.x", Issue: "is not a known field", Expected: "one of n"},
 		`{"list":[{"n":1},{"N":1}]}`:             {Field: "list[1].N", Issue: "is not a known field", Expected: "one of n"},
-		`{"any":[{"a":{"b":1,"b":2}}]}`:          {Field: "any[0].a.b", Issue: "is given twice"},
-		`{"any":{"\u0061":1,"a":2}}`:             {Field: "any.a", Issue: "is given twice"},
-		`{"any":{"` + long + `":{"b":1,"b":2}}}`: {Field: "any." + long[:93] + "…", Issue: "is given twice"},
+		`{"any":[{"a":{"b":1,"b":2}}]}`:          {Field: "any[0].a.b", Issue: "is given twice", Expected: "one member of this name"},
+		`{"any":{"\u0061":1,"a":2}}`:             {Field: "any.a", Issue: "is given twice", Expected: "one member of this name"},
+		`{"any":{"` + long + `":{"b":1,"b":2}}}`: {Field: "any." + long[:93] + "…", Issue: "is given twice", Expected: "one member of this name"},
 		`{"any":"` + "\xff" + `"}`:               {Field: "any", Issue: "is not valid JSON: invalid UTF-8 at byte 8", Expected: "text in UTF-8"},
 		`{"any":["é","` + "\xc3\x28" + `"]}`:     {Field: "any[1]", Issue: "is not valid JSON: invalid UTF-8 at byte 14", Expected: "text in UTF-8"},
 		`{"` + "\xff" + `":1}`:                   {Field: "body", Issue: "is not valid JSON: invalid UTF-8 at byte 2", Expected: "text in UTF-8"},
@@ -67,6 +72,95 @@ func TestFieldsAreNamedByTheirPath(t *testing.T) {
 			t.Errorf("%s: %+v", body, got)
 		}
 	}
+}
+
+// typed has values of every kind within others.
+type typed struct {
+	Clips []struct {
+		In    *float64          `json:"in"`
+		N     int8              `json:"n"`
+		U     uint16            `json:"u"`
+		Mute  bool              `json:"mute"`
+		Raw   []byte            `json:"raw"`
+		At    time.Time         `json:"at"`
+		Marks []time.Time       `json:"marks"`
+		Any   any               `json:"any"`
+		JSON  json.RawMessage   `json:"json"`
+		Of    map[string]string `json:"of"`
+		By    map[int]string    `json:"by"`
+		Pair  [2]string         `json:"pair"`
+		Exact json.Number       `json:"exact"`
+		Self  *self             `json:"self"`
+	} `json:"clips"`
+	By map[int]string `json:"by"`
+}
+
+// self reads itself, and wants a number.
+type self struct{ n int }
+
+func (s *self) UnmarshalJSON(raw []byte) error { return json.Unmarshal(raw, &s.n) }
+
+// Every value of the wrong type is named by its place, beside what else is wrong.
+func TestEveryValueOfTheWrongTypeIsNamed(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{
+		`{"clips":[{"in":"x","what":1},{"in":1},{"in":true,"n":1.5}]}`:                                                     `clips[0].in: string, number|clips[0].what|clips[2].in: bool, number|clips[2].n: number 1.5, integer`,
+		`{"clips":[{"n":128,"u":-1},{"n":1e2},{"n":-128,"u":65535}]}`:                                                      `clips[0].n: number 128, integer|clips[0].u: number -1, integer|clips[1].n: number 1e2, integer`,
+		`{"clips":[{"n":` + strings.Repeat("9", 99) + `}]}`:                                                                `clips[0].n: number ` + strings.Repeat("9", 29) + `…, integer`,
+		`{"clips":[{"in":1e999,"mute":"no","raw":7,"of":[]}]}`:                                                             `clips[0].in: number 1e999, number|clips[0].mute: string, boolean|clips[0].of: array, object|clips[0].raw: number, base64`,
+		`{"clips":[{"of":{"a":"b","c":1}},7,"x"]}`:                                                                         `clips[0].of.c: number, string|clips[1]: number, object|clips[2]: string, object`,
+		`{"clips":[{"at":"soon"},{"at":7},{"marks":["soon",{}]}]}`:                                                         `clips[0].at, ISO 8601 timestamp|clips[1].at, ISO 8601 timestamp|clips[2].marks[0], ISO 8601 timestamp|clips[2].marks[1], ISO 8601 timestamp`,
+		`{"clips":[{"self":"x"},{"self":{"in":1}},{"self":7}]}`:                                                            `clips[0].self: string, integer|clips[1].self: object, integer`,
+		`{"clips":[{"pair":"x","exact":"y"},{"pair":["x"],"exact":1e9}]}`:                                                  `clips[0].exact: string, number|clips[0].pair: string, array of string`,
+		`{"clips":[{"pair":[1,"x"]}],"by":{"x":"y"}}`:                                                                      `by: number x, integer|clips[0].pair[0]: number, string`,
+		`{"clips":[{"raw":"!"},{"raw":"AA=="}]}`:                                                                           `clips[0].raw: string, base64`,
+		`{"clips":7}`:                                                                                                      `clips: number, array of object`,
+		`{"clips":[{"in":null,"n":null,"at":null,"self":null,"any":[{}],"json":{"a":[1]},"of":null,"by":{"7":"x"}},null]}`: ``,
+	} {
+		var v typed
+		err := Unmarshal([]byte(body), &v)
+		var got []string
+		if e, ok := errors.AsType[*apierror.Error](err); ok {
+			for _, d := range e.Details {
+				text := d.Field
+				if issue, wrong := strings.CutPrefix(d.Issue, "has the wrong type"); wrong {
+					text += issue + ", " + d.Expected
+				} else if d.Issue == "is not valid" {
+					text += ", " + d.Expected
+				}
+				got = append(got, text)
+			}
+		}
+		if strings.Join(got, "|") != want {
+			t.Errorf("%s:\n got %s\nwant %s", body, strings.Join(got, "|"), want)
+		}
+	}
+}
+
+// What a walk lets pass is what encoding/json reads, and the other way round.
+func FuzzTypes(f *testing.F) {
+	for _, body := range []string{`{"clips":[{"in":1,"n":-1,"u":1,"mute":true,"raw":"AA==","at":"2026-01-02T03:04:05Z","any":{},"json":[],"of":{"a":"b"},"pair":["a"],"exact":1}]}`, `{"clips":[{"exact":"1"}]}`,
+		`{"clips":[{"raw":"!"}]}`, `{"clips":[{"by":{"x":"y"}}]}`} {
+		f.Add([]byte(body))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		list, valid := check(raw, reflect.TypeFor[typed]())
+		if !valid || jsonscan.Root(raw).Kind(raw) != jsonscan.Object {
+			return
+		}
+		var v typed
+		strict := json.NewDecoder(bytes.NewReader(raw))
+		err := strict.Decode(&v)
+		ours := Unmarshal(raw, new(typed))
+		if err != nil && ours == nil {
+			t.Fatalf("%s is taken, and encoding/json says %v", raw, err)
+		}
+		for _, d := range list {
+			if strings.HasPrefix(d.Issue, "has the wrong type") && err == nil {
+				t.Fatalf("%s: %+v, and encoding/json takes it", raw, d)
+			}
+		}
+	})
 }
 
 // Of many known names, a detail says which are most like the one that is not.
@@ -112,6 +206,8 @@ var bodies = map[string]func(n int) string{
 	"bytes that are no UTF-8":  func(n int) string { return `{"any":"` + strings.Repeat("\xff", n) + `"}` },
 	"deep":                     func(n int) string { return strings.Repeat(`{"a":`, n/5) },
 	"values of the wrong type": func(n int) string { return many(n, `"name":%d`) },
+	"wrong values deep down":   func(n int) string { return `{"list":[` + strings.Repeat(`{"n":"x"},`, n/10) + `{"n":true}]}` },
+	"many numbers":             func(n int) string { return `{"any":[` + strings.Repeat(`1,`, n/2) + `1]}` },
 	"control characters, named": func(n int) string {
 		return `{"any":{` + strings.Repeat(`"`+strings.Repeat(`\u0000`, 100)+`":1,`, n/604) + `"":1}}`
 	},

@@ -9,9 +9,11 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
 )
@@ -26,6 +28,14 @@ type Adapter struct {
 	DocsBase string
 	// Log receives failures of ours, with their cause; nil: slog.Default.
 	Log *slog.Logger
+	// Bodies finds what else is wrong with a body that could not be read; nil: nothing.
+	Bodies Bodies
+}
+
+// Bodies says what is wrong with the JSON object that an operation got, as its method and
+// the pattern of its path name it. It takes time and memory linear in raw.
+type Bodies interface {
+	Faults(method, pattern string, raw []byte) []decision.Detail
 }
 
 // HandlerFunc is a handler that may fail. It must not have written anything
@@ -80,7 +90,29 @@ func (a Adapter) Error(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(encoded(body{info.Code, message, decision.Bounded(e.Details), id, decision.DocsURL(a.DocsBase, info.Code)})) // the client is gone otherwise
+	_, _ = w.Write(encoded(body{info.Code, message, decision.Bounded(a.joined(r, e)), id, decision.DocsURL(a.DocsBase, info.Code)})) // the client is gone otherwise
+}
+
+// joined are e's details, and what else is wrong with the body that could not be read: not
+// what follows from them, or they from it.
+func (a Adapter) joined(r *http.Request, e *apierror.Error) []decision.Detail {
+	route := chi.RouteContext(r.Context())
+	if e.Body == nil || a.Bodies == nil || route == nil || len(e.Details) >= decision.MaxDetails {
+		return e.Details
+	}
+	list := slices.Clone(e.Details)
+	for _, d := range a.Bodies.Faults(r.Method, strings.TrimSuffix(route.RoutePattern(), "/"), e.Body) {
+		if d == decision.More || !slices.ContainsFunc(e.Details, func(have decision.Detail) bool { return inside(d.Field, have.Field) || inside(have.Field, d.Field) }) {
+			list = append(list, d)
+		}
+	}
+	return bounded(list)
+}
+
+// inside reports whether a field is another, or a part of it.
+func inside(field, whole string) bool {
+	rest, ok := strings.CutPrefix(field, whole)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
 // MaxError bounds the answer of an error, in bytes.

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-chi/chi/v5"
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5/pgconn"
 	"sluice.dev/sluice/filters/decision"
@@ -127,6 +128,73 @@ func TestDecodeRefuses(t *testing.T) {
 	for name, c := range cases {
 		if _, err := decode(c.body, c.contentType, c.limit); apierror.Code(err) != c.want {
 			t.Errorf("%s: %v, want %s", name, err, c.want)
+		}
+	}
+}
+
+// A body that is compressed is refused by the name of its encoding, whatever is in it.
+func TestEncodedBodiesAreRefusedByName(t *testing.T) {
+	t.Parallel()
+	for encoding, want := range map[string]decision.Code{"": "", "identity": "", "Identity": "", "gzip": decision.MediaType, "br": decision.MediaType, "identity, gzip": decision.MediaType} {
+		r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(`{"name":"a"}`))
+		if encoding != "" {
+			r.Header["Content-Encoding"] = strings.Split(encoding, ", ")
+		}
+		err := Decode(httptest.NewRecorder(), r, 0, new(target))
+		if apierror.Code(err) != want {
+			t.Errorf("%q: %v", encoding, err)
+		}
+		if e, ok := errors.AsType[*apierror.Error](err); ok && (!strings.Contains(e.Message, "encoded as "+encoding+": send it as it is, without Content-Encoding") || e.Details[0].Field != "Content-Encoding") {
+			t.Errorf("%q: %+v", encoding, e)
+		}
+	}
+	_, err := decode(`name=a`, "application/x-www-form-urlencoded", 0)
+	if e, ok := errors.AsType[*apierror.Error](err); !ok || len(e.Details) != 1 || e.Details[0].Field != "Content-Type" || e.Details[0].Expected != "application/json" {
+		t.Errorf("a form: %v", err)
+	}
+}
+
+// missing is a description by which everything lacks name and more, and tags of two are
+// too few.
+type missing struct{}
+
+func (missing) Faults(method, pattern string, raw []byte) []decision.Detail {
+	if method != http.MethodPut || pattern != "/v1/things/{id}" || !strings.HasPrefix(string(raw), "{") {
+		return nil
+	}
+	return []decision.Detail{{Field: "name", Issue: "is missing", Expected: "a value"}, {Field: "more", Issue: "is missing", Expected: "a value"},
+		{Field: "in", Issue: "is no alternative", Expected: "another"}, {Field: "tags[1].x", Issue: "is missing", Expected: "a value"}}
+}
+
+// What is wrong with the values of a body is told beside what could not be read of it.
+func TestBodiesAreHeldAgainstTheirDescription(t *testing.T) {
+	t.Parallel()
+	a := Adapter{Bodies: missing{}}
+	r := a.Router()
+	r.Route("/v1/things", func(r chi.Router) {
+		r.Put("/{id}", Handle(a, http.StatusOK, func(_ *http.Request, in target) (target, error) { return in, nil }))
+	})
+	for body, want := range map[string]string{
+		`{"what":1,"in":{"m":1},"tags":[1,2]}`: "in.m more name tags[0] tags[1] what",
+		`{"name":7}`:                           "in more name tags[1].x",
+		`{"name":"a"}`:                         "", // whose values are for the handler
+		`[]`:                                   "body",
+		`{"what":1} x`:                         "body",
+	} {
+		w := httptest.NewRecorder()
+		r.ServeHTTP(w, httptest.NewRequest(http.MethodPut, "/v1/things/7", strings.NewReader(body)))
+		var said struct {
+			Error struct{ Details []decision.Detail }
+		}
+		if err := json.Unmarshal(w.Body.Bytes(), &said); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, d := range said.Error.Details {
+			got = append(got, d.Field)
+		}
+		if strings.Join(got, " ") != want || (w.Code == 200) != (want == "") {
+			t.Errorf("%s: %d %s, want %s", body, w.Code, w.Body, want)
 		}
 	}
 }

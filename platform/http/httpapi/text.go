@@ -12,12 +12,16 @@ import (
 )
 
 // Text is a middleware that refuses a request whose path or query, decoded, is no
-// UTF-8: what is made of it would be stored, and shown, as U+FFFD. It takes time
+// UTF-8: what is made of it would be stored, and shown, as U+FFFD. It refuses one whose
+// body is encoded, too, as Plain does, whoever would read it. It takes time
 // linear in the address, and where that has an escape or is no ASCII what reading
 // the query takes.
 func (a Adapter) Text(next http.Handler) http.Handler {
 	return a.Handle(func(w http.ResponseWriter, r *http.Request) error {
 		if err := apierror.Invalid(notText(r)); err != nil {
+			return err
+		}
+		if err := Plain(r); err != nil {
 			return err
 		}
 		next.ServeHTTP(w, r)

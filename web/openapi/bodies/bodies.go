@@ -1,0 +1,119 @@
+// Package bodies holds the JSON bodies of our own operations against the OpenAPI
+// documents that describe them, to name at once what is wrong with one that is refused
+// anyway: what is missing and what is out of range, beside what could not be read.
+package bodies
+
+import (
+	"cmp"
+	"encoding/json"
+	"log/slog"
+	"strings"
+	"sync"
+
+	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/filters/schema"
+	"sluice.dev/sluice/filters/schema/compile"
+	"sluice.dev/sluice/web/openapi"
+)
+
+// Checks are those of the bodies that documents describe. It is safe for concurrent use.
+type Checks struct {
+	read     func() (*openapi.Document, error)
+	tables   sync.Map  // of *schema.Table by operation; nil: none
+	checkers sync.Pool // of *schema.Checker
+}
+
+// New makes those of the document that read gives, once, when a body is wrong for the
+// first time.
+func New(read func() (*openapi.Document, error)) *Checks {
+	return &Checks{read: sync.OnceValues(read), checkers: sync.Pool{New: func() any { return new(schema.Checker) }}}
+}
+
+// Faults are what is wrong with a JSON object that an operation got, such as POST of
+// /v1/streams/{id}/links, by the place of each; none where it is not described. It takes
+// the time and memory that package schema says, linear in raw; of an operation the first
+// time as much as its schemas have.
+func (c *Checks) Faults(method, path string, raw []byte) []decision.Detail {
+	t := c.table(method, path)
+	if t == nil {
+		return nil
+	}
+	checker := c.checkers.Get().(*schema.Checker)
+	defer c.checkers.Put(checker)
+	checker.Start(t)
+	body := checker.Body("application/json")
+	if body.Code != "" || body.Node == 0 {
+		return nil
+	}
+	checker.JSON(body.Node, raw)
+	var list []decision.Detail
+	for _, d := range checker.Details() {
+		if field, within := strings.CutPrefix(d.Field, "body."); within {
+			d.Field, d.Expected = field, cmp.Or(d.Expected, "a value")
+			list = append(list, d)
+		}
+	}
+	return list
+}
+
+// table is that of an operation, or nil.
+func (c *Checks) table(method, path string) *schema.Table {
+	key := method + " " + path
+	if t, ok := c.tables.Load(key); ok {
+		return t.(*schema.Table)
+	}
+	doc, err := c.read()
+	if err != nil {
+		slog.Error("descriptions cannot be read", "cause", err)
+		return nil
+	}
+	t, faults := Table(doc, method, path)
+	if len(faults) > 0 {
+		slog.Warn("bodies are not held against their description", "operation", key, "at", faults[0].At, "issue", faults[0].Issue)
+	}
+	kept, _ := c.tables.LoadOrStore(key, t)
+	return kept.(*schema.Table)
+}
+
+// Table compiles the schema of an operation's JSON body. It returns nil where there is
+// none, and why where it cannot be compiled.
+func Table(doc *openapi.Document, method, path string) (*schema.Table, []compile.Fault) {
+	media := at(doc.Paths, path, strings.ToLower(method), "requestBody")
+	if ref, ok := media["$ref"].(string); ok {
+		media = at(doc.Components, "requestBodies", ref[strings.LastIndexByte(ref, '/')+1:])
+	}
+	of, ok := at(media, "content", "application/json")["schema"]
+	if !ok {
+		return nil, nil
+	}
+	named, _ := doc.Components["schemas"].(map[string]any)
+	raw, faults := compile.Table(compile.Request{Body: &compile.Body{Contents: []compile.Content{{At: method + " " + path, Type: "application/json", Schema: text(of)}}}},
+		func(name string) string {
+			s, ok := named[name]
+			if !ok {
+				return ""
+			}
+			return text(s)
+		})
+	if len(faults) > 0 {
+		return nil, faults
+	}
+	return schema.Parse(raw), nil
+}
+
+// at follows names into an object; what is not there is empty.
+func at(v map[string]any, names ...string) map[string]any {
+	for _, n := range names {
+		v, _ = v[n].(map[string]any)
+	}
+	return v
+}
+
+// text is a schema as package compile reads it: named schemas stand at another place.
+func text(v any) string {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return "" // of a document that was read: it cannot happen
+	}
+	return strings.ReplaceAll(string(raw), `"#/components/schemas/`, `"#/schemas/`)
+}
