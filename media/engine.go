@@ -7,10 +7,12 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"sluice.dev/sluice/media/api/ident"
+	"sluice.dev/sluice/media/captions/listener"
 	"sluice.dev/sluice/media/live/engine"
 	"sluice.dev/sluice/media/live/moq/rtsp"
 	"sluice.dev/sluice/media/live/transports"
 	"sluice.dev/sluice/media/phone/sip"
+	"sluice.dev/sluice/platform/limits/fairshare"
 )
 
 // NewWatcher returns what keeps the product in step with a media engine; RunEngine
@@ -56,6 +58,15 @@ func RunEngine(ctx context.Context, c Config, e engine.Config, b Beside) error {
 			return o.Protocol == "rtsp" && links.Allows(o.User, o.Password, o.Action, o.Path)
 		})
 		group.Go(func() error { links.Run(ctx); return nil })
+	}
+	if e.RTSP != "" {
+		p := newParts(c)
+		heard := &listener.Supervisor{Store: p.captions.OnAir, Keeper: listener.Keeper{Store: p.captions.OnAir, Captions: p.captions, Transcribe: p.transcribe}, Product: p.transcribe.Product,
+			FFmpeg: p.assets.FFmpeg, Places: fairshare.New(fairshare.Config{Places: listener.Places}), RTSP: e.RTSP, Log: w.Log}
+		e.Own = append(e.Own, func(o engine.Own) bool {
+			return o.Protocol == "rtsp" && heard.Allows(o.User, o.Password, o.Action, o.Path)
+		})
+		group.Go(func() error { heard.Run(ctx); return nil })
 	}
 	if b.MoQ.Addr != "" {
 		secret := ident.NewSecret("auth").Text // of its sessions, whose users it has checked

@@ -54,12 +54,13 @@ func group() (string, int) {
 type air struct {
 	*bundle
 	rtmp   string
+	dir    string // of the engine
 	viewer *httptest.Server
 	tool   string
 }
 
 // onAir starts one. bridges are programs, by transport.
-func onAir(t *testing.T, bridges map[string]string) *air {
+func onAir(t *testing.T, bridges map[string]string, more ...func(*media.Config)) *air {
 	t.Helper()
 	binary := os.Getenv("SLUICE_MEDIA_ENGINE")
 	if binary == "" {
@@ -70,21 +71,21 @@ func onAir(t *testing.T, bridges map[string]string) *air {
 		t.Fatal(err)
 	}
 	at := freeAddrs(t, 7)
-	a := &air{rtmp: "rtmp://" + at[0], tool: ffmpegtest.Tool(t).Binary}
-	a.bundle = setup(t, withFFmpeg(t), func(c *media.Config) {
+	a := &air{rtmp: "rtmp://" + at[0], tool: ffmpegtest.Tool(t).Binary, dir: filepath.Join(t.TempDir(), "engine")}
+	a.bundle = setup(t, append([]func(*media.Config){withFFmpeg(t), func(c *media.Config) {
 		c.Now = time.Now
 		c.Plans = plans.Table{"": {ConcurrentStreams: 2, BitrateKbps: 6000, FileBytes: 1 << 20, StorageBytes: 10 << 20}}
 		c.Endpoints.Available = true
 		c.EngineHLS, c.EngineWebRTC = "http://"+at[2]+"/live", "http://"+at[3]+"/live"
 		c.Transports = transports.Settings{Bridges: bridges,
 			Network: aes67.Network{Interfaces: lo, Allow: []netip.Prefix{netip.MustParsePrefix("239.69.0.0/16"), netip.MustParsePrefix("127.0.0.0/8")}}}
-	})
+	}}, more...)...)
 	a.viewer = httptest.NewServer(a.handler)
 	t.Cleanup(a.viewer.Close)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		done <- media.RunEngine(ctx, a.config, engine.Config{Binary: binary, Dir: filepath.Join(t.TempDir(), "engine"), Output: io.Discard,
+		done <- media.RunEngine(ctx, a.config, engine.Config{Binary: binary, Dir: a.dir, Output: io.Discard,
 			RTMP: at[0], SRT: at[1], HLS: at[2], WebRTC: at[3], Media: at[4], API: at[5], RTSP: at[6]}, media.Beside{})
 	}()
 	t.Cleanup(func() {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/media/captions/onair"
 	"sluice.dev/sluice/media/live/streams"
 	"sluice.dev/sluice/media/playback/dash"
 	"sluice.dev/sluice/media/playback/views"
@@ -21,6 +22,9 @@ import (
 // fileName is what the engine's HLS files are called: nothing that leads out of
 // the stream's folder.
 var fileName = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,100}\.(m3u8|mp4|m4s|ts|aac|vtt)$`)
+
+// multivariant is what the engine calls the playlist that lists the others.
+const multivariant = "index.m3u8"
 
 // maxPlaylist bounds a playlist, in bytes: it is held in memory and rewritten.
 const maxPlaylist = 1 << 20
@@ -39,6 +43,12 @@ func (v Service) hls(w http.ResponseWriter, r *http.Request) error {
 	if err := v.playing(s); err != nil {
 		return err
 	}
+	if language, ok := onair.ParseList(file); ok {
+		return v.captionList(w, r, s, language)
+	}
+	if p, ok := onair.ParsePiece(file); ok {
+		return v.captionPiece(w, r, s, p)
+	}
 	res, err := v.ask(r.Context(), s, file, hlsQuery(r.URL.Query()), r.Header.Get("Range"))
 	if errors.Is(err, dash.ErrNotFound) {
 		return apierror.Errorf(decision.NotFound, "The stream is not on air, or it is there no longer.")
@@ -55,7 +65,7 @@ func (v Service) hls(w http.ResponseWriter, r *http.Request) error {
 	if err := v.Views.Seen(r.Context(), subject(s), views.ViewerOf(r, name)); err != nil {
 		return err
 	}
-	return v.playlist(w, r, res)
+	return v.playlist(w, r, s, file, res)
 }
 
 // playing says why s cannot be played by segments, if so.
@@ -69,14 +79,22 @@ func (v Service) playing(s streams.Stream) error {
 	return nil
 }
 
-// playlist hands on a playlist with the viewer's token in it.
-func (v Service) playlist(w http.ResponseWriter, r *http.Request, res *http.Response) error {
+// playlist hands on a playlist with the viewer's token in it, and the one that lists the
+// variants with the captions that are made of the stream.
+func (v Service) playlist(w http.ResponseWriter, r *http.Request, s streams.Stream, file string, res *http.Response) error {
 	raw, err := io.ReadAll(io.LimitReader(res.Body, maxPlaylist+1))
 	if err == nil && len(raw) > maxPlaylist {
 		err = fmt.Errorf("a playlist of more than %d bytes", maxPlaylist)
 	}
 	if err != nil {
 		return &apierror.Error{Code: decision.BadGateway, Cause: err}
+	}
+	if file == multivariant {
+		captions, err := v.OnAir.Renditions(r.Context(), s.ID)
+		if err != nil {
+			return err
+		}
+		raw = onair.Multivariant(raw, captions)
 	}
 	signed, err := Sign(raw, r.URL.Query().Get("token"))
 	if err != nil {

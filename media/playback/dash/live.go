@@ -27,6 +27,10 @@ const (
 // a live edge are read at most twice a second, however many watch.
 const fresh = 500 * time.Millisecond
 
+// steady is how far the dates of playlists may lie from the clock of the stream before
+// what follows from them is moved.
+const steady = 500 * time.Millisecond
+
 // maxStreams bounds how many streams are remembered.
 const maxStreams = 1000
 
@@ -57,21 +61,32 @@ type entry struct {
 // known yet comes from get: the playlists, and the beginning of each new segment. It
 // takes time linear in the number of segments. It fails as get does.
 func (p *Live) Manifest(ctx context.Context, stream, token string, now time.Time, get Source) ([]byte, error) {
-	e := p.entry(stream)
+	e, leave, err := p.hold(ctx, stream, now, get)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	return e.live.manifest(token, now)
+}
+
+// hold finds what is known of a stream at now, for the caller alone until it leaves.
+func (p *Live) hold(ctx context.Context, stream string, now time.Time, get Source) (e *entry, leave func(), err error) {
+	e = p.entry(stream)
 	select {
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return nil, nil, ctx.Err()
 	case e.turn <- struct{}{}:
 	}
-	defer func() { <-e.turn }()
+	leave = func() { <-e.turn }
 	if age := now.Sub(e.read); age < 0 || age >= fresh {
 		next, err := read(ctx, get, e.live)
 		if err != nil {
-			return nil, err
+			leave()
+			return nil, nil, err
 		}
 		e.read, e.live = now, next
 	}
-	return e.live.manifest(token, now)
+	return e, leave, nil
 }
 
 // entry finds a stream, or begins to remember it; an old one gives way for it.
@@ -110,6 +125,9 @@ func read(ctx context.Context, get Source, before live) (live, error) {
 	}
 	if len(now.tracks) == 0 || now.begun.IsZero() {
 		return live{}, errUnknown
+	}
+	if now.dated = now.begun; now.session == before.session && now.dated.Sub(before.dated).Abs() < steady {
+		now.dated = before.dated
 	}
 	if now.session == before.session { // a period's start does not move
 		now.begun = before.begun
