@@ -16,7 +16,8 @@ const (
 	breath   = 25  // frames of silence that end an utterance
 	longest  = 300 // frames of an utterance: six seconds
 	tail     = 75  // frames at the end of a long one, in which it is cut where it is quiet
-	fewest   = 10  // frames of speech, below which a noise is no utterance
+	around   = transcript.Rate * 3 / 10
+	fewest   = 10 // frames of speech, below which a noise is no utterance
 	ratio    = sound.Rate / transcript.Rate
 )
 
@@ -43,7 +44,7 @@ type cutter struct {
 
 // utterance is a piece of sound in which somebody may speak.
 type utterance struct {
-	at      time.Duration // from the start of the sound
+	at      time.Duration // from the start of the sound; a little before it at first
 	samples []int16
 }
 
@@ -107,14 +108,17 @@ func (c *cutter) quiet() int {
 func (c *cutter) end(n int) {
 	if c.spoken >= fewest {
 		at := time.Duration(c.frames-int64(len(c.levels))) * perFrame
-		c.say(utterance{at, append([]int16(nil), c.now[:n*frame]...)})
+		samples := make([]int16, n*frame+2*around) // with silence at both ends, by which engines know them
+		copy(samples[around:], c.now[:n*frame])
+		c.say(utterance{at - around*time.Second/transcript.Rate, samples})
+	}
+	if c.silent >= breath {
+		c.drop(n - before) // what comes next may have begun softly
+		c.spoken, c.silent = 0, 0
+		return
 	}
 	c.drop(n)
-	if c.silent >= breath {
-		c.spoken, c.silent = 0, 0
-	} else {
-		c.spoken = len(c.levels)
-	}
+	c.spoken = len(c.levels)
 }
 
 // flush hands on what there is at the end of the sound.

@@ -177,12 +177,13 @@ func (q *queue) close() {
 	}
 }
 
-// pop takes the oldest, when there is one; false: there will be none, or ctx has ended.
+// pop takes what waits, as one, when there is something; false: there will be nothing, or
+// ctx has ended.
 func (q *queue) pop(ctx context.Context) (u dated, ok bool) {
 	for {
 		q.mu.Lock()
 		if len(q.list) > 0 {
-			u, q.list = q.list[0], q.list[1:]
+			u, q.list = join(q.list)
 			q.mu.Unlock()
 			return u, true
 		}
@@ -197,6 +198,28 @@ func (q *queue) pop(ctx context.Context) (u dated, ok bool) {
 		case <-q.some:
 		}
 	}
+}
+
+// most is how many samples are given to the engine at once.
+const most = 20 * transcript.Rate
+
+// join makes one of utterances, as many of the first as fit: to begin costs an engine more
+// than a second of sound. list is not empty.
+func join(list []dated) (one dated, rest []dated) {
+	one, rest = list[0], list[1:]
+	for len(rest) > 0 {
+		next := rest[0]
+		begin := max(0, int(next.at.Sub(one.at)*transcript.Rate/time.Second))
+		end := begin + len(next.samples)
+		if end > most {
+			break
+		}
+		samples := make([]int16, max(end, len(one.samples)))
+		copy(samples, one.samples)
+		copy(samples[begin:], next.samples)
+		one.samples, rest = samples, rest[1:]
+	}
+	return one, rest
 }
 
 // write has the engine write down what waits, one utterance after the other, in the

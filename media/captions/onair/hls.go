@@ -121,13 +121,13 @@ func ParsePiece(file string) (p Piece, ok bool) {
 // MPEG's (RFC 8216, 3.5).
 const header = "WEBVTT\nX-TIMESTAMP-MAP=MPEGTS:0,LOCAL:00:00:00.000\n"
 
-// write adds those cues of an utterance, which is shown from a time of the stream's clock
-// on, that are seen in a piece. Each has a name, by which players know that it was in the
+// write adds those cues of a schedule, which begins at a time of the stream's
+// clock, that are seen in a piece. Each has a name, by which players know that it was in the
 // piece before too.
 func write(out *strings.Builder, p Piece, id int64, cues []transcript.Cue, at float64) {
 	from, to := p.Start.Seconds(), (p.Start + p.Length).Seconds()
 	for i, c := range cues {
-		c.Start, c.End = max(0, at+c.Start-cues[0].Start), at+c.End-cues[0].Start
+		c.Start, c.End = max(0, at+c.Start), at+c.End
 		if c.End > from && c.Start < to {
 			fmt.Fprintf(out, "\n%d-%d", id, i)
 			c.WriteVTT(out)

@@ -141,13 +141,12 @@ func (s Store) Add(ctx context.Context, stream, language string, u Utterance) (t
 	if err != nil {
 		return 0, fmt.Errorf("encode utterance: %w", err)
 	}
-	cues := u.Text.Cues()
+	cues := schedule(u.Text)
 	if len(cues) == 0 {
 		return 0, nil
 	}
 	shown := s.Now()
-	first, last := cues[0], cues[len(cues)-1]
-	hidden := shown.Add(seconds(last.End - first.Start))
+	hidden := shown.Add(seconds(cues[len(cues)-1].End))
 	late := max(0, shown.Sub(u.SpokenAt.Add(seconds(lastWord(u.Text)))))
 	_, err = s.DB.Exec(ctx, `INSERT INTO media_live_utterances (stream_id, language, session_id, spoken_at, shown_at, hidden_at, late_ms, transcript)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`, stream, language, u.Session, u.SpokenAt, shown, hidden, late.Milliseconds(), text)
@@ -188,15 +187,33 @@ func (s Store) Piece(ctx context.Context, stream string, p Piece) (string, error
 		if err := json.Unmarshal(text, &t); err != nil {
 			return err
 		}
-		if cues := t.Cues(); len(cues) > 0 {
-			write(&out, p, id, cues, (at.Sub(p.From) + p.Start).Seconds())
-		}
+		write(&out, p, id, schedule(t), (at.Sub(p.From) + p.Start).Seconds())
 		return nil
 	})
 	if err != nil {
 		return "", fmt.Errorf("read captions on air: %w", err)
 	}
 	return out.String(), nil
+}
+
+// apart is how long after the one before it a cue is shown at most, in seconds: what has
+// waited is read faster than it was said.
+const apart = 1.5
+
+// schedule are the cues of an utterance, in seconds from the moment at which it is shown.
+func schedule(t transcript.Transcript) []transcript.Cue {
+	cues := t.Cues()
+	for i := range cues {
+		c := &cues[i]
+		length := max(apart, c.End-c.Start)
+		if i == 0 {
+			c.Start = 0
+		} else {
+			c.Start = cues[i-1].Start + apart
+		}
+		c.End = c.Start + length
+	}
+	return cues
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
