@@ -50,6 +50,7 @@ func TestCaptionsThatAreRefused(t *testing.T) {
 	b.do("POST", path, object{"language": "en", "content": cues + strings.Repeat("x", 1<<20)}).wantError(413, "STORAGE_001", "content")
 	b.do("POST", path, object{"language": "en", "content": cues + "\x00"}).wantError(400, "invalid_request", "content")
 	b.do("POST", path, object{"language": "en", "generate": true}).wantError(501, "not_implemented")
+	b.do("POST", path, object{"language": "en", "generate": true, "content": cues}).wantError(400, "invalid_request", "content")
 	b.as(otherAccount, "POST", path, object{"language": "en"}).wantError(404, "not_found")
 	b.as(otherAccount, "GET", path, nil).wantError(404, "not_found")
 	b.as(otherAccount, "DELETE", path+"/en", nil).wantError(404, "not_found")

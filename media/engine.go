@@ -7,10 +7,12 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"sluice.dev/sluice/media/api/ident"
+	"sluice.dev/sluice/media/captions/listener"
 	"sluice.dev/sluice/media/live/engine"
 	"sluice.dev/sluice/media/live/moq/rtsp"
 	"sluice.dev/sluice/media/live/transports"
 	"sluice.dev/sluice/media/phone/sip"
+	"sluice.dev/sluice/platform/limits/fairshare"
 )
 
 // NewWatcher returns what keeps the product in step with a media engine; RunEngine
@@ -52,7 +54,7 @@ func RunEngine(ctx context.Context, c Config, e engine.Config, b Beside) error {
 		parts = append(parts, telephony(c, *b.Telephony))
 	}
 	if e.RTSP != "" {
-		parts = append(parts, links(c, w, e.RTSP))
+		parts = append(parts, links(c, w, e.RTSP), captioned(c, w, e.RTSP))
 	}
 	if b.MoQ.Addr != "" {
 		parts = append(parts, moq(c, b.MoQ, e.RTSP))
@@ -81,6 +83,17 @@ func telephony(c Config, t sip.Config) part {
 func links(c Config, w *engine.Watcher, rtsp string) part {
 	s := &transports.Supervisor{DB: c.DB, Streams: w.Streams, Settings: c.Transports, FFmpeg: newParts(c).assets.FFmpeg, RTSP: rtsp, Log: w.Log, Now: w.Now}
 	w.Kicked = s.Kicked
+	return part{
+		own: func(o engine.Own) bool { return o.Protocol == "rtsp" && s.Allows(o.User, o.Password, o.Action, o.Path) },
+		run: func(ctx context.Context) error { s.Run(ctx); return nil },
+	}
+}
+
+// captioned reads the sound of streams whose captions are made while they are on air.
+func captioned(c Config, w *engine.Watcher, rtsp string) part {
+	p := newParts(c)
+	s := &listener.Supervisor{Store: p.captions.OnAir, Keeper: listener.Keeper{Store: p.captions.OnAir, Captions: p.captions, Transcribe: p.transcribe},
+		Product: p.transcribe.Product, FFmpeg: p.assets.FFmpeg, Places: fairshare.New(fairshare.Config{Places: listener.Places}), RTSP: rtsp, Log: w.Log}
 	return part{
 		own: func(o engine.Own) bool { return o.Protocol == "rtsp" && s.Allows(o.User, o.Password, o.Action, o.Path) },
 		run: func(ctx context.Context) error { s.Run(ctx); return nil },

@@ -11,6 +11,7 @@ import (
 	"sluice.dev/sluice/media/assets"
 	"sluice.dev/sluice/media/capability"
 	"sluice.dev/sluice/media/captions"
+	"sluice.dev/sluice/media/captions/onair"
 	"sluice.dev/sluice/media/chapters"
 	"sluice.dev/sluice/media/editor"
 	"sluice.dev/sluice/media/engines"
@@ -97,13 +98,15 @@ func newParts(c Config) parts {
 	p.streams.Record = p.assets.OpenRecording
 	p.chapters, p.editor = chapters.New(p.assets), editor.Service{Assets: p.assets}
 	webrtc := signalling.Relay{Base: c.EngineWebRTC, Client: &http.Client{Timeout: engineTimeout}}
-	p.playback = playback.Service{DB: c.DB, Streams: p.streams, Keys: keys, Views: counter, Playback: link, Engine: c.EngineHLS, Manifests: &dash.Live{}, WebRTC: webrtc,
+	spoken := onair.Store{DB: c.DB, Now: c.Now}
+	p.playback = playback.Service{OnAir: spoken, DB: c.DB, Streams: p.streams, Keys: keys, Views: counter, Playback: link, Engine: c.EngineHLS, Manifests: &dash.Live{}, WebRTC: webrtc,
 		Client: &http.Client{Transport: &http.Transport{ResponseHeaderTimeout: engineTimeout, MaxIdleConnsPerHost: 64}}, Now: c.Now}
-	p.captions = captions.Service{DB: c.DB, Events: c.Events, Streams: p.streams, Watch: p.playback.Watch, Playback: link, Now: c.Now}
+	p.captions = captions.Service{OnAir: spoken, DB: c.DB, Events: c.Events, Streams: p.streams, Watch: p.playback.Watch, Playback: link, Now: c.Now}
 	p.voice = voice.Service{Engine: c.speakers(), FFmpeg: tool}
 	p.vision = vision.Service{Engine: c.seers(), FFmpeg: tool, Probe: look, Bodies: bodies, Converting: converting, Plans: c.Plans, Frame: p.assets.Frame}
 	p.transcribe = transcribe.Service{DB: c.DB, Events: c.Events, Assets: p.assets, Product: c.transcription(), FFmpeg: tool, Bodies: bodies, Converting: converting,
 		Working: fairshare.New(fairshare.Config{Places: transcribe.Places}), Plans: c.Plans, Jobs: jobs, QueueLimit: c.QueueLimit, OwnerLimit: c.OwnerLimit, Now: c.Now}
+	p.captions.Speaks = p.transcribe.Speaks
 	p.engines = map[string]engines.Known{engines.Transcribe: p.transcribe.Product, "captions": p.transcribe.Product,
 		engines.Voice: p.voice.Engine, engines.Vision: p.vision.Engine}
 	p.ingest = ingest.Service{Streams: p.streams, WebRTC: webrtc}

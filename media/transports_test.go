@@ -31,27 +31,28 @@ func group() (string, int) {
 type air struct {
 	*bundle
 	rtmp   string
+	dir    string // of the engine
 	viewer *httptest.Server
 	tool   string
 }
 
 // onAir starts one. bridges are programs, by transport.
-func onAir(t *testing.T, bridges map[string]string) *air {
+func onAir(t *testing.T, bridges map[string]string, more ...func(*media.Config)) *air {
 	t.Helper()
 	lo, err := aes67.Interfaces("lo")
 	if err != nil {
 		t.Fatal(err)
 	}
 	e := engineAt(t, addrs(t, 7))
-	a := &air{rtmp: "rtmp://" + e.RTMP, tool: ffmpegtest.Tool(t).Binary}
-	a.bundle = setup(t, withFFmpeg(t), func(c *media.Config) {
+	a := &air{rtmp: "rtmp://" + e.RTMP, tool: ffmpegtest.Tool(t).Binary, dir: e.Dir}
+	a.bundle = setup(t, append([]func(*media.Config){withFFmpeg(t), func(c *media.Config) {
 		c.Now = time.Now
 		c.Plans = plans.Table{"": {ConcurrentStreams: 2, BitrateKbps: 6000, FileBytes: 1 << 20, StorageBytes: 10 << 20}}
 		c.Endpoints.Available = true
 		c.EngineHLS, c.EngineWebRTC = "http://"+e.HLS+"/live", "http://"+e.WebRTC+"/live"
 		c.Transports = transports.Settings{Bridges: bridges,
 			Network: aes67.Network{Interfaces: lo, Allow: []netip.Prefix{netip.MustParsePrefix("239.69.0.0/16"), netip.MustParsePrefix("127.0.0.0/8")}}}
-	})
+	}}, more...)...)
 	a.viewer = httptest.NewServer(a.handler)
 	t.Cleanup(a.viewer.Close)
 	a.runEngine(e, media.Beside{})

@@ -73,6 +73,8 @@ var product = map[string]string{
 	"media_chunks":            all,
 	"media_files":             all,
 	"media_links":             all,
+	"media_live_captions":     all,
+	"media_live_utterances":   all,
 	"media_migration_videos":  all,
 	"media_migrations":        all,
 	"media_renders":           all,

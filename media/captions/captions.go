@@ -14,7 +14,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/media/api/form"
+	"sluice.dev/sluice/media/captions/onair"
 	"sluice.dev/sluice/media/live/streams"
+	"sluice.dev/sluice/media/transcribe/transcript"
 	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/events"
 	"sluice.dev/sluice/platform/storage/postgres"
@@ -35,13 +37,15 @@ type Track struct {
 
 // View is a track as callers see it.
 type View struct {
-	Language  string    `json:"language"`
-	Label     string    `json:"label"`
-	Kind      string    `json:"kind"`
-	Status    string    `json:"status"` // empty or ready
-	Cues      int       `json:"cues"`
-	URL       *string   `json:"url"` // WebVTT; null while empty
-	CreatedAt time.Time `json:"created_at"`
+	Language string `json:"language"`
+	Label    string `json:"label"`
+	Kind     string `json:"kind"`
+	Status   string `json:"status"` // empty or ready
+	// Generation is how captions of the stream on air come about; absent: they do not.
+	Generation *onair.View `json:"generation,omitempty"`
+	Cues       int         `json:"cues"`
+	URL        *string     `json:"url"` // WebVTT; null while empty
+	CreatedAt  time.Time   `json:"created_at"`
 }
 
 // Input is the body of POST /v1/streams/{id}/captions and of PUT on a track,
@@ -51,7 +55,9 @@ type Input struct {
 	Label    string `json:"label"`   // empty: the language
 	Kind     string `json:"kind"`    // captions (default) or subtitles
 	Content  string `json:"content"` // WebVTT; empty: the track is filled later
-	Generate bool   `json:"generate"`
+	// Generate has the track made of the speech of the stream while it is on air. With PUT
+	// false, and no content, holds that.
+	Generate bool `json:"generate"`
 }
 
 // Service is what can be done with captions.
@@ -62,6 +68,9 @@ type Service struct {
 	Watch    func(*http.Request) (streams.Stream, string, error) // the stream in a viewer's path, if it may be watched
 	Playback string                                              // public address of /v1/playback
 	Now      func() time.Time
+	OnAir    onair.Store
+	// Speaks is an error where there is no engine that writes a language down.
+	Speaks func(ctx context.Context, language string) error
 }
 
 var language = regexp.MustCompile(`^[a-z]{2,3}(-[a-z0-9]{2,8}){0,4}$`)
@@ -84,13 +93,10 @@ func (in Input) track() (Track, error) {
 	}
 	f.OneOf("kind", t.Kind, []string{"captions", "subtitles"})
 	t.Cues = checkContent(&f, in.Content)
-	if err := f.Err(); err != nil {
-		return t, err
+	if in.Generate && in.Content != "" {
+		f.Fail("content", "is there, although captions are to be generated", "either content or generate")
 	}
-	if in.Generate {
-		return t, apierror.Errorf(decision.NotImplemented, "Captions of a running stream are not generated: send them as content, or have those of its recording made by POST /v1/recordings/{id}/captions.")
-	}
-	return t, nil
+	return t, f.Err()
 }
 
 // checkContent counts the cues of the content. Size and type have codes of
@@ -113,7 +119,8 @@ func checkContent(f *form.Form, content string) int {
 	return cues
 }
 
-// Put stores a track of a stream and emits captions.generated once it has content.
+// Put stores a track of a stream, which is not generated then, and emits
+// captions.generated once it has content.
 // It fails with conflict when create is set and the language is taken, and with
 // not_found when it is not set and the track is not there.
 func (v Service) Put(ctx context.Context, s streams.Stream, t Track, create bool) (Track, error) {
@@ -123,13 +130,81 @@ func (v Service) Put(ctx context.Context, s streams.Stream, t Track, create bool
 		if create {
 			write = insert
 		}
-		if err := write(ctx, tx, s.ID, &t); err != nil || t.Content == "" || s.Account == "" {
+		if err := write(ctx, tx, s.ID, &t); err != nil {
 			return err
 		}
-		return v.Events.EmitTx(ctx, tx, events.Event{Account: s.Account, Type: "captions.generated", StreamID: s.ID, Time: v.Now(),
-			Data: map[string]any{"language": t.Language, "format": "vtt", "url": v.url(s, t)}})
+		if err := onair.Drop(ctx, tx, s.ID, t.Language); err != nil || t.Content == "" {
+			return err
+		}
+		return v.announce(ctx, tx, s, t)
 	})
 	return t, err
+}
+
+// Generate stores a track that is made of the speech of its stream, or has one that is
+// there made so from now on; what it has stays until the next broadcast ends. It fails as
+// Put does.
+func (v Service) Generate(ctx context.Context, s streams.Stream, t Track, create bool) (Track, error) {
+	t.CreatedAt = v.Now().UTC().Truncate(time.Millisecond)
+	err := postgres.InTx(ctx, v.DB, func(tx pgx.Tx) error {
+		write := relabel
+		if create {
+			write = insert
+		}
+		if err := write(ctx, tx, s.ID, &t); err != nil {
+			return err
+		}
+		return onair.Begin(ctx, tx, s.ID, t.Language)
+	})
+	return t, err
+}
+
+// Hold stops generating a track, and leaves what it has. It reports whether it is one that
+// is generated.
+func (v Service) Hold(ctx context.Context, s streams.Stream, t *Track) (generated bool, err error) {
+	err = postgres.InTx(ctx, v.DB, func(tx pgx.Tx) error {
+		if generated, err = onair.Hold(ctx, tx, s.ID, t.Language); err != nil || !generated {
+			return err
+		}
+		return relabel(ctx, tx, s.ID, t)
+	})
+	return generated, err
+}
+
+// Fill gives a generated track what was said in a broadcast, as much of it as a track may
+// have, in the caller's transaction; tell says captions.generated. A track that is gone is
+// left alone.
+func (v Service) Fill(ctx context.Context, tx pgx.Tx, stream, language string, said transcript.Transcript, tell bool) error {
+	s, err := streams.ByID(ctx, tx, stream)
+	if err != nil {
+		return err
+	}
+	t := Track{Language: language}
+	t.Content, t.Cues = said.VTTWithin(MaxContent)
+	tag, err := tx.Exec(ctx, `UPDATE media_captions SET content = $3, cues = $4 WHERE stream_id = $1 AND language = $2`, stream, language, t.Content, t.Cues)
+	if err != nil {
+		return fmt.Errorf("fill captions: %w", err)
+	}
+	if tag.RowsAffected() == 0 || !tell {
+		return nil
+	}
+	return v.announce(ctx, tx, s, t)
+}
+
+// announce says captions.generated.
+func (v Service) announce(ctx context.Context, tx pgx.Tx, s streams.Stream, t Track) error {
+	if s.Account == "" {
+		return nil
+	}
+	return v.Events.EmitTx(ctx, tx, events.Event{Account: s.Account, Type: "captions.generated", StreamID: s.ID, Time: v.Now(),
+		Data: map[string]any{"language": t.Language, "format": "vtt", "url": v.url(s, t)}})
+}
+
+// relabel changes what a track is called, and leaves what it has.
+func relabel(ctx context.Context, tx pgx.Tx, stream string, t *Track) error {
+	err := tx.QueryRow(ctx, `UPDATE media_captions SET label = $3, kind = $4 WHERE stream_id = $1 AND language = $2 RETURNING left(content, 1), cues, created_at`,
+		stream, t.Language, t.Label, t.Kind).Scan(&t.Content, &t.Cues, &t.CreatedAt)
+	return postgres.NotFound(err, "change captions")
 }
 
 // insert stores a new track. The count is no lock: of two at once, one may be

@@ -1,6 +1,7 @@
 package captions
 
 import (
+	"context"
 	"net/http"
 	"strings"
 
@@ -47,20 +48,53 @@ func (v Service) replace(s streams.Stream, r *http.Request, in Input) (View, err
 // write creates or replaces a track.
 func (v Service) write(r *http.Request, s streams.Stream, in Input, create bool) (View, error) {
 	t, err := in.track()
-	if err == nil {
+	if err != nil {
+		return View{}, err
+	}
+	switch held := false; {
+	case in.Generate:
+		if err = v.Speaks(r.Context(), t.Language); err == nil {
+			t, err = v.Generate(r.Context(), s, t, create)
+		}
+	case !create && in.Content == "":
+		if held, err = v.Hold(r.Context(), s, &t); err == nil && !held {
+			t, err = v.Put(r.Context(), s, t, create)
+		}
+	default:
 		t, err = v.Put(r.Context(), s, t, create)
 	}
-	return v.view(s, t), err
+	if err != nil {
+		return View{}, err
+	}
+	list, err := v.views(r.Context(), s, []Track{t})
+	if err != nil {
+		return View{}, err
+	}
+	return list[0], nil
 }
 
 // all answers GET with every track; there are too few for pages.
 func (v Service) all(s streams.Stream, r *http.Request, _ httpapi.None) (map[string][]View, error) {
 	tracks, err := v.list(r.Context(), s.ID)
+	if err != nil {
+		return nil, err
+	}
+	list, err := v.views(r.Context(), s, tracks)
+	return map[string][]View{"data": list}, err
+}
+
+// views shows tracks, with how they come about.
+func (v Service) views(ctx context.Context, s streams.Stream, tracks []Track) ([]View, error) {
+	generated, err := v.OnAir.Views(ctx, s.ID)
 	out := []View{}
 	for _, t := range tracks {
-		out = append(out, v.view(s, t))
+		one := v.view(s, t)
+		if g, ok := generated[t.Language]; ok {
+			one.Generation = &g
+		}
+		out = append(out, one)
 	}
-	return map[string][]View{"data": out}, err
+	return out, err
 }
 
 // delete answers DELETE. Languages are compared in lower case.

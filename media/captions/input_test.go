@@ -25,7 +25,8 @@ func TestWhichTracksAreTaken(t *testing.T) {
 		"SubRip":               {Input{Language: "en", Content: "1\n00:00:01,000 --> 00:00:02,000\nHi\n"}, decision.Storage002},
 		"too large":            {Input{Language: "en", Content: strings.Repeat("x", MaxContent+1)}, decision.Storage001},
 		"both":                 {Input{Language: "?", Content: "x"}, decision.InvalidRequest},
-		"to be generated":      {Input{Language: "en", Generate: true}, decision.NotImplemented},
+		"to be generated":      {Input{Language: "en", Generate: true}, ""},
+		"generated, and there": {Input{Language: "en", Generate: true, Content: vtt}, decision.InvalidRequest},
 		"generated, but wrong": {Input{Language: "?", Generate: true}, decision.InvalidRequest},
 	}
 	for name, c := range cases {

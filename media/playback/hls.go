@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/media/captions/onair"
 	"sluice.dev/sluice/media/live/streams"
 	"sluice.dev/sluice/media/playback/dash"
 	"sluice.dev/sluice/media/playback/views"
@@ -24,6 +25,9 @@ var fileName = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,100}\.(m3u8|mp
 // partName is what parts of segments are called. They are for us: the engine (gohlslib 2.2)
 // keeps a lock for ever when a stream ends while somebody waits for its next part.
 var partName = regexp.MustCompile(`_part[0-9]+\.mp4$`)
+
+// multivariant is what the engine calls the playlist that lists the others.
+const multivariant = "index.m3u8"
 
 // maxPlaylist bounds a playlist, in bytes: it is held in memory and rewritten.
 const maxPlaylist = 1 << 20
@@ -41,6 +45,12 @@ func (v Service) hls(w http.ResponseWriter, r *http.Request) error {
 	}
 	if err := v.playing(s); err != nil {
 		return err
+	}
+	if language, ok := onair.ParseList(file); ok {
+		return v.captionList(w, r, s, language)
+	}
+	if p, ok := onair.ParsePiece(file); ok {
+		return v.captionPiece(w, r, s, p)
 	}
 	if g := v.Manifests.Growing(s.PlaybackID, file); g != nil {
 		return v.grow(w, r, g)
@@ -61,7 +71,7 @@ func (v Service) hls(w http.ResponseWriter, r *http.Request) error {
 	if err := v.Views.Seen(r.Context(), subject(s), views.ViewerOf(r, name)); err != nil {
 		return err
 	}
-	return v.playlist(w, r, res)
+	return v.playlist(w, r, s, file, res)
 }
 
 // playing says why s cannot be played by segments, if so.
@@ -75,14 +85,22 @@ func (v Service) playing(s streams.Stream) error {
 	return nil
 }
 
-// playlist hands on a playlist with the viewer's token in it.
-func (v Service) playlist(w http.ResponseWriter, r *http.Request, res *http.Response) error {
+// playlist hands on a playlist with the viewer's token in it, and the one that lists the
+// variants with the captions that are made of the stream.
+func (v Service) playlist(w http.ResponseWriter, r *http.Request, s streams.Stream, file string, res *http.Response) error {
 	raw, err := io.ReadAll(io.LimitReader(res.Body, maxPlaylist+1))
 	if err == nil && len(raw) > maxPlaylist {
 		err = fmt.Errorf("a playlist of more than %d bytes", maxPlaylist)
 	}
 	if err != nil {
 		return &apierror.Error{Code: decision.BadGateway, Cause: err}
+	}
+	if file == multivariant {
+		captions, err := v.OnAir.Renditions(r.Context(), s.ID)
+		if err != nil {
+			return err
+		}
+		raw = onair.Multivariant(raw, captions)
 	}
 	signed, err := whole(raw)
 	if err == nil {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/media/api/owner"
+	"sluice.dev/sluice/media/captions/onair"
 	"sluice.dev/sluice/media/live/signalling"
 	"sluice.dev/sluice/media/live/streams"
 	"sluice.dev/sluice/media/playback/dash"
@@ -31,6 +32,7 @@ type Service struct {
 	// answers 501.
 	Engine    string
 	Manifests *dash.Live       // of the streams that the engine serves
+	OnAir     onair.Store      // of captions
 	WebRTC    signalling.Relay // to the same engine
 	Client    *http.Client     // to the engine
 	Now       func() time.Time

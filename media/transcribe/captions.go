@@ -187,7 +187,7 @@ func (v Service) view(ctx context.Context, r row) (View, error) {
 	if r.Status != Ready {
 		return out, nil
 	}
-	url, err := v.Assets.Beside(ctx, r.AssetID, file(r.Language))
+	url, err := v.Address(ctx, r.AssetID, r.Language)
 	out.URL, out.Engine = &url, &r.Engine
 	return out, err
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/media/api/ident"
+	"sluice.dev/sluice/media/assets"
 	"sluice.dev/sluice/media/files"
 	"sluice.dev/sluice/media/files/ffmpeg"
 	"sluice.dev/sluice/media/transcribe/transcript"
@@ -99,6 +101,45 @@ func (v Service) ofAsset(ctx context.Context, r row) (t transcript.Transcript, e
 	return v.transcribe(ctx, r.Owner, folder, r.Language, maxJob, func(share float64) { v.step(ctx, r.ID, share) })
 }
 
+// Address is where players get the captions of an asset, for six hours.
+func (v Service) Address(ctx context.Context, asset, language string) (string, error) {
+	return v.Assets.Beside(ctx, asset, file(language))
+}
+
+// Adopt stores t as the captions of an owner's ready asset, in the caller's transaction,
+// and says captions.generated with their Address. Where there are captions in the language
+// already, those stay.
+func (v Service) Adopt(ctx context.Context, tx pgx.Tx, owner, id, language, address string, t transcript.Transcript) error {
+	text, err := json.Marshal(t)
+	if err != nil || len(text) > maxText {
+		return err
+	}
+	a, err := assets.Find(ctx, tx, owner, id, "")
+	if err != nil {
+		return ignoreGone(err)
+	}
+	at := v.now()
+	r := row{ID: ident.New("trns"), AssetID: a.ID, Owner: a.Owner, Account: a.Account, Language: language, Status: Ready, Progress: 100, Cues: len(t.Cues()), Engine: t.Engine, CreatedAt: at, UpdatedAt: at}
+	tag, err := tx.Exec(ctx, `INSERT INTO media_transcripts (`+columns+`, transcript) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) ON CONFLICT (asset_id, language) DO NOTHING`,
+		r.ID, r.AssetID, r.Owner, r.Account, r.Language, r.Status, r.Progress, r.Cues, r.Engine, r.ErrorCode, r.ErrorMessage, r.CreatedAt, r.UpdatedAt, text)
+	if err != nil {
+		return fmt.Errorf("store captions of a broadcast: %w", err)
+	}
+	if tag.RowsAffected() == 0 {
+		return nil
+	}
+	return v.announce(ctx, tx, r, a.StreamID, address)
+}
+
+// announce says captions.generated.
+func (v Service) announce(ctx context.Context, tx pgx.Tx, r row, stream, url string) error {
+	if r.Account == "" {
+		return nil
+	}
+	return v.Events.EmitTx(ctx, tx, events.Event{Account: r.Account, Type: "captions.generated", StreamID: stream, Time: v.Now(),
+		Data: map[string]any{"language": r.Language, "format": "vtt", "url": url, "vod_id": r.AssetID}})
+}
+
 // end makes r ready with t, or failed for cause, and says captions.generated in the
 // same transaction, once.
 func (v Service) end(ctx context.Context, r row, t transcript.Transcript, cause error) error {
@@ -113,7 +154,7 @@ func (v Service) end(ctx context.Context, r row, t transcript.Transcript, cause 
 	if err != nil {
 		return ignoreGone(err)
 	}
-	url, err := v.Assets.Beside(ctx, r.AssetID, file(r.Language))
+	url, err := v.Address(ctx, r.AssetID, r.Language)
 	if err != nil {
 		return err
 	}
@@ -132,11 +173,10 @@ func (v Service) end(ctx context.Context, r row, t transcript.Transcript, cause 
 		if err != nil {
 			return fmt.Errorf("end transcript: %w", err)
 		}
-		if cause != nil || r.Account == "" {
+		if cause != nil {
 			return nil
 		}
-		return v.Events.EmitTx(ctx, tx, events.Event{Account: r.Account, Type: "captions.generated", StreamID: a.StreamID, Time: v.Now(),
-			Data: map[string]any{"language": r.Language, "format": "vtt", "url": url, "vod_id": r.AssetID}})
+		return v.announce(ctx, tx, r, a.StreamID, url)
 	})
 }
 

@@ -79,6 +79,22 @@ func (v Service) Available(ctx context.Context) error {
 	return nil
 }
 
+// Speaks is an error where the engine in force does not know a language, or there is none.
+// What an engine at an address knows, only it can say.
+func (v Service) Speaks(ctx context.Context, language string) error {
+	if err := v.Available(ctx); err != nil {
+		return err
+	}
+	e, ok := v.Product.First(ctx)
+	if !ok {
+		return v.Product.Missing()
+	}
+	if e, ok := e.(interface{ Knows(string) error }); ok {
+		return e.Knows(language)
+	}
+	return nil
+}
+
 // transcribe writes what is said in the file that is the input of folder, which may be
 // longest long. progress is told the share that is done, 0 to 1. It takes time in
 // proportion to the sound, and memory for one piece of it.

@@ -13,6 +13,7 @@ import (
 
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/media/assets"
+	"sluice.dev/sluice/media/captions/onair"
 	"sluice.dev/sluice/media/live/streams"
 	"sluice.dev/sluice/platform/apierror"
 )
@@ -178,7 +179,10 @@ func (w *Watcher) takeOver(ctx context.Context, jobs []job, files []string) erro
 	for i, name := range match(jobs, files) {
 		err := error(nil)
 		if name != "" {
-			name, err = w.move(name, jobs[i].asset.ID)
+			began, _ := startOf(name) // match has read it
+			if err = onair.RecordedFrom(ctx, w.Streams.DB, jobs[i].asset.SessionID, began); err == nil {
+				name, err = w.move(name, jobs[i].asset.ID)
+			}
 		}
 		if err == nil {
 			err = w.finish(ctx, jobs[i], name)

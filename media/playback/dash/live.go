@@ -27,6 +27,10 @@ const (
 // a live edge are read at most twice a second, however many watch.
 const fresh = 500 * time.Millisecond
 
+// steady is how far the dates of playlists may lie from the clock of the stream before
+// what follows from them is moved.
+const steady = 500 * time.Millisecond
+
 // maxStreams bounds how many streams are remembered.
 const maxStreams = 1000
 
@@ -120,6 +124,9 @@ func read(ctx context.Context, get Source, before live) (live, error) {
 	}
 	if len(now.tracks) == 0 || now.begun.IsZero() {
 		return live{}, errUnknown
+	}
+	if now.dated = now.begun; now.session == before.session && now.dated.Sub(before.dated).Abs() < steady {
+		now.dated = before.dated
 	}
 	if now.session == before.session { // a period's start does not move
 		now.begun = before.begun

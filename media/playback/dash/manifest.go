@@ -47,6 +47,7 @@ type liveTrack struct {
 type live struct {
 	session string        // the engine's name for this broadcast
 	begun   time.Time     // when the tracks' clocks said 0
+	dated   time.Time     // the same, by the dates of later playlists, within steady
 	longest time.Duration // of a segment
 	part    time.Duration // of a part of one; 0: the engine makes none
 	tracks  []liveTrack

@@ -116,12 +116,20 @@ func (p *Program) Check(ctx context.Context) (string, error) {
 
 func (p *Program) beside(name string) string { return filepath.Join(filepath.Dir(p.Path), name) }
 
+// Knows is an error for a language that the model does not know; empty: it is not named.
+func (p *Program) Knows(language string) error {
+	if language != "" && language != "en" && !strings.HasPrefix(language, "en-") {
+		return &apierror.Error{Code: decision.InvalidRequest, Message: "The built-in engine knows no language but English.",
+			Details: []decision.Detail{{Field: "language", Issue: "is not known to the built-in engine", Expected: "en; an engine at an address may know more"}}}
+	}
+	return nil
+}
+
 // Transcribe writes what was said in samples of transcript.Rate, in English. It takes
 // about a fifteenth of the sound's time on two processors, and memory of 1 GiB at most.
 func (p *Program) Transcribe(ctx context.Context, samples []int16, language string) (transcript.Transcript, error) {
-	if language != "" && language != "en" && !strings.HasPrefix(language, "en-") {
-		return transcript.Transcript{}, &apierror.Error{Code: decision.InvalidRequest, Message: "The built-in engine knows no language but English.",
-			Details: []decision.Detail{{Field: "language", Issue: "is not known to the built-in engine", Expected: "en; an engine at an address may know more"}}}
+	if err := p.Knows(language); err != nil {
+		return transcript.Transcript{}, err
 	}
 	path, err := filepath.Abs(p.Path)
 	if err != nil {

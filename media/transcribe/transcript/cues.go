@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"unicode/utf8"
 )
@@ -91,13 +92,30 @@ func lines(words []Word) []string {
 
 // VTT is t as WebVTT (W3C).
 func (t Transcript) VTT() string {
+	text, _ := t.VTTWithin(math.MaxInt)
+	return text
+}
+
+// VTTWithin is t as WebVTT: as many of its first cues as most bytes have room for.
+func (t Transcript) VTTWithin(most int) (text string, cues int) {
 	var b strings.Builder
 	b.WriteString("WEBVTT\n")
-	escape := strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 	for _, c := range t.Cues() {
-		fmt.Fprintf(&b, "\n%s --> %s\n%s\n", clock(c.Start, "."), clock(c.End, "."), escape.Replace(strings.Join(c.Lines, "\n")))
+		end := b.Len()
+		if c.WriteVTT(&b); b.Len() > most {
+			return b.String()[:end], cues
+		}
+		cues++
 	}
-	return b.String()
+	return b.String(), cues
+}
+
+// escape makes text of what WebVTT takes for markup.
+var escape = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
+
+// WriteVTT adds c to a file of WebVTT, behind an empty line.
+func (c Cue) WriteVTT(b *strings.Builder) {
+	fmt.Fprintf(b, "\n%s --> %s\n%s\n", clock(c.Start, "."), clock(c.End, "."), escape.Replace(strings.Join(c.Lines, "\n")))
 }
 
 // SRT is t as SubRip.

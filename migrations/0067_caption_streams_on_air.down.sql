@@ -1,0 +1,3 @@
+ALTER TABLE media_sessions DROP recorded_from;
+DROP TABLE media_live_utterances;
+DROP TABLE media_live_captions;
