@@ -52,7 +52,11 @@ func Put(ctx context.Context, f fetch.Config, root string) error {
 
 // copyAll copies a file or a folder, without recordings, which are for tests.
 func copyAll(from, to string) error {
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+	from, err := filepath.EvalSymlinks(from)
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(to), 0o755)
+	}
+	if err != nil {
 		return err
 	}
 	return filepath.WalkDir(from, func(name string, d os.DirEntry, err error) error {

@@ -9,12 +9,15 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/ulikunitz/xz"
+
+	"sluice.dev/sluice/deploy/engines"
 )
 
 var at = time.Unix(1_700_000_000, 0).UTC()
@@ -170,6 +173,30 @@ func TestImagesAreReproducible(t *testing.T) {
 	}
 	if digests[0] != digests[1] {
 		t.Error("two images of the same files differ")
+	}
+}
+
+// An image that is told of a program has it, and what runs on films is told of all.
+func TestImagesHaveTheProgramsThatTheyName(t *testing.T) {
+	t.Parallel()
+	with := map[string]bool{"sluice-media": true, "sluice-standalone": true}
+	for _, i := range contents() {
+		if has := slices.Contains(i.layers, "programs"); has != with[i.name] || has && i.layers[0] != "system" {
+			t.Errorf("%s is made of %v", i.name, i.layers)
+		}
+		for _, told := range engines.Env() {
+			variable, _, _ := strings.Cut(told, "=")
+			if has := slices.Contains(i.env, told); has != with[i.name] || strings.Count(strings.Join(i.env, " "), variable) > 1 {
+				t.Errorf("%s is told %v", i.name, i.env)
+			}
+		}
+		if got, want := i.licences("arm64"), map[bool]string{true: "Apache-2.0 AND CC0-1.0 AND GPL-3.0-or-later AND MIT", false: "Apache-2.0"}[with[i.name]]; got != want {
+			t.Errorf("%s is under %s", i.name, got)
+		}
+		delete(with, i.name)
+	}
+	if len(with) > 0 {
+		t.Errorf("not there: %v", with)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -28,9 +29,43 @@ const accounts = "root:x:0:0::/:/bin/sh\nsluice:x:65532:65532::/state:/bin/sh\n"
 // serverDir is where the standalone image has PostgreSQL.
 const serverDir = "usr/local/postgresql"
 
-// images writes the images for an architecture into one file that `docker load`
-// reads: the binary alone, with the programs of the media product, an edge, and all that
-// `sluice up` runs. What they share is in the file once.
+// content is what an image is made of.
+type content struct {
+	name, command string
+	env, layers   []string
+}
+
+// contents are the images: the binary alone, with the programs of the media product, an
+// edge, and all that `sluice up` runs.
+func contents() []content {
+	state, envoy := "SLUICE_STATE_DIR=/state", "SLUICE_ENVOY=/usr/local/bin/envoy"
+	return []content{
+		{"sluice", "help", []string{state}, []string{"bare", "sluice"}},
+		{"sluice-media", "media", append(engines.Env(), state), []string{"system", "programs", "sluice"}},
+		{"sluice-edge", "edge", []string{state, envoy}, []string{"system", "envoy", "sluice"}},
+		{"sluice-standalone", "up", append(engines.Env(), state, envoy, "PATH=/"+serverDir+"/bin:/bin",
+			"SLUICE_GATEWAY_ADDR=0.0.0.0:8080", "SLUICE_RUNTIME_ADDR=0.0.0.0:8090", "SLUICE_ADMIN_ADDR=0.0.0.0:9090",
+			"SLUICE_PUBLIC_URL=http://127.0.0.1:8080", "SLUICE_RUNTIME_PUBLIC_URL=http://127.0.0.1:8090",
+			"SLUICE_MEDIA_ENGINE=off"), []string{"system", "envoy", "postgres", "programs", "sluice"}},
+	}
+}
+
+// licences are ours and those of the programs that are in it, as SPDX has them.
+func (c content) licences(arch string) string {
+	all := []string{"Apache-2.0"}
+	if slices.Contains(c.layers, "programs") {
+		for _, p := range engines.Programs {
+			for _, f := range fetch.Of(p, arch) {
+				all = append(all, f.Licence)
+			}
+		}
+	}
+	slices.Sort(all)
+	return strings.Join(slices.Compact(all), " AND ")
+}
+
+// images writes the images for an architecture into one file that `docker load` reads. What
+// they share is in the file once.
 func (b builder) images(ctx context.Context, binary, arch, out string) error {
 	layers := map[string]v1.Layer{}
 	for name, fill := range map[string]func(context.Context, string, string) error{
@@ -45,23 +80,11 @@ func (b builder) images(ctx context.Context, binary, arch, out string) error {
 		}
 		layers[name] = layer
 	}
-	edge := []string{"SLUICE_STATE_DIR=/state", "SLUICE_ENVOY=/usr/local/bin/envoy"}
 	all := map[name.Reference]v1.Image{}
-	for _, i := range []struct {
-		name, command string
-		env, layers   []string
-	}{
-		{"sluice", "help", []string{"SLUICE_STATE_DIR=/state"}, []string{"bare", "sluice"}},
-		{"sluice-media", "media", append(engines.Env(), "SLUICE_STATE_DIR=/state"), []string{"system", "programs", "sluice"}},
-		{"sluice-edge", "edge", edge, []string{"system", "envoy", "sluice"}},
-		{"sluice-standalone", "up", append(append(edge, engines.Env()...), "PATH=/"+serverDir+"/bin:/bin",
-			"SLUICE_GATEWAY_ADDR=0.0.0.0:8080", "SLUICE_RUNTIME_ADDR=0.0.0.0:8090", "SLUICE_ADMIN_ADDR=0.0.0.0:9090",
-			"SLUICE_PUBLIC_URL=http://127.0.0.1:8080", "SLUICE_RUNTIME_PUBLIC_URL=http://127.0.0.1:8090",
-			"SLUICE_MEDIA_ENGINE=off"), []string{"system", "envoy", "postgres", "programs", "sluice"}},
-	} {
+	for _, i := range contents() {
 		image, err := b.image(arch, v1.Config{
 			User: "65532:65532", Entrypoint: []string{"/sluice"}, Cmd: []string{i.command}, Env: i.env, WorkingDir: "/state",
-			Labels: map[string]string{"org.opencontainers.image.version": b.version, "org.opencontainers.image.licenses": "Apache-2.0"},
+			Labels: map[string]string{"org.opencontainers.image.version": b.version, "org.opencontainers.image.licenses": i.licences(arch)},
 		}, i.layers, layers)
 		if err != nil {
 			return err
