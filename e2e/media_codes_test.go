@@ -261,7 +261,7 @@ func TestTheDemoMakesAFilm(t *testing.T) {
 		t.Fatalf("status %d\n%s\n%s", status, out, errs)
 	}
 	t.Log(out)
-	for i, want := range []string{"Engines     all are there, voice by ", "Voice       ", "Publish     strm_", "HLS         ", "DASH        ", "WebRTC      50 packets of video/H264 and audio/opus", "Recording   rec_", "Captions    ", "Clip        clip_", "Edit        vod_"} {
+	for i, want := range []string{"Engines     all are there, voice by ", "Voice       ", "Publish     strm_", "HLS         ", "DASH        ", "WebRTC      50 packets of video/H264 and audio/opus", "Subtitles   ", "Recording   rec_", "Captions    ", "Clip        clip_", "Edit        vod_"} {
 		if !strings.Contains(out, fmt.Sprintf("%2d. %s", i+1, want)) {
 			t.Errorf("no step %d, %s, in\n%s", i+1, want, out)
 		}

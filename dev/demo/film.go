@@ -84,6 +84,7 @@ func (f *film) steps() []step {
 		{"HLS", func(ctx context.Context) (string, error) { return f.see(ctx, f.stream.Playback.HLS, 3) }},
 		{"DASH", func(ctx context.Context) (string, error) { return f.see(ctx, f.stream.Playback.DASH, 3) }},
 		{"WebRTC", f.webrtc},
+		{"Subtitles", f.subtitles},
 		{"Recording", f.stop},
 		{"Captions", func(ctx context.Context) (string, error) { return f.captions(ctx, "/v1/recordings/"+f.recording.ID) }},
 		{"Clip", f.cut},
