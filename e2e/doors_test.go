@@ -4,17 +4,21 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
 )
 
 // door is an operation of a document, as one may ask for it.
 type door struct {
 	base, method, path, credential string
 	body                           bool
+	schema                         *openapi3.Schema // of a JSON body; nil: there is none
 }
 
 // The bounds of an answer that says what is wrong.
@@ -112,12 +116,23 @@ func (s *stack) doors(t *testing.T) (list []door) {
 	} {
 		for path, item := range d.doc.Paths.Map() {
 			for method, op := range item.Operations() {
-				list = append(list, door{d.base, method, ids.in(method, path), s.credentialFor(path, d.credential), op.RequestBody != nil})
+				list = append(list, door{d.base, method, ids.in(method, path), s.credentialFor(path, d.credential), op.RequestBody != nil, bodyOf(op)})
 			}
 		}
 	}
 	slices.SortFunc(list, func(a, b door) int { return strings.Compare(a.path+a.method, b.path+b.method) })
 	return list
+}
+
+// bodyOf is the schema of an operation's JSON body, or nil.
+func bodyOf(op *openapi3.Operation) *openapi3.Schema {
+	if op.RequestBody == nil {
+		return nil
+	}
+	if m := op.RequestBody.Value.Content["application/json"]; m != nil && m.Schema != nil {
+		return m.Schema.Value
+	}
+	return nil
 }
 
 // credentialFor is a session where a key will not do.
@@ -270,4 +285,69 @@ func (s *stack) bytesMade(t *testing.T) (sum float64) {
 		sum += n
 	}
 	return sum
+}
+
+// wrong is a body for an operation, with fields of no name and a value of the wrong type
+// for each of some that it has, and the fields that an answer to it names.
+func (d door) wrong() (body map[string]any, fields []string) {
+	body = map[string]any{"no_such_field": 1, "nor_this_one": true}
+	if !strings.HasPrefix(d.path, "/x402/") { // which takes what other versions of the protocol have
+		fields = []string{"no_such_field", "nor_this_one"}
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.schema.Properties)) {
+		kinds := d.schema.Properties[name].Value.Type
+		switch {
+		case kinds == nil || len(body) > 6:
+		case kinds.Includes("string"), kinds.Includes("array"), kinds.Includes("object"):
+			body[name] = 7
+		case kinds.Includes("integer"), kinds.Includes("number"), kinds.Includes("boolean"):
+			body[name] = "x"
+		}
+		if _, there := body[name]; there || slices.Contains(d.schema.Required, name) {
+			fields = append(fields, name)
+		}
+	}
+	return body, fields
+}
+
+// All that is wrong with a body is named in one answer: what has no such name, what is of
+// the wrong type and what is missing. And one that is compressed is refused by name.
+func TestAllFaultsOfABodyAtOnce(t *testing.T) {
+	t.Parallel()
+	s := theStack(t)
+	asked := 0
+	for _, d := range s.doors(t) {
+		if d.schema == nil || d.schema.Properties == nil || d.schema.AdditionalProperties.Schema != nil || d.schema.AdditionalProperties.Has != nil && *d.schema.AdditionalProperties.Has {
+			continue
+		}
+		body, fields := d.wrong()
+		r := call(t, d.method, d.base+d.path, d.credential, body)
+		if r.StatusCode != http.StatusBadRequest {
+			t.Logf("%s %s: %d %.200s", d.method, d.path, r.StatusCode, r.body)
+			continue // there is no such object, or the operation is not here
+		}
+		var said envelope
+		if json.Unmarshal([]byte(r.body), &said) != nil {
+			continue // errors in the words of other protocols
+		}
+		asked++
+		for _, f := range fields {
+			named := false
+			for _, x := range said.Error.Details {
+				named = named || x.Field == f && x.Expected != ""
+			}
+			if !named {
+				t.Errorf("%s %s: %s is not named: %.1000s", d.method, d.path, f, r.body)
+			}
+		}
+	}
+	if asked < 40 {
+		t.Errorf("only %d operations were asked", asked)
+	}
+	for _, c := range [][3]string{{"SLUICE_GATEWAY_URL", "/v1/streams", "SLUICE_API_KEY"}, {"SLUICE_GATEWAY_URL", "/v1/webhooks", "SLUICE_API_KEY"}, {"SLUICE_ADMIN_URL", "/admin/v1/accounts", "SLUICE_ADMIN_KEY"}} {
+		r := call(t, http.MethodPost, s.dev[c[0]]+c[1], s.dev[c[2]], map[string]any{}, "Content-Encoding", "gzip")
+		if r.StatusCode != http.StatusUnsupportedMediaType || !strings.Contains(r.body, `"field":"Content-Encoding"`) || !strings.Contains(r.body, "encoded as gzip") {
+			t.Errorf("%s: %d %s", c[1], r.StatusCode, r.body)
+		}
+	}
 }

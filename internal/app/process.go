@@ -43,7 +43,10 @@ func (e Environment) start(ctx context.Context, kind string, connections int32) 
 	}
 	clock := postgres.NewClock(ctx, pool)
 	e.now = clock.Now
-	p := &process{Environment: e, pool: pool, metrics: telemetry.New(kind, Version), respond: httpapi.Adapter{DocsBase: e.publicURL(), Bodies: bodies.New(everything)}}
+	p := &process{Environment: e, pool: pool, metrics: telemetry.New(kind, Version), respond: httpapi.Adapter{DocsBase: e.publicURL()}}
+	if kind == "controlplane" || kind == "media" { // which have JSON doors
+		p.respond.Bodies = bodies.New(everything)
+	}
 	p.metrics.MustRegister(telemetry.Pool(pool))
 	if v, _ := lookUp("SLUICE_OTLP_ENDPOINT"); v.readBy(kind) {
 		if p.tracer, err = e.tracer(ctx, kind); err != nil {

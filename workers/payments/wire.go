@@ -67,7 +67,7 @@ func ReadOrder(w http.ResponseWriter, r *http.Request) (o Order, err error) {
 	}
 	var body request
 	if err := json.NewDecoder(bytes.NewReader(raw)).Decode(&body); err != nil {
-		return o, malformed("body", "is not a request to verify or settle", "x402Version, paymentPayload and paymentRequirements")
+		return o, httpapi.OfBody(malformed("body", "is not a request to verify or settle", "x402Version, paymentPayload and paymentRequirements"), raw)
 	}
 	p, issue := x402.Parse(body.Payload)
 	if issue != "" {

@@ -85,7 +85,7 @@ func (h handlers) update(w http.ResponseWriter, r *http.Request) error {
 	}
 	patch, err := definition.ParsePatch(raw)
 	if err != nil {
-		return err
+		return httpapi.OfBody(err, raw)
 	}
 	account, id := target(r)
 	updated, err := h.Update(r.Context(), account, id, patch)

@@ -78,7 +78,7 @@ func (o objects) put(w http.ResponseWriter, r *http.Request) error {
 	}
 	object, given, err := o.kind.read(raw, name)
 	if err != nil {
-		return err
+		return httpapi.OfBody(err, raw)
 	}
 	if given != "" && given != name {
 		return apierror.Invalid([]decision.Detail{{Field: "name", Issue: "is not the one in the path", Expected: name}})

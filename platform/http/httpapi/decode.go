@@ -32,7 +32,12 @@ func Decode(w http.ResponseWriter, r *http.Request, limit int64, v any) error {
 	if err != nil {
 		return err
 	}
-	err = Unmarshal(raw, v)
+	return OfBody(Unmarshal(raw, v), raw)
+}
+
+// OfBody says of an error, which raw could not be read for, that raw is the body of the
+// request: the Adapter then answers with what else is wrong with it, if it is an object.
+func OfBody(err error, raw []byte) error {
 	if e, ok := errors.AsType[*apierror.Error](err); ok && jsonscan.Validate(raw, maxDepth) == nil && jsonscan.Root(raw).Kind(raw) == jsonscan.Object {
 		e.Body = raw
 	}

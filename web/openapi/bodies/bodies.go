@@ -23,10 +23,12 @@ type Checks struct {
 	checkers sync.Pool // of *schema.Checker
 }
 
-// New makes those of the document that read gives, once, when a body is wrong for the
-// first time.
+// New makes those of the document that read gives, which is read once: beside whatever
+// begins with it, so that the first body that is wrong does not wait for it.
 func New(read func() (*openapi.Document, error)) *Checks {
-	return &Checks{read: sync.OnceValues(read), checkers: sync.Pool{New: func() any { return new(schema.Checker) }}}
+	c := &Checks{read: sync.OnceValues(read), checkers: sync.Pool{New: func() any { return new(schema.Checker) }}}
+	go func() { _, _ = c.read() }() // whoever needs it hears of its failure
+	return c
 }
 
 // Faults are what is wrong with a JSON object that an operation got, such as POST of
