@@ -25,8 +25,8 @@ type Group[T, R any] struct {
 	Separate func(error) bool
 	// Max is the most calls in one Do; 0: 64.
 	Max int
-	// Parallel is how many Do run at once; 0: 4. With Account there is one more, which
-	// accounts of which many calls wait do not get.
+	// Parallel is how many Do run at once; 0: 4. With Account there is one more, which no
+	// account has beside all others, nor all those of which many calls wait together.
 	Parallel int
 	// Account says whose a call is; nil: nobody has to wait for others. Calls of accounts
 	// with few go together, up to a sixteenth of Max of each; accounts with more take turns.
@@ -40,6 +40,7 @@ type Group[T, R any] struct {
 	queued  int                    // calls in all lines
 	running int                    // Do under way, or about to be
 	heavy   int                    // those of an account with many
+	under   map[string]int         // those with calls of an account
 }
 
 // line is the calls of an account that wait, the first first.
@@ -109,7 +110,7 @@ func (g *Group[T, R]) places() int {
 // drain carries out batches until there is none for it.
 func (g *Group[T, R]) drain() {
 	for {
-		batch, heavy := g.take()
+		batch, of, heavy := g.take()
 		if batch == nil {
 			return
 		}
@@ -118,38 +119,55 @@ func (g *Group[T, R]) drain() {
 				g.try(batch[i : i+1])
 			}
 		}
-		if heavy {
-			g.mu.Lock()
-			g.heavy--
-			g.mu.Unlock()
+		g.end(of, heavy)
+	}
+}
+
+// end notes that a batch of these accounts is over.
+func (g *Group[T, R]) end(of []string, heavy bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if heavy {
+		g.heavy--
+	}
+	for _, account := range of {
+		if g.under[account]--; g.under[account] == 0 {
+			delete(g.under, account)
 		}
 	}
 }
 
 // take removes the next batch: that of an account with many calls whose turn it is, or all
 // that wait of accounts with few. Without one it gives up its place: what waits then is of
-// accounts that have all the places they may, and goes on as those end. It costs as much
-// as there are accounts with many, and calls in the batch.
-func (g *Group[T, R]) take() (batch []call[T, R], heavy bool) {
+// accounts that have all the places they may, and goes on as those end. of are its accounts.
+// It costs as much as there are accounts that have to wait, and calls in the batch.
+func (g *Group[T, R]) take() (batch []call[T, R], of []string, heavy bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	most := cmp.Or(g.Max, 64)
+	most, each := cmp.Or(g.Max, 64), cmp.Or(g.Parallel, 4)
 	for e := g.turns.Front(); e != nil && len(batch) < most && !heavy; {
 		l := e.Value.(*line[T, R])
 		e = e.Next()
+		if g.under[l.account] >= each {
+			continue
+		}
 		if g.Account != nil && len(l.calls) > max(1, most/16) {
-			if len(batch) > 0 || g.heavy >= cmp.Or(g.Parallel, 4) {
+			if len(batch) > 0 || g.heavy >= each {
 				continue
 			}
 			heavy = true
 			g.heavy++
 		}
-		batch = append(batch, g.cut(l, most-len(batch))...)
+		batch, of = append(batch, g.cut(l, most-len(batch))...), append(of, l.account)
+		if g.under == nil {
+			g.under = map[string]int{}
+		}
+		g.under[l.account]++
 	}
 	if batch == nil {
 		g.running--
 	}
-	return batch, heavy
+	return batch, of, heavy
 }
 
 // cut takes up to n calls out of a line, whose turn is then the last. g.mu is held.

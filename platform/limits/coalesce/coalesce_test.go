@@ -74,8 +74,8 @@ func gathered(t *testing.T, r *recorder, g *Group[int, int], args ...int) ([]int
 	g.Do, g.Parallel = r.do, 1
 	results, errs := make([]int, len(args)), make([]error, len(args))
 	var calls sync.WaitGroup
-	for range g.places() {
-		calls.Go(func() { _, _ = g.Call(t.Context(), 0) })
+	for i := range g.places() {
+		calls.Go(func() { _, _ = g.Call(t.Context(), i*10_000) }) // of different accounts
 		<-r.started
 	}
 	for i, a := range args {
@@ -204,30 +204,34 @@ func TestAPlaceIsLeftForOthers(t *testing.T) {
 			}
 		})
 	}
-	for n := range 3 { // few as they are, they get all places, each alone
+	for n := range 2 { // few as they are, they get a place each, and no third
 		ask(1000 + n)
 		<-r.started
 	}
+	ask(1002)
+	g.waitFor(1)
+	ask(2000)
+	<-r.started // though none of the others has ended
 	for n := range 100 {
 		ask(1100 + n)
 	}
-	g.waitFor(100)
-	for range 3 { // one batch ends, and then two of many are under way
+	g.waitFor(101)
+	for range 3 { // all end, and then two of many are under way
 		r.held <- struct{}{}
 	}
 	for range 2 {
 		<-r.started
 	}
-	ask(2000)
-	<-r.started // though none of the others has ended
+	ask(3000)
+	<-r.started
 	r.mu.Lock()
-	if last := r.batches[len(r.batches)-1]; !slices.Equal(last, []int{2000}) {
-		t.Errorf("%v", last)
+	if n := len(r.batches); !slices.Equal(r.batches[2], []int{2000}) || !slices.Equal(r.batches[n-1], []int{3000}) || n != 6 {
+		t.Errorf("%v", r.batches)
 	}
 	r.mu.Unlock()
 	close(r.held)
 	calls.Wait()
-	if g.queued+g.running+g.heavy+len(g.lines)+g.turns.Len() != 0 {
+	if g.queued+g.running+g.heavy+len(g.under)+len(g.lines)+g.turns.Len() != 0 {
 		t.Errorf("left: %d %d %d %d %d", g.queued, g.running, g.heavy, len(g.lines), g.turns.Len())
 	}
 }
