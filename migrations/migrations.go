@@ -48,6 +48,9 @@ func Up(ctx context.Context, databaseURL string) error {
 		if err := m.Up(); err != nil && !errors.Is(err, migrate.ErrNoChange) {
 			return err
 		}
+		if err := dropUnread(ctx, conn); err != nil {
+			return err
+		}
 		return grantAll(ctx, conn)
 	})
 }

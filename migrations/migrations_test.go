@@ -146,3 +146,25 @@ func TestSigningKeysWaitForReplicasOfBefore(t *testing.T) {
 		t.Fatalf("%v wait, want the one that lies open: %v", waits, err)
 	}
 }
+
+// What no statement reads is not written, also where a release before made it.
+func TestIndexesThatNobodyReadsAreGone(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Pool(t)
+	url := pool.Config().ConnString()
+	left := func() (n int) {
+		if err := pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_indexes WHERE tablename = 'river_job' AND indexdef LIKE '%USING gin%'`).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	if n := left(); n != 0 {
+		t.Errorf("%d are made", n)
+	}
+	if _, err := pool.Exec(t.Context(), `CREATE INDEX river_job_args_index ON river_job USING gin (args)`); err != nil {
+		t.Fatal(err)
+	}
+	if err := migrations.Up(t.Context(), url); err != nil || left() != 0 {
+		t.Errorf("%d stay, %v", left(), err)
+	}
+}

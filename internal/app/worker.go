@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -16,6 +17,7 @@ import (
 	"sluice.dev/sluice/controlplane/accounts/usage"
 	"sluice.dev/sluice/controlplane/gateway/config"
 	"sluice.dev/sluice/media"
+	"sluice.dev/sluice/migrations"
 	"sluice.dev/sluice/platform/http/httpapi"
 	"sluice.dev/sluice/platform/process/telemetry"
 	"sluice.dev/sluice/workers/jobs"
@@ -127,6 +129,7 @@ func (p *process) jobs(work *river.Workers, queues map[string]river.QueueConfig)
 		// What became of a job is in the tables of its service; thousands a second
 		// would fill River's.
 		CompletedJobRetentionPeriod: 5 * time.Minute,
+		ReindexerIndexNames:         slices.DeleteFunc(river.ReindexerIndexNamesDefault(), migrations.Unread),
 	})
 }
 

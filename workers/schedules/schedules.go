@@ -76,6 +76,8 @@ func New(c Config) *Service {
 	}
 	s := &Service{Config: c}
 	s.begins.Do, s.finishes.Do, s.postpones.Do = s.beginAll, s.finishAll, s.postponeAll
+	// The end of a run is an event for each subscription of its account.
+	s.finishes.Account = func(f finish) string { return f.attempt.Account }
 	return s
 }
 

@@ -2,9 +2,12 @@ package schedules_test
 
 import (
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"sluice.dev/sluice/workers/schedules"
 )
 
@@ -124,6 +127,67 @@ func TestAClaimReadsNothingThatIsDueLater(t *testing.T) {
 	if err != nil || read > many/10 {
 		t.Errorf("%d rows are read, %v", read, err)
 	}
+}
+
+// begun are attempts at so many triggered runs of a schedule.
+func (b *bundle) begun(account, schedule string, n int) (all []schedules.Attempt) {
+	b.t.Helper()
+	for range n {
+		id := b.call(account, "POST", "/v1/events/schedules/"+schedule+"/trigger", "").want(202).text("executionId")
+		a, _, err := b.service.Begin(b.t.Context(), id)
+		if err != nil || a == nil {
+			b.t.Fatal(a, err)
+		}
+		all = append(all, *a)
+	}
+	return all
+}
+
+// Runs of an account that cannot end, since their schedule is held, keep nobody else's from ending.
+func TestNobodyWaitsForTheEndsOfAnothersRuns(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	much := b.create("much", daily, "")
+	little := b.call(stranger, "POST", "/v1/events/schedules", `{"name":"little","type":"custom","schedule":`+daily+`}`).want(201).text("id")
+	const many = 12
+	all, other := b.begun(owner, much, many), b.begun(stranger, little, 1)[0]
+	wide := b.pool.Config() // connections are not what is waited for
+	wide.MaxConns = 12
+	pool, err := pgxpool.NewWithConfig(t.Context(), wide)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	config := b.service.Config
+	config.DB = pool
+	service := schedules.New(config)
+	hold, err := b.pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := hold.Exec(t.Context(), `SELECT FROM schedules WHERE id = $1 FOR UPDATE`, much); err != nil {
+		t.Fatal(err)
+	}
+	var ended atomic.Int32
+	var ends sync.WaitGroup
+	for _, a := range all {
+		ends.Go(func() {
+			_ = service.Finish(t.Context(), a, schedules.Outcome{Status: schedules.Success})
+			ended.Add(1)
+		})
+	}
+	for waiting := 0; waiting < 4; {
+		if err := b.pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&waiting); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := service.Finish(t.Context(), other, schedules.Outcome{Status: schedules.Success}); err != nil || ended.Load() == many {
+		t.Errorf("it ended after %d of the other's, %v", ended.Load(), err)
+	}
+	if err := hold.Rollback(t.Context()); err != nil {
+		t.Error(err)
+	}
+	ends.Wait()
 }
 
 func TestTriggeredRunsThatArePendingAreBounded(t *testing.T) {

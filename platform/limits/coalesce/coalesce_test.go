@@ -57,7 +57,7 @@ func TestACallAloneIsABatchOfOne(t *testing.T) {
 func (g *Group[T, R]) waitFor(n int) {
 	for {
 		g.mu.Lock()
-		queued := len(g.queue)
+		queued := g.queued
 		g.mu.Unlock()
 		if queued == n {
 			return
@@ -66,7 +66,7 @@ func (g *Group[T, R]) waitFor(n int) {
 	}
 }
 
-// gathered makes the calls while an earlier one is under way, and returns their
+// gathered makes the calls while earlier ones have all places, and returns their
 // results and errors.
 func gathered(t *testing.T, r *recorder, g *Group[int, int], args ...int) ([]int, []error) {
 	t.Helper()
@@ -74,8 +74,10 @@ func gathered(t *testing.T, r *recorder, g *Group[int, int], args ...int) ([]int
 	g.Do, g.Parallel = r.do, 1
 	results, errs := make([]int, len(args)), make([]error, len(args))
 	var calls sync.WaitGroup
-	calls.Go(func() { _, _ = g.Call(t.Context(), 0) })
-	<-r.started
+	for i := range g.places() {
+		calls.Go(func() { _, _ = g.Call(t.Context(), i*10_000) }) // of different accounts
+		<-r.started
+	}
 	for i, a := range args {
 		calls.Go(func() { results[i], errs[i] = g.Call(t.Context(), a) })
 	}
@@ -150,5 +152,86 @@ func TestAMissingResultIsAnError(t *testing.T) {
 	g := Group[int, int]{Timeout: time.Minute, Do: func(context.Context, []int) ([]int, error) { return nil, nil }}
 	if _, err := g.Call(t.Context(), 1); err == nil {
 		t.Error("no error")
+	}
+}
+
+// accountOf is whose a call is: b of 1000 to 1999.
+func accountOf(n int) string { return string(rune('a' + n/1000)) }
+
+// An account of which many calls wait has batches of its own; those of others go together, first
+// come first served, and never wait for more than what is under way.
+func TestManyCallsOfAnAccountGoAlone(t *testing.T) {
+	t.Parallel()
+	r := &recorder{}
+	g := &Group[int, int]{Max: 32, Account: accountOf}
+	var args []int
+	for n := range 70 {
+		args = append(args, 1000+n) // of b, who has many
+	}
+	args = append(args, 2000, 3000, 2001) // of c and d, who have few
+	results, errs := gathered(t, r, g, args...)
+	for i, n := range args {
+		if results[i] != 2*n || errs[i] != nil {
+			t.Errorf("call %d: %d, %v", n, results[i], errs[i])
+		}
+	}
+	seen := map[string]int{}
+	for i, batch := range r.batches[g.places():] {
+		of := map[string]bool{}
+		for _, n := range batch {
+			of[accountOf(n)] = true
+			seen[accountOf(n)]++
+		}
+		if of["b"] && len(of) > 1 {
+			t.Errorf("batch %d has others' calls beside those of b: %v", i, batch)
+		}
+	}
+	if seen["b"] != 70 || seen["c"] != 2 || seen["d"] != 1 {
+		t.Errorf("carried out: %v", seen)
+	}
+}
+
+// However many calls of an account are under way and wait, one place is left for others.
+func TestAPlaceIsLeftForOthers(t *testing.T) {
+	t.Parallel()
+	r := &recorder{started: make(chan struct{}, 100), held: make(chan struct{})}
+	g := &Group[int, int]{Do: r.do, Max: 32, Parallel: 2, Account: accountOf}
+	var calls sync.WaitGroup
+	ask := func(n int) {
+		calls.Go(func() {
+			if got, err := g.Call(t.Context(), n); got != 2*n || err != nil {
+				t.Errorf("%d: %d, %v", n, got, err)
+			}
+		})
+	}
+	for n := range 2 { // few as they are, they get a place each, and no third
+		ask(1000 + n)
+		<-r.started
+	}
+	ask(1002)
+	g.waitFor(1)
+	ask(2000)
+	<-r.started // though none of the others has ended
+	for n := range 100 {
+		ask(1100 + n)
+	}
+	g.waitFor(101)
+	for range 3 { // all end, and then two of many are under way
+		r.held <- struct{}{}
+	}
+	for range 2 {
+		<-r.started
+	}
+	ask(3000)
+	<-r.started
+	r.mu.Lock()
+	if n := len(r.batches); !slices.Equal(r.batches[2], []int{2000}) || !slices.Equal(r.batches[n-1], []int{3000}) || n != 6 {
+		t.Errorf("%v", r.batches)
+	}
+	r.mu.Unlock()
+	close(r.held)
+	calls.Wait()
+	if g.queued+g.running+g.heavy+len(g.under)+len(g.lines)+g.turns.Len() != 0 {
+		t.Errorf("left: %d %d %d %d %d", g.queued, g.running, g.heavy, len(g.lines), g.turns.Len())
 	}
 }

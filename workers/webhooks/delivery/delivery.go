@@ -71,6 +71,8 @@ func New(c Config) *Deliverer {
 	d := &Deliverer{Config: c, metrics: newMetrics(c.Metrics)}
 	d.opening = coalesce.Group[claim, opened]{Do: d.openAll, Max: 500, Parallel: 2, Timeout: c.StoreTimeout, Separate: notTransient}
 	d.closing = coalesce.Group[closed, struct{}]{Do: d.closeAll, Max: 500, Parallel: 2, Timeout: c.StoreTimeout, Separate: notTransient}
+	d.opening.Account = func(c claim) string { return c.of }
+	d.closing.Account = func(c closed) string { return c.account }
 	d.moving = coalesce.Group[int64, struct{}]{Do: d.divertAll, Max: 1000, Parallel: 1, Timeout: c.StoreTimeout, Separate: notTransient}
 	d.behind = coalesce.Group[int64, struct{}]{Do: d.behindAll, Max: 1000, Parallel: 1, Timeout: c.StoreTimeout, Separate: notTransient}
 	return d
@@ -89,7 +91,7 @@ type Result struct {
 // of date. An error means that the database was not reached; the attempt may
 // have been made, and is then logged as interrupted when it is made again.
 func (d *Deliverer) Attempt(ctx context.Context, a webhooks.DeliveryArgs) (Result, error) {
-	o, err := d.opening.Call(ctx, claim{a.Delivery, a.Generation})
+	o, err := d.opening.Call(ctx, claim{a.Delivery, a.Generation, a.Account})
 	if err != nil || o.verdict != goAhead {
 		return Result{Wait: o.wait, Most: o.most}, err
 	}

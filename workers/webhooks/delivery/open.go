@@ -12,6 +12,7 @@ import (
 type claim struct {
 	delivery   int64
 	generation int
+	of         string // the account, as the job says; "": a release that did not say made it
 }
 
 // verdict says what becomes of a claim.
