@@ -16,6 +16,7 @@ var (
 	appFields     = []string{"client_id", "name", "account", "public", "redirect_uris", "scopes", "created_at", "revoked_at"}
 	keyFields     = []string{"id", "name", "scopes", "rate_limit_per_minute", "expires_at", "created_at"}
 	newKeyFields  = append([]string{"key"}, keyFields...)
+	invoiceFields = []string{"id", "number", "status", "currency", "amount", "period_start", "period_end", "due_at"}
 	limitFields   = []string{"class", "per_minute"}
 	balanceFields = []string{"address", "balance", "held", "received"}
 )
@@ -151,6 +152,21 @@ func keyBody(c *cobra.Command, _ []string, r *request) error {
 		r.body["rate_limit_per_minute"], _ = flags.GetInt("per-minute")
 	}
 	return nil
+}
+
+func invoiceCommand(env app.Environment) *cobra.Command {
+	return group("invoice", "list invoices, and say which are paid or void",
+		call{
+			use: "list", short: "list the invoices of an account, newest first", path: "/admin/v1/accounts/{account}/invoices", paged: true,
+			flags: []flag{theAccount, {name: "status", fallback: "", help: "only those that are open, paid or void", field: "status"}}, list: invoiceFields,
+		}.command(env),
+		call{
+			use: "set ID", short: "say that an invoice is paid, void, or open again", args: cobra.ExactArgs(1),
+			example: "  sluice invoice set inv_… --status paid",
+			method:  http.MethodPatch, path: "/admin/v1/invoices/{0}", one: invoiceFields,
+			flags: []flag{{name: "status", fallback: "", help: "open, paid or void", field: "status", required: true}},
+		}.command(env),
+	)
 }
 
 func limitCommand(env app.Environment) *cobra.Command {

@@ -105,6 +105,7 @@ func uses(env app.Environment) []*cobra.Command {
 		accountCommand(env),
 		appCommand(env),
 		sessionCommand(env),
+		invoiceCommand(env),
 		limitCommand(env),
 		allowlistCommand(env),
 		initCommand(),

@@ -52,7 +52,7 @@ func (a *adminAPI) environment() app.Environment {
 func runUse(t *testing.T, env app.Environment, args ...string) (string, error) {
 	t.Helper()
 	root := &cobra.Command{Use: "sluice", SilenceUsage: true, SilenceErrors: true}
-	root.AddCommand(keyCommand(env), accountCommand(env), sessionCommand(env), limitCommand(env), allowlistCommand(env))
+	root.AddCommand(keyCommand(env), accountCommand(env), sessionCommand(env), invoiceCommand(env), limitCommand(env), allowlistCommand(env))
 	var out bytes.Buffer
 	root.SetOut(&out)
 	root.SetErr(io.Discard)
@@ -79,6 +79,8 @@ func TestCommandsAskTheAdminAPI(t *testing.T) {
 		"allowlist get --account A":                       `GET /admin/v1/accounts/A/allowlist`,
 		"allowlist set 192.0.2.0/24 2001:db8::1":          `PUT /admin/v1/accounts/acct_mine/allowlist {"addresses":["192.0.2.0/24","2001:db8::1"]}`,
 		"allowlist set":                                   `PUT /admin/v1/accounts/acct_mine/allowlist {"addresses":[]}`,
+		"invoice list --account A --status open":          `GET /admin/v1/accounts/A/invoices?limit=50&offset=0&status=open`,
+		"invoice set inv_1 --status paid":                 `PATCH /admin/v1/invoices/inv_1 {"status":"paid"}`,
 		"limit list":                                      `GET /admin/v1/accounts/acct_mine/limits`,
 	} {
 		api := newAdminAPI(t, http.StatusOK, `{"data":[]}`)
