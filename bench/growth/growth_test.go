@@ -133,18 +133,19 @@ var quadratic = map[string][2]cost{
 
 // inner are packages whose input is written by people or by this machine alone: their packages need no row.
 var inner = map[string]string{
-	"platform/storage/backup":       "archives of the operator's own, read in a stream",
-	"workers/payments/chain":        "answers of the operator's own node, 16 KiB at most",
-	"controlplane/accounts/apikeys": "bodies, which respond reads: e2e asks every operation",
-	"dev/attend":                    "what a process of this machine says",
-	"dev/pgserver":                  "what a process of this machine says",
-	"dev/toolchain":                 "modules of the toolchain",
-	"envoy":                         "settings of the operator, and answers of Envoy's own admin interface",
-	"platform/process/bindcheck":    "tables of the kernel",
-	"envoy/relay":                   "files of its own",
-	"runtime/providers":             "a file of the operator's",
-	"media/live/transports":         "what a program of the operator says, in lines of 4 KiB at most",
-	"media/live/omt":                "frames of 1 MiB at most, read in a stream from the operator's network",
+	"platform/storage/backup":                       "archives of the operator's own, read in a stream",
+	"workers/payments/chain":                        "answers of the operator's own node, 16 KiB at most",
+	"controlplane/accounts/billing/provider/stripe": "answers of the operator's own provider, 256 KiB at most",
+	"controlplane/accounts/apikeys":                 "bodies, which respond reads: e2e asks every operation",
+	"dev/attend":                                    "what a process of this machine says",
+	"dev/pgserver":                                  "what a process of this machine says",
+	"dev/toolchain":                                 "modules of the toolchain",
+	"envoy":                                         "settings of the operator, and answers of Envoy's own admin interface",
+	"platform/process/bindcheck":                    "tables of the kernel",
+	"envoy/relay":                                   "files of its own",
+	"runtime/providers":                             "a file of the operator's",
+	"media/live/transports":                         "what a program of the operator says, in lines of 4 KiB at most",
+	"media/live/omt":                                "frames of 1 MiB at most, read in a stream from the operator's network",
 }
 
 var target = regexp.MustCompile(`(?m)^func Fuzz\w+`)

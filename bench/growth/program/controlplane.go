@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"sluice.dev/sluice/controlplane/accounts/billing"
+	"sluice.dev/sluice/controlplane/accounts/billing/price"
 	"sluice.dev/sluice/controlplane/accounts/keyfile"
 	"sluice.dev/sluice/controlplane/accounts/oauth/rules"
 	"sluice.dev/sluice/controlplane/accounts/seed"
@@ -195,6 +196,7 @@ func parameters() []parser {
 		{name: "controlplane/gateway/requestlog: ParseFilter", read: query(func(q url.Values) error { _, err := requestlog.ParseFilter(q); return err }), forms: texts("status=%s", "cursor=1.%s", "route=%s", "since=%s")},
 		{name: "controlplane/accounts/billing: ParsePeriod", read: query(func(q url.Values) error { _, err := billing.ParsePeriod(q, now); return err }), forms: texts("from=%s", "period=%s")},
 		{name: "controlplane/accounts/billing: ParseDate", read: quietly(func(in []byte) { _, _ = billing.ParseDate(string(in)) }), forms: texts("2026-%s")},
+		{name: "controlplane/accounts/billing/price: ParseAmount", read: quietly(func(in []byte) { _, _ = price.ParseAmount(string(in)) }), forms: texts("0.%s", "1%s")},
 		{name: "platform/outbound: CheckHeader", read: quietly(func(in []byte) { _ = outbound.CheckHeader(string(in), "v"); _ = outbound.CheckHeader("A", string(in)) }), forms: texts("X-%s")},
 		{name: "platform/outbound: CheckURL", read: quietly(func(in []byte) { _ = outbound.New(outbound.Config{}).CheckURL(gone, string(in)) }), forms: texts("https://%s", "https://192.0.2.1/%s"), constant: 512 << 10},
 		{name: "controlplane/edgesync/keyfeed: GET", read: served(feeder(), func(in []byte) *http.Request {

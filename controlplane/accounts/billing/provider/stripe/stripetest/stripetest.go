@@ -43,6 +43,7 @@ type Server struct {
 	charges map[string]int        // charges that went through, by payment
 	faults  []Fault
 	seen    []string
+	carried func()
 }
 
 // Fault is something that goes wrong once with a request whose path ends in Path.
@@ -169,6 +170,13 @@ func (s *Server) Seen() []string {
 	return append([]string{}, s.seen...)
 }
 
+// Carried has f called after each request that was carried out, before it is answered.
+func (s *Server) Carried(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.carried = f
+}
+
 // SetStatus makes every payment be so far.
 func (s *Server) SetStatus(status string) {
 	s.mu.Lock()
@@ -225,6 +233,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	status, out := s.do(r.Method, strings.Split(strings.TrimPrefix(r.URL.Path, "/v1/"), "/"), form, r.Header.Get("Idempotency-Key"), answer, fault)
+	if s.carried != nil {
+		s.carried()
+	}
 	if fault.After {
 		status, out = fault.Status, []byte(`{"error":{"type":"api_error"}}`)
 	}
