@@ -133,7 +133,7 @@ func (k call) command(env app.Environment) *cobra.Command {
 		}
 		answer, err := k.do(c, env, r)
 		if err != nil {
-			return about(err, args)
+			return about(err, named(c, args))
 		}
 		return k.showAnswer(c, args, answer)
 	}
@@ -233,6 +233,14 @@ func (k call) showAnswer(c *cobra.Command, args []string, answer []byte) (err er
 		err = k.end(c, answer)
 	}
 	return err
+}
+
+// named is what a command was told to be about: its arguments, or else the account.
+func named(c *cobra.Command, args []string) []string {
+	if f := c.Flag("account"); len(args) == 0 && f != nil && f.Value.String() != "" {
+		return []string{"account " + f.Value.String()}
+	}
+	return args
 }
 
 // about says of what is not found which it was.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/controlplane/gateway/config"
+	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/internal/app"
 )
 
@@ -157,6 +158,9 @@ func refusal(api string, status int, answer []byte) error {
 		if d.Expected != "" {
 			text += ": expected " + d.Expected
 		}
+	}
+	if decision.Code(e.Error.Code) == decision.RouteNotMapped && api == toGateway.name {
+		text += ": this platform does not serve it, as one with the profile gateway has no media and no schedules"
 	}
 	if e.Error.Request != "" {
 		text += "\n  request  " + e.Error.Request

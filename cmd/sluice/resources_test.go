@@ -90,6 +90,13 @@ func TestWhatIsNotFoundIsNamed(t *testing.T) {
 	if _, err := runUse(t, api.environment(), "stream", "get", "strm_nope"); err == nil || err.Error() != "strm_nope: There is no such resource (not_found)" {
 		t.Error(err)
 	}
+	if _, err := runUse(t, api.environment(), "key", "list", "--account", "acct_nope"); err == nil || !strings.HasPrefix(err.Error(), "account acct_nope: ") {
+		t.Error(err)
+	}
+	gateway := newAdminAPI(t, http.StatusForbidden, `{"error":{"code":"ROUTE_NOT_MAPPED","message":"No product."}}`)
+	if _, err := runUse(t, gateway.environment(), "stream", "list"); err == nil || !strings.Contains(err.Error(), "profile gateway") {
+		t.Error(err)
+	}
 }
 
 func TestValuesAreCompleted(t *testing.T) {

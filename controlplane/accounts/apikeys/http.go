@@ -152,7 +152,12 @@ func (a API) adminCreate(r *http.Request, in adminCreateRequest) (Created, error
 
 // adminList answers GET accounts/{account}/keys.
 func (a API) adminList(r *http.Request, _ httpapi.None) (paging.List[Key], error) {
-	return a.listOf(r, chi.URLParam(r, "account"))
+	account := chi.URLParam(r, "account")
+	list, err := a.listOf(r, account)
+	if err == nil && len(list.Data) == 0 { // of none, or of nobody
+		err = a.Store.KnownAccount(r.Context(), account)
+	}
+	return list, err
 }
 
 // adminRevoke answers DELETE keys/{id}, whatever the account.

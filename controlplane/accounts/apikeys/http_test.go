@@ -235,6 +235,9 @@ func TestAdminReachesEveryAccount(t *testing.T) {
 	if _, list := call(h, "GET", "/admin/v1/accounts/"+other+"/keys", ""); len(list["data"].([]any)) != 2 {
 		t.Error(list)
 	}
+	if status, _ := call(h, "GET", "/admin/v1/accounts/acct_nope/keys", ""); status != 404 {
+		t.Errorf("keys of nobody: %d", status)
+	}
 	if status, _ := call(h, "DELETE", "/admin/v1/keys/"+id, ""); status != 204 {
 		t.Error(status)
 	}

@@ -192,6 +192,13 @@ func (s Store) List(ctx context.Context, account string, p paging.Page) (list []
 	return list, total, nil
 }
 
+// KnownAccount fails with not_found when there is no such account.
+func (s Store) KnownAccount(ctx context.Context, account string) error {
+	var known bool
+	err := s.DB.QueryRow(ctx, `SELECT true FROM accounts WHERE id = $1`, account).Scan(&known)
+	return postgres.NotFound(err, "find account")
+}
+
 // Get returns one key of the account; not_found when it is revoked, or
 // another account's.
 func (s Store) Get(ctx context.Context, account, id string) (Key, error) {
