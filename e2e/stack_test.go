@@ -49,7 +49,11 @@ var shared struct {
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	for _, s := range []*stack{shared.s, withEngine.s, harsh.s} {
+	all := []*stack{shared.s, withEngine.s, harsh.s}
+	for _, l := range gateways.Drain() {
+		all = append(all, l.stack)
+	}
+	for _, s := range all {
 		if s == nil {
 			continue
 		}
