@@ -32,7 +32,7 @@ func TestBackupAndRestore(t *testing.T) {
 	}
 
 	fresh := maps.Clone(s.env)
-	fresh["SLUICE_DATABASE_URL"] = database(t)
+	fresh["SLUICE_DATABASE_URL"] = emptyDatabase(t)
 	s.wantCommand(t, fresh, 0, "are back", "restore", file)
 	s.wantCommand(t, fresh, 1, "not empty", "restore", file)
 	again := startIn(t, s.dir, fresh)

@@ -75,7 +75,8 @@ const (
 // failure wherever requests are counted.
 func TestRefusedCallsSpeakGRPC(t *testing.T) {
 	t.Parallel()
-	s, key, id := grpcGateway(t)
+	s := gatewayAlone(t) // whose metrics have no calls of other tests
+	key, id := s.interopBehind(t)
 	m := newKey.FindStringSubmatch(s.exits(t, 0, "key", "create", "--name", "less", "--scope", "interop:empty"))
 	if m == nil {
 		t.Fatal("no key")
@@ -160,7 +161,7 @@ func TestDeadlinesOfCalls(t *testing.T) {
 	sleeper.Config.Protocols = h2c()
 	sleeper.Start()
 	t.Cleanup(sleeper.Close)
-	s := gatewayAlone(t)
+	s := lentGateway(t)
 	s.apply(t, fmt.Sprintf(`include: [builtin]
 products: [{name: sleeper, upstream: grpc://%s}]
 routes:

@@ -83,10 +83,9 @@ routes:
   - {name: rpc.away, path: /away.Service/*, product: away, auth: [none]}
 `
 
-// grpcGateway is a gateway in front of grpc-go's interop server, and a key for all of it.
-func grpcGateway(t *testing.T) (s *stack, key, id string) {
+// interopBehind puts grpc-go's interop server behind a gateway, and makes a key for all of it.
+func (s *stack) interopBehind(t *testing.T) (key, id string) {
 	t.Helper()
-	s = gatewayAlone(t)
 	s.apply(t, fmt.Sprintf(grpcDocument, grpcService(t)))
 	m := newKey.FindStringSubmatch(s.exits(t, 0, "key", "create", "--name", "grpc", "--scope", "interop:call", "--scope", "interop:empty"))
 	if m == nil {
@@ -95,7 +94,7 @@ func grpcGateway(t *testing.T) (s *stack, key, id string) {
 	eventually(t, "the key works", func() error {
 		return s.rpcClient(t, m[1]).call(t, emptyCall, &emptypb.Empty{}).Err()
 	})
-	return s, m[1], m[2]
+	return m[1], m[2]
 }
 
 // gatewayTo is a gateway in front of a gRPC server, by a document in which %s is the
@@ -107,8 +106,8 @@ func gatewayTo(t *testing.T, server *grpc.Server, document, scope string) (s *st
 		t.Fatal(err)
 	}
 	go func() { _ = server.Serve(l) }()
+	s = lentGateway(t)
 	t.Cleanup(server.Stop)
-	s = gatewayAlone(t)
 	s.apply(t, "include: [builtin]"+fmt.Sprintf(document, l.Addr()))
 	m := newKey.FindStringSubmatch(s.exits(t, 0, "key", "create", "--name", "grpc", "--scope", scope))
 	if m == nil {
@@ -136,7 +135,8 @@ var interopCases = []string{"empty_unary", "large_unary", "client_streaming", "s
 // streams both ways, trailers, metadata, deadlines and cancellation.
 func TestInteropClientThroughTheGateway(t *testing.T) {
 	t.Parallel()
-	s, key, _ := grpcGateway(t)
+	s := lentGateway(t)
+	key, _ := s.interopBehind(t)
 	host, port, err := net.SplitHostPort(s.env["SLUICE_GATEWAY_ADDR"])
 	if err != nil {
 		t.Fatal(err)

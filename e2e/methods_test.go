@@ -60,7 +60,7 @@ func TestMethodsAndPaths(t *testing.T) {
 	asked := &asking{}
 	service := httptest.NewServer(asked)
 	t.Cleanup(service.Close)
-	s := gatewayAlone(t)
+	s := lentGateway(t)
 	s.apply(t, fmt.Sprintf(methodsDocument, service.URL))
 	check := func() {
 		for _, c := range []struct {

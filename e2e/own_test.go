@@ -26,8 +26,20 @@ func ownService(t *testing.T) string {
 	return s.URL
 }
 
-// gatewayAlone starts `sluice up --profile gateway` with more arguments.
+// gatewayAlone starts `sluice up --profile gateway` with more arguments for one test,
+// and stops it at the end.
 func gatewayAlone(t *testing.T, args ...string) *stack {
+	t.Helper()
+	s := startGateway(t, args...)
+	t.Cleanup(func() {
+		if err := s.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func startGateway(t *testing.T, args ...string) *stack {
 	t.Helper()
 	dir := tempDir(t)
 	env := settings(t, dir)
@@ -41,11 +53,6 @@ func gatewayAlone(t *testing.T, args ...string) *stack {
 			keepSecret(name, value)
 		}
 	}
-	t.Cleanup(func() {
-		if err := s.stop(); err != nil {
-			t.Error(err)
-		}
-	})
 	return s
 }
 

@@ -111,7 +111,7 @@ func (c *crowd) count(callers, n int) map[string]int {
 // none of them fails, and everything says who has served them.
 func TestGradualRollout(t *testing.T) {
 	t.Parallel()
-	s := gatewayAlone(t)
+	s := lentGateway(t)
 	copies := make(chan *http.Request, 1)
 	v1, v2, shadow := version(t, "v1", nil), version(t, "v2", nil), version(t, "shadow", copies)
 	file := filepath.Join(tempDir(t), "sluice.yaml")

@@ -49,7 +49,11 @@ var shared struct {
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	for _, s := range []*stack{shared.s, withEngine.s, harsh.s} {
+	all := []*stack{shared.s, withEngine.s, harsh.s}
+	for _, l := range gateways.Drain() {
+		all = append(all, l.stack)
+	}
+	for _, s := range all {
 		if s == nil {
 			continue
 		}
@@ -108,12 +112,13 @@ func startIn(t testing.TB, dir string, env map[string]string) *stack {
 	return &stack{p, dir, env, dev}
 }
 
-// stop ends the stack, searches its logs for secrets and removes its folder.
+// stop ends the stack, searches its logs for secrets and removes its folder and its
+// database.
 func (s *stack) stop() error {
-	return errors.Join(s.Stop(), s.leaks(), os.RemoveAll(s.dir))
+	return errors.Join(s.Stop(), s.leaks(), dropDatabase(s.env["SLUICE_DATABASE_URL"]), os.RemoveAll(s.dir))
 }
 
-// settings is an environment on free ports and an empty database. Of a media engine,
+// settings is an environment on free ports and a new database. Of a media engine,
 // see studio; of SLUICE_ANNOUNCE, TestRollingUpgrade.
 func settings(t testing.TB, dir string) map[string]string {
 	t.Helper()
@@ -155,27 +160,86 @@ func sluice(t testing.TB, env map[string]string, args ...string) (status int, st
 	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
 }
 
-// database makes an empty database on the test server.
-func database(t testing.TB) string {
-	t.Helper()
-	server := need(t, "SLUICE_TEST_DATABASE_URL")
+// onServer runs a statement on the test server.
+func onServer(sql string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	conn, err := pgx.Connect(ctx, server)
+	conn, err := pgx.Connect(ctx, os.Getenv("SLUICE_TEST_DATABASE_URL"))
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	defer conn.Close(ctx)
-	name := "e2e_" + strings.ToLower(rand.Text())
-	if _, err := conn.Exec(ctx, "CREATE DATABASE "+name); err != nil {
-		t.Fatal(err)
+	_, err = conn.Exec(ctx, sql)
+	return err
+}
+
+// databasePrefix begins the names of databases that are made here.
+const databasePrefix = "e2e_"
+
+// createDatabase makes a database on the test server, like a template if it names one,
+// and returns its name and URL.
+func createDatabase(template string) (name, address string, err error) {
+	u, err := url.Parse(os.Getenv("SLUICE_TEST_DATABASE_URL"))
+	if err != nil {
+		return "", "", err
 	}
-	u, err := url.Parse(server)
+	name = databasePrefix + strings.ToLower(rand.Text())
+	sql := "CREATE DATABASE " + name
+	if template != "" {
+		sql += " TEMPLATE " + template
+	}
+	u.Path = "/" + name
+	return name, u.String(), onServer(sql)
+}
+
+// migrated is a database that `sluice migrate` has made the schema in.
+var migrated = sync.OnceValues(func() (name string, err error) {
+	name, address, err := createDatabase("")
+	if err == nil {
+		err = harness.Run(map[string]string{"SLUICE_DATABASE_URL": address}, "migrate")
+	}
+	return name, err
+})
+
+// database makes a database on the test server that has the schema already, and
+// nothing in it: a stack that makes the schema takes half a second of CPU for it.
+func database(t testing.TB) string {
+	t.Helper()
+	need(t, "SLUICE_TEST_DATABASE_URL")
+	need(t, "SLUICE_BIN")
+	template, err := migrated()
 	if err != nil {
 		t.Fatal(err)
 	}
-	u.Path = "/" + name
-	return u.String()
+	_, address, err := createDatabase(template)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return address
+}
+
+// emptyDatabase makes one without a schema.
+func emptyDatabase(t testing.TB) string {
+	t.Helper()
+	need(t, "SLUICE_TEST_DATABASE_URL")
+	_, address, err := createDatabase("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return address
+}
+
+// dropDatabase removes a database that was made here, of which it has the URL.
+func dropDatabase(address string) error {
+	u, err := url.Parse(address)
+	if err != nil {
+		return err
+	}
+	name, ours := strings.CutPrefix(u.Path, "/"+databasePrefix)
+	if !ours {
+		return nil
+	}
+	return onServer("DROP DATABASE IF EXISTS " + databasePrefix + name + " WITH (FORCE)")
 }
 
 // freeAddrs are n addresses for processes to be started.

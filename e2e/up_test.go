@@ -105,6 +105,7 @@ func TestBadSettings(t *testing.T) {
 func TestDatabaseOfANewerVersion(t *testing.T) {
 	t.Parallel()
 	env := settings(t, tempDir(t))
+	env["SLUICE_DATABASE_URL"] = emptyDatabase(t)
 	if status, _, errs := sluice(t, env, "migrate"); status != 0 {
 		t.Fatal(errs)
 	}

@@ -129,6 +129,9 @@ func (s *Server) launch(ctx context.Context, bin string, cfg Config) error {
 
 func (s *Server) launchOnce(ctx context.Context, bin string, cfg Config) error {
 	args := append([]string{"-D", s.home.data()}, settings(s.port, cfg.Ephemeral)...)
+	if cfg.Memory {
+		args = append(args, "-c", walInMemory)
+	}
 	cmd := s.home.command(exec.Command(filepath.Join(bin, "postgres"), args...))
 	cmd.Stdout, cmd.Stderr = s.log, s.log
 	proc, err := child.Start(cmd, syscall.SIGINT)
