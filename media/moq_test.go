@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -14,9 +15,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/bluenviron/gohlslib/v2/pkg/playlist"
 	"github.com/bluenviron/mediacommon/v2/pkg/formats/fmp4"
 	"github.com/bluenviron/mediacommon/v2/pkg/formats/mp4/codecs"
 	"github.com/quic-go/quic-go"
@@ -35,7 +38,9 @@ import (
 // stage is a product with a real media engine, and MoQ beside it.
 type stage struct {
 	*bundle
-	sent func(packaging.Frame) // not nil: called for each frame that is published
+	sent  func(packaging.Frame) // not nil: called for each frame that is published
+	ahead time.Duration         // how long a publisher films before it connects
+	gop   int                   // how many pictures follow each whole one; 0: 15
 }
 
 // newStage starts one, with the limits of MoQ, if given. It is stopped at the end of the
@@ -243,7 +248,7 @@ func (s *stage) filmed() (tracks []packaging.Track, chunks []fmp4.Part) {
 	s.t.Helper()
 	name := filepath.Join(s.t.TempDir(), "film.mp4")
 	cmd := exec.Command(s.config.FFmpeg, "-nostdin", "-loglevel", "error", "-f", "lavfi", "-i", "testsrc2=size=320x180:rate=15:duration=120", "-f", "lavfi", "-i", "sine=duration=120",
-		"-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-g", "15", "-c:a", "aac", "-movflags", "empty_moov+default_base_moof+frag_every_frame", "-f", "mp4", name)
+		"-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-g", fmt.Sprint(max(s.gop, 15)), "-c:a", "aac", "-movflags", "empty_moov+default_base_moof+frag_every_frame", "-f", "mp4", name)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		s.t.Fatalf("%v: %s", err, out)
 	}
@@ -286,18 +291,19 @@ func (s *stage) broadcast(show answer) (c *client.Client, stop func()) {
 	}
 	live := broadcast.New(out, catalogs)
 	id := show.text("playback_id")
-	c = s.watch(show, show.text("ingest.moq.url")+"/"+show.text("ingest.moq.stream_key"), program{live: live})
-	if err := c.Announce(s.t.Context(), wire.Namespace{id}); err != nil {
-		s.t.Fatal(err)
-	}
 	ctx, cancel := context.WithCancel(s.t.Context())
-	done := make(chan struct{})
+	done, filmed := make(chan struct{}), make(chan struct{})
+	connect := filmed
 	go func() {
 		defer close(done)
-		began := time.Now()
+		began := time.Now().Add(-s.ahead)
 		for _, p := range parts {
 			t := p.Tracks[0]
 			described := tracks[t.ID-1]
+			if at := described.Duration(t.BaseTime); filmed != nil && at >= s.ahead {
+				close(filmed)
+				filmed = nil
+			}
 			due := time.NewTimer(time.Until(began.Add(time.Duration(float64(t.BaseTime) / float64(described.Scale) * float64(time.Second)))))
 			select {
 			case <-due.C:
@@ -310,7 +316,7 @@ func (s *stage) broadcast(show answer) (c *client.Client, stop func()) {
 				return
 			}
 			if s.sent != nil {
-				s.sent(packaging.Frame{Payload: t.Samples[0].Payload})
+				s.sent(packaging.Frame{Time: uint64(described.Duration(t.BaseTime)), Payload: t.Samples[0].Payload})
 			}
 			begins := p.SequenceNumber < 4 || t.BaseTime%(40*1024) == 0 // of sound: about once a second
 			if described.Codec.IsVideo() {
@@ -319,6 +325,11 @@ func (s *stage) broadcast(show answer) (c *client.Client, stop func()) {
 			out[described.Name].Append(chunk, begins)
 		}
 	}()
+	<-connect
+	c = s.watch(show, show.text("ingest.moq.url")+"/"+show.text("ingest.moq.stream_key"), program{live: live})
+	if err := c.Announce(s.t.Context(), wire.Namespace{id}); err != nil {
+		s.t.Fatal(err)
+	}
 	stop = func() {
 		cancel()
 		<-done
@@ -514,4 +525,69 @@ func TestAPausedStreamEndsItsSessions(t *testing.T) {
 	viewer = watching()
 	s.do("DELETE", "/v1/streams/"+show.text("id"), nil).want(204)
 	wantEnd(viewer, "deleted")
+}
+
+// A publisher whose pictures began long before he connected is seen and heard together.
+func TestPicturesAndSoundOfMoQKeepTogether(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.ahead, s.gop = 7*time.Second, 60 // pictures begin 3 s before the present, sound less than a second
+	var mu sync.Mutex
+	published, twice := map[string]time.Duration{}, map[string]bool{}
+	s.sent = func(f packaging.Frame) {
+		mu.Lock()
+		defer mu.Unlock()
+		_, there := published[string(f.Payload)]
+		published[string(f.Payload)], twice[string(f.Payload)] = time.Duration(f.Time), there
+	}
+	show := s.show(object{"protocol": "moq"})
+	_, stop := s.broadcast(show)
+	defer stop()
+	front := httptest.NewServer(s.handler)
+	defer front.Close()
+	base := front.URL + "/v1/playback/" + show.text("playback_id") + "/"
+	load := func(file string) (body []byte) {
+		s.until(file+" is there", func() bool {
+			res, err := http.Get(base + file)
+			if err != nil {
+				return false
+			}
+			defer res.Body.Close()
+			body, err = io.ReadAll(res.Body)
+			return err == nil && res.StatusCode == 200
+		})
+		return body
+	}
+	// How much later by HLS than as it was published, of pictures and of sound.
+	moved := map[string]time.Duration{}
+	load("index.m3u8")
+	for _, name := range []string{"video1", "audio2"} {
+		var list playlist.Media
+		if err := list.Unmarshal(load(name + "_stream.m3u8")); err != nil {
+			t.Fatal(err)
+		}
+		var init fmp4.Init
+		if err := init.Unmarshal(bytes.NewReader(load(list.Map.URI))); err != nil {
+			t.Fatal(err)
+		}
+		scale := packaging.Track{Scale: init.Tracks[0].TimeScale}
+		var parts fmp4.Parts
+		if err := parts.Unmarshal(load(list.Segments[len(list.Segments)-1].URI)); err != nil {
+			t.Fatal(err)
+		}
+		at := parts[0].Tracks[0].BaseTime
+		for _, sample := range parts[0].Tracks[0].Samples {
+			mu.Lock()
+			was, ok := published[string(sample.Payload)]
+			ok = ok && !twice[string(sample.Payload)]
+			mu.Unlock()
+			if ok {
+				moved[name] = scale.Duration(at) - was
+			}
+			at += uint64(sample.Duration)
+		}
+	}
+	if len(moved) != 2 || (moved["video1"]-moved["audio2"]).Abs() > time.Second {
+		t.Errorf("moved by %v", moved)
+	}
 }

@@ -12,7 +12,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"math/bits"
 	"slices"
+	"time"
 
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/h264"
 	"github.com/bluenviron/mediacommon/v2/pkg/codecs/h265"
@@ -202,4 +205,21 @@ func (t Track) Begins(f Frame) bool {
 		return err == nil && h265.IsRandomAccess(units)
 	}
 	return err == nil && h264.IsRandomAccess(units)
+}
+
+// Duration is a number of t's units as time.
+func (t Track) Duration(units uint64) time.Duration {
+	return time.Duration(Rescale(units, uint64(time.Second), uint64(t.Scale)) & math.MaxInt64)
+}
+
+// Ticks is a time, which is not negative, in t's units.
+func (t Track) Ticks(at time.Duration) uint64 {
+	return Rescale(uint64(max(0, at)), uint64(t.Scale), uint64(time.Second))
+}
+
+// Rescale is units × to / from without overflow, cut to 64 bits.
+func Rescale(units, to, from uint64) uint64 {
+	hi, lo := bits.Mul64(units, to)
+	q, _ := bits.Div64(hi%from, lo, from)
+	return q
 }

@@ -2,7 +2,6 @@ package rtsp
 
 import (
 	"fmt"
-	"math/bits"
 	"time"
 
 	"github.com/bluenviron/gortsplib/v4"
@@ -68,22 +67,15 @@ func (p *Publisher) Write(i int, f packaging.Frame) error {
 	if o.first == nil {
 		o.first, o.began = &f.Time, time.Now()
 	}
-	since := scaled(f.Time-min(f.Time, *o.first), uint64(time.Second), uint64(o.Scale))
-	at := uint32(scaled(f.Time, uint64(o.clock), uint64(o.Scale)))
+	since := o.Duration(f.Time - min(f.Time, *o.first))
+	at := uint32(packaging.Rescale(f.Time, uint64(o.clock), uint64(o.Scale)))
 	for _, packet := range packets {
 		packet.Timestamp += at
-		if err := p.client.WritePacketRTPWithNTP(o.media, packet, o.began.Add(time.Duration(since))); err != nil {
+		if err := p.client.WritePacketRTPWithNTP(o.media, packet, o.began.Add(since)); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// scaled is t × to / from without overflow, cut to 64 bits.
-func scaled(t, to, from uint64) uint64 {
-	hi, lo := bits.Mul64(t, to)
-	q, _ := bits.Div64(hi%from, lo, from)
-	return q
 }
 
 // newOutlet is the outlet of a track.

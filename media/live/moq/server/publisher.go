@@ -92,13 +92,17 @@ func (p *publisher) take(ctx context.Context, ns wire.Namespace) error {
 	if err != nil {
 		return err
 	}
-	var tracks []*session.Track
+	var tracks []*intake
+	var pictures *lead // nil: there are none
 	for _, d := range chosen {
 		t, err := p.session.Subscribe(ctx, ns, d.Name)
 		if err != nil {
 			return fmt.Errorf("%w: track %.100q: %w", packaging.ErrMedia, d.Name, err)
 		}
-		tracks = append(tracks, t)
+		tracks = append(tracks, &intake{Track: d, from: t})
+		if d.Codec.IsVideo() {
+			pictures = newLead()
+		}
 	}
 	out, err := p.server.cfg.Engine.Publish(p.stream.PlaybackID, chosen)
 	if err != nil {
@@ -106,10 +110,12 @@ func (p *publisher) take(ctx context.Context, ns wire.Namespace) error {
 	}
 	defer out.Close()
 	ended := make(chan error, len(tracks)+1)
-	for i := range tracks {
-		go func() {
-			ended <- pump(ctx, tracks[i], chosen[i], func(f packaging.Frame) error { return out.Write(i, f) })
-		}()
+	for i, t := range tracks {
+		pump := t.sound
+		if t.Codec.IsVideo() {
+			pump = t.pictures
+		}
+		go func() { ended <- pump(ctx, pictures, func(f packaging.Frame) error { return out.Write(i, f) }) }()
 	}
 	go func() { ended <- out.Wait() }() // the engine closes publishers who break a rule, or whose stream was stopped
 	return <-ended
@@ -145,28 +151,5 @@ func described(ctx context.Context, t *session.Track) ([]packaging.Track, error)
 			return tracks, nil
 		}
 		last = err
-	}
-}
-
-// pump writes the frames of a track, from the first that needs no other.
-func pump(ctx context.Context, t *session.Track, d packaging.Track, write func(packaging.Frame) error) error {
-	started := false
-	for {
-		o, err := t.Next(ctx)
-		if err != nil {
-			return err
-		}
-		frames, err := packaging.ParseChunk(o.Payload)
-		if err != nil {
-			return err
-		}
-		for _, f := range frames {
-			if started = started || d.Begins(f); !started {
-				continue
-			}
-			if err := write(f); err != nil {
-				return err
-			}
-		}
 	}
 }
