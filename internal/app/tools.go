@@ -157,7 +157,7 @@ func (l *localStack) bring(ctx context.Context, s *supervise.Stack, p programs.P
 		if err := s.Add(ctx, l.engine()); err != nil {
 			return err
 		}
-	case programs.FFmpeg:
+	case programs.FFmpeg, programs.Speech: // for streams on air too
 		s.Restart("engine")
 	case programs.Voice, programs.Tesseract: // which only the product calls
 		s.Restart("media")
