@@ -151,7 +151,9 @@ func TestInvoicesAreIssuedAndCharged(t *testing.T) {
 		t.Fatalf("%+v, %d charges", found, charges.Load())
 	}
 	line := found.Lines[1]
-	report := into[struct{ Requests struct{ Requests, Refused int64 } }](t, call(t, http.MethodGet, s.url(line.Usage), reads, nil))
+	report := into[struct {
+		Requests struct{ Requests, Refused int64 }
+	}](t, call(t, http.MethodGet, s.url(line.Usage), reads, nil))
 	if line.Quantity != 3500 || report.Requests.Requests-report.Requests.Refused != line.Quantity || line.Included != 1000 || line.Amount != 1250 {
 		t.Errorf("%+v, and its usage %+v", line, report)
 	}

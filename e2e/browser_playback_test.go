@@ -19,7 +19,7 @@ import (
 func awaitPromise(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }
 
 // dashPage plays a manifest with dash.js on somebody else's page.
-const dashPage = `<!doctype html><title>dash.js</title><main><video muted autoplay playsinline></video></main><script src="/dash.js"></script>
+const dashPage = `<!doctype html><title>dash.js</title><main><video muted autoplay playsinline></video></main><script src="/script.js"></script>
 <script>
 const faults = [], video = document.querySelector("video"), player = dashjs.MediaPlayer().create();
 player.on(dashjs.MediaPlayer.events.ERROR, e => faults.push(e.error.code + " " + e.error.message));
@@ -70,22 +70,23 @@ func (b *tab) behind(t *testing.T) (d delay) {
 	return d
 }
 
-// dashScript is dash.js, installed as its lock file says, on a page of its own.
-func dashScript(t *testing.T) *httptest.Server {
+// playerPage is a page of its own with a script of a package, installed as its lock file
+// says.
+func playerPage(t *testing.T, markup string, script ...string) *httptest.Server {
 	t.Helper()
 	dir := installed(t, "browser", "package-lock.json", []string{"npm", "ci", "--no-audit", "--no-fund", "--loglevel=error"})
-	script, err := os.ReadFile(filepath.Join(dir, "node_modules", "dashjs", "dist", "modern", "umd", "dash.all.min.js"))
+	code, err := os.ReadFile(filepath.Join(append([]string{dir, "node_modules"}, script...)...))
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
-		case "/dash.js":
+		case "/script.js":
 			w.Header().Set("Content-Type", "text/javascript")
-			_, _ = w.Write(script)
+			_, _ = w.Write(code)
 		case "/":
 			w.Header().Set("Content-Type", "text/html")
-			_, _ = w.Write([]byte(dashPage))
+			_, _ = w.Write([]byte(markup))
 		default:
 			w.WriteHeader(http.StatusNoContent)
 		}
@@ -94,10 +95,18 @@ func dashScript(t *testing.T) *httptest.Server {
 	return s
 }
 
+// served is an error unless there is something at an address.
+func served(t *testing.T, address string) error {
+	if r := call(t, http.MethodGet, address, "", nil); r.StatusCode != http.StatusOK {
+		return fmt.Errorf("%d %s", r.StatusCode, r.body)
+	}
+	return nil
+}
+
 // What is published is seen in a browser: by DASH with dash.js on another's page, by
 // HLS and by WebRTC on the product's own.
 func TestClientsBrowserPlayback(t *testing.T) {
-	s, page := studio(t), dashScript(t)
+	s, page := studio(t), playerPage(t, dashPage, "dashjs", "dist", "modern", "umd", "dash.all.min.js")
 	key := s.dev["SLUICE_API_KEY"]
 	made := s.createShow(t, key, map[string]any{"playback_policy": "signed", "recording": map[string]any{"enabled": true}})
 	publisher := publish(t, made, made.Ingest.RTMP.Key, picture)
@@ -108,12 +117,7 @@ func TestClientsBrowserPlayback(t *testing.T) {
 		Low   string `json:"low_latency_dash_url"`
 		Embed string `json:"embed_url"`
 	}](t, r)
-	eventually(t, "the manifest", func() error {
-		if r := call(t, http.MethodGet, token.DASH, "", nil); r.StatusCode != http.StatusOK {
-			return fmt.Errorf("%d %s", r.StatusCode, r.body)
-		}
-		return nil
-	})
+	eventually(t, "the manifest", func() error { return served(t, token.DASH) })
 	gateway, err := url.Parse(s.url("/"))
 	if err != nil {
 		t.Fatal(err)

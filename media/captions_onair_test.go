@@ -222,8 +222,10 @@ func TestCaptionsAreHeldAndGoOn(t *testing.T) {
 	}
 	a.do("PUT", at+"/en", object{"generate": true}).want(200)
 	state("listening")
+	await(t, func() bool { return a.do("GET", at, nil).want(200).get("data.0.generation.late_ms") != nil })
 	a.killEngine()
 	state("waiting")
+	await(t, func() bool { return a.do("GET", at, nil).want(200).text("data.0.status") == "ready" }) // nothing was recorded
 	a.talk(show)
 	w := a.watch(show.text("playback.hls_url"))
 	await(t, func() bool { return heardOf(w.look()) > 0 })

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -547,7 +548,7 @@ func TestPicturesAndSoundOfMoQKeepTogether(t *testing.T) {
 	defer front.Close()
 	base := front.URL + "/v1/playback/" + show.text("playback_id") + "/"
 	load := func(file string) (body []byte) {
-		s.until(file+" is there", func() bool {
+		await(t, func() bool {
 			res, err := http.Get(base + file)
 			if err != nil {
 				return false

@@ -182,7 +182,7 @@ func (l *localStack) bring(ctx context.Context, s *supervise.Stack, came []progr
 			return err
 		}
 	}
-	if slices.Contains(came, programs.FFmpeg) {
+	if slices.ContainsFunc(came, func(p programs.Program) bool { return p == programs.FFmpeg || p == programs.Speech }) { // for streams on air too
 		s.Restart("engine")
 	}
 	s.Restart("media")

@@ -39,7 +39,7 @@ var groups = []group{
 	{Name: "Your API", names: []string{"keys", "import-openapi", "validation", "requests", "usage", "billing", "webhooks", "oauth", "agents", "openapi", "clients"}},
 	{Name: "Traffic", names: []string{"websocket", "grpc", "rollouts", "rehearsal", "shadow", "caching", "certificates", "client-certificates"}},
 	{Name: "Come from elsewhere", names: []string{"from-kong", "from-unkey", "behind-nginx"}},
-	{Name: "Products of the platform", names: []string{"tour", "runtime", "schedules", "media", "engines", "x402", "phone", "dash", "editor", "broadcast", "voice", "vision", "moq"}},
+	{Name: "Products of the platform", names: []string{"tour", "runtime", "schedules", "media", "captions", "engines", "x402", "phone", "dash", "editor", "broadcast", "voice", "vision", "moq"}},
 	{Name: "Operate", names: []string{"operations", "dashboard", "cli", "settings", "profiles", "fleet", "security", "hardening", "docker", "kubernetes"}},
 	{Name: "More"},
 }

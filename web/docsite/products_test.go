@@ -66,7 +66,7 @@ func sites(t *testing.T) (platform, gateway *Site) {
 func TestPagesOfAGateway(t *testing.T) {
 	t.Parallel()
 	platform, gateway := sites(t)
-	want := []string{"broadcast", "chaos", "clients", "contract", "dash", "editor", "engines", "media", "moq", "phone", "runtime", "schedules", "tour", "vision", "voice", "x402"}
+	want := []string{"broadcast", "captions", "chaos", "clients", "contract", "dash", "editor", "engines", "media", "moq", "phone", "runtime", "schedules", "tour", "vision", "voice", "x402"}
 	if slices.Sort(gateway.without); !slices.Equal(gateway.without, want) || len(gateway.pages)+len(want) != len(platform.pages) || platform.without != nil {
 		t.Errorf("left out: %q; and %q", gateway.without, platform.without)
 	}

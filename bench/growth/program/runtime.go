@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/url"
 
@@ -11,6 +12,7 @@ import (
 	"sluice.dev/sluice/media/api/page"
 	"sluice.dev/sluice/media/assets"
 	"sluice.dev/sluice/media/captions"
+	"sluice.dev/sluice/media/captions/onair"
 	"sluice.dev/sluice/media/editor"
 	"sluice.dev/sluice/media/files/fragments"
 	"sluice.dev/sluice/media/files/mp4"
@@ -95,6 +97,8 @@ func completed(p chat.Provider) func([]byte) error {
 }
 
 // seen is all that a model can be asked for.
+var subtitles = []onair.Rendition{{Language: "en", Label: "English"}}
+
 var seen = vision.Ask{Features: []string{vision.Texts, vision.Descriptions, vision.Objects}}
 
 // media are the rows of the reference product.
@@ -167,6 +171,14 @@ func media() []parser {
 			_ = speech.Read(bytes.NewReader(in), make([]int16, 2*transcript.Rate), &t)
 			spoken(t.Words)
 		}), forms: lines("", "0.1 -- 0.2: a\n", "0 -- 0.02: a b c d e f g h\n", "9 -- 8: a\n", " -- : \n")},
+		{name: "media/captions/onair: Multivariant", read: quietly(func(in []byte) { _ = onair.Multivariant(in, subtitles) }), forms: lines("#EXTM3U\n", "#EXT-X-STREAM-INF:BANDWIDTH=1\na.m3u8\n")},
+		{name: "media/captions/onair: ParsePiece, ParseList", read: func(in []byte) error {
+			_, piece := onair.ParsePiece(string(in))
+			if _, list := onair.ParseList(string(in)); piece || list {
+				return nil
+			}
+			return errors.New("no file of captions")
+		}, forms: texts("captions_%s_1_1_1.vtt", "captions_en_%s_1_1.vtt", "captions_%s.m3u8")},
 		{name: "media/playback: Sign", read: quietly(func(in []byte) { _, _ = playback.Sign(in, "token") }),
 			forms: lines("#EXTM3U\n", "seg.mp4\n", "#EXT-X-MAP:URI=\"init.mp4\"\n", `URI="a",`, "#URI=\"", "seg.mp4?a=b&c=d\n", "#\n", "https://a.b/c\n"), multiple: 1 << 10},
 	}
