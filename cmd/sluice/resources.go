@@ -26,11 +26,13 @@ func resources() []resource {
 		text("catch-up", "catchUpPolicy", "what becomes of missed runs", "skip", "last", "all"), text("overlap", "overlapPolicy", "what becomes of a run while one is under way", "skip", "queue", "allow"),
 	}
 	webhook := []option{
-		text("url", "url", "HTTPS address that is called"), {name: "event", fallback: []string(nil), help: "event, group such as stream.*, or *; may be repeated, or separated by commas", field: "events", given: true, from: eventNames},
+		text("url", "url", "HTTPS address that is called"),
+		{name: "event", fallback: []string(nil), help: "event, group such as stream.*, or *; may be repeated, or separated by commas", field: "events", given: true, from: eventNames},
 		text("description", "description", "description"), number("max-concurrency", "max_concurrency", "requests at a time from one worker"),
 		number("rate-per-second", "rate_per_second", "requests a second, from all workers together"), yes("ordered", "ordered", "events of one stream come in order"),
 	}
-	stream := []option{text("title", "title", "title"), text("playback-policy", "playback_policy", "who may watch, such as public"), number("viewer-threshold", "viewer_threshold", "number of viewers that makes an event")}
+	stream := []option{text("title", "title", "title"), text("playback-policy", "playback_policy", "who may watch, such as public"),
+		number("viewer-threshold", "viewer_threshold", "number of viewers that makes an event")}
 	status := func(use, short, value string) call {
 		return call{use: use + " ID", short: short, method: http.MethodPatch, fixed: map[string]any{"status": value}}
 	}
@@ -51,20 +53,24 @@ func resources() []resource {
 		{
 			use: "webhook", name: "subscription to events", plural: "subscriptions to events, and their deliveries", gateway: true, path: "/v1/webhooks",
 			list: []string{"id", "url", "events", "status", "failing_since"}, wide: []string{"description", "created_at"}, one: []string{"disabled_reason", "max_concurrency", "rate_per_second", "ordered"},
-			create: append(webhook[:len(webhook):len(webhook)], text("secret", "secret", "secret that signs, 16 to 256 bytes (default: a new one, shown once)")), update: webhook, shown: []string{"secret"}, remove: true, complete: newSecret,
+			create: append(webhook[:len(webhook):len(webhook)], text("secret", "secret", "secret that signs, 16 to 256 bytes (default: a new one, shown once)")), update: webhook, shown: []string{"secret"},
+			remove: true, complete: newSecret,
 			example: "  sluice webhook create --url https://example.com/hooks --event 'stream.*'",
 			actions: at("/v1/webhooks",
 				status("pause", "hold deliveries back", "paused"), status("resume", "send what was held back, and what comes", "active"),
-				call{use: "test ID", short: "send a signed test event, and show what came back", method: http.MethodPost, path: "/v1/webhooks/{0}/test", one: []string{"webhook_id", "test_event.event", "delivery.status", "delivery.response_time_ms", "delivery.success"}},
+				call{use: "test ID", short: "send a signed test event, and show what came back", method: http.MethodPost, path: "/v1/webhooks/{0}/test",
+					one: []string{"webhook_id", "test_event.event", "delivery.status", "delivery.response_time_ms", "delivery.success"}},
 				call{use: "rotate-secret ID", short: "replace the secret; both sign until the overlap ends", method: http.MethodPost, path: "/v1/webhooks/{0}/rotate-secret", one: []string{"id", "secret"},
-					flags: []option{text("secret", "secret", "new secret (default: a new one, shown once)"), {name: "overlap", fallback: 24 * time.Hour, help: "how long the former secret signs too, at most 168h"}}, edit: overlap},
+					flags: []option{text("secret", "secret", "new secret (default: a new one, shown once)"), {name: "overlap", fallback: 24 * time.Hour, help: "how long the former secret signs too, at most 168h"}},
+					edit:  overlap},
 				call{use: "deliveries ID", short: "list deliveries, newest first", path: "/v1/webhooks/{0}/deliveries", list: deliveries, wide: []string{"event_id", "error_code"},
 					flags: []option{{name: "limit", fallback: 50, help: "number to list, at most 100", field: "limit"}, text("status", "status", "only those of this status", "pending", "held", "succeeded", "failed"),
 						{name: "event", fallback: "", help: "only those of this event", field: "event", given: true, from: eventNames}, text("cursor", "cursor", "next_cursor of the page before")}},
 				call{use: "delivery ID DELIVERY", short: "show a delivery with its attempts", path: "/v1/webhooks/{0}/deliveries/{1}", one: append(deliveries[:len(deliveries):len(deliveries)], "body", "attempt_log")},
 				call{use: "resend ID DELIVERY", short: "send a delivery again, at once", method: http.MethodPost, path: "/v1/webhooks/{0}/deliveries/{1}/resend", one: deliveries},
 				call{use: "recover ID", short: "send again all that failed since a time", method: http.MethodPost, path: "/v1/webhooks/{0}/recover", one: []string{"id", "status", "since", "until", "total"},
-					flags: []option{must(text("since", "since", "time, RFC 3339")), text("until", "until", "time, RFC 3339 (default: now)"), yes("include-missed", "include_missed", "events too that made no delivery, as there was no active subscription")}},
+					flags: []option{must(text("since", "since", "time, RFC 3339")), text("until", "until", "time, RFC 3339 (default: now)"),
+						yes("include-missed", "include_missed", "events too that made no delivery, as there was no active subscription")}},
 				call{use: "events", short: "list the events that there are", path: "/v1/webhooks/event-types", list: []string{"name", "description"}},
 			),
 		}, {
@@ -72,8 +78,9 @@ func resources() []resource {
 			list: []string{"id", "name", "type", "status", "nextExecution"}, wide: []string{"lastExecution", "lastExecutionStatus", "executionCount", "createdAt"},
 			listOnly: []string{"nextExecution"},
 			one:      []string{"schedule.cron", "schedule.timezone", "schedule.executeAt", "schedule.nextExecution", "description", "action", "webhook", "retryPolicy", "catchUpPolicy", "overlapPolicy", "tags"},
-			filters:  []option{text("status", "status", "only those of this status", "active", "paused", "completed"), text("type", "type", "only those of this type", "stream_start", "webhook", "custom"), text("tag", "tag", "only those with this tag")},
-			create:   schedule, update: schedule, remove: true, complete: timing,
+			filters: []option{text("status", "status", "only those of this status", "active", "paused", "completed"), text("type", "type", "only those of this type", "stream_start", "webhook", "custom"),
+				text("tag", "tag", "only those with this tag")},
+			create: schedule, update: schedule, remove: true, complete: timing,
 			example: "  sluice schedule create --name nightly --type webhook --cron '0 3 * * *' --timezone Europe/Berlin --url https://example.com/hook\n  sluice schedule create -f schedule.yaml",
 			actions: at("/v1/events/schedules",
 				status("pause", "run it no more", "paused"), status("resume", "run it again", "active"),
@@ -85,7 +92,8 @@ func resources() []resource {
 		}, {
 			use: "event", name: "event", plural: "what happened to the account", gateway: true, path: "/v1/events", cursor: true,
 			list: []string{"id", "type", "created_at", "stream_id", "error_code"}, wide: []string{"data"},
-			filters: []option{{name: "type", fallback: "", help: "only this event, or a group such as stream.*; error: those with an error code", field: "type", given: true, from: eventNames}, text("since", "since", "only those from this time on, RFC 3339")},
+			filters: []option{{name: "type", fallback: "", help: "only this event, or a group such as stream.*; error: those with an error code", field: "type", given: true, from: eventNames},
+				text("since", "since", "only those from this time on, RFC 3339")},
 		}, {
 			use: "user", name: "person", plural: "the people of the account", gateway: true, path: "/v1/users",
 			list: []string{"id", "email", "role", "status", "created_at"}, remove: true,
@@ -100,7 +108,8 @@ func resources() []resource {
 			}},
 		}, {
 			use: "stream", name: "live stream", plural: "live streams", gateway: true, path: "/v1/streams",
-			list: []string{"id", "title", "status", "protocol", "created_at"}, wide: []string{"playback_policy", "updated_at"}, one: []string{"playback_id", "ingest", "playback", "recording", "settings", "viewer_threshold", "metadata"},
+			list: []string{"id", "title", "status", "protocol", "created_at"}, wide: []string{"playback_policy", "updated_at"},
+			one:     []string{"playback_id", "ingest", "playback", "recording", "settings", "viewer_threshold", "metadata"},
 			filters: []option{text("status", "status", "only those of this status")}, remove: true,
 			create: append([]option{must(stream[0]), text("protocol", "protocol", "how it is published, such as rtmp")}, stream[1:]...), update: stream,
 			example: "  sluice stream create --title 'Morning show' --protocol rtmp",
@@ -143,7 +152,8 @@ func resourceCommands(env app.Environment) []*cobra.Command {
 			}.command(env),
 		),
 		call{
-			use: "audit", short: "list who changed what, newest first", path: "/admin/v1/audit", paged: true, list: []string{"at", "actor", "action", "target", "account"}, wide: []string{"address", "request_id", "before", "after"},
+			use: "audit", short: "list who changed what, newest first", path: "/admin/v1/audit", paged: true, list: []string{"at", "actor", "action", "target", "account"},
+			wide:    []string{"address", "request_id", "before", "after"},
 			example: "  sluice audit --action key.revoke -o wide",
 			flags: []option{{name: "account", fallback: "", help: "only changes of this account (default: of all)", field: "account", given: true, from: accountIDs},
 				text("actor", "actor", "only changes by this key, user or session"), text("action", "action", "only this action, such as key.create"), text("target", "target", "only changes of this object")},

@@ -119,7 +119,8 @@ func TestRefusalsAreTold(t *testing.T) {
 		{"field":"name","issue":"is required","expected":"text"},{"field":"plan","issue":"is not a known plan"}],
 		"request_id":"req_1","documentation_url":"https://a.example/docs/errors/invalid_request"}}`)
 	_, err := runUse(t, api.environment(), "account", "create", "--name", " ")
-	if want := "The request is not valid (invalid_request); name is required: expected text; plan is not a known plan\n  request  req_1\n  docs     https://a.example/docs/errors/invalid_request"; err == nil || err.Error() != want {
+	if want := "The request is not valid (invalid_request); name is required: expected text; plan is not a known plan" +
+		"\n  request  req_1\n  docs     https://a.example/docs/errors/invalid_request"; err == nil || err.Error() != want {
 		t.Errorf("%v", err)
 	}
 	broken := newAdminAPI(t, 502, `<html>`)

@@ -11,7 +11,8 @@ import (
 var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 const page = `{"data":[
- {"id":"key_1","name":"ci\u001b[31m","scopes":["streams:read","streams:write","clips:read","clips:write"],"limit":20000000,"created_at":"2026-03-01T11:56:59.123456Z","expires_at":"2026-05-30T12:00:00Z","up":[{"address":"${api}","weight":2}]},
+ {"id":"key_1","name":"ci\u001b[31m","scopes":["streams:read","streams:write","clips:read","clips:write"],
+  "limit":20000000,"created_at":"2026-03-01T11:56:59.123456Z","expires_at":"2026-05-30T12:00:00Z","up":[{"address":"${api}","weight":2}]},
  {"id":"key_2","name":"a name that is so long that nobody would read all of it","scopes":[],"limit":null,"created_at":"2026-03-01T12:00:00Z"}]}`
 
 func TestLists(t *testing.T) {
