@@ -34,7 +34,7 @@ func accountCommand(env app.Environment) *cobra.Command {
 			},
 		}.command(env),
 		call{use: "list", short: "list accounts, newest first", path: "/admin/v1/accounts", paged: true, list: accountFields, wide: []string{"operator"}}.command(env),
-		call{use: "get ID", short: "show an account", args: cobra.ExactArgs(1), path: path, one: append(accountFields[:len(accountFields):len(accountFields)], "operator"), complete: accountIDs.first(env, false)}.command(env),
+		call{use: "get ID", short: "show an account", args: cobra.ExactArgs(1), path: path, one: slices.Concat(accountFields, []string{"operator"}), complete: accountIDs.first(env, false)}.command(env),
 		call{
 			use: "update ID", short: "change the name or plan of an account", args: cobra.ExactArgs(1), method: http.MethodPatch, path: path, one: accountFields, complete: accountIDs.first(env, false),
 			flags: []option{

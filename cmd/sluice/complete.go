@@ -20,7 +20,6 @@ var (
 	scopeNames = listed{"/admin/v1/routes", "scope"}
 	classNames = listed{"/admin/v1/classes", "name"}
 	planNames  = listed{"/admin/v1/plans", "name"}
-	routeNames = listed{"/admin/v1/routes", "name"}
 	keyIDs     = listed{"/admin/v1/accounts/{account}/keys?limit=100", "id"}
 	versions   = listed{"/admin/v1/config/versions?limit=100", "version"}
 )

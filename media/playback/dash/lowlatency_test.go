@@ -118,7 +118,7 @@ func (m *maker) get(ctx context.Context, name string) (io.ReadCloser, error) {
 
 func initOf() []byte {
 	var out seekablebuffer.Buffer
-	config := mpeg4audio.AudioSpecificConfig{Type: mpeg4audio.ObjectTypeAACLC, SampleRate: 48000, ChannelConfig: 2, ChannelCount: 2}
+	config := mpeg4audio.AudioSpecificConfig{Type: mpeg4audio.ObjectTypeAACLC, SampleRate: 48000, ChannelConfig: 2}
 	in := fmp4.Init{Tracks: []*fmp4.InitTrack{{ID: 1, TimeScale: 48000, Codec: &codecs.MPEG4Audio{Config: config}}}}
 	if err := in.Marshal(&out); err != nil {
 		panic(err)
