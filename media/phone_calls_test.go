@@ -216,10 +216,11 @@ func TestCallsOut(t *testing.T) {
 	trunk := newTrunk(t, p, 200)
 	x := newExchange(t, func(c *sip.Config, m *media.Config) {
 		c.Trunk = sip.Trunk{Host: trunk, User: "sluice", Transport: "udp"}
-		m.Phone.Trunk = trunk
+		m.Phone.Trunk, m.Phone.Prefixes = trunk, []string{"+4930", "desk-"}
 	})
 	stream, line := x.line(object{"number": "+493099999999"})
-	for _, to := range []string{"", "49301", "sip:someone@192.0.2.1", "sip:a b@" + trunk, "sip:x@" + trunk + ";maddr=192.0.2.1", "sip:x", "tel:+49301"} {
+	for _, to := range []string{"", "49301", "sip:someone@192.0.2.1", "sip:a b@" + trunk, "sip:x@" + trunk + ";maddr=192.0.2.1", "sip:x", "tel:+49301",
+		"+19005550100", "+493", "sip:004930123@" + trunk, "sip:x@" + trunk} { // which begin with none of the prefixes
 		x.do("POST", "/v1/phone/calls", object{"line_id": line.text("id"), "to": to}).wantError(400, "invalid_request", "to")
 	}
 	x.do("POST", "/v1/phone/calls", object{"line_id": "line_x", "to": "+493012345678"}).wantError(400, "invalid_request", "line_id")
@@ -248,7 +249,7 @@ func TestCallsOutThatAreNotTaken(t *testing.T) {
 			t.Parallel()
 			trunk := newTrunk(t, nil, status)
 			x := &exchange{bundle: setup(t, func(c *media.Config) {
-				c.Now, c.Phone = time.Now, phone.Settings{Available: true, Host: "127.0.0.1", Trunk: trunk}
+				c.Now, c.Phone = time.Now, phone.Settings{Available: true, Host: "127.0.0.1", Trunk: trunk, Prefixes: []string{"+"}}
 			})}
 			ctx, cancel := context.WithCancel(t.Context())
 			done := make(chan error, 1)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -27,8 +28,29 @@ func (e Environment) phone(c *media.Config) error {
 		return nil
 	}
 	trunk, err := e.trunk()
-	c.Phone = phone.Settings{Available: c.Endpoints.Available && c.FFmpeg != "", Host: e.public("SLUICE_SIP_ADDR"), Trunk: trunk.Host}
+	if err != nil {
+		return err
+	}
+	prefixes, err := e.prefixesToCall()
+	c.Phone = phone.Settings{Available: c.Endpoints.Available && c.FFmpeg != "", Host: e.public("SLUICE_SIP_ADDR"), Trunk: trunk.Host, Prefixes: prefixes}
 	return err
+}
+
+// toCall is how what may be called begins.
+var toCall = regexp.MustCompile(`^\+?[A-Za-z0-9._-]{0,64}$`)
+
+// prefixesToCall reads how numbers and names begin that calls may go out to.
+func (e Environment) prefixesToCall() (list []string, err error) {
+	for text := range strings.SplitSeq(e.Get("SLUICE_SIP_TRUNK_PREFIXES"), ",") {
+		if text = strings.TrimSpace(text); text == "" {
+			continue
+		}
+		if !toCall.MatchString(text) {
+			return nil, fmt.Errorf("SLUICE_SIP_TRUNK_PREFIXES has %q: it lists how numbers begin that may be called, such as +49,+4366; + stands for every number", text)
+		}
+		list = append(list, text)
+	}
+	return list, nil
 }
 
 // telephony is what the engine's process takes and makes calls with; nil: it does

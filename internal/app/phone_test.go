@@ -30,6 +30,21 @@ func TestTrunks(t *testing.T) {
 	}
 }
 
+// Whoever may be called begins as the operator says: nobody, where they say nothing.
+func TestPrefixesToCall(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int{"": 0, " , ": 0, "+": 1, "+49, +4366,desk-": 3, "49": 1} {
+		if got, err := setTo("SLUICE_SIP_TRUNK_PREFIXES", text).prefixesToCall(); err != nil || len(got) != want {
+			t.Errorf("%q: %q, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"*", "+49;+43", "sip:x@h", "++"} {
+		if got, err := setTo("SLUICE_SIP_TRUNK_PREFIXES", text).prefixesToCall(); err == nil || !strings.Contains(err.Error(), "SLUICE_SIP_TRUNK_PREFIXES") {
+			t.Errorf("%q: %q, %v", text, got, err)
+		}
+	}
+}
+
 func TestSettingsOfTelephony(t *testing.T) {
 	t.Parallel()
 	c := media.Config{Phone: phone.Settings{Available: true}}

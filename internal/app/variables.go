@@ -52,6 +52,7 @@ var variables = []variable{
 	{"SLUICE_SIP_MEDIA_PORTS", "20000-20199", "engine", "UDP ports for the sound of calls, one for each, at the address of SLUICE_SIP_ADDR"},
 	{"SLUICE_SIP_PUBLIC_IP", "", "engine", "address that telephones are told for signals and sound, such as that of a NAT; empty: that of SLUICE_SIP_ADDR, or of the machine on the way to each"},
 	{"SLUICE_SIP_TRUNK", "", "worker media engine", "provider that calls go out through, such as sip:USER@sip.example:5060;transport=tcp; empty: no calls go out"},
+	{"SLUICE_SIP_TRUNK_PREFIXES", "", "worker media engine", "how numbers begin that calls may go out to, such as +49,+4366, or names of the trunk's; +: every number; empty: nobody is called"},
 	{"SLUICE_SIP_TRUNK_PASSWORD", "", "engine", "password for the trunk"},
 	{"SLUICE_RTSP_LISTEN", "127.0.0.1:18554", "engine", "where it serves RTSP, for `sluice engine`, its parts and the bridges that it starts"},
 	{"SLUICE_TRANSPORT_INTERFACES", "", "worker media engine", "interfaces of the engine's machine, separated by commas, that flows of AES67 (Dante) and connections of OMT may use; the first one sends; empty: none"},

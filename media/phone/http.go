@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/go-chi/chi/v5"
@@ -176,6 +177,15 @@ func (v Service) hangUp(t owner.Target, r *http.Request, _ httpapi.None) (CallVi
 // anything to SIP.
 var dialled = regexp.MustCompile(`^\+?[A-Za-z0-9._-]{1,64}$`)
 
+// callable says who may be called: accounts of strangers must not reach numbers that cost
+// the operator more than they pay.
+func (v Service) callable() string {
+	if len(v.Settings.Prefixes) == 0 {
+		return "nobody: the operator has named no numbers (SLUICE_SIP_TRUNK_PREFIXES)"
+	}
+	return "what begins with " + strings.Join(v.Settings.Prefixes, ", ")
+}
+
 // check reads an outbound call. What is called is a user of the trunk, and nobody else:
 // an address of another host is refused, so that no caller chooses where we send to.
 func (v Service) check(ctx context.Context, o owner.Owner, in CallInput) (l Line, remote string, err error) {
@@ -188,6 +198,8 @@ func (v Service) check(ctx context.Context, o owner.Owner, in CallInput) (l Line
 	}
 	if !dialled.MatchString(user) || !strings.EqualFold(host, v.Settings.Trunk) {
 		f.Fail("to", "cannot be called", "E.164, such as +493012345678, or sip:user@"+v.Settings.Trunk)
+	} else if !slices.ContainsFunc(v.Settings.Prefixes, func(p string) bool { return strings.HasPrefix(user, p) }) {
+		f.Fail("to", "may not be called from here", v.callable())
 	}
 	l, err = lineOf(ctx, v.DB, o.ID, in.LineID)
 	if apierror.Code(err) == decision.NotFound {

@@ -26,6 +26,9 @@ type Settings struct {
 	Host string
 	// Trunk is the host through which calls go out. Empty: none do.
 	Trunk string
+	// Prefixes are how numbers and names begin that may be called; "+" stands for every
+	// number. None: nobody can be called.
+	Prefixes []string
 }
 
 // Service is what can be done with lines and calls. Every field is required, but Box.
