@@ -57,7 +57,7 @@ func (h handlers) listenFilter(r *http.Request) (f ListenFilter, err error) {
 		f.Events = strings.Split(given, ",")
 		for _, e := range f.Events[:min(len(f.Events), MaxEvents)] {
 			if !catalogue.KnownIn(catalogue.Of(c.groups), e) {
-				c.bad("events", "has one that is not known", "names from GET /v1/webhooks/event-types, or wildcards such as stream.*, separated by commas")
+				c.bad("events", "has one that is not known", "names from GET /v1/webhooks/event-types, or wildcards such as webhook.*, separated by commas")
 				break
 			}
 		}

@@ -208,7 +208,7 @@ func TestEventsAreTriggered(t *testing.T) {
 	a := setup(t)
 	a.Subscribe("https://127.0.0.1/hook", webhooks.Create{Events: []string{"stream.*"}})
 	_, cursor := a.listen("", "")
-	v := a.must(http.StatusCreated, "POST", "/v1/webhooks/trigger", object{"event": "stream.started", "stream_id": "strm_mine"})
+	v := a.must(http.StatusCreated, "POST", "/v1/webhooks/trigger", object{"event": "stream.started", "data": object{"stream_id": "strm_mine"}})
 	if v["event"] != "stream.started" || v["deliveries"] != 1.0 || len(a.Jobs()) != 1 {
 		t.Error(v)
 	}
@@ -216,7 +216,7 @@ func TestEventsAreTriggered(t *testing.T) {
 	if len(heard) != 1 || heard[0].(object)["id"] != v["id"] || !strings.Contains(heard[0].(object)["body"].(string), `"stream_id":"strm_mine"`) {
 		t.Error(heard)
 	}
-	for _, body := range []object{{}, {"event": "nope"}, {"event": "test.webhook"}, {"event": "webhook.disabled", "data": object{"reason": 7}}, {"event": "stream.started", "stream_id": strings.Repeat("x", 101)}} {
+	for _, body := range []object{{}, {"event": "nope"}, {"event": "test.webhook"}, {"event": "webhook.disabled", "data": object{"reason": 7}}, {"event": "stream.started", "data": object{"stream_id": strings.Repeat("x", 101)}}} {
 		if status, v := a.call("POST", "/v1/webhooks/trigger", body); status != 400 {
 			t.Errorf("%v: %d %v", body, status, v)
 		}

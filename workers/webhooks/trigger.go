@@ -23,10 +23,9 @@ const TriggerPrefix = "evt_trigger_"
 // Trigger is an event that a customer wants to see, though nothing has happened.
 type Trigger struct {
 	Event string `json:"event"`
-	// Data goes over that of the catalogue's example, field by field.
-	Data        map[string]any `json:"data"`
-	StreamID    string         `json:"stream_id"`
-	RecordingID string         `json:"recording_id"`
+	// Data goes over that of the catalogue's example, field by field. Its stream_id and
+	// recording_id say whose event it is.
+	Data map[string]any `json:"data"`
 }
 
 // Triggered is the event that was stored.
@@ -57,14 +56,19 @@ func (s *Service) Trigger(ctx context.Context, account string, in Trigger) (out 
 	if example.Data == nil {
 		example.Data = map[string]any{}
 	}
-	maps.Copy(example.Data, in.Data)
+	own := maps.Clone(in.Data)
+	for name, id := range map[string]*string{"stream_id": &example.StreamID, "recording_id": &example.RecordingID} {
+		given, ok := own[name].(string)
+		if !ok {
+			continue
+		}
+		*id = given
+		if _, both := example.Data[name]; !both {
+			delete(own, name)
+		}
+	}
+	maps.Copy(example.Data, own)
 	e := s.complete(events.Event{ID: ids.New(TriggerPrefix, s.Now()), Account: account, Type: in.Event, StreamID: example.StreamID, RecordingID: example.RecordingID, Data: example.Data})
-	if in.StreamID != "" {
-		e.StreamID = in.StreamID
-	}
-	if in.RecordingID != "" {
-		e.RecordingID = in.RecordingID
-	}
 	e.ErrorCode = errorCode(e.Data)
 	if err := apierror.Invalid(checkEvent(e)); err != nil {
 		return out, err
