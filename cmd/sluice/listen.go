@@ -116,7 +116,7 @@ func triggerCommand(env app.Environment) *cobra.Command {
 	return call{
 		use: "trigger EVENT", short: "try an event on `sluice listen` and the account's webhooks", args: cobra.ExactArgs(1), gateway: true, method: http.MethodPost, path: "/v1/webhooks/trigger",
 		example: "  sluice trigger stream.started --data '{\"stream_id\": \"strm_…\"}'\n  sluice trigger webhook.disabled --data '{\"reason\": \"gone\"}'",
-		flags: []option{text("data", "", "JSON object whose fields go over those of the event's example")},
+		flags:   []option{text("data", "", "JSON object whose fields go over those of the event's example")},
 		edit: func(c *cobra.Command, args []string, r *request) error {
 			r.body["event"] = args[0]
 			if given, _ := c.Flags().GetString("data"); given != "" {
