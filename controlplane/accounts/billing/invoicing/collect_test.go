@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"sluice.dev/sluice/controlplane/accounts/billing"
+	"sluice.dev/sluice/controlplane/accounts/billing/methods"
 	"sluice.dev/sluice/controlplane/accounts/billing/provider"
 	"sluice.dev/sluice/controlplane/accounts/billing/provider/stripe/stripetest"
 )
@@ -24,6 +25,16 @@ func (b *bundle) owing(t *testing.T) string {
 	account := b.account(t, "pro")
 	b.issueAll(t, 1)
 	return account
+}
+
+// paying is an account with an open invoice and a card, pm_one.
+func (b *bundle) paying(t *testing.T) (m methods.Store, account string) {
+	t.Helper()
+	m, account = b.charged(t), b.owing(t)
+	if _, err := m.Add(t.Context(), account, "pm_one", false); err != nil {
+		t.Fatal(err)
+	}
+	return m, account
 }
 
 func (b *bundle) wantState(t *testing.T, account, status, failure string, attempts int, next *time.Duration) {
@@ -74,11 +85,7 @@ func TestAnInvoiceIsChargedToTheDefaultMethod(t *testing.T) {
 func TestARefusedChargeIsRetriedWithBackoff(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	m := b.charged(t)
-	account := b.owing(t)
-	if _, err := m.Add(t.Context(), account, "pm_one", false); err != nil {
-		t.Fatal(err)
-	}
+	m, account := b.paying(t)
 	const day = 24 * time.Hour
 	for attempt := 1; attempt <= MaxAttempts; attempt++ {
 		b.server.Fail(stripetest.Fault{Path: "/confirm", Decline: "insufficient_funds"})
@@ -110,11 +117,7 @@ func TestALostAnswerChargesNobodyTwice(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
-			m := b.charged(t)
-			account := b.owing(t)
-			if _, err := m.Add(t.Context(), account, "pm_one", false); err != nil {
-				t.Fatal(err)
-			}
+			_, account := b.paying(t)
 			b.server.Fail(fault)
 			b.collectAll(t, 0)
 			b.wantState(t, account, billing.Open, noAnswer, 0, after(soon))
@@ -198,11 +201,7 @@ func TestManyCollectAtOnce(t *testing.T) {
 func TestPaymentsThatTakeDaysOrAreCanceled(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	m := b.charged(t)
-	account := b.owing(t)
-	if _, err := m.Add(t.Context(), account, "pm_one", false); err != nil {
-		t.Fatal(err)
-	}
+	_, account := b.paying(t)
 	b.server.Fail(stripetest.Fault{Path: "/confirm", Status: 500})
 	b.collectAll(t, 0)
 	b.server.SetStatus("processing")
@@ -230,11 +229,7 @@ func TestTheLedgerLeavesInvoicesOpen(t *testing.T) {
 func TestWhatTheOperatorSettledIsNotCharged(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	m := b.charged(t)
-	account := b.owing(t)
-	if _, err := m.Add(t.Context(), account, "pm_one", false); err != nil {
-		t.Fatal(err)
-	}
+	_, account := b.paying(t)
 	if _, err := b.billing().SetStatus(t.Context(), b.bill(t, account).ID, billing.Void); err != nil {
 		t.Fatal(err)
 	}
