@@ -16,7 +16,7 @@ func persistentFlags(root *cobra.Command) {
 	f.StringP("output", "o", "text", "text, json, yaml, or wide: text with all columns and exact times")
 	f.BoolP("quiet", "q", false, "only ids or names, one a line")
 	f.StringP("account", "a", "", "account id (default: the account of the key)")
-	f.String("context", "", "which of the contexts of `sluice context list` to use (default: the environment's, else the current one)")
+	f.String("context", "", "context to use, one of those that sluice context list shows (default: the environment's, else the current one)")
 	cobra.CheckErr(root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(output.Formats, cobra.ShellCompDirectiveNoFileComp)))
 }
 
