@@ -61,7 +61,8 @@ type Listened struct {
 //
 // No event is left out, and none comes twice: one is shown only when every transaction
 // that was begun before the one that stored it has ended, so that nothing can appear
-// before a cursor. A long transaction on the server delays it.
+// before a cursor. A long transaction on the server delays it. From now on means from the
+// oldest transaction that is under way: what was stored beside it may be shown.
 func (s *Service) Listen(ctx context.Context, account string, f ListenFilter) (Listened, error) {
 	at, err := parsePlace(f.Cursor)
 	if err != nil {
