@@ -53,10 +53,11 @@ func newCutter(say func(utterance)) *cutter { return &cutter{say: say, noise: qu
 // write adds sound: samples at sound.Rate, of one channel.
 func (c *cutter) write(samples []float32) {
 	c.part = append(c.part, samples...)
-	for len(c.part) >= frame*ratio {
-		c.frame(c.part[:frame*ratio])
-		c.part = append(c.part[:0], c.part[frame*ratio:]...)
+	rest := c.part
+	for ; len(rest) >= frame*ratio; rest = rest[frame*ratio:] {
+		c.frame(rest[:frame*ratio])
 	}
+	c.part = append(c.part[:0], rest...)
 }
 
 // frame adds one frame.

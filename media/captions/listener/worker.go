@@ -159,11 +159,16 @@ func (q *queue) push(u dated) (dropped bool) {
 	}
 	q.list = append(q.list, u)
 	q.mu.Unlock()
+	q.wake()
+	return dropped
+}
+
+// wake has pop look again.
+func (q *queue) wake() {
 	select {
 	case q.some <- struct{}{}:
 	default:
 	}
-	return dropped
 }
 
 // close says that there will be no more.
@@ -171,10 +176,7 @@ func (q *queue) close() {
 	q.mu.Lock()
 	q.closed = true
 	q.mu.Unlock()
-	select {
-	case q.some <- struct{}{}:
-	default:
-	}
+	q.wake()
 }
 
 // pop takes what waits, as one, when there is something; false: there will be nothing, or

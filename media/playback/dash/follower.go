@@ -186,7 +186,7 @@ func (f *follower) ready(ctx context.Context) error {
 
 // extend returns the segments with those that have come since, the one that grows, and the
 // one after it, so that players ask for that in time. How long these two are is
-// foretold: as long as the last one. whole is false when the present cannot be joined to
+// foretold: as long as the last one. joined is false when the present cannot be joined to
 // the past.
 func (f *follower) extend(segments []segment) (out []segment, joined bool) {
 	f.mu.Lock()

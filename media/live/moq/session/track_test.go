@@ -74,7 +74,7 @@ func TestGroupsThatComeInAnotherOrder(t *testing.T) {
 				come(track, group)
 				synctest.Wait()
 			}
-			time.Sleep(time.Second)
+			time.Sleep(time.Second) // of the test's clock
 			track.finish()
 			if got := got(); got != c.want {
 				t.Errorf("%s:%s, want%s", c.name, got, c.want)
