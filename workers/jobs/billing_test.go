@@ -2,6 +2,7 @@ package jobs_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -58,7 +59,10 @@ func TestTheLeaderHasInvoicesIssuedAndCollected(t *testing.T) {
 	if _, err := (accounts.Store{DB: plane}).Update(t.Context(), a.ID, accounts.Change{Plan: &free}); err != nil {
 		t.Fatal(err)
 	}
-	later := func() time.Time { return time.Now().AddDate(0, 2, 0) }
+	var rounds atomic.Int32 // that there were: each is an hour after the one before
+	later := func() time.Time {
+		return time.Now().AddDate(0, 2, 0).Add(time.Duration(rounds.Load()) * time.Hour)
+	}
 	store := invoicing.Store{DB: worker, Provider: stripe, Now: later, Prices: func(context.Context, time.Time) (invoicing.Prices, error) {
 		all := price.Plan{Currency: "EUR", Monthly: 3000}
 		return invoicing.Prices{Version: 1, Plans: map[string]price.Plan{"pro": all, "free": all}}, nil
@@ -74,19 +78,35 @@ func TestTheLeaderHasInvoicesIssuedAndCollected(t *testing.T) {
 	if err := client.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for kinds := map[string]bool{}; len(kinds) < 2; {
+	// A round does in its time what it can, and the next one the rest: on a busy machine
+	// that may be all of it.
+	var list []billing.Invoice
+	total := 0
+	for kinds := map[string]bool{}; total == 0 || len(kinds) < 2; {
 		e := <-done
 		if e.Kind != river.EventKindJobCompleted {
 			t.Fatalf("%s: %+v", e.Job.Kind, e.Job.Errors)
 		}
 		kinds[e.Job.Kind] = true
+		if e.Job.Kind != (jobs.InvoicesArgs{}).Kind() {
+			continue
+		}
+		if list, total, err = (billing.Store{DB: plane}).List(t.Context(), a.ID, billing.Paid, paging.Page{Limit: 10}); err != nil {
+			t.Fatal(err)
+		}
+		if total > 0 {
+			continue
+		}
+		if rounds.Add(1) > 20 {
+			all, _, err := billing.Store{DB: plane}.List(t.Context(), a.ID, "", paging.Page{Limit: 10})
+			t.Fatalf("after 20 rounds nothing is paid of %+v (%v)", all, err)
+		}
+		if _, err := client.Insert(t.Context(), jobs.InvoicesArgs{}, &river.InsertOpts{Queue: "billing"}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := client.Stop(context.WithoutCancel(t.Context())); err != nil {
 		t.Fatal(err)
-	}
-	list, total, err := billing.Store{DB: plane}.List(t.Context(), a.ID, billing.Paid, paging.Page{Limit: 10})
-	if err != nil || total == 0 {
-		t.Fatal(list, err)
 	}
 	for _, i := range list {
 		b, err := billing.Store{DB: plane}.Bill(t.Context(), a.ID, i.ID)

@@ -162,11 +162,12 @@ func TestAReplicaStartsWithWhatOthersKnew(t *testing.T) {
 	one.post(t, "a", counted(clock.Add(1), 2, 7, began, 3).Append(nil)) // another start
 	last := counted(clock.Add(1), 0, 7, began, 4)
 	one.post(t, "b", counted(clock.Add(1), 5, 7, began, 2).Append(nil))
-	one.post(t, "b", sharedlimit.Report{Told: uint64(clock.Add(1)), Entries: last.Entries}.Append(nil)) // it ends
-	until(t, "all is passed on", func() bool {
-		n := 0
-		err := db.QueryRow(t.Context(), `SELECT count(*) FROM edge_counts`).Scan(&n)
-		return err == nil && n == 3
+	ended := clock.Add(1)
+	one.post(t, "b", sharedlimit.Report{Told: uint64(ended), Entries: last.Entries}.Append(nil)) // it ends
+	until(t, "all is passed on, and last that b has ended", func() bool {
+		rows, last := 0, false
+		err := db.QueryRow(t.Context(), `SELECT count(*), bool_or(edge = 'b' AND told = $1) FROM edge_counts`, ended).Scan(&rows, &last)
+		return err == nil && rows == 3 && last
 	})
 	one.stop()
 	two := newReplica(t, db)
