@@ -5,6 +5,8 @@ import (
 	"image"
 	_ "image/jpeg" // of thumbnails
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -192,16 +194,57 @@ func TestAThumbnailIsAPictureOutOfTheFile(t *testing.T) {
 	b.fetch(b.do("GET", "/v1/clips/"+clip.text("id"), nil).want(200).text("thumbnail_url") + "&time=0.5").want(200)
 }
 
-// A viewer who asks for many pictures of a film has it copied once.
+// A picture is made of the seconds around it: a request copies no whole film, and shows
+// what the whole film shows there, turned as it says.
+func TestAPictureIsMadeOfTheSecondsAroundIt(t *testing.T) {
+	t.Parallel()
+	b := setup(t, withFFmpeg(t), func(c *media.Config) { c.Plans = plans.Table{"": {FileBytes: 1 << 27, StorageBytes: 1 << 28}} })
+	upright := ffmpegtest.Make(t, "-f", "lavfi", "-i", "testsrc2=size=320x240:rate=10:duration=60", "-f", "lavfi", "-i", "sine=duration=60", "-c:v", "libx264", "-preset", "veryfast", "-bf", "2",
+		"-b:v", "2M", "-minrate", "2M", "-maxrate", "2M", "-bufsize", "2M", "-x264-params", "nal-hrd=cbr", "-g", "20", "-pix_fmt", "yuv420p")
+	turned := filepath.Join(t.TempDir(), "film.mp4")
+	if err := os.WriteFile(turned, upright, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, film := range map[string][]byte{
+		"whole":      upright,
+		"turned":     ffmpegtest.Make(t, "-display_rotation", "90", "-i", turned, "-c", "copy"),
+		"fragmented": ffmpegtest.Make(t, "-i", turned, "-c", "copy", "-movflags", "+frag_keyframe+empty_moov"),
+	} {
+		address := b.send("/v1/vod/upload", film).want(201).text("thumbnail_url")
+		for _, at := range []string{"0", "3.95", "4", "27.3", "59.9"} {
+			got, want := b.fetch(address+"&width=64&time="+at).want(200).raw, ffmpegtest.Still(t, film, at, 64)
+			if !bytes.Equal(got, want) {
+				t.Errorf("%s: the picture at %s is another", name, at)
+			}
+		}
+		if copies, err := filepath.Glob(filepath.Join(b.config.Scratch, "sluice-films-*")); err != nil || len(copies) > 0 {
+			t.Errorf("%s: whole films are copied: %v, %v", name, copies, err)
+		}
+		b.without(`n BETWEEN 2 AND 4`) // of some 15, from 9 to 20 seconds
+		b.fetch(address + "&width=65&time=27.3").want(200)
+		if got := b.fetch(address + "&width=65&time=15"); got.status == 200 {
+			t.Errorf("%s: a picture of bytes that are not there", name)
+		}
+	}
+}
+
+// without takes chunks of all files away.
+func (b *bundle) without(which string) {
+	b.t.Helper()
+	if _, err := b.pool.Exec(b.t.Context(), `DELETE FROM media_chunks WHERE `+which); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// A viewer who asks for many pictures of a film of a codec of its own has it copied once,
+// and a film that is too large has none.
 func TestAFilmIsCopiedOnceForAllItsPictures(t *testing.T) {
 	t.Parallel()
-	real := ffmpegtest.Film(t, "mp4")
+	real := ffmpegtest.Make(t, "-f", "lavfi", "-i", "testsrc2=size=320x240:rate=10:duration=2", "-c:v", "mpeg4")
 	b := setup(t, withFFmpeg(t), func(c *media.Config) { c.StillBytes = int64(len(real)) })
 	made := b.send("/v1/vod/upload", real).want(201)
 	b.fetch(made.text("thumbnail_url")).want(200)
-	if _, err := b.pool.Exec(t.Context(), `DELETE FROM media_chunks`); err != nil {
-		t.Fatal(err)
-	}
+	b.without(`true`)
 	b.fetch(made.text("thumbnail_url") + "&time=1").want(200)
 	large := setup(t, withFFmpeg(t), func(c *media.Config) { c.StillBytes = int64(len(real)) - 1 })
 	if got := large.send("/v1/vod/upload", real).want(201); got.get("thumbnail_url") != nil {

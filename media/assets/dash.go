@@ -111,13 +111,13 @@ func (c *Cuts) count(file string, e *cutFilm) {
 }
 
 // fragments is how the file of a is files of fragments, and a reader of that file.
-func (v Service) fragments(r *http.Request, a Asset) (fragments.Film, *files.Reader, error) {
-	file, err := files.Open(r.Context(), v.DB, a.FileID)
+func (v Service) fragments(ctx context.Context, a Asset) (fragments.Film, *files.Reader, error) {
+	file, err := files.Open(ctx, v.DB, a.FileID)
 	if err != nil {
 		return fragments.Film{}, nil, err
 	}
-	film, err := v.CutFilms.of(r.Context(), a.FileID, func() (fragments.Film, error) {
-		return v.Probe.Cut(r.Context(), a.Owner, file, file.Size())
+	film, err := v.CutFilms.of(ctx, a.FileID, func() (fragments.Film, error) {
+		return v.Probe.Cut(ctx, a.Owner, file, file.Size())
 	})
 	if err = notAccepted(err); err != nil {
 		return film, nil, err
@@ -135,7 +135,7 @@ func (v Service) manifest(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	film, _, err := v.fragments(r, a)
+	film, _, err := v.fragments(r.Context(), a)
 	if err != nil {
 		return err
 	}
@@ -171,7 +171,7 @@ func (v Service) track(w http.ResponseWriter, r *http.Request) error {
 		return &apierror.Error{Code: decision.NotFound}
 	}
 	n, _ := strconv.Atoi(m[1]) // three digits
-	film, file, err := v.fragments(r, a)
+	film, file, err := v.fragments(r.Context(), a)
 	if err != nil {
 		return err
 	}

@@ -3,12 +3,10 @@ package assets
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/media/api/owner"
-	"sluice.dev/sluice/media/files"
 	"sluice.dev/sluice/media/files/ffmpeg"
 	"sluice.dev/sluice/platform/apierror"
 )
@@ -38,8 +36,5 @@ func (v Service) Frame(ctx context.Context, o owner.Owner, id string, at float64
 		return err
 	}
 	defer leave()
-	input := func(ctx context.Context, src *files.Reader, to ffmpeg.Folder) error {
-		return v.Films.Put(ctx, a.FileID, src.Size(), to, func(w io.Writer) error { _, err := io.Copy(w, src); return err })
-	}
-	return v.convert(ctx, a, input, ffmpeg.Still(at, min(a.Width, maxFrame), "png"), maxStillSize, stillTimeout, use)
+	return v.picture(ctx, a, at, min(a.Width, maxFrame), "png", use)
 }

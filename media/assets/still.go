@@ -1,7 +1,6 @@
 package assets
 
 import (
-	"context"
 	"io"
 	"net/http"
 	"os"
@@ -11,7 +10,6 @@ import (
 	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/media/api/form"
-	"sluice.dev/sluice/media/files"
 	"sluice.dev/sluice/media/files/ffmpeg"
 	"sluice.dev/sluice/media/playback/signing"
 	"sluice.dev/sluice/platform/apierror"
@@ -29,9 +27,8 @@ const (
 const stillFile = "thumbnail.jpg"
 
 // still answers GET /v1/playback/files/{id}/thumbnail.jpg: the picture at ?time=
-// seconds, ?width= pixels wide. The token is that of the asset's file. However many
-// are asked for, the film is copied once, and an owner's films take one conversion at
-// a time.
+// seconds, ?width= pixels wide. The token is that of the asset's file. It reads the
+// seconds around the picture, and an owner's films take one conversion at a time.
 func (v Service) still(w http.ResponseWriter, r *http.Request) error {
 	a, err := v.Opened(r)
 	if err != nil {
@@ -58,10 +55,7 @@ func (v Service) still(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer leave()
-	input := func(ctx context.Context, src *files.Reader, to ffmpeg.Folder) error {
-		return v.Films.Put(ctx, a.FileID, src.Size(), to, func(w io.Writer) error { _, err := io.Copy(w, src); return err })
-	}
-	return v.convert(r.Context(), a, input, ffmpeg.Still(at, min(width, a.Width), "jpg"), maxStillSize, stillTimeout, func(out *os.File) error {
+	return v.picture(r.Context(), a, at, min(width, a.Width), "jpg", func(out *os.File) error {
 		h := w.Header()
 		h.Set("Content-Type", "image/jpeg")
 		h.Set("Cache-Control", "private, max-age=3600")

@@ -42,13 +42,21 @@ type copied struct {
 // Fits reports whether pictures are made of a film of so many bytes.
 func (f *Films) Fits(size int64) bool { return size <= f.Most }
 
+// Check fails with STORAGE_001 for a film that does not fit.
+func (f *Films) Check(size int64) error {
+	if f.Fits(size) {
+		return nil
+	}
+	return apierror.Errorf(decision.Storage001, "The film is larger than %d bytes: no pictures are made of it.", f.Most)
+}
+
 // Put makes the film called id, of size bytes, the input of a conversion. fill writes
 // it where there is no copy; one caller at a time does so for a film. It fails with
 // STORAGE_001 for a film that does not fit, and with TRANSCODE_001 when others are
 // being copied that leave no room.
 func (f *Films) Put(ctx context.Context, id string, size int64, to Folder, fill func(io.Writer) error) error {
-	if !f.Fits(size) {
-		return apierror.Errorf(decision.Storage001, "The film is larger than %d bytes: no pictures are made of it.", f.Most)
+	if err := f.Check(size); err != nil {
+		return err
 	}
 	for {
 		c, mine, err := f.find(id, size)

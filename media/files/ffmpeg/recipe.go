@@ -143,6 +143,13 @@ func Still(at float64, width int, format string) Recipe {
 	return r
 }
 
+// OnClock is r, whose place in the film is on the clock of the film's tracks, in place of
+// counted from where the film begins.
+func (r Recipe) OnClock() Recipe {
+	r.before = append(slices.Clip(r.before), "-seek_timestamp", "1")
+	return r
+}
+
 // SoundRate is that of the samples of Sound, in Hz.
 const SoundRate = 16000
 

@@ -29,6 +29,7 @@ type source struct {
 	cutters []*cutter          // of the tracks that are played
 	byTrack map[uint32]*cutter // by their number in the file
 	trex    map[uint32]*mp4.TrexBox
+	turned  map[uint32][]byte // how their pictures are turned
 	samples int
 	bytes   int64 // of all samples
 }
@@ -89,28 +90,27 @@ func (s *source) header(pos int64) (kind string, length, head int64, err error) 
 	return string(h[4:8]), length, head, nil
 }
 
-// box reads and decodes a box of at most most bytes.
-func (s *source) box(pos, length, most int64) (mp4.Box, error) {
+// box reads and decodes a box of at most most bytes. raw are its bytes.
+func (s *source) box(pos, length, most int64) (b mp4.Box, raw []byte, err error) {
 	if length > most {
-		return nil, ErrDamaged
+		return nil, nil, ErrDamaged
 	}
-	raw := make([]byte, length)
+	raw = make([]byte, length)
 	for at := int64(0); at < length; at += asked {
 		piece := raw[at:min(at+asked, length)]
 		if n, err := s.r.ReadAt(piece, pos+at); n < len(piece) {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	b, err := mp4.DecodeBox(uint64(pos), bytes.NewReader(raw))
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+	if b, err = mp4.DecodeBox(uint64(pos), bytes.NewReader(raw)); err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
-	return b, nil
+	return b, raw, nil
 }
 
 // moov reads the head of the file.
 func (s *source) moov(pos, length int64) (*mp4.MoovBox, error) {
-	b, err := s.box(pos, length, maxMoov)
+	b, raw, err := s.box(pos, length, maxMoov)
 	if err != nil {
 		return nil, err
 	}
@@ -118,6 +118,7 @@ func (s *source) moov(pos, length int64) (*mp4.MoovBox, error) {
 	if !ok || moov.Mvhd == nil {
 		return nil, ErrDamaged
 	}
+	s.turned = matrices(raw)
 	return moov, nil
 }
 
@@ -135,6 +136,7 @@ func (s *source) begin(moov *mp4.MoovBox) error {
 			continue
 		}
 		c := newCutter(t, trak, moov.Mvhd.Timescale)
+		c.matrix = s.turned[trak.Tkhd.TrackID]
 		s.cutters = append(s.cutters, c)
 		s.byTrack[trak.Tkhd.TrackID] = c
 		if trak.Mdia.Minf.Stbl.Stsz == nil || trak.Mdia.Minf.Stbl.Stsz.SampleNumber == 0 {
@@ -177,7 +179,7 @@ func (s *source) add(c *cutter, next sample) error {
 
 // moof takes the samples of a fragment of the file.
 func (s *source) moof(pos, length int64) error {
-	b, err := s.box(pos, length, maxMoof)
+	b, _, err := s.box(pos, length, maxMoof)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,8 @@ type cutter struct {
 	skip  uint64 // ticks of the track that are not presented
 	delay uint64 // ticks before its first sample
 
+	matrix []byte // how its pictures are turned; nil: not told
+
 	clock uint64 // ticks: where the next sample is decoded
 	from  uint64 // of the fragment that is being gathered
 	held  []mp4.Sample
@@ -192,5 +194,6 @@ func (c *cutter) init() ([]byte, error) {
 	if err := seg.Encode(&out); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
+	turn(out.Bytes(), c.matrix)
 	return out.Bytes(), nil
 }

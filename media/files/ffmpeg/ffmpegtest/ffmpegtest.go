@@ -106,6 +106,21 @@ func Pixels(t testing.TB, film []byte, size int) [][]byte {
 	return frames
 }
 
+// Still is the picture at a place in a film, in seconds, as JPEG, width pixels wide.
+func Still(t testing.TB, film []byte, at string, width int) []byte {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "film")
+	if err := os.WriteFile(name, film, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(Tool(t).Binary, "-nostdin", "-loglevel", "error", "-ss", at, "-i", name, "-vf", fmt.Sprintf("scale=%d:-2", width),
+		"-map", "0:v:0", "-frames:v", "1", "-c:v", "mjpeg", "-pix_fmt", "yuvj420p", "-map_metadata", "-1", "-f", "image2pipe", "-").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
 // Samples decodes a film's sound: one channel, 48,000 samples a second, from -1 to 1.
 func Samples(t testing.TB, film []byte) []float32 {
 	t.Helper()
