@@ -51,6 +51,9 @@ func Up(ctx context.Context, databaseURL string) error {
 		if err := dropUnread(ctx, conn); err != nil {
 			return err
 		}
+		if err := indexLists(ctx, conn); err != nil {
+			return err
+		}
 		return grantAll(ctx, conn)
 	})
 }
@@ -161,6 +164,7 @@ func Fingerprint() (string, error) {
 	for _, m := range rivers.AllVersions() {
 		fmt.Fprintf(sum, "river %d %s %q\n", m.Version, m.Name, m.SQLUp)
 	}
+	fmt.Fprintf(sum, "%q\n", lists)
 	for _, r := range Roles {
 		fmt.Fprintf(sum, "%s %v\n", r, Grants(r))
 	}

@@ -92,17 +92,25 @@ func (s Store) Get(ctx context.Context, id string) (Account, error) {
 	return one(ctx, s.DB, "get account", `SELECT `+columns+` FROM accounts WHERE id = $1`, id)
 }
 
-// List returns page p of all accounts, newest first, and their number.
-func (s Store) List(ctx context.Context, p paging.Page) (list []Account, total int, err error) {
-	rows, _ := s.DB.Query(ctx, `SELECT `+columns+` FROM accounts ORDER BY created_at DESC, id LIMIT $1 OFFSET $2`, p.Limit, p.Offset)
-	list, err = pgx.CollectRows(rows, scan)
-	if err == nil {
-		err = s.DB.QueryRow(ctx, `SELECT count(*) FROM accounts`).Scan(&total)
-	}
-	if err != nil {
-		return nil, 0, fmt.Errorf("list accounts: %w", err)
-	}
-	return list, total, nil
+// List is how accounts are listed: newest first, by name if asked for.
+var List = paging.Table[Account]{
+	Columns: columns, From: "accounts", Scan: scan,
+	Sorts: []paging.Sort[Account]{
+		paging.Time("created_at", "created_at", func(a Account) time.Time { return a.CreatedAt }),
+		paging.Text("name", "name", func(a Account) string { return a.Name }),
+	},
+	ID: "id", IDOf: func(a Account) string { return a.ID },
+	Created: "created_at", Name: "name", Param: "name",
+}
+
+// Page returns page p of all accounts.
+func (s Store) Page(ctx context.Context, p paging.Page) (paging.List[Account], error) {
+	return List.Read(ctx, s.DB, p, `true`)
+}
+
+// List is Page without its pagination: the accounts, and how many there are in all.
+func (s Store) List(ctx context.Context, p paging.Page) ([]Account, int, error) {
+	return paging.Rows(s.Page(ctx, p))
 }
 
 // Change says what to change of an account; nil fields stay as they are.

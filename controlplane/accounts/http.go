@@ -61,14 +61,13 @@ func (a API) create(r *http.Request, in createRequest) (Account, error) {
 	return a.Store.Create(r.Context(), in.Name, in.Plan)
 }
 
-// list answers GET accounts: newest first.
+// list answers GET accounts.
 func (a API) list(r *http.Request, _ httpapi.None) (out paging.List[Account], err error) {
-	p, details := paging.Parse(r.URL.Query())
+	p, details := List.Parse(r.URL.Query())
 	if err := apierror.Invalid(details); err != nil {
 		return out, err
 	}
-	list, total, err := a.Store.List(r.Context(), p)
-	return paging.Of(list, p, total), err
+	return a.Store.Page(r.Context(), p)
 }
 
 // get answers GET accounts/{account}.

@@ -6,9 +6,9 @@ import (
 	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/media/api/form"
 	"sluice.dev/sluice/media/api/owner"
-	"sluice.dev/sluice/media/api/page"
 	"sluice.dev/sluice/media/files"
 	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/http/paging"
 	"sluice.dev/sluice/platform/limits/inflight"
 )
 
@@ -107,11 +107,11 @@ func (s surface) asset(r *http.Request) (Asset, error) {
 }
 
 // list answers GET on a collection.
-func (s surface) list(o owner.Owner, r *http.Request, _ httpapi.None) (page.List[View], error) {
+func (s surface) list(o owner.Owner, r *http.Request, _ httpapi.None) (paging.List[View], error) {
 	var f form.Form
 	filter := ParseFilter(&f, s.kind, r.URL.Query())
 	if err := f.Err(); err != nil {
-		return page.List[View]{}, err
+		return paging.List[View]{}, err
 	}
 	return s.List(r.Context(), o, filter)
 }

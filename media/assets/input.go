@@ -8,8 +8,8 @@ import (
 
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/media/api/form"
-	"sluice.dev/sluice/media/api/page"
 	"sluice.dev/sluice/media/files/ffmpeg"
+	"sluice.dev/sluice/platform/http/paging"
 )
 
 // MaxTitle bounds a title, in characters.
@@ -156,7 +156,7 @@ func (in ClipInput) times(f *form.Form) (start, end int64) {
 // Filter is what a list of assets is narrowed to.
 type Filter struct {
 	Kind     Kind
-	Page     page.Request
+	Page     paging.Page
 	Statuses []string // empty: all
 	StreamID string   // empty: all
 }
@@ -164,7 +164,9 @@ type Filter struct {
 // ParseFilter reads the query of a list of this kind; every bad parameter goes
 // to f.
 func ParseFilter(f *form.Form, kind Kind, q url.Values) Filter {
-	out := Filter{Kind: kind, Page: page.Parse(f, q), StreamID: q.Get("stream_id")}
+	p, details := List.Parse(q)
+	f.Add(details)
+	out := Filter{Kind: kind, Page: p, StreamID: q.Get("stream_id")}
 	if len(out.StreamID) > 64 || strings.ContainsRune(out.StreamID, 0) {
 		f.Fail("stream_id", "is not a stream id", "strm_…")
 	}

@@ -12,7 +12,6 @@ import (
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/media/api/ident"
 	"sluice.dev/sluice/media/api/owner"
-	"sluice.dev/sluice/media/api/page"
 	"sluice.dev/sluice/media/files"
 	"sluice.dev/sluice/media/files/ffmpeg"
 	"sluice.dev/sluice/media/files/probe"
@@ -21,6 +20,7 @@ import (
 	"sluice.dev/sluice/media/playback/views"
 	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/events"
+	"sluice.dev/sluice/platform/http/paging"
 	"sluice.dev/sluice/platform/limits/fairshare"
 	"sluice.dev/sluice/platform/limits/refusals"
 	"sluice.dev/sluice/platform/outbound"
@@ -268,16 +268,16 @@ func (v Service) Get(ctx context.Context, o owner.Owner, kind Kind, id string) (
 }
 
 // List returns one page of assets, newest first.
-func (v Service) List(ctx context.Context, o owner.Owner, f Filter) (page.List[View], error) {
-	rows, total, err := list(ctx, v.DB, o.ID, f)
+func (v Service) List(ctx context.Context, o owner.Owner, f Filter) (paging.List[View], error) {
+	found, err := list(ctx, v.DB, o.ID, f)
 	if err != nil {
-		return page.List[View]{}, err
+		return paging.List[View]{}, err
 	}
 	key, err := v.Keys.Key(ctx)
 	if err != nil {
-		return page.List[View]{}, err
+		return paging.List[View]{}, err
 	}
-	return page.Cut(f.Page, rows, total, place, func(a Asset) View { return v.view(a, key) }), nil
+	return paging.Map(found, func(a Asset) View { return v.view(a, key) }), nil
 }
 
 // Delete removes an asset. Its bytes go with the last clip that has yet to be cut out of

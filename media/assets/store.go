@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"sluice.dev/sluice/media/api/page"
+	"sluice.dev/sluice/platform/http/paging"
 	"sluice.dev/sluice/platform/storage/postgres"
 )
 
@@ -55,27 +55,22 @@ func get(ctx context.Context, db postgres.DB, owner string, kind Kind, id string
 	return one(ctx, db, `owner = $1 AND kind = $2 AND id = $3`, owner, kind, id)
 }
 
-const matching = `owner = $1 AND kind = $2 AND ($3::text[] IS NULL OR status = ANY ($3)) AND ($4 = '' OR stream_id = $4)`
-
-// list reads one row more than the page holds, and counts all that match.
-func list(ctx context.Context, db postgres.DB, owner string, f Filter) ([]Asset, int, error) {
-	at, id := f.Page.After.Bound()
-	found, err := many(ctx, db, matching+` AND ($5::timestamptz IS NULL OR (created_at, id) < ($5, $6))
-		ORDER BY created_at DESC, id DESC LIMIT $7 OFFSET $8`,
-		owner, f.Kind, f.Statuses, f.StreamID, at, id, f.Page.Limit+1, f.Page.Offset)
-	if err != nil {
-		return nil, 0, err
-	}
-	var total int
-	err = db.QueryRow(ctx, `SELECT count(*) FROM media_assets WHERE `+matching, owner, f.Kind, f.Statuses, f.StreamID).Scan(&total)
-	if err != nil {
-		return nil, 0, fmt.Errorf("count assets: %w", err)
-	}
-	return found, total, nil
+// List is how assets of a kind are listed: newest first, by title if asked for.
+var List = paging.Table[Asset]{
+	Columns: columns, From: "media_assets", Scan: pgx.RowToStructByName[Asset],
+	Sorts: []paging.Sort[Asset]{
+		paging.Time("created_at", "created_at", func(a Asset) time.Time { return a.CreatedAt }),
+		paging.Text("title", "title", func(a Asset) string { return a.Title }),
+	},
+	ID: "id", IDOf: func(a Asset) string { return a.ID },
+	Created: "created_at", Name: "title", Param: "title",
 }
 
-// place is the cursor right after a.
-func place(a Asset) page.Cursor { return page.Cursor{At: a.CreatedAt, ID: a.ID} }
+// list reads a page of owner's assets.
+func list(ctx context.Context, db postgres.DB, owner string, f Filter) (paging.List[Asset], error) {
+	return List.Read(ctx, db, f.Page, `owner = $1 AND kind = $2 AND ($3::text[] IS NULL OR status = ANY ($3)) AND ($4 = '' OR stream_id = $4)`,
+		owner, f.Kind, f.Statuses, f.StreamID)
+}
 
 // countProcessing is the length of the processing queue: assets that have a source to
 // fetch.

@@ -15,9 +15,9 @@ import (
 	"sluice.dev/sluice/media/api/form"
 	"sluice.dev/sluice/media/api/ident"
 	"sluice.dev/sluice/media/api/owner"
-	"sluice.dev/sluice/media/api/page"
 	"sluice.dev/sluice/media/assets"
 	"sluice.dev/sluice/platform/apierror"
+	"sluice.dev/sluice/platform/http/paging"
 	"sluice.dev/sluice/platform/storage/postgres"
 )
 
@@ -98,14 +98,15 @@ func (in Input) check(f *form.Form, lengthMS int64) (startMS int64) {
 	return startMS
 }
 
-// selected begins a query of rows: c are chapters, a their assets.
-const selected = `SELECT c.id, c.asset_id, c.title, c.start_ms, c.found, c.created_at,
-		coalesce((SELECT min(n.start_ms) FROM media_chapters n WHERE n.asset_id = c.asset_id AND n.start_ms > c.start_ms), nullif(a.duration_ms, 0)) AS end_ms
-	FROM media_chapters c JOIN media_assets a ON a.id = c.asset_id WHERE `
+// selected are the columns of rows, and from is where they are: c are chapters, a their assets.
+const selected = `c.id, c.asset_id, c.title, c.start_ms, c.found, c.created_at,
+		coalesce((SELECT min(n.start_ms) FROM media_chapters n WHERE n.asset_id = c.asset_id AND n.start_ms > c.start_ms), nullif(a.duration_ms, 0)) AS end_ms`
+
+const from = `media_chapters c JOIN media_assets a ON a.id = c.asset_id`
 
 // read returns the chapters that the rest of a query finds.
 func read(ctx context.Context, db postgres.DB, rest string, args ...any) ([]Chapter, error) {
-	rows, _ := db.Query(ctx, selected+rest, args...)
+	rows, _ := db.Query(ctx, `SELECT `+selected+` FROM `+from+` WHERE `+rest, args...)
 	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[row])
 	if err != nil {
 		return nil, fmt.Errorf("read chapters: %w", err)
@@ -134,20 +135,16 @@ func one(ctx context.Context, db postgres.DB, owner, id string) (Chapter, error)
 	return list[0], nil
 }
 
-// pageOf returns a part of all chapters of an owner, newest first, and one more.
-func pageOf(ctx context.Context, db postgres.DB, owner string, p page.Request) ([]Chapter, int, error) {
-	at, id := p.After.Bound()
-	list, err := read(ctx, db, `a.owner = $1 AND ($2::timestamptz IS NULL OR (c.created_at, c.id) < ($2, $3))
-		ORDER BY c.created_at DESC, c.id DESC LIMIT $4 OFFSET $5`, owner, at, id, p.Limit+1, p.Offset)
-	if err != nil {
-		return nil, 0, err
-	}
-	var total int
-	err = db.QueryRow(ctx, `SELECT count(*) FROM media_chapters c JOIN media_assets a ON a.id = c.asset_id WHERE a.owner = $1`, owner).Scan(&total)
-	if err != nil {
-		return nil, 0, fmt.Errorf("count chapters: %w", err)
-	}
-	return list, total, nil
+// chapters is how all chapters of an owner are listed: newest first.
+var chapters = paging.Table[Chapter]{
+	Columns: selected, From: from,
+	Scan: func(r pgx.CollectableRow) (Chapter, error) {
+		found, err := pgx.RowToStructByName[row](r)
+		return found.view(), err
+	},
+	Sorts: []paging.Sort[Chapter]{paging.Time("created_at", "c.created_at", func(c Chapter) time.Time { return c.created })},
+	ID:    "c.id", IDOf: func(c Chapter) string { return c.ID },
+	Created: "c.created_at",
 }
 
 // taken turns the error of a time that another chapter has into a conflict.

@@ -10,7 +10,6 @@ import (
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/media/api/form"
 	"sluice.dev/sluice/media/api/owner"
-	"sluice.dev/sluice/media/api/page"
 	"sluice.dev/sluice/media/assets"
 	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/http/httpapi"
@@ -49,7 +48,7 @@ func (v Service) ofStream(ctx context.Context, a assets.Asset) (text string, err
 // List is a page of chapters; of one asset it is all of them, with its last search and the
 // addresses for players.
 type List struct {
-	page.List[Chapter]
+	paging.List[Chapter]
 	Detection *Detection `json:"detection,omitempty"` // absent: there was none
 	VTTURL    string     `json:"vtt_url,omitempty"`   // signed, for six hours
 	PlayerURL string     `json:"player_url,omitempty"`
@@ -83,7 +82,9 @@ func (v Service) list(w http.ResponseWriter, r *http.Request) error {
 	}
 	var f form.Form
 	q := r.URL.Query()
-	p, id, format := page.Parse(&f, q), q.Get("asset_id"), q.Get("format")
+	p, details := chapters.Parse(q)
+	f.Add(details)
+	id, format := q.Get("asset_id"), q.Get("format")
 	if format == "" {
 		format = "json"
 	}
@@ -112,13 +113,9 @@ func (v Service) list(w http.ResponseWriter, r *http.Request) error {
 }
 
 // page answers with a part of all chapters.
-func (v Service) page(w http.ResponseWriter, r *http.Request, o owner.Owner, p page.Request) error {
-	rows, total, err := pageOf(r.Context(), v.Assets.DB, o.ID, p)
-	if err != nil {
-		return err
-	}
-	httpapi.JSON(w, http.StatusOK, List{List: page.Cut(p, rows, total, func(c Chapter) page.Cursor { return page.Cursor{At: c.created, ID: c.ID} }, func(c Chapter) Chapter { return c })})
-	return nil
+func (v Service) page(w http.ResponseWriter, r *http.Request, o owner.Owner, p paging.Page) error {
+	found, err := chapters.Read(r.Context(), v.Assets.DB, p, `a.owner = $1`, o.ID)
+	return httpapi.Result(w, http.StatusOK, List{List: found}, err)
 }
 
 // whole is the list of one asset's chapters.
@@ -126,7 +123,8 @@ func (v Service) whole(ctx context.Context, a assets.Asset) (out List, err error
 	if out.Data, err = of(ctx, v.Assets.DB, a.ID); err != nil {
 		return out, err
 	}
-	out.Pagination.Info = paging.Info{Total: len(out.Data), Limit: maxChapters}
+	total := len(out.Data)
+	out.Pagination = paging.Info{Total: &total, Limit: maxChapters, Offset: new(int)}
 	s, err := lookup(ctx, v.Assets.DB, `asset_id = $1`, a.ID)
 	if err == nil {
 		d := s.view()

@@ -10,9 +10,9 @@ import (
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/media/api/form"
 	"sluice.dev/sluice/media/api/owner"
-	"sluice.dev/sluice/media/api/page"
 	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/http/paging"
 )
 
 // View is a render as callers see it.
@@ -78,9 +78,10 @@ func (v Service) create(o owner.Owner, r *http.Request, in Input) (View, error) 
 }
 
 // list answers GET on all of them.
-func (v Service) list(o owner.Owner, r *http.Request, _ httpapi.None) (page.List[View], error) {
+func (v Service) list(o owner.Owner, r *http.Request, _ httpapi.None) (paging.List[View], error) {
 	var f form.Form
-	p := page.Parse(&f, r.URL.Query())
+	p, details := renders.Parse(r.URL.Query())
+	f.Add(details)
 	var statuses []string
 	if text := r.URL.Query().Get("status"); text != "" {
 		statuses = strings.SplitN(text, ",", len(Statuses)+1)
@@ -89,10 +90,10 @@ func (v Service) list(o owner.Owner, r *http.Request, _ httpapi.None) (page.List
 		}
 	}
 	if err := f.Err(); err != nil {
-		return page.List[View]{}, err
+		return paging.List[View]{}, err
 	}
-	rows, total, err := list(r.Context(), v.Assets.DB, o.ID, statuses, p)
-	return page.Cut(p, rows, total, func(r Render) page.Cursor { return page.Cursor{At: r.CreatedAt, ID: r.ID} }, view), err
+	found, err := list(r.Context(), v.Assets.DB, o.ID, statuses, p)
+	return paging.Map(found, view), err
 }
 
 // get answers GET on one.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/media/api/page"
+	"sluice.dev/sluice/platform/http/paging"
 	"sluice.dev/sluice/platform/storage/postgres"
 )
 
@@ -114,23 +114,17 @@ func requeue(ctx context.Context, db postgres.DB, id, holder string, at time.Tim
 // waiting counts all renders that are under way, and those of an owner, $1.
 const waiting = `SELECT count(*), count(*) FILTER (WHERE owner = $1) FROM media_renders WHERE status IN ('queued', 'rendering')`
 
-const matching = `owner = $1 AND ($2::text[] IS NULL OR status = ANY ($2))`
+// renders is how renders are listed: newest first, without what was asked for.
+var renders = paging.Table[Render]{
+	Columns: `id, owner, account, plan, title, metadata, status, progress, 'null'::jsonb AS request, duration_ms, width, height,
+		asset_id, holder, error_code, error_message, created_at, updated_at`,
+	From: "media_renders", Scan: pgx.RowToStructByName[Render],
+	Sorts: []paging.Sort[Render]{paging.Time("created_at", "created_at", func(r Render) time.Time { return r.CreatedAt })},
+	ID:    "id", IDOf: func(r Render) string { return r.ID },
+	Created: "created_at",
+}
 
-// list reads one row more than the page holds, without what was asked for, and counts all
-// that match.
-func list(ctx context.Context, db postgres.DB, owner string, statuses []string, p page.Request) ([]Render, int, error) {
-	at, id := p.After.Bound()
-	rows, _ := db.Query(ctx, `SELECT id, owner, account, plan, title, metadata, status, progress, 'null'::jsonb AS request, duration_ms, width, height,
-			asset_id, holder, error_code, error_message, created_at, updated_at
-		FROM media_renders WHERE `+matching+` AND ($3::timestamptz IS NULL OR (created_at, id) < ($3, $4))
-		ORDER BY created_at DESC, id DESC LIMIT $5 OFFSET $6`, owner, statuses, at, id, p.Limit+1, p.Offset)
-	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[Render])
-	if err != nil {
-		return nil, 0, fmt.Errorf("list renders: %w", err)
-	}
-	var total int
-	if err := db.QueryRow(ctx, `SELECT count(*) FROM media_renders WHERE `+matching, owner, statuses).Scan(&total); err != nil {
-		return nil, 0, fmt.Errorf("count renders: %w", err)
-	}
-	return found, total, nil
+// list reads a page of owner's renders.
+func list(ctx context.Context, db postgres.DB, owner string, statuses []string, p paging.Page) (paging.List[Render], error) {
+	return renders.Read(ctx, db, p, `owner = $1 AND ($2::text[] IS NULL OR status = ANY ($2))`, owner, statuses)
 }

@@ -12,10 +12,10 @@ import (
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/media/api/form"
 	"sluice.dev/sluice/media/api/owner"
-	"sluice.dev/sluice/media/api/page"
 	"sluice.dev/sluice/media/phone/sdp"
 	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/http/paging"
 )
 
 // BodyLimit bounds the body.
@@ -32,7 +32,7 @@ func (CallInput) BodyLimit() int64 { return 4 << 10 }
 
 // CallFilter is what a list of calls is narrowed to.
 type CallFilter struct {
-	Page                page.Request
+	Page                paging.Page
 	Line, Stream, State string // empty: all
 }
 
@@ -102,18 +102,15 @@ func (v Service) createLine(o owner.Owner, r *http.Request, in Input) (newLine, 
 	return newLine{v.view(l, password)}, err
 }
 
-func (v Service) lines(o owner.Owner, r *http.Request, _ httpapi.None) (page.List[LineView], error) {
+func (v Service) lines(o owner.Owner, r *http.Request, _ httpapi.None) (paging.List[LineView], error) {
 	var f form.Form
-	p := page.Parse(&f, r.URL.Query())
+	p, details := lineList.Parse(r.URL.Query())
+	f.Add(details)
 	if err := f.Err(); err != nil {
-		return page.List[LineView]{}, err
+		return paging.List[LineView]{}, err
 	}
-	found, total, err := listLines(r.Context(), v.DB, o.ID, r.URL.Query().Get("stream_id"), p)
-	if err != nil {
-		return page.List[LineView]{}, err
-	}
-	place := func(l Line) page.Cursor { return page.Cursor{At: l.CreatedAt, ID: l.ID} }
-	return page.Cut(p, found, total, place, func(l Line) LineView { return v.view(l, "") }), nil
+	found, err := listLines(r.Context(), v.DB, o.ID, r.URL.Query().Get("stream_id"), p)
+	return paging.Map(found, func(l Line) LineView { return v.view(l, "") }), err
 }
 
 func (v Service) getLine(t owner.Target, r *http.Request, _ httpapi.None) (LineView, error) {
@@ -140,23 +137,21 @@ func (v Service) createCall(o owner.Owner, r *http.Request, in CallInput) (newCa
 	return newCall{v.callView(c)}, err
 }
 
-func (v Service) calls(o owner.Owner, r *http.Request, _ httpapi.None) (page.List[CallView], error) {
+func (v Service) calls(o owner.Owner, r *http.Request, _ httpapi.None) (paging.List[CallView], error) {
 	var f form.Form
 	filter := parseCallFilter(&f, r.URL.Query())
 	if err := f.Err(); err != nil {
-		return page.List[CallView]{}, err
+		return paging.List[CallView]{}, err
 	}
-	found, total, err := listCalls(r.Context(), v.DB, o.ID, filter)
-	if err != nil {
-		return page.List[CallView]{}, err
-	}
-	place := func(c Call) page.Cursor { return page.Cursor{At: c.CreatedAt, ID: c.ID} }
-	return page.Cut(filter.Page, found, total, place, v.callView), nil
+	found, err := listCalls(r.Context(), v.DB, o.ID, filter)
+	return paging.Map(found, v.callView), err
 }
 
 // parseCallFilter reads the query of GET /v1/phone/calls; every bad parameter goes to f.
 func parseCallFilter(f *form.Form, q url.Values) CallFilter {
-	out := CallFilter{Page: page.Parse(f, q), Line: q.Get("line_id"), Stream: q.Get("stream_id"), State: q.Get("state")}
+	p, details := callList.Parse(q)
+	f.Add(details)
+	out := CallFilter{Page: p, Line: q.Get("line_id"), Stream: q.Get("stream_id"), State: q.Get("state")}
 	if out.State != "" {
 		f.OneOf("state", out.State, States)
 	}

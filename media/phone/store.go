@@ -8,8 +8,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/media/api/page"
 	"sluice.dev/sluice/platform/apierror"
+	"sluice.dev/sluice/platform/http/paging"
 	"sluice.dev/sluice/platform/storage/postgres"
 )
 
@@ -97,22 +97,25 @@ func deleteLine(ctx context.Context, db postgres.DB, owner, id string) error {
 	return nil
 }
 
-// listLines reads a page of owner's lines, and one more if there is one, and the number
-// of all.
-func listLines(ctx context.Context, db postgres.DB, owner, stream string, p page.Request) ([]Line, int, error) {
-	at, id := p.After.Bound()
-	rows, _ := db.Query(ctx, `SELECT `+lineColumns+` FROM phone_lines
-		WHERE owner = $1 AND ($2 = '' OR stream_id = $2) AND ($3::timestamptz IS NULL OR (created_at, id) < ($3, $4))
-		ORDER BY created_at DESC, id DESC LIMIT $5 OFFSET $6`, owner, stream, at, id, p.Limit+1, p.Offset)
-	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[Line])
-	if err != nil {
-		return nil, 0, fmt.Errorf("list lines: %w", err)
+// lineList and callList are how lines and calls are listed: newest first.
+var (
+	lineList = paging.Table[Line]{
+		Columns: lineColumns, From: "phone_lines", Scan: pgx.RowToStructByName[Line],
+		Sorts: []paging.Sort[Line]{paging.Time("created_at", "created_at", func(l Line) time.Time { return l.CreatedAt })},
+		ID:    "id", IDOf: func(l Line) string { return l.ID },
+		Created: "created_at",
 	}
-	var total int
-	if err := db.QueryRow(ctx, `SELECT count(*) FROM phone_lines WHERE owner = $1 AND ($2 = '' OR stream_id = $2)`, owner, stream).Scan(&total); err != nil {
-		return nil, 0, fmt.Errorf("count lines: %w", err)
+	callList = paging.Table[Call]{
+		Columns: callColumns, From: "phone_calls", Scan: pgx.RowToStructByName[Call],
+		Sorts: []paging.Sort[Call]{paging.Time("created_at", "created_at", func(c Call) time.Time { return c.CreatedAt })},
+		ID:    "id", IDOf: func(c Call) string { return c.ID },
+		Created: "created_at",
 	}
-	return found, total, nil
+)
+
+// listLines reads a page of owner's lines.
+func listLines(ctx context.Context, db postgres.DB, owner, stream string, p paging.Page) (paging.List[Line], error) {
+	return lineList.Read(ctx, db, p, `owner = $1 AND ($2 = '' OR stream_id = $2)`, owner, stream)
 }
 
 const callColumns = `id, owner, account, line_id, stream_id, direction, state, remote, codec, reason, hangup, created_at, answered_at, ended_at`
@@ -147,22 +150,10 @@ func (v Service) open(ctx context.Context) ([]Call, error) {
 	return found, nil
 }
 
-// listCalls reads a page of owner's calls, and one more if there is one, and the number
-// of all.
-func listCalls(ctx context.Context, db postgres.DB, owner string, f CallFilter) ([]Call, int, error) {
-	at, id := f.Page.After.Bound()
-	const where = ` FROM phone_calls WHERE owner = $1 AND ($2 = '' OR line_id = $2) AND ($3 = '' OR stream_id = $3) AND ($4 = '' OR state = $4)`
-	rows, _ := db.Query(ctx, `SELECT `+callColumns+where+` AND ($5::timestamptz IS NULL OR (created_at, id) < ($5, $6))
-		ORDER BY created_at DESC, id DESC LIMIT $7 OFFSET $8`, owner, f.Line, f.Stream, f.State, at, id, f.Page.Limit+1, f.Page.Offset)
-	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[Call])
-	if err != nil {
-		return nil, 0, fmt.Errorf("list calls: %w", err)
-	}
-	var total int
-	if err := db.QueryRow(ctx, `SELECT count(*)`+where, owner, f.Line, f.Stream, f.State).Scan(&total); err != nil {
-		return nil, 0, fmt.Errorf("count calls: %w", err)
-	}
-	return found, total, nil
+// listCalls reads a page of owner's calls.
+func listCalls(ctx context.Context, db postgres.DB, owner string, f CallFilter) (paging.List[Call], error) {
+	return callList.Read(ctx, db, f.Page, `owner = $1 AND ($2 = '' OR line_id = $2) AND ($3 = '' OR stream_id = $3) AND ($4 = '' OR state = $4)`,
+		owner, f.Line, f.Stream, f.State)
 }
 
 // Life is how long calls are kept.

@@ -32,6 +32,6 @@ func (s *site) showPayments(w http.ResponseWriter, r *http.Request, v viewer) er
 	if p.Payments, err = s.Payments.Find(r.Context(), page, "", p.State, ""); err != nil {
 		return err
 	}
-	p.Pager = pagerOf(r, "/payments", page, len(p.Payments.Data), p.Payments.Pagination.Total)
+	p.Pager = pagerOf(r, "/payments", page, len(p.Payments.Data), *p.Payments.Pagination.Total)
 	return s.show(w, r, v, "payments", "Payments", "/payments", p)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 	"sluice.dev/sluice/controlplane/gateway/config"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/filters/x402"
@@ -83,12 +84,24 @@ type Payments struct {
 	Revenue []Revenue `json:"revenue"` // of all payments that match, not of the page only
 }
 
+// table is how payments are listed: newest first.
+var table = paging.Table[Listed]{
+	Columns: columns, From: "x402_payments",
+	Scan: func(r pgx.CollectableRow) (Listed, error) {
+		p, err := scan(r)
+		return listed(p), err
+	},
+	Sorts: []paging.Sort[Listed]{paging.Time("created_at", "created_at", func(l Listed) time.Time { return l.CreatedAt })},
+	ID:    "id", IDOf: func(l Listed) string { return l.ID },
+	Created: "created_at",
+}
+
 var states = []payment.State{payment.Granted, payment.Settling, payment.Settled, payment.Failed, payment.Released, payment.Abandoned, payment.Unresolved}
 
 // list answers GET payments?route=&state=&payer=&limit=&offset=.
 func (a Admin) list(r *http.Request, _ httpapi.None) (p Payments, err error) {
 	q := r.URL.Query()
-	page, details := paging.Parse(q)
+	page, details := table.Parse(q)
 	state := q.Get("state")
 	if state != "" && !slices.Contains(states, payment.State(state)) {
 		details = append(details, decision.Detail{Field: "state", Issue: "is not a state", Expected: strings.Trim(fmt.Sprint(states), "[]")})
@@ -109,25 +122,27 @@ func (a Admin) list(r *http.Request, _ httpapi.None) (p Payments, err error) {
 // Find reads one page of the payments with a route, state and payer, newest first,
 // and the revenue of all of them; empty: any.
 func (a Admin) Find(ctx context.Context, page paging.Page, route, state, payer string) (p Payments, err error) {
-	const matching = ` FROM x402_payments WHERE ($1 = '' OR route = $1) AND ($2 = '' OR state = $2) AND ($3 = '' OR payer = $3)`
-	var total int
-	if err := a.DB.QueryRow(ctx, `SELECT count(*)`+matching, route, state, payer).Scan(&total); err != nil {
-		return p, err
-	}
-	rows, _ := a.DB.Query(ctx, `SELECT `+columns+matching+` ORDER BY created_at DESC, id DESC LIMIT $4 OFFSET $5`, route, state, payer, page.Limit, page.Offset)
-	list, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (Listed, error) {
-		p, err := scan(r)
-		return listed(p), err
-	})
+	const matching = `($1 = '' OR route = $1) AND ($2 = '' OR state = $2) AND ($3 = '' OR payer = $3)`
+	list, err := table.Read(ctx, a.DB, page, matching, route, state, payer)
 	if err != nil {
 		return p, err
 	}
-	rows, _ = a.DB.Query(ctx, `SELECT route, network, asset, count(*), sum(amount)::text`+matching+` AND state = 'settled' GROUP BY 1, 2, 3 ORDER BY 1, 2, 3`, route, state, payer)
+	rows, _ := a.DB.Query(ctx, `SELECT route, network, asset, count(*), sum(amount)::text FROM x402_payments WHERE `+matching+`
+		AND ($4 = '-infinity' OR created_at >= $4) AND ($5 = 'infinity' OR created_at < $5) AND state = 'settled' GROUP BY 1, 2, 3 ORDER BY 1, 2, 3`,
+		route, state, payer, bound(page.From, pgtype.NegativeInfinity), bound(page.To, pgtype.Infinity))
 	earned, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Revenue])
 	if earned == nil {
 		earned = []Revenue{}
 	}
-	return Payments{paging.Of(list, page, total), earned}, err
+	return Payments{list, earned}, err
+}
+
+// bound is a bound of time, or, where there is none, one that excludes nothing.
+func bound(at time.Time, none pgtype.InfinityModifier) pgtype.Timestamptz {
+	if at.IsZero() {
+		return pgtype.Timestamptz{InfinityModifier: none, Valid: true}
+	}
+	return pgtype.Timestamptz{Time: at, Valid: true}
 }
 
 // account reads the address in the path, and takes the configured token.

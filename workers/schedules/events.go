@@ -3,10 +3,10 @@ package schedules
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"sluice.dev/sluice/platform/http/paging"
 )
 
 // AccountEvent is one item of an account's event list. Its fields are in
@@ -19,35 +19,37 @@ type AccountEvent struct {
 	RecordingID *string         `json:"recording_id"`
 	CreatedAt   time.Time       `json:"created_at"`
 	Data        json.RawMessage `json:"data"`
+
+	seq int64
 }
 
 // EventFilter narrows a list of account events.
 type EventFilter struct {
-	Errors bool      // only those that carry an error code
-	Types  []string  // only these types, or groups of them written as a prefix with %; empty: all
-	Since  time.Time // only those that happened then or later; zero: all
+	Errors bool     // only those that carry an error code
+	Types  []string // only these types, or groups of them written as a prefix with %; empty: all
 }
 
-// AccountEvents returns the latest events of an account, newest first, and
-// whether there are more than the limit.
-func (s *Service) AccountEvents(ctx context.Context, account string, f EventFilter, limit int) ([]AccountEvent, bool, error) {
-	rows, _ := s.DB.Query(ctx, `
-		SELECT id, type, error_code, stream_id, recording_id, occurred_at, convert_from(body, 'UTF8')::json -> 'data'
-		FROM account_events
-		WHERE account_id = $1 AND (NOT $2 OR error_code IS NOT NULL) AND (cardinality($3::text[]) = 0 OR type LIKE ANY ($3))
-			AND occurred_at >= $4
-		ORDER BY seq DESC LIMIT $5`, account, f.Errors, nonNil(f.Types), f.Since, limit+1)
-	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[AccountEvent])
-	if err != nil {
-		return nil, false, fmt.Errorf("list events: %w", err)
+// Events is how the events of an account are listed: newest first, in the order in which
+// they were stored.
+var Events = paging.Table[AccountEvent]{
+	Columns: `id, type, error_code, stream_id, recording_id, occurred_at, convert_from(body, 'UTF8')::json -> 'data', seq`, From: "account_events",
+	Scan: func(row pgx.CollectableRow) (e AccountEvent, err error) {
+		err = row.Scan(&e.ID, &e.Type, &e.ErrorCode, &e.StreamID, &e.RecordingID, &e.CreatedAt, &e.Data, &e.seq)
+		e.CreatedAt = e.CreatedAt.UTC()
+		return e, err
+	},
+	Sorts:   []paging.Sort[AccountEvent]{paging.Number("created_at", "seq", func(e AccountEvent) int64 { return e.seq })},
+	Created: "occurred_at",
+	Log:     true,
+}
+
+// AccountEvents returns a page of an account's events.
+func (s *Service) AccountEvents(ctx context.Context, account string, f EventFilter, p paging.Page) (paging.List[AccountEvent], error) {
+	where := `account_id = $1 AND (cardinality($2::text[]) = 0 OR type LIKE ANY ($2))`
+	if f.Errors { // which have an index of their own
+		where += ` AND error_code IS NOT NULL`
 	}
-	for i := range list {
-		list[i].CreatedAt = list[i].CreatedAt.UTC()
-	}
-	if len(list) > limit {
-		return list[:limit], true, nil
-	}
-	return list, false, nil
+	return Events.Read(ctx, s.DB, p, where, account, nonNil(f.Types))
 }
 
 // nonNil returns an empty list for a nil one, which the database would take as

@@ -2,7 +2,6 @@ package schedules
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -31,32 +30,33 @@ type HistoryFilter struct {
 	To     *time.Time // executed then or earlier
 }
 
-// History returns a page of a schedule's executions, latest first, and how many
-// there are in all. It fails with not_found when the account has no such
-// schedule.
-func (s *Service) History(ctx context.Context, account, id string, f HistoryFilter, page paging.Page) ([]Record, int, error) {
+// Executions is how the executions of a schedule are listed: latest first.
+var Executions = paging.Table[Record]{
+	Columns: `id, schedule_id, scheduled_for, executed_at, status, duration_ms, attempts, result, webhook, logs`, From: "schedule_executions",
+	Scan: func(row pgx.CollectableRow) (Record, error) {
+		r, err := pgx.RowToStructByPos[Record](row)
+		r.ExecutedAt, r.ScheduledFor = r.ExecutedAt.UTC(), inUTC(r.ScheduledFor)
+		return r, err
+	},
+	Sorts: []paging.Sort[Record]{paging.Time("executedAt", "executed_at", func(r Record) time.Time { return r.ExecutedAt })},
+	ID:    "id", IDOf: func(r Record) string { return r.ExecutionID },
+	Camel: true,
+}
+
+// HistoryPage returns a page of a schedule's executions. It fails with not_found when the
+// account has no such schedule.
+func (s *Service) HistoryPage(ctx context.Context, account, id string, f HistoryFilter, p paging.Page) (paging.List[Record], error) {
 	if _, err := s.Get(ctx, account, id); err != nil {
-		return nil, 0, err
+		return paging.List[Record]{}, err
 	}
-	const where = ` FROM schedule_executions WHERE schedule_id = $1
+	return Executions.Read(ctx, s.DB, p, `schedule_id = $1
 		AND CASE WHEN $2 = '' THEN status IN ('success', 'failed', 'skipped') ELSE status = $2 END
-		AND ($3::timestamptz IS NULL OR executed_at >= $3) AND ($4::timestamptz IS NULL OR executed_at <= $4)`
-	var total int
-	if err := s.DB.QueryRow(ctx, `SELECT count(*)`+where, id, f.Status, f.From, f.To).Scan(&total); err != nil {
-		return nil, 0, fmt.Errorf("count executions: %w", err)
-	}
-	rows, _ := s.DB.Query(ctx, `
-		SELECT id, schedule_id, scheduled_for, executed_at, status, duration_ms, attempts, result, webhook, logs`+where+`
-		ORDER BY executed_at DESC, id DESC LIMIT $5 OFFSET $6`, id, f.Status, f.From, f.To, page.Limit, page.Offset)
-	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Record])
-	if err != nil {
-		return nil, 0, fmt.Errorf("list executions: %w", err)
-	}
-	for i := range list {
-		list[i].ExecutedAt = list[i].ExecutedAt.UTC()
-		list[i].ScheduledFor = inUTC(list[i].ScheduledFor)
-	}
-	return list, total, nil
+		AND ($3::timestamptz IS NULL OR executed_at >= $3) AND ($4::timestamptz IS NULL OR executed_at <= $4)`, id, f.Status, f.From, f.To)
+}
+
+// History is HistoryPage without its pagination: the executions, and how many there are in all.
+func (s *Service) History(ctx context.Context, account, id string, f HistoryFilter, p paging.Page) ([]Record, int, error) {
+	return paging.Rows(s.HistoryPage(ctx, account, id, f, p))
 }
 
 // inUTC changes the zone of a time that may be missing.

@@ -23,14 +23,17 @@ type pageOf[T any] struct {
 }
 
 type pagination struct {
-	Total   int  `json:"total"`
-	Limit   int  `json:"limit"`
-	Offset  int  `json:"offset"`
-	HasMore bool `json:"hasMore"`
+	Total      int     `json:"total"`
+	Limit      int     `json:"limit"`
+	Offset     int     `json:"offset"`
+	HasMore    bool    `json:"hasMore"`
+	NextCursor *string `json:"nextCursor"`
 }
 
-func pageWith[T any](items []T, p paging.Page, total int) pageOf[T] {
-	return pageOf[T]{nonNil(items), pagination{total, p.Limit, p.Offset, p.Offset+len(items) < total}}
+// camel is a list as the Events API names its parts.
+func camel[T any](l paging.List[T]) pageOf[T] {
+	p := l.Pagination
+	return pageOf[T]{l.Data, pagination{*p.Total, p.Limit, *p.Offset, p.HasMore, p.NextCursor}}
 }
 
 // query reads parameters and gathers what is wrong with them.
@@ -53,29 +56,27 @@ func (q *query) instant(name string) *time.Time {
 	if text == "" {
 		return nil
 	}
-	for _, layout := range []string{time.RFC3339, time.DateOnly} {
-		if at, err := time.Parse(layout, text); err == nil {
-			return &at
-		}
+	at, ok := paging.Moment(text)
+	if !ok {
+		q.add(name, "an ISO 8601 timestamp")
 	}
-	q.add(name, "an ISO 8601 timestamp")
-	return nil
+	return &at
 }
 
 func (q *query) add(name, expected string) {
 	q.details = append(q.details, decision.Detail{Field: name, Issue: "is not valid", Expected: expected})
 }
 
-// page reads limit and offset.
-func (q *query) page() paging.Page {
-	p, details := paging.Parse(q.Values)
-	q.details = append(q.details, details...)
-	return p
+// listed begins a query of a list, with what its table reads of it.
+func listed(r *http.Request, parse func(url.Values) (paging.Page, []decision.Detail)) (query, paging.Page) {
+	q := query{Values: r.URL.Query()}
+	p, details := parse(q.Values)
+	q.details = details
+	return q, p
 }
 
 func (h handlers) list(r *http.Request, _ httpapi.None) (p pageOf[summary], err error) {
-	q := query{Values: r.URL.Query()}
-	page := q.page()
+	q, page := listed(r, Schedules.Parse)
 	f := Filter{
 		Status: q.oneOf("status", Active, Paused, Completed),
 		Type:   q.oneOf("type", definition.TypeStream, definition.TypeWebhook, definition.TypeCustom),
@@ -84,20 +85,15 @@ func (h handlers) list(r *http.Request, _ httpapi.None) (p pageOf[summary], err 
 	if err := apierror.Invalid(q.details); err != nil {
 		return p, err
 	}
-	found, total, err := h.List(r.Context(), identity.Account(r.Context()), f, page)
+	found, err := h.Page(r.Context(), identity.Account(r.Context()), f, page)
 	if err != nil {
 		return p, err
 	}
-	summaries := make([]summary, len(found))
-	for i, s := range found {
-		summaries[i] = summaryOf(s)
-	}
-	return pageWith(summaries, page, total), nil
+	return camel(paging.Map(found, summaryOf)), nil
 }
 
 func (h handlers) executions(r *http.Request, _ httpapi.None) (p pageOf[Record], err error) {
-	q := query{Values: r.URL.Query()}
-	page := q.page()
+	q, page := listed(r, Executions.Parse)
 	f := HistoryFilter{
 		Status: q.oneOf("status", Success, Failed, Skipped, Executing, Waiting),
 		From:   q.instant("startDate"),
@@ -107,39 +103,31 @@ func (h handlers) executions(r *http.Request, _ httpapi.None) (p pageOf[Record],
 		return p, err
 	}
 	account, id := target(r)
-	records, total, err := h.History(r.Context(), account, id, f, page)
+	records, err := h.HistoryPage(r.Context(), account, id, f, page)
 	if err != nil {
 		return p, err
 	}
-	for i := range records {
-		records[i].ExecutedAt = *millis(&records[i].ExecutedAt)
+	for i := range records.Data {
+		records.Data[i].ExecutedAt = *millis(&records.Data[i].ExecutedAt)
 	}
-	return pageWith(records, page, total), nil
+	return camel(records), nil
 }
 
 // eventType is what the type parameter of the event list may hold: a name, a
 // group as in stream.*, or error.
 var eventType = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}(\.\*)?$`)
 
-// eventPage is a list of events: the latest ones, in snake_case.
-type eventPage struct {
-	Data       []AccountEvent `json:"data"`
-	Pagination struct {
-		Limit   int  `json:"limit"`
-		HasMore bool `json:"has_more"`
-	} `json:"pagination"`
-}
-
-func (h handlers) events(r *http.Request, _ httpapi.None) (e eventPage, err error) {
-	q := query{Values: r.URL.Query()}
-	page := q.page()
+// events answers a page of events, in snake_case.
+func (h handlers) events(r *http.Request, _ httpapi.None) (e paging.List[AccountEvent], err error) {
+	q, page := listed(r, Events.Parse)
 	f := q.eventFilter()
+	if since := q.instant("since"); since != nil && since.After(page.From) { // what created_after was called at first
+		page.From = *since
+	}
 	if err := apierror.Invalid(q.details); err != nil {
 		return e, err
 	}
-	list, more, err := h.AccountEvents(r.Context(), identity.Account(r.Context()), f, page.Limit)
-	e.Data, e.Pagination.Limit, e.Pagination.HasMore = nonNil(list), page.Limit, more
-	return e, err
+	return h.AccountEvents(r.Context(), identity.Account(r.Context()), f, page)
 }
 
 func (q *query) eventFilter() (f EventFilter) {
@@ -151,9 +139,6 @@ func (q *query) eventFilter() (f EventFilter) {
 		q.add("type", "error, the name of an event, or a group such as stream.*")
 	default:
 		f.Types = []string{strings.NewReplacer("_", `\_`, "*", "%").Replace(name)}
-	}
-	if since := q.instant("since"); since != nil {
-		f.Since = *since
 	}
 	return f
 }

@@ -3,7 +3,7 @@ package schedules
 import (
 	"context"
 	"errors"
-	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -25,23 +25,24 @@ func (s *Service) Get(ctx context.Context, account, id string) (Schedule, error)
 	return found, postgres.NotFound(err, "read schedule")
 }
 
-// List returns a page of an account's schedules, newest first, and how many
-// there are in all.
-func (s *Service) List(ctx context.Context, account string, f Filter, page paging.Page) ([]Schedule, int, error) {
-	const where = ` FROM schedules WHERE account_id = $1 AND ($2 = '' OR status = $2) AND ($3 = '' OR type = $3)
-		AND ($4 = '' OR $4 = ANY (tags))`
-	var total int
-	err := s.DB.QueryRow(ctx, `SELECT count(*)`+where, account, f.Status, f.Type, f.Tag).Scan(&total)
-	if err != nil {
-		return nil, 0, fmt.Errorf("count schedules: %w", err)
-	}
-	rows, _ := s.DB.Query(ctx, `SELECT `+scheduleColumns+where+` ORDER BY created_at DESC, id DESC LIMIT $5 OFFSET $6`,
-		account, f.Status, f.Type, f.Tag, page.Limit, page.Offset)
-	list, err := pgx.CollectRows(rows, scanSchedule)
-	if err != nil {
-		return nil, 0, fmt.Errorf("list schedules: %w", err)
-	}
-	return list, total, nil
+// Schedules is how schedules are listed: newest first. Their names have no index by which
+// they could be in order: every run of a schedule would write to it.
+var Schedules = paging.Table[Schedule]{
+	Columns: scheduleColumns, From: "schedules", Scan: scanSchedule,
+	Sorts: []paging.Sort[Schedule]{paging.Time("createdAt", "created_at", func(s Schedule) time.Time { return s.CreatedAt })},
+	ID:    "id", IDOf: func(s Schedule) string { return s.ID },
+	Created: "created_at", Name: "name", Param: "name", Camel: true,
+}
+
+// Page returns a page of an account's schedules.
+func (s *Service) Page(ctx context.Context, account string, f Filter, p paging.Page) (paging.List[Schedule], error) {
+	return Schedules.Read(ctx, s.DB, p, `account_id = $1 AND ($2 = '' OR status = $2) AND ($3 = '' OR type = $3) AND ($4 = '' OR $4 = ANY (tags))`,
+		account, f.Status, f.Type, f.Tag)
+}
+
+// List is Page without its pagination: the schedules, and how many there are in all.
+func (s *Service) List(ctx context.Context, account string, f Filter, p paging.Page) ([]Schedule, int, error) {
+	return paging.Rows(s.Page(ctx, account, f, p))
 }
 
 // Delete removes a schedule with its history. An execution under way may still

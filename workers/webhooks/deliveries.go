@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/platform/http/paging"
 	"sluice.dev/sluice/platform/storage/postgres"
 	"sluice.dev/sluice/workers/webhooks/sender"
 )
@@ -24,7 +25,7 @@ type Delivery struct {
 	NextAttemptAt Timestamp     `json:"next_attempt_at"`
 	FinishedAt    Timestamp     `json:"finished_at"`
 
-	number int64
+	number, event int64
 }
 
 // Attempt is one request of a delivery, as logged.
@@ -72,21 +73,30 @@ type DeliveryFilter struct {
 // deliveryColumns are what scanDelivery reads, from webhook_deliveries as d and
 // account_events as e. Attempts are counted in the log, which is what counts.
 const deliveryColumns = `d.id, d.subscription_id, e.id, e.type, d.status,
-	(SELECT count(*) FROM webhook_attempts a WHERE a.delivery_id = d.id), coalesce(d.error_code, ''), d.created_at, d.next_attempt_at, d.finished_at`
+	(SELECT count(*) FROM webhook_attempts a WHERE a.delivery_id = d.id), coalesce(d.error_code, ''), d.created_at, d.next_attempt_at, d.finished_at, d.event_seq`
+
+// Deliveries is how deliveries are listed: newest first, in the order of their events.
+var Deliveries = paging.Table[Delivery]{
+	Columns: deliveryColumns, From: "webhook_deliveries d JOIN account_events e ON e.seq = d.event_seq", Scan: scanDelivery,
+	Sorts:   []paging.Sort[Delivery]{paging.Number("created_at", "d.event_seq", func(d Delivery) int64 { return d.event })},
+	Created: "d.created_at",
+	Log:     true,
+}
+
+// DeliveryPage returns a page of those of a subscription of account.
+func (s *Service) DeliveryPage(ctx context.Context, account, id string, f DeliveryFilter, p paging.Page) (paging.List[Delivery], error) {
+	if _, err := s.Get(ctx, account, id); err != nil {
+		return paging.List[Delivery]{}, err
+	}
+	return Deliveries.Read(ctx, s.DB, p, `d.subscription_id = $1 AND ($2 = '' OR d.status = $2) AND ($3 = '' OR e.type = $3)
+		AND ($4::bigint = 0 OR d.event_seq < (SELECT event_seq FROM webhook_deliveries WHERE id = $4))`, id, f.Status, f.Event, f.Before)
+}
 
 // Deliveries lists those of a subscription of account, newest first. It
 // returns one more than f.Limit if there are more.
 func (s *Service) Deliveries(ctx context.Context, account, id string, f DeliveryFilter) ([]Delivery, error) {
-	if _, err := s.Get(ctx, account, id); err != nil {
-		return nil, err
-	}
-	rows, _ := s.DB.Query(ctx, `SELECT `+deliveryColumns+`
-		FROM webhook_deliveries d JOIN account_events e ON e.seq = d.event_seq
-		WHERE d.subscription_id = $1 AND ($2 = '' OR d.status = $2) AND ($3 = '' OR e.type = $3)
-			AND ($4::bigint = 0 OR d.event_seq < (SELECT event_seq FROM webhook_deliveries WHERE id = $4))
-		ORDER BY d.event_seq DESC LIMIT $5`, id, f.Status, f.Event, f.Before, f.Limit+1)
-	list, err := pgx.CollectRows(rows, scanDelivery)
-	return list, storeError(err, "list deliveries")
+	l, err := s.DeliveryPage(ctx, account, id, f, paging.Page{Limit: f.Limit + 1})
+	return l.Data, err
 }
 
 // Delivery returns one with its attempts, or not_found.
@@ -138,7 +148,7 @@ func scanAttempt(row pgx.CollectableRow, eventID string) (Attempt, error) {
 // scanDelivery reads deliveryColumns.
 func scanDelivery(row pgx.CollectableRow) (Delivery, error) {
 	var d Delivery
-	err := row.Scan(&d.number, &d.WebhookID, &d.EventID, &d.Event, &d.Status, &d.Attempts, &d.ErrorCode, &d.CreatedAt, &d.NextAttemptAt, &d.FinishedAt)
+	err := row.Scan(&d.number, &d.WebhookID, &d.EventID, &d.Event, &d.Status, &d.Attempts, &d.ErrorCode, &d.CreatedAt, &d.NextAttemptAt, &d.FinishedAt, &d.event)
 	d.ID = DeliveryID(d.number)
 	return d, err
 }

@@ -2,6 +2,7 @@ package webhooks
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/filters/decision"
@@ -115,14 +116,21 @@ func (h handlers) create(r *http.Request, in creation) (withSecret, error) {
 	return withSecret{s}, err
 }
 
-// list answers a page of the caller's subscriptions, newest first.
+// statuses are what a list may be narrowed to; the empty one does not.
+var statuses = []Status{"", Active, Paused, Disabled}
+
+// list answers a page of the caller's subscriptions.
 func (h handlers) list(r *http.Request, _ httpapi.None) (l paging.List[Subscription], err error) {
-	p, details := paging.Parse(r.URL.Query())
+	q := r.URL.Query()
+	p, details := Subscriptions.Parse(q)
+	status := q.Get("status")
+	if !slices.Contains(statuses, Status(status)) {
+		details = append(details, decision.Detail{Field: "status", Issue: "is not known", Expected: "active, paused or disabled"})
+	}
 	if err := apierror.Invalid(details); err != nil {
 		return l, err
 	}
-	list, total, err := h.List(r.Context(), identity.Account(r.Context()), p.Limit, p.Offset)
-	return paging.Of(list, p, total), err
+	return h.Page(r.Context(), identity.Account(r.Context()), status, p)
 }
 
 // get answers one subscription, without its secret.

@@ -12,60 +12,26 @@ import (
 	"sluice.dev/sluice/platform/http/paging"
 )
 
-// deliveryPage is a page of deliveries. It goes by cursor, because new ones
-// come in at the front while it is read.
-type deliveryPage struct {
-	Data       []Delivery `json:"data"`
-	Pagination struct {
-		Limit      int     `json:"limit"`
-		HasMore    bool    `json:"has_more"`
-		NextCursor *string `json:"next_cursor"`
-	} `json:"pagination"`
-}
-
 // deliveryStatuses are what a list may be narrowed to; the empty one does not.
 var deliveryStatuses = []string{"", "pending", "held", "succeeded", "failed"}
 
-// deliveries answers a page, newest first. One more than the page holds is read,
-// to know whether there is another page without counting.
-func (h handlers) deliveries(r *http.Request, _ httpapi.None) (page deliveryPage, err error) {
-	f, err := deliveryFilter(r)
-	if err != nil {
-		return page, err
-	}
-	account, id := who(r)
-	list, err := h.Deliveries(r.Context(), account, id, f)
-	if err != nil {
-		return page, err
-	}
-	page.Data = append([]Delivery{}, list[:min(len(list), f.Limit)]...)
-	page.Pagination.Limit, page.Pagination.HasMore = f.Limit, len(list) > f.Limit
-	if page.Pagination.HasMore {
-		page.Pagination.NextCursor = &page.Data[f.Limit-1].ID
-	}
-	return page, nil
-}
-
-// deliveryFilter reads limit, cursor, status and event, and names every one that
-// is not valid.
-func deliveryFilter(r *http.Request) (DeliveryFilter, error) {
+// deliveries answers a page.
+func (h handlers) deliveries(r *http.Request, _ httpapi.None) (l paging.List[Delivery], err error) {
 	q := r.URL.Query()
-	p, details := paging.Parse(q)
+	p, details := Deliveries.Parse(q)
 	c := checker{details: details}
-	f := DeliveryFilter{Status: q.Get("status"), Event: q.Get("event"), Limit: p.Limit}
+	f := DeliveryFilter{Status: q.Get("status"), Event: q.Get("event")}
 	if !slices.Contains(deliveryStatuses, f.Status) {
 		c.bad("status", "is not known", "pending, held, succeeded or failed")
 	}
 	if !plain(f.Event) {
 		c.bad("event", "has characters that are not allowed", "event name")
 	}
-	if cursor := q.Get("cursor"); cursor != "" {
-		var ok bool
-		if f.Before, ok = parseDeliveryID(cursor); !ok {
-			c.bad("cursor", "is not valid", "next_cursor of the page before")
-		}
+	if err := apierror.Invalid(c.details); err != nil {
+		return l, err
 	}
-	return f, apierror.Invalid(c.details)
+	account, id := who(r)
+	return h.DeliveryPage(r.Context(), account, id, f, p)
 }
 
 // deliveryNumber is the delivery that a request names; one that cannot be is
@@ -117,11 +83,14 @@ func (h handlers) recover(r *http.Request, in recoverRequest) (Recovery, error) 
 	return h.Recover(r.Context(), account, id, in.Since, in.Until, in.IncludeMissed)
 }
 
-// recoveries answers the latest hundred of a subscription.
-func (h handlers) recoveries(r *http.Request, _ httpapi.None) (data[Recovery], error) {
+// recoveries answers a page of those of a subscription.
+func (h handlers) recoveries(r *http.Request, _ httpapi.None) (l paging.List[Recovery], err error) {
+	p, details := Recoveries.Parse(r.URL.Query())
+	if err := apierror.Invalid(details); err != nil {
+		return l, err
+	}
 	account, id := who(r)
-	list, err := h.Recoveries(r.Context(), account, id)
-	return data[Recovery]{append([]Recovery{}, list...)}, err
+	return h.RecoveryPage(r.Context(), account, id, p)
 }
 
 // recovery answers how far one is.

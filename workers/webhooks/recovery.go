@@ -8,6 +8,7 @@ import (
 	"github.com/riverqueue/river"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
+	"sluice.dev/sluice/platform/http/paging"
 	"sluice.dev/sluice/platform/ids"
 	"sluice.dev/sluice/platform/storage/postgres"
 )
@@ -89,15 +90,27 @@ func (s *Service) startRecovery(ctx context.Context, tx pgx.Tx, r Recovery) (Rec
 	return out, s.enqueue(ctx, tx, []river.InsertManyParams{job})
 }
 
-// Recoveries lists the latest of a subscription of account, newest first.
-func (s *Service) Recoveries(ctx context.Context, account, id string) ([]Recovery, error) {
+// Recoveries is how recoveries are listed: newest first.
+var Recoveries = paging.Table[Recovery]{
+	Columns: recoveryColumns, From: "webhook_recoveries", Scan: pgx.RowToStructByPos[Recovery],
+	Sorts: []paging.Sort[Recovery]{paging.Time("created_at", "created_at", func(r Recovery) time.Time { return r.CreatedAt.Time })},
+	ID:    "id", IDOf: func(r Recovery) string { return r.ID },
+	Created: "created_at",
+	Log:     true,
+}
+
+// RecoveryPage returns a page of those of a subscription of account.
+func (s *Service) RecoveryPage(ctx context.Context, account, id string, p paging.Page) (paging.List[Recovery], error) {
 	if _, err := s.Get(ctx, account, id); err != nil {
-		return nil, err
+		return paging.List[Recovery]{}, err
 	}
-	rows, _ := s.DB.Query(ctx, `SELECT `+recoveryColumns+` FROM webhook_recoveries
-		WHERE subscription_id = $1 AND kind = 'recover' ORDER BY created_at DESC, id DESC LIMIT 100`, id)
-	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Recovery])
-	return list, storeError(err, "list recoveries")
+	return Recoveries.Read(ctx, s.DB, p, `subscription_id = $1 AND kind = 'recover'`, id)
+}
+
+// Recoveries are the latest of a subscription of account.
+func (s *Service) Recoveries(ctx context.Context, account, id string) ([]Recovery, error) {
+	l, err := s.RecoveryPage(ctx, account, id, paging.Page{Limit: paging.MaxLimit})
+	return l.Data, err
 }
 
 // Recovery returns one of a subscription of account, or not_found.

@@ -3,10 +3,12 @@ package webhooks
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
+	"sluice.dev/sluice/platform/http/paging"
 	"sluice.dev/sluice/platform/ids"
 	"sluice.dev/sluice/platform/outbound"
 	"sluice.dev/sluice/platform/storage/audit"
@@ -88,18 +90,26 @@ func (s *Service) Get(ctx context.Context, account, id string) (Subscription, er
 	return out, postgres.NotFound(err, "read subscription")
 }
 
-// List returns a page of account's subscriptions, newest first, and how many
-// there are in all.
+// Subscriptions is how subscriptions are listed: newest first, by address if asked for. An
+// account has MaxSubscriptions at most.
+var Subscriptions = paging.Table[Subscription]{
+	Columns: subscriptionColumns, From: "webhook_subscriptions", Scan: pgx.RowToStructByPos[Subscription],
+	Sorts: []paging.Sort[Subscription]{
+		paging.Time("created_at", "created_at", func(s Subscription) time.Time { return s.CreatedAt.Time }),
+		paging.Text("url", "url", func(s Subscription) string { return s.URL }),
+	},
+	ID: "id", IDOf: func(s Subscription) string { return s.ID },
+	Created: "created_at", Name: "url", Param: "url",
+}
+
+// Page returns a page of account's subscriptions with a status (empty: any).
+func (s *Service) Page(ctx context.Context, account, status string, p paging.Page) (paging.List[Subscription], error) {
+	return Subscriptions.Read(ctx, s.DB, p, `account_id = $1 AND ($2 = '' OR status = $2)`, account, status)
+}
+
+// List is Page without its pagination: the subscriptions, and how many there are in all.
 func (s *Service) List(ctx context.Context, account string, limit, offset int) ([]Subscription, int, error) {
-	rows, _ := s.DB.Query(ctx, `SELECT `+subscriptionColumns+` FROM webhook_subscriptions WHERE account_id = $1
-		ORDER BY created_at DESC, id DESC LIMIT $2 OFFSET $3`, account, limit, offset)
-	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Subscription])
-	if err != nil {
-		return nil, 0, storeError(err, "list subscriptions")
-	}
-	var total int
-	err = s.DB.QueryRow(ctx, `SELECT count(*) FROM webhook_subscriptions WHERE account_id = $1`, account).Scan(&total)
-	return list, total, storeError(err, "count subscriptions")
+	return paging.Rows(s.Page(ctx, account, "", paging.Page{Limit: limit, Offset: offset}))
 }
 
 // Delete removes a subscription, or fails with not_found. Jobs that are queued

@@ -14,6 +14,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"sluice.dev/sluice/controlplane/accounts"
 	"sluice.dev/sluice/controlplane/accounts/billing"
 	"sluice.dev/sluice/controlplane/accounts/billing/price"
 	"sluice.dev/sluice/controlplane/accounts/keyfile"
@@ -34,7 +35,6 @@ import (
 	"sluice.dev/sluice/platform/http/idempotency"
 	"sluice.dev/sluice/platform/http/identity"
 	"sluice.dev/sluice/platform/http/mcpserver"
-	"sluice.dev/sluice/platform/http/paging"
 	"sluice.dev/sluice/platform/outbound"
 	"sluice.dev/sluice/platform/storage/secretbox"
 	"sluice.dev/sluice/web/mcp/toolset"
@@ -192,7 +192,7 @@ func parameters() []parser {
 		}), forms: texts("a=%s", "%s=%%ff")},
 		{name: "workers/cron: Parse", read: quietly(func(in []byte) { _, _ = cron.Parse(string(in)) }), forms: texts("%s * * * *", "* * %s * *", "0 %s"), n: 60},
 		{name: "workers/cron: LoadZone", read: quietly(func(in []byte) { _, _ = cron.LoadZone(string(in)) }), forms: texts("Europe/%s"), n: 60},
-		{name: "platform/http/paging: Parse", read: query(func(q url.Values) error { _, bad := paging.Parse(q); return invalid(bad) }), forms: texts("limit=%s", "limit=1&offset=%s")},
+		{name: "platform/http/paging: Parse", read: query(func(q url.Values) error { _, bad := accounts.List.Parse(q); return invalid(bad) }), forms: texts("limit=%s", "limit=1&offset=%s", "cursor=%s", "name=%s", "sort=%s", "created_after=%s")},
 		{name: "controlplane/gateway/requestlog: ParseFilter", read: query(func(q url.Values) error { _, err := requestlog.ParseFilter(q); return err }), forms: texts("status=%s", "cursor=1.%s", "route=%s", "since=%s")},
 		{name: "controlplane/accounts/billing: ParsePeriod", read: query(func(q url.Values) error { _, err := billing.ParsePeriod(q, now); return err }), forms: texts("from=%s", "period=%s")},
 		{name: "controlplane/accounts/billing: ParseDate", read: quietly(func(in []byte) { _, _ = billing.ParseDate(string(in)) }), forms: texts("2026-%s")},

@@ -9,7 +9,6 @@ import (
 
 	"sluice.dev/sluice/media/analytics"
 	"sluice.dev/sluice/media/api/form"
-	"sluice.dev/sluice/media/api/page"
 	"sluice.dev/sluice/media/assets"
 	"sluice.dev/sluice/media/captions"
 	"sluice.dev/sluice/media/captions/onair"
@@ -113,7 +112,6 @@ func media() []parser {
 	}
 	return []parser{
 		{name: "media/legacy: ParsePage", read: quietly(func(in []byte) { _, _ = legacy.ParsePage(in) }), forms: in(`{"data":%s}`, `{"data":[{"id":"a","title":%s}]}`)},
-		{name: "media/api/page: Parse", read: formed(func(f *form.Form, q url.Values) { page.Parse(f, q) }), forms: pages},
 		{name: "media/analytics: ParseRange", read: formed(func(f *form.Form, q url.Values) { analytics.ParseRange(f, q, now) }), forms: pages},
 		{name: "media/live/streams: ParseFilter", read: formed(func(f *form.Form, q url.Values) { streams.ParseFilter(f, q) }), forms: pages},
 		{name: "media/assets: ParseFilter", read: formed(func(f *form.Form, q url.Values) { assets.ParseFilter(f, assets.VOD, q) }), forms: pages},

@@ -61,14 +61,13 @@ func (a API) list(r *http.Request, _ httpapi.None) (paging.List[Key], error) {
 	return a.listOf(r, identity.Account(r.Context()))
 }
 
-// listOf lists the keys of one account, newest first.
+// listOf lists the keys of one account.
 func (a API) listOf(r *http.Request, account string) (out paging.List[Key], err error) {
-	p, details := paging.Parse(r.URL.Query())
+	p, details := List.Parse(r.URL.Query())
 	if err := apierror.Invalid(details); err != nil {
 		return out, err
 	}
-	list, total, err := a.Store.List(r.Context(), account, p)
-	return paging.Of(list, p, total), err
+	return a.Store.Page(r.Context(), account, p)
 }
 
 // get answers GET /v1/auth/keys/{id}.

@@ -177,19 +177,25 @@ func distinct(names []string) []string {
 	return list
 }
 
-// List returns page p of the account's keys that are not revoked, newest
-// first, and their number.
-func (s Store) List(ctx context.Context, account string, p paging.Page) (list []Key, total int, err error) {
-	rows, _ := s.DB.Query(ctx, `SELECT `+columns+` FROM api_keys k WHERE k.account_id = $1 AND k.revoked_at IS NULL
-		ORDER BY k.created_at DESC, k.id LIMIT $2 OFFSET $3`, account, p.Limit, p.Offset)
-	list, err = pgx.CollectRows(rows, scan)
-	if err == nil {
-		err = s.DB.QueryRow(ctx, `SELECT count(*) FROM api_keys WHERE account_id = $1 AND revoked_at IS NULL`, account).Scan(&total)
-	}
-	if err != nil {
-		return nil, 0, fmt.Errorf("list keys: %w", err)
-	}
-	return list, total, nil
+// List is how the keys of an account are listed: newest first, by name if asked for.
+var List = paging.Table[Key]{
+	Columns: columns, From: "api_keys k", Scan: scan,
+	Sorts: []paging.Sort[Key]{
+		paging.Time("created_at", "k.created_at", func(k Key) time.Time { return k.CreatedAt }),
+		paging.Text("name", "k.name", func(k Key) string { return k.Name }),
+	},
+	ID: "k.id", IDOf: func(k Key) string { return k.ID },
+	Created: "k.created_at", Name: "k.name", Param: "name",
+}
+
+// Page returns page p of the account's keys that are not revoked.
+func (s Store) Page(ctx context.Context, account string, p paging.Page) (paging.List[Key], error) {
+	return List.Read(ctx, s.DB, p, `k.account_id = $1 AND k.revoked_at IS NULL`, account)
+}
+
+// List is Page without its pagination: the keys, and how many there are in all.
+func (s Store) List(ctx context.Context, account string, p paging.Page) ([]Key, int, error) {
+	return paging.Rows(s.Page(ctx, account, p))
 }
 
 // KnownAccount fails with not_found when there is no such account.

@@ -73,7 +73,7 @@ func (a API) adminInvoices(r *http.Request, _ httpapi.None) (paging.List[Invoice
 
 // invoicesOf lists the invoices of one account, by status if the query names one.
 func (a API) invoicesOf(r *http.Request, account string) (out paging.List[Invoice], err error) {
-	p, details := paging.Parse(r.URL.Query())
+	p, details := List.Parse(r.URL.Query())
 	status := r.URL.Query().Get("status")
 	if status != "" && !knownStatus(status) {
 		details = append(details, decision.Detail{Field: "status", Issue: "is not valid", Expected: "open, paid or void"})
@@ -81,8 +81,7 @@ func (a API) invoicesOf(r *http.Request, account string) (out paging.List[Invoic
 	if err := apierror.Invalid(details); err != nil {
 		return out, err
 	}
-	list, total, err := a.Store.List(r.Context(), account, status, p)
-	return paging.Of(list, p, total), err
+	return a.Store.Page(r.Context(), account, status, p)
 }
 
 // subscription answers GET /v1/billing/subscription.

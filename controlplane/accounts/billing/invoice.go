@@ -152,19 +152,22 @@ func (s Store) SetStatus(ctx context.Context, id, status string) (i Invoice, err
 	return i, err
 }
 
-// List returns page p of an account's invoices with a status (empty: all),
-// newest first, and their number.
-func (s Store) List(ctx context.Context, account, status string, p paging.Page) (list []Invoice, total int, err error) {
-	const where = ` FROM invoices i WHERE account_id = $1 AND ($2 = '' OR status = $2)`
-	rows, _ := s.DB.Query(ctx, `SELECT `+columns+where+` ORDER BY issued_at DESC, id LIMIT $3 OFFSET $4`, account, status, p.Limit, p.Offset)
-	list, err = pgx.CollectRows(rows, scan)
-	if err == nil {
-		err = s.DB.QueryRow(ctx, `SELECT count(*)`+where, account, status).Scan(&total)
-	}
-	if err != nil {
-		return nil, 0, fmt.Errorf("list invoices: %w", err)
-	}
-	return list, total, nil
+// List is how invoices are listed: newest first. They are as many as there were months.
+var List = paging.Table[Invoice]{
+	Columns: columns, From: "invoices i", Scan: scan,
+	Sorts: []paging.Sort[Invoice]{paging.Time("issued_at", "i.issued_at", func(i Invoice) time.Time { return i.IssuedAt })},
+	ID:    "i.id", IDOf: func(i Invoice) string { return i.ID },
+	Created: "i.issued_at",
+}
+
+// Page returns page p of an account's invoices with a status (empty: all).
+func (s Store) Page(ctx context.Context, account, status string, p paging.Page) (paging.List[Invoice], error) {
+	return List.Read(ctx, s.DB, p, `i.account_id = $1 AND ($2 = '' OR i.status = $2)`, account, status)
+}
+
+// List is Page without its pagination: the invoices, and how many there are in all.
+func (s Store) List(ctx context.Context, account, status string, p paging.Page) ([]Invoice, int, error) {
+	return paging.Rows(s.Page(ctx, account, status, p))
 }
 
 // Locked runs change with the account locked, and then brings the account's

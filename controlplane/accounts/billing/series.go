@@ -41,8 +41,10 @@ func (a API) series(r *http.Request, v url.Values) (Series, error) {
 		return Series{}, err
 	}
 	q.Account = identity.Account(r.Context())
+	page := q.Page
+	q.Page.Limit++ // to know whether there is more
 	list, total, err := usage.Store{DB: a.Store.DB, Now: a.Store.Now}.Series(r.Context(), q)
-	return Series{q.From, q.To, q.Grain.String(), paging.Of(list, q.Page, total)}, err
+	return Series{q.From, q.To, q.Grain.String(), usage.List.Cut(page, list, total)}, err
 }
 
 // parseSeries reads from and to (times, or dates that are included), granularity
@@ -53,7 +55,7 @@ func parseSeries(v url.Values, now time.Time) (q usage.Query, err error) {
 	bad := func(field, issue, expected string) {
 		details = append(details, decision.Detail{Field: field, Issue: issue, Expected: expected})
 	}
-	q.Page, details = paging.Parse(v)
+	q.Page, details = usage.List.Parse(v)
 	name := v.Get("granularity")
 	if name == "" {
 		name = "day"
@@ -89,6 +91,9 @@ func parseSeries(v url.Values, now time.Time) (q usage.Query, err error) {
 		bad("to", "is out of range", fmt.Sprintf("after 'from', and at most %d days later with this granularity", g.most/(24*time.Hour)))
 	}
 	q.From = q.Grain.Start(q.From)
+	if _, ok := q.Behind(); !ok {
+		bad("cursor", "is not a cursor of this list", "next_cursor of the page before, with the same group_by")
+	}
 	return q, apierror.Invalid(details)
 }
 

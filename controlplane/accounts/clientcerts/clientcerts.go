@@ -102,16 +102,17 @@ func (s Store) Restore(ctx context.Context, id string) error {
 	})
 }
 
-// List returns page p of the entries, newest first, and their number.
-func (s Store) List(ctx context.Context, p paging.Page) (list []Revoked, total int, err error) {
-	rows, _ := s.DB.Query(ctx, `SELECT `+columns+` FROM revoked_certificates ORDER BY created_at DESC, id LIMIT $1 OFFSET $2`, p.Limit, p.Offset)
-	if list, err = pgx.CollectRows(rows, scan); err == nil {
-		err = s.DB.QueryRow(ctx, `SELECT count(*) FROM revoked_certificates`).Scan(&total)
-	}
-	if err != nil {
-		return nil, 0, fmt.Errorf("list revoked certificates: %w", err)
-	}
-	return list, total, nil
+// List is how revoked certificates are listed: newest first.
+var List = paging.Table[Revoked]{
+	Columns: columns, From: "revoked_certificates", Scan: scan,
+	Sorts: []paging.Sort[Revoked]{paging.Time("created_at", "created_at", func(r Revoked) time.Time { return r.CreatedAt })},
+	ID:    "id", IDOf: func(r Revoked) string { return r.ID },
+	Created: "created_at",
+}
+
+// Page returns page p of the entries.
+func (s Store) Page(ctx context.Context, p paging.Page) (paging.List[Revoked], error) {
+	return List.Read(ctx, s.DB, p, `true`)
 }
 
 // hold keeps others from the entries of a serial number, which have one record, until tx

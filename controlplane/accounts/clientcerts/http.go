@@ -76,12 +76,11 @@ func (a API) revoke(r *http.Request, in revokeRequest) (Revoked, error) {
 
 // list answers GET client-certificates/revoked.
 func (a API) list(r *http.Request, _ httpapi.None) (out paging.List[Revoked], err error) {
-	p, details := paging.Parse(r.URL.Query())
+	p, details := List.Parse(r.URL.Query())
 	if err := apierror.Invalid(details); err != nil {
 		return out, err
 	}
-	list, total, err := a.Store.List(r.Context(), p)
-	return paging.Of(list, p, total), err
+	return a.Store.Page(r.Context(), p)
 }
 
 // restore answers DELETE client-certificates/revoked/{id}.

@@ -128,19 +128,26 @@ func (s *Service) CreateApp(ctx context.Context, p AppSpec) (made CreatedApp, er
 	return made, err
 }
 
-// Apps returns page p of the applications of an account ("": of all), newest
-// first, and their number. Revoked ones stay in the list.
-func (s *Service) Apps(ctx context.Context, account string, p paging.Page) (list []App, total int, err error) {
-	rows, _ := s.config.DB.Query(ctx, `SELECT `+appColumns+` FROM oauth_apps WHERE $1 = '' OR account_id = $1
-		ORDER BY created_at DESC, id LIMIT $2 OFFSET $3`, account, p.Limit, p.Offset)
-	list, err = pgx.CollectRows(rows, scanApp)
-	if err == nil {
-		err = s.config.DB.QueryRow(ctx, `SELECT count(*) FROM oauth_apps WHERE $1 = '' OR account_id = $1`, account).Scan(&total)
-	}
-	if err != nil {
-		return nil, 0, fmt.Errorf("list apps: %w", err)
-	}
-	return list, total, nil
+// AppList is how applications are listed: newest first, by name if asked for. They are few.
+var AppList = paging.Table[App]{
+	Columns: appColumns, From: "oauth_apps", Scan: scanApp,
+	Sorts: []paging.Sort[App]{
+		paging.Time("created_at", "created_at", func(a App) time.Time { return a.CreatedAt }),
+		paging.Text("name", "name", func(a App) string { return a.Name }),
+	},
+	ID: "id", IDOf: func(a App) string { return a.ID },
+	Created: "created_at", Name: "name", Param: "name",
+}
+
+// Page returns page p of the applications of an account ("": of all). Revoked ones stay
+// in the list.
+func (s *Service) Page(ctx context.Context, account string, p paging.Page) (paging.List[App], error) {
+	return AppList.Read(ctx, s.config.DB, p, `$1 = '' OR account_id = $1`, account)
+}
+
+// Apps is Page without its pagination: the applications, and how many there are in all.
+func (s *Service) Apps(ctx context.Context, account string, p paging.Page) ([]App, int, error) {
+	return paging.Rows(s.Page(ctx, account, p))
 }
 
 // App returns an application that is not revoked; not_found for any other.

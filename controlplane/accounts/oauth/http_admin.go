@@ -38,7 +38,7 @@ func (h handlers) createApp(r *http.Request, p AppSpec) (CreatedApp, error) {
 
 // listApps answers with a page of the applications of one account or of all.
 func (h handlers) listApps(r *http.Request, _ httpapi.None) (out paging.List[App], err error) {
-	p, details := paging.Parse(r.URL.Query())
+	p, details := AppList.Parse(r.URL.Query())
 	account := r.URL.Query().Get("account")
 	if _, ok := keytable.ParseID(keytable.AccountPrefix, account); account != "" && !ok {
 		details = append(details, decision.Detail{Field: "account", Issue: "is not valid", Expected: "the id of an account"})
@@ -46,8 +46,7 @@ func (h handlers) listApps(r *http.Request, _ httpapi.None) (out paging.List[App
 	if err := apierror.Invalid(details); err != nil {
 		return out, err
 	}
-	list, total, err := h.service.Apps(r.Context(), account, p)
-	return paging.Of(list, p, total), err
+	return h.service.Page(r.Context(), account, p)
 }
 
 // getApp answers with an application that is not revoked, or 404.

@@ -52,12 +52,11 @@ func (smallBody) BodyLimit() int64 { return 16 << 10 }
 
 // list answers GET /v1/users.
 func (a API) list(r *http.Request, _ httpapi.None) (out paging.List[accounts.User], err error) {
-	p, details := paging.Parse(r.URL.Query())
+	p, details := List.Parse(r.URL.Query())
 	if err := apierror.Invalid(details); err != nil {
 		return out, err
 	}
-	list, total, err := a.Store.List(r.Context(), identity.Account(r.Context()), p)
-	return paging.Of(list, p, total), err
+	return a.Store.Page(r.Context(), identity.Account(r.Context()), p)
 }
 
 // get answers GET /v1/users/{id}.

@@ -128,18 +128,26 @@ func (s Store) Accept(ctx context.Context, token, passwordHash string) (u accoun
 	return u, err
 }
 
-// List returns page p of an account's people, oldest first, and their number.
-func (s Store) List(ctx context.Context, account string, p paging.Page) (list []accounts.User, total int, err error) {
-	rows, _ := s.DB.Query(ctx, `SELECT `+accounts.UserColumns+` FROM users u WHERE account_id = $1 AND removed_at IS NULL
-		ORDER BY created_at, id LIMIT $2 OFFSET $3`, account, p.Limit, p.Offset)
-	list, err = pgx.CollectRows(rows, accounts.ScanUser)
-	if err == nil {
-		err = s.DB.QueryRow(ctx, `SELECT count(*) FROM users WHERE account_id = $1 AND removed_at IS NULL`, account).Scan(&total)
-	}
-	if err != nil {
-		return nil, 0, fmt.Errorf("list users: %w", err)
-	}
-	return list, total, nil
+// List is how people are listed: oldest first, by address if asked for.
+var List = paging.Table[accounts.User]{
+	Columns: accounts.UserColumns, From: "users u", Scan: accounts.ScanUser,
+	Sorts: []paging.Sort[accounts.User]{
+		paging.Time("created_at", "u.created_at", func(u accounts.User) time.Time { return u.CreatedAt }),
+		paging.Text("email", "u.email", func(u accounts.User) string { return u.Email }),
+	},
+	Ascending: true,
+	ID:        "u.id", IDOf: func(u accounts.User) string { return u.ID },
+	Created: "u.created_at", Name: "u.email", Param: "email",
+}
+
+// Page returns page p of an account's people.
+func (s Store) Page(ctx context.Context, account string, p paging.Page) (paging.List[accounts.User], error) {
+	return List.Read(ctx, s.DB, p, `u.account_id = $1 AND u.removed_at IS NULL`, account)
+}
+
+// List is Page without its pagination: the people, and how many there are in all.
+func (s Store) List(ctx context.Context, account string, p paging.Page) ([]accounts.User, int, error) {
+	return paging.Rows(s.Page(ctx, account, p))
 }
 
 // Get returns one person of the account; not_found for anyone else.

@@ -2,6 +2,7 @@ package usage
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -62,16 +63,59 @@ type Amounts struct {
 	Open float64 `json:"connection_seconds,omitzero"`
 }
 
+// List is how a series is paged: a page goes on behind the time and the dimensions of the entry
+// before it.
+var List = paging.Table[Usage]{
+	From: "usage_counts", Ascending: true,
+	Sorts: []paging.Sort[Usage]{paging.Text("start", "", func(u Usage) string {
+		raw, err := json.Marshal(Usage{Start: u.Start, Product: u.Product, Route: u.Route, Key: u.Key, Status: u.Status})
+		if err != nil {
+			return "" // of texts and a time: it cannot happen
+		}
+		return string(raw)
+	})},
+}
+
+// Behind returns what q.Page begins behind: an entry's time and dimensions, in the order of
+// columns; none at the beginning. It reports whether they are those of q.
+func (q Query) Behind() (place []any, ok bool) {
+	if q.Page.After.Value == "" {
+		return nil, true
+	}
+	var u Usage
+	if err := json.Unmarshal([]byte(q.Page.After.Value), &u); err != nil || u.Start == nil {
+		return nil, false
+	}
+	place = append(place, *u.Start)
+	for i, text := range []*string{u.Product, u.Route, u.Key, u.Status} {
+		if slices.Contains(q.By, columns[i].of) != (text != nil) {
+			return nil, false
+		}
+		switch {
+		case text == nil:
+		case columns[i].of == Status:
+			class, known := classOf(*text)
+			if !known {
+				return nil, false
+			}
+			place = append(place, class)
+		default:
+			place = append(place, *text)
+		}
+	}
+	return place, true
+}
+
 // Series returns page q.Page of the usage that q asks for, by time and then by
 // its dimensions, and how many entries there are.
 func (s Store) Series(ctx context.Context, q Query) (list []Usage, total int, err error) {
-	group, dimensions := "1", ""
+	group, dimensions, by := "1", "", []string(nil)
 	for i, c := range columns {
 		column := c.column
 		if slices.Contains(q.By, c.of) {
-			group = fmt.Sprintf("%s, %d", group, i+2)
+			group, by = fmt.Sprintf("%s, %d", group, i+2), append(by, column)
 		} else {
-			column = "NULL::" + c.kind
+			column = "NULL::" + c.kind + " AS " + column
 		}
 		dimensions += column + ", "
 	}
@@ -80,10 +124,22 @@ func (s Store) Series(ctx context.Context, q Query) (list []Usage, total int, er
 		of = "$1 = ''"
 		q.Account = ""
 	}
-	rows, _ := s.DB.Query(ctx, `SELECT date_trunc($4, at, 'UTC'), `+dimensions+sums+`, count(*) OVER ()
+	args := []any{q.Account, q.From, q.To, q.Grain.String(), q.Page.Limit, q.Page.Offset}
+	behind := ""
+	if place, _ := q.Behind(); len(place) > 0 {
+		left, right := "start", ""
+		for i, v := range place {
+			args = append(args, v)
+			right += fmt.Sprintf(", $%d", len(args))
+			if i > 0 {
+				left += ", " + by[i-1]
+			}
+		}
+		behind = ` WHERE (` + left + `) > (` + right[2:] + `)`
+	}
+	rows, _ := s.DB.Query(ctx, `SELECT * FROM (SELECT date_trunc($4, at, 'UTC') AS start, `+dimensions+sums+`, count(*) OVER () AS total
 		FROM usage_counts, usage_progress WHERE `+of+` AND at >= $2 AND at < $3 AND (`+grainCondition(q.Grain)+`)
-		GROUP BY `+group+` ORDER BY `+group+` LIMIT $5 OFFSET $6`,
-		q.Account, q.From, q.To, q.Grain.String(), q.Page.Limit, q.Page.Offset)
+		GROUP BY `+group+`) AS series`+behind+` ORDER BY `+group+` LIMIT $5 OFFSET $6`, args...)
 	list, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (Usage, error) {
 		var u Usage
 		var class *int16
@@ -147,4 +203,14 @@ func className(class uint8) string {
 		return "none"
 	}
 	return fmt.Sprintf("%dxx", class)
+}
+
+// classOf reads what className writes.
+func classOf(name string) (int16, bool) {
+	for class := range uint8(meter.Classes) {
+		if className(class) == name {
+			return int16(class), true
+		}
+	}
+	return 0, false
 }

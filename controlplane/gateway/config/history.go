@@ -2,12 +2,12 @@ package config
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
+	"sluice.dev/sluice/platform/http/paging"
 	"sluice.dev/sluice/platform/storage/postgres"
 )
 
@@ -23,17 +23,21 @@ type Entry struct {
 // History returns at most limit versions that are older than before, newest
 // first, and whether there are more. before 0: from the newest on.
 func (s Store) History(ctx context.Context, before int64, limit int) (list []Entry, more bool, err error) {
-	rows, _ := s.DB.Query(ctx, `
-		SELECT version, author, note, created_at, changes FROM config_versions
-		WHERE $1::bigint = 0 OR version < $1 ORDER BY version DESC LIMIT $2`, before, limit+1)
-	list, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Entry])
-	if err != nil {
-		return nil, false, fmt.Errorf("read history: %w", err)
-	}
-	if len(list) > limit {
-		return list[:limit], true, nil
-	}
-	return list, false, nil
+	l, err := s.Page(ctx, before, paging.Page{Limit: limit})
+	return l.Data, l.Pagination.HasMore, err
+}
+
+// Versions is how versions are listed: newest first.
+var Versions = paging.Table[Entry]{
+	Columns: `version, author, note, created_at, changes`, From: "config_versions", Scan: pgx.RowToStructByPos[Entry],
+	Sorts:   []paging.Sort[Entry]{paging.Number("version", "version", func(e Entry) int64 { return e.Number })},
+	Created: "created_at",
+	Log:     true,
+}
+
+// Page returns a page of the versions that are older than before; 0: of all.
+func (s Store) Page(ctx context.Context, before int64, p paging.Page) (paging.List[Entry], error) {
+	return Versions.Read(ctx, s.DB, p, `$1::bigint = 0 OR version < $1`, before)
 }
 
 // Get returns one version, or not_found.

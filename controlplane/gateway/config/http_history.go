@@ -8,38 +8,23 @@ import (
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/http/paging"
 )
 
-// versionsPage is how many versions a page has at most, and by default.
-const versionsPage = 100
-
-// versions is a page of the history.
-type versions struct {
-	Data []Entry `json:"data"`
-	More bool    `json:"has_more"`
-}
-
-// history answers GET config/versions: ?limit=, and ?before= a version for the
-// next page.
-func (h handlers) history(r *http.Request, _ httpapi.None) (out versions, err error) {
+// history answers GET config/versions: a page, with ?before= of the versions older than that.
+func (h handlers) history(r *http.Request, _ httpapi.None) (out paging.List[Entry], err error) {
 	q := r.URL.Query()
-	limit, before := int64(versionsPage), int64(0)
-	var details []decision.Detail
-	for name, to := range map[string]*int64{"limit": &limit, "before": &before} {
-		if !q.Has(name) {
-			continue
+	p, details := Versions.Parse(q)
+	before := int64(0)
+	if text := q.Get("before"); text != "" {
+		if before, err = strconv.ParseInt(text, 10, 64); err != nil || before < 1 {
+			details = append(details, decision.Detail{Field: "before", Issue: "is not valid", Expected: "the number of a version"})
 		}
-		n, err := strconv.ParseInt(q.Get(name), 10, 64)
-		if err != nil || n < 1 || name == "limit" && n > versionsPage {
-			details = append(details, decision.Detail{Field: name, Issue: "is not valid", Expected: "a whole number from 1 (limit: to 100)"})
-		}
-		*to = n
 	}
 	if err := apierror.Invalid(details); err != nil {
 		return out, err
 	}
-	list, more, err := h.Store.History(r.Context(), before, int(limit))
-	return versions{append([]Entry{}, list...), more}, err
+	return h.Store.Page(r.Context(), before, p)
 }
 
 // Described is a version with what it changed.

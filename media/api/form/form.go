@@ -42,6 +42,13 @@ func (f *Form) FailAs(code decision.Code, field, issue, expected string) {
 	f.details = append(f.details, decision.Detail{Field: field, Issue: issue, Expected: expected})
 }
 
+// Add records failures that were found elsewhere.
+func (f *Form) Add(list []decision.Detail) {
+	for _, d := range list {
+		f.Fail(d.Field, d.Issue, d.Expected)
+	}
+}
+
 // Err returns nil, or an error with every failure: of the failures' code where
 // they share one, else of invalid_request.
 func (f *Form) Err() error {

@@ -6,8 +6,8 @@ import (
 	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/media/api/form"
 	"sluice.dev/sluice/media/api/owner"
-	"sluice.dev/sluice/media/api/page"
 	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/http/paging"
 )
 
 // bodyLimit bounds the bodies of this package, in bytes: 50 labels of the
@@ -67,11 +67,11 @@ func (v Service) create(o owner.Owner, r *http.Request, in Input) (answer, error
 }
 
 // list answers GET /v1/streams.
-func (v Service) list(o owner.Owner, r *http.Request, _ httpapi.None) (page.List[View], error) {
+func (v Service) list(o owner.Owner, r *http.Request, _ httpapi.None) (paging.List[View], error) {
 	var f form.Form
 	filter := ParseFilter(&f, r.URL.Query())
 	if err := f.Err(); err != nil {
-		return page.List[View]{}, err
+		return paging.List[View]{}, err
 	}
 	return v.List(r.Context(), o, filter)
 }

@@ -9,8 +9,8 @@ import (
 
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/media/api/form"
-	"sluice.dev/sluice/media/api/page"
 	"sluice.dev/sluice/media/plans"
+	"sluice.dev/sluice/platform/http/paging"
 )
 
 // MaxTitle bounds a title, in characters.
@@ -151,13 +151,15 @@ func FormatBitrate(kbps int) string { return strconv.Itoa(kbps) + "k" }
 
 // Filter is what a list of streams is narrowed to.
 type Filter struct {
-	Page     page.Request
+	Page     paging.Page
 	Statuses []string // empty: all
 }
 
 // ParseFilter reads the query of GET /v1/streams; every bad parameter goes to f.
 func ParseFilter(f *form.Form, q url.Values) Filter {
-	out := Filter{Page: page.Parse(f, q)}
+	p, details := List.Parse(q)
+	f.Add(details)
+	out := Filter{Page: p}
 	if text := q.Get("status"); text != "" {
 		for s := range strings.SplitSeq(text, ",") {
 			s = strings.TrimSpace(s)

@@ -11,10 +11,10 @@ import (
 	"sluice.dev/sluice/media/api/form"
 	"sluice.dev/sluice/media/api/ident"
 	"sluice.dev/sluice/media/api/owner"
-	"sluice.dev/sluice/media/api/page"
 	"sluice.dev/sluice/media/plans"
 	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/events"
+	"sluice.dev/sluice/platform/http/paging"
 	"sluice.dev/sluice/platform/storage/postgres"
 )
 
@@ -58,13 +58,9 @@ func (v Service) Get(ctx context.Context, o owner.Owner, id string) (Stream, err
 }
 
 // List returns one page of streams, newest first.
-func (v Service) List(ctx context.Context, o owner.Owner, f Filter) (page.List[View], error) {
-	rows, total, err := list(ctx, v.DB, o.ID, f)
-	if err != nil {
-		return page.List[View]{}, err
-	}
-	view := func(s Stream) View { return v.Endpoints.ViewOf(s, "") }
-	return page.Cut(f.Page, rows, total, place, view), nil
+func (v Service) List(ctx context.Context, o owner.Owner, f Filter) (paging.List[View], error) {
+	found, err := list(ctx, v.DB, o.ID, f)
+	return paging.Map(found, func(s Stream) View { return v.Endpoints.ViewOf(s, "") }), err
 }
 
 // Update changes the given fields. It fails with precondition_failed when

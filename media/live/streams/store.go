@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"sluice.dev/sluice/media/api/page"
+	"sluice.dev/sluice/platform/http/paging"
 	"sluice.dev/sluice/platform/storage/postgres"
 )
 
@@ -87,30 +87,21 @@ func remove(ctx context.Context, tx pgx.Tx, id string) error {
 	return nil
 }
 
-// list reads one row more than the page holds, so that the page knows whether
-// there is another, and the number of all rows that match.
-func list(ctx context.Context, db postgres.DB, owner string, f Filter) ([]Stream, int, error) {
-	at, id := f.Page.After.Bound()
-	rows, _ := db.Query(ctx, `SELECT `+columns+` FROM media_streams
-		WHERE owner = $1 AND ($2::text[] IS NULL OR `+state+` = ANY ($2))
-		  AND ($3::timestamptz IS NULL OR (created_at, id) < ($3, $4))
-		ORDER BY created_at DESC, id DESC LIMIT $5 OFFSET $6`,
-		owner, f.Statuses, at, id, f.Page.Limit+1, f.Page.Offset)
-	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[Stream])
-	if err != nil {
-		return nil, 0, fmt.Errorf("list streams: %w", err)
-	}
-	var total int
-	err = db.QueryRow(ctx, `SELECT count(*) FROM media_streams
-		WHERE owner = $1 AND ($2::text[] IS NULL OR `+state+` = ANY ($2))`, owner, f.Statuses).Scan(&total)
-	if err != nil {
-		return nil, 0, fmt.Errorf("count streams: %w", err)
-	}
-	return found, total, nil
+// List is how streams are listed: newest first, by title if asked for.
+var List = paging.Table[Stream]{
+	Columns: columns, From: "media_streams", Scan: pgx.RowToStructByName[Stream],
+	Sorts: []paging.Sort[Stream]{
+		paging.Time("created_at", "created_at", func(s Stream) time.Time { return s.CreatedAt }),
+		paging.Text("title", "title", func(s Stream) string { return s.Title }),
+	},
+	ID: "id", IDOf: func(s Stream) string { return s.ID },
+	Created: "created_at", Name: "title", Param: "title",
 }
 
-// place is the cursor right after s.
-func place(s Stream) page.Cursor { return page.Cursor{At: s.CreatedAt, ID: s.ID} }
+// list reads a page of owner's streams.
+func list(ctx context.Context, db postgres.DB, owner string, f Filter) (paging.List[Stream], error) {
+	return List.Read(ctx, db, f.Page, `owner = $1 AND ($2::text[] IS NULL OR `+state+` = ANY ($2))`, owner, f.Statuses)
+}
 
 // countOnAir counts owner's streams on air. It holds a lock until the transaction
 // ends: of two starts at once, the second counts the first.

@@ -10,10 +10,10 @@ import (
 	"sluice.dev/sluice/media/api/form"
 	"sluice.dev/sluice/media/api/ident"
 	"sluice.dev/sluice/media/api/owner"
-	"sluice.dev/sluice/media/api/page"
 	"sluice.dev/sluice/media/live/streams"
 	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/http/paging"
 	"sluice.dev/sluice/platform/storage/postgres"
 )
 
@@ -168,21 +168,19 @@ type side struct {
 }
 
 // list answers GET of inputs or outputs, narrowed by ?stream_id=.
-func (d side) list(o owner.Owner, r *http.Request, _ httpapi.None) (page.List[View], error) {
+func (d side) list(o owner.Owner, r *http.Request, _ httpapi.None) (paging.List[View], error) {
 	var f form.Form
-	p := page.Parse(&f, r.URL.Query())
+	p, details := links.Parse(r.URL.Query())
+	f.Add(details)
 	stream := r.URL.Query().Get("stream_id")
 	if stream != "" && !ident.Valid("strm", stream) {
 		f.Fail("stream_id", "is no id of a stream", "such as strm_…")
 	}
 	if err := f.Err(); err != nil {
-		return page.List[View]{}, err
+		return paging.List[View]{}, err
 	}
-	rows, total, err := d.Service.list(r.Context(), o.ID, d.name, d.direction, stream, p)
-	if err != nil {
-		return page.List[View]{}, err
-	}
-	return page.Cut(p, rows, total, func(l Link) page.Cursor { return page.Cursor{At: l.CreatedAt, ID: l.ID} }, d.view), nil
+	found, err := d.Service.list(r.Context(), o.ID, d.name, d.direction, stream, p)
+	return paging.Map(found, d.view), err
 }
 
 // get answers GET of one.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/filters/decision"
-	"sluice.dev/sluice/media/api/page"
 	"sluice.dev/sluice/platform/apierror"
+	"sluice.dev/sluice/platform/http/paging"
 	"sluice.dev/sluice/platform/storage/postgres"
 )
 
@@ -67,21 +67,17 @@ func (v Service) remove(ctx context.Context, owner, transport, direction, id str
 	return err
 }
 
-// list reads one row more than the page holds, and the number of all that match.
-func (v Service) list(ctx context.Context, owner, transport, direction, stream string, p page.Request) ([]Link, int, error) {
-	at, id := p.After.Bound()
-	const where = ` FROM media_links WHERE owner = $1 AND transport = $2 AND direction = $3 AND ($4 = '' OR stream_id = $4)`
-	rows, _ := v.DB.Query(ctx, `SELECT `+columns+where+` AND ($5::timestamptz IS NULL OR (created_at, id) < ($5, $6))
-		ORDER BY created_at DESC, id DESC LIMIT $7 OFFSET $8`, owner, transport, direction, stream, at, id, p.Limit+1, p.Offset)
-	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[Link])
-	if err != nil {
-		return nil, 0, fmt.Errorf("list links: %w", err)
-	}
-	var total int
-	if err := v.DB.QueryRow(ctx, `SELECT count(*)`+where, owner, transport, direction, stream).Scan(&total); err != nil {
-		return nil, 0, fmt.Errorf("count links: %w", err)
-	}
-	return found, total, nil
+// links is how links are listed: newest first.
+var links = paging.Table[Link]{
+	Columns: columns, From: "media_links", Scan: pgx.RowToStructByName[Link],
+	Sorts: []paging.Sort[Link]{paging.Time("created_at", "created_at", func(l Link) time.Time { return l.CreatedAt })},
+	ID:    "id", IDOf: func(l Link) string { return l.ID },
+	Created: "created_at",
+}
+
+// list reads a page of owner's links of a transport and direction.
+func (v Service) list(ctx context.Context, owner, transport, direction, stream string, p paging.Page) (paging.List[Link], error) {
+	return links.Read(ctx, v.DB, p, `owner = $1 AND transport = $2 AND direction = $3 AND ($4 = '' OR stream_id = $4)`, owner, transport, direction, stream)
 }
 
 // maxSources bounds the sources that are remembered of a transport, and listed.

@@ -28,14 +28,19 @@ type Adapter struct {
 	DocsBase string
 	// Log receives failures of ours, with their cause; nil: slog.Default.
 	Log *slog.Logger
-	// Bodies finds what else is wrong with a body that could not be read; nil: nothing.
+	// Bodies finds what else is wrong with a body that could not be read, and which parameters
+	// operations have; nil: nothing.
 	Bodies Bodies
 }
 
-// Bodies says what is wrong with the JSON object that an operation got, as its method and
-// the pattern of its path name it. It takes time and memory linear in raw.
+// Bodies says what is described of an operation, as its method and the pattern of its path
+// name it.
 type Bodies interface {
+	// Faults says what is wrong with the JSON object that it got. It takes time and memory
+	// linear in raw.
 	Faults(method, pattern string, raw []byte) []decision.Detail
+	// Parameters are the names of those in its query, in order, and whether it takes no others.
+	Parameters(method, pattern string) (names []string, closed bool)
 }
 
 // HandlerFunc is a handler that may fail. It must not have written anything
@@ -45,10 +50,38 @@ type HandlerFunc func(w http.ResponseWriter, r *http.Request) error
 // Handle adapts h.
 func (a Adapter) Handle(h HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if err := h(w, r); err != nil {
+		err := a.unknown(r)
+		if err == nil {
+			err = h(w, r)
+		}
+		if err != nil {
 			a.Error(w, r, err)
 		}
 	}
+}
+
+// unknown fails with invalid_request, naming every parameter of the query that the operation
+// does not have: a list that takes page=2 for the first page looks as if it had no second one.
+func (a Adapter) unknown(r *http.Request) error {
+	route := chi.RouteContext(r.Context())
+	if r.URL.RawQuery == "" || a.Bodies == nil || route == nil {
+		return nil
+	}
+	names, closed := a.Bodies.Parameters(r.Method, strings.TrimSuffix(route.RoutePattern(), "/"))
+	if !closed {
+		return nil
+	}
+	expected := "no parameters"
+	if len(names) > 0 {
+		expected = "one of " + strings.Join(names, ", ")
+	}
+	var details []decision.Detail
+	for name := range r.URL.Query() {
+		if !slices.Contains(names, name) {
+			details = append(details, decision.Detail{Field: decision.Cut(name, decision.MaxName), Issue: "is not a known parameter", Expected: expected})
+		}
+	}
+	return apierror.Invalid(bounded(details))
 }
 
 type envelope struct {

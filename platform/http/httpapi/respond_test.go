@@ -166,6 +166,10 @@ func (missing) Faults(method, pattern string, raw []byte) []decision.Detail {
 		{Field: "in", Issue: "is no alternative", Expected: "another"}, {Field: "tags[1].x", Issue: "is missing", Expected: "a value"}}
 }
 
+func (missing) Parameters(method, pattern string) ([]string, bool) {
+	return []string{"limit", "sort"}, method == http.MethodPut && pattern == "/v1/things/{id}"
+}
+
 // What is wrong with the values of a body is told beside what could not be read of it.
 func TestBodiesAreHeldAgainstTheirDescription(t *testing.T) {
 	t.Parallel()
@@ -215,6 +219,38 @@ func TestCharactersThatCannotBeStored(t *testing.T) {
 		Adapter{}.Error(w, httptest.NewRequest(http.MethodPost, "/", nil), fmt.Errorf("store: %w", &pgconn.PgError{Code: code}))
 		if w.Code != want {
 			t.Errorf("%s: %d, want %d", code, w.Code, want)
+		}
+	}
+}
+
+// Parameters that an operation does not have are refused by name, with those that it has.
+func TestParametersThatAreNotKnownAreRefused(t *testing.T) {
+	t.Parallel()
+	a := Adapter{Bodies: missing{}}
+	r := a.Router()
+	echo := Handle(a, http.StatusOK, func(*http.Request, None) (None, error) { return None{}, nil })
+	r.Put("/v1/things/{id}", echo)
+	r.Get("/v1/things/{id}", echo) // which takes any
+	for target, want := range map[string]string{
+		"PUT /v1/things/7?limit=1&sort=a":              "",
+		"PUT /v1/things/7":                             "",
+		"GET /v1/things/7?page=2":                      "",
+		"PUT /v1/things/7?page=2&limit=1&Limit=2":      "Limit is not a known parameter, one of limit, sort; page is not a known parameter, one of limit, sort; ",
+		"PUT /v1/things/7?" + strings.Repeat("x", 500): strings.Repeat("x", 97) + "… is not a known parameter, one of limit, sort; ",
+	} {
+		method, path, _ := strings.Cut(target, " ")
+		w := httptest.NewRecorder()
+		r.ServeHTTP(w, httptest.NewRequest(method, path, nil))
+		var said struct {
+			Error struct{ Details []decision.Detail }
+		}
+		_ = json.Unmarshal(w.Body.Bytes(), &said) // of 204 there is none
+		got := ""
+		for _, d := range said.Error.Details {
+			got += d.Field + " " + d.Issue + ", " + d.Expected + "; "
+		}
+		if got != want || (w.Code == 204) != (want == "") {
+			t.Errorf("%s: %d %s, want %s", target, w.Code, w.Body, want)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -97,21 +98,32 @@ func encode(v any) ([]byte, error) {
 // Filter says which entries are wanted; empty fields want all.
 type Filter struct{ Account, Actor, Action, Target string }
 
-// List returns page p of the entries, newest first, and their number.
-func List(ctx context.Context, db postgres.DB, f Filter, p paging.Page) (list []Entry, total int, err error) {
-	const where = ` FROM audit_log WHERE ($1 = '' OR account_id = $1) AND ($2 = '' OR actor = $2)
-		AND ($3 = '' OR action = $3) AND ($4 = '' OR target = $4)`
-	rows, _ := db.Query(ctx, `SELECT id, at, actor, address, request_id, account_id, action, target, before, after`+where+
-		` ORDER BY id DESC LIMIT $5 OFFSET $6`, f.Account, f.Actor, f.Action, f.Target, p.Limit, p.Offset)
-	list, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Entry])
-	if err == nil {
-		err = db.QueryRow(ctx, `SELECT count(*)`+where, f.Account, f.Actor, f.Action, f.Target).Scan(&total)
+// Table is how the log is listed: newest first.
+var Table = paging.Table[Entry]{
+	Columns: `id, at, actor, address, request_id, account_id, action, target, before, after`, From: "audit_log",
+	Scan: func(row pgx.CollectableRow) (Entry, error) {
+		e, err := pgx.RowToStructByPos[Entry](row)
+		e.At = e.At.UTC()
+		return e, err
+	},
+	Sorts: []paging.Sort[Entry]{paging.Time("at", "at", func(e Entry) time.Time { return e.At })},
+	ID:    "id", IDOf: func(e Entry) string { return strconv.FormatInt(e.ID, 10) }, Numbered: true,
+	Created: "at",
+}
+
+// Read returns page p of the entries.
+func Read(ctx context.Context, db postgres.DB, f Filter, p paging.Page) (paging.List[Entry], error) {
+	where, args := "true", []any{}
+	for _, by := range []struct{ column, value string }{{"account_id", f.Account}, {"actor", f.Actor}, {"action", f.Action}, {"target", f.Target}} {
+		if by.value != "" { // a condition of its own, so that the plan can go by its index
+			args = append(args, by.value)
+			where += fmt.Sprintf(" AND %s = $%d", by.column, len(args))
+		}
 	}
-	if err != nil {
-		return nil, 0, fmt.Errorf("list the audit log: %w", err)
-	}
-	for i := range list {
-		list[i].At = list[i].At.UTC()
-	}
-	return list, total, nil
+	return Table.Read(ctx, db, p, where, args...)
+}
+
+// List is Read without its pagination: the entries, and how many there are in all.
+func List(ctx context.Context, db postgres.DB, f Filter, p paging.Page) ([]Entry, int, error) {
+	return paging.Rows(Read(ctx, db, f, p))
 }

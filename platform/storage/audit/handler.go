@@ -7,7 +7,6 @@ import (
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/http/httpapi"
-	"sluice.dev/sluice/platform/http/paging"
 	"sluice.dev/sluice/platform/storage/postgres"
 )
 
@@ -28,7 +27,7 @@ const maxFilter = 100
 // list answers GET audit: newest first, filtered by what the query names.
 func (a API) list(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
-	p, details := paging.Parse(q)
+	p, details := Table.Parse(q)
 	f := Filter{Account: q.Get("account"), Actor: q.Get("actor"), Action: q.Get("action"), Target: q.Get("target")}
 	for name, value := range map[string]string{"account": f.Account, "actor": f.Actor, "action": f.Action, "target": f.Target} {
 		if len(value) > maxFilter {
@@ -38,6 +37,6 @@ func (a API) list(w http.ResponseWriter, r *http.Request) error {
 	if err := apierror.Invalid(details); err != nil {
 		return err
 	}
-	list, total, err := List(r.Context(), a.DB, f, p)
-	return httpapi.Result(w, http.StatusOK, paging.Of(list, p, total), err)
+	l, err := Read(r.Context(), a.DB, f, p)
+	return httpapi.Result(w, http.StatusOK, l, err)
 }

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 
@@ -20,6 +21,7 @@ import (
 type Checks struct {
 	read     func() (*openapi.Document, error)
 	tables   sync.Map  // of *schema.Table by operation; nil: none
+	queries  sync.Map  // of query by operation
 	checkers sync.Pool // of *schema.Checker
 }
 
@@ -101,6 +103,61 @@ func Table(doc *openapi.Document, method, path string) (*schema.Table, []compile
 		return nil, faults
 	}
 	return schema.Parse(raw), nil
+}
+
+// query is what a description says of an operation's query.
+type query struct {
+	names  []string
+	closed bool
+}
+
+// Parameters are the names of an operation's query parameters, in order, and whether it takes no
+// others: it does not, where it is described and is of ours. What players, relays and OAuth clients
+// ask for takes any, because they add their own, and OAuth wants those ignored (RFC 6749, 3.1).
+func (c *Checks) Parameters(method, path string) (names []string, closed bool) {
+	if method == "HEAD" {
+		method = "GET"
+	}
+	key := method + " " + path
+	if q, ok := c.queries.Load(key); ok {
+		return q.(query).names, q.(query).closed
+	}
+	doc, err := c.read()
+	if err != nil {
+		slog.Error("descriptions cannot be read", "cause", err)
+		return nil, false
+	}
+	q := parameters(doc, method, path)
+	if q.closed { // so that what is kept is bounded by what is described
+		c.queries.Store(key, q)
+	}
+	return q.names, q.closed
+}
+
+func parameters(doc *openapi.Document, method, path string) (q query) {
+	item := at(doc.Paths, path)
+	operation, described := item[strings.ToLower(method)].(map[string]any)
+	if !described || !closed(path) {
+		return q
+	}
+	shared, _ := item["parameters"].([]any)
+	own, _ := operation["parameters"].([]any)
+	for _, p := range append(slices.Clone(shared), own...) {
+		of, _ := p.(map[string]any)
+		if ref, ok := of["$ref"].(string); ok {
+			of = at(doc.Components, "parameters", ref[strings.LastIndexByte(ref, '/')+1:])
+		}
+		if name, ok := of["name"].(string); ok && of["in"] == "query" {
+			q.names = append(q.names, name)
+		}
+	}
+	slices.Sort(q.names)
+	return query{slices.Compact(q.names), true}
+}
+
+// closed reports whether operations of a path take no parameters but their own.
+func closed(path string) bool {
+	return (strings.HasPrefix(path, "/v1/") || strings.HasPrefix(path, "/admin/v1/")) && !strings.HasPrefix(path, "/v1/playback/")
 }
 
 // at follows names into an object; what is not there is empty.

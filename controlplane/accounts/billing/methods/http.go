@@ -40,12 +40,11 @@ func (a API) Routes(r chi.Router, need func(scope string) func(http.Handler) htt
 
 // list answers GET payment-methods.
 func (a API) list(r *http.Request, _ httpapi.None) (out paging.List[Method], err error) {
-	p, details := paging.Parse(r.URL.Query())
+	p, details := a.Store.table().Parse(r.URL.Query())
 	if err := apierror.Invalid(details); err != nil {
 		return out, err
 	}
-	list, total, err := a.Store.List(r.Context(), identity.Account(r.Context()), p)
-	return paging.Of(list, p, total), err
+	return a.Store.Page(r.Context(), identity.Account(r.Context()), p)
 }
 
 // get answers GET payment-methods/{id}.

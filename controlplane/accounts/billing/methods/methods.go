@@ -62,18 +62,24 @@ func (s Store) scan(row pgx.CollectableRow) (m Method, err error) {
 	return m, err
 }
 
-// List returns page p of an account's payment methods, newest first, and their number.
-func (s Store) List(ctx context.Context, account string, p paging.Page) (list []Method, total int, err error) {
-	const where = ` FROM payment_methods WHERE account_id = $1 AND provider = $2`
-	rows, _ := s.DB.Query(ctx, `SELECT `+columns+where+` ORDER BY created_at DESC, id LIMIT $3 OFFSET $4`, account, s.Provider.Name(), p.Limit, p.Offset)
-	list, err = pgx.CollectRows(rows, s.scan)
-	if err == nil {
-		err = s.DB.QueryRow(ctx, `SELECT count(*)`+where, account, s.Provider.Name()).Scan(&total)
+// table is how payment methods are listed: newest first. An account has a few.
+func (s Store) table() paging.Table[Method] {
+	return paging.Table[Method]{
+		Columns: columns, From: "payment_methods", Scan: s.scan,
+		Sorts: []paging.Sort[Method]{paging.Time("created_at", "created_at", func(m Method) time.Time { return m.CreatedAt })},
+		ID:    "id", IDOf: func(m Method) string { return m.ID },
+		Created: "created_at",
 	}
-	if err != nil {
-		return nil, 0, fmt.Errorf("list payment methods: %w", err)
-	}
-	return list, total, nil
+}
+
+// Page returns page p of an account's payment methods.
+func (s Store) Page(ctx context.Context, account string, p paging.Page) (paging.List[Method], error) {
+	return s.table().Read(ctx, s.DB, p, `account_id = $1 AND provider = $2`, account, s.Provider.Name())
+}
+
+// List is Page without its pagination: the methods, and how many there are in all.
+func (s Store) List(ctx context.Context, account string, p paging.Page) ([]Method, int, error) {
+	return paging.Rows(s.Page(ctx, account, p))
 }
 
 // Get returns one payment method of an account, or not_found.
