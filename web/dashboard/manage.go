@@ -17,6 +17,12 @@ var managed = map[string]pagesOf{
 		get:  map[string]handler{"/webhooks/new": (*site).newWebhook, "/webhooks/{id}/edit": (*site).editWebhookPage, "/webhooks/{id}/delete": (*site).deleteWebhookPage},
 		post: map[string]handler{"/webhooks/new": (*site).createWebhook, "/webhooks/{id}/edit": (*site).editWebhook, "/webhooks/{id}/delete": (*site).deleteWebhook},
 	},
+	"/routes": {
+		get: map[string]handler{"/routes/{kind}": (*site).showObjects, "/routes/new/{kind}": (*site).newObject, "/routes/{kind}/{name}": (*site).showObject,
+			"/routes/{kind}/{name}/delete": (*site).deleteObjectPage},
+		post: map[string]handler{"/routes/new/{kind}": (*site).createObject, "/routes/{kind}/{name}": (*site).changeObject,
+			"/routes/{kind}/{name}/delete": (*site).deleteObject, "/routes/plans/{name}/offer": (*site).offerPlan},
+	},
 	"/schedules": {
 		get:  map[string]handler{"/schedules/new": (*site).newSchedule, "/schedules/{id}/edit": (*site).editSchedulePage, "/schedules/{id}/delete": (*site).deleteSchedulePage},
 		post: map[string]handler{"/schedules/new": (*site).createSchedule, "/schedules/{id}/edit": (*site).editSchedule, "/schedules/{id}/delete": (*site).deleteSchedule},

@@ -60,7 +60,8 @@ func TestManagingWebhooks(t *testing.T) {
 	}
 	account := *b.audited(t, id).Account
 	sub, err := b.Config.Webhooks.Get(t.Context(), account, id)
-	if err != nil || sub.URL != "http://127.0.0.1:9/other" || !slices.Equal(sub.Events, []string{"*"}) || !sub.Ordered || sub.RatePerSecond != nil || sub.Description != "" || sub.MaxConcurrency != webhooks.DefaultConcurrency {
+	if err != nil || sub.URL != "http://127.0.0.1:9/other" || !slices.Equal(sub.Events, []string{"*"}) || !sub.Ordered || sub.RatePerSecond != nil ||
+		sub.Description != "" || sub.MaxConcurrency != webhooks.DefaultConcurrency {
 		t.Errorf("%+v %v", sub, err)
 	}
 	if got := v.send(t, page+"/delete", page+"/delete", "confirm", "example.com"); got.Code != 200 || !strings.Contains(got.body, "is not the name of what is to be deleted") {
