@@ -154,7 +154,10 @@ func TestPausingSchedules(t *testing.T) {
 	if got := v.get(page).body; !strings.Contains(got, ">Pause<") || !strings.Contains(got, "It has not run yet. The next run is at ") {
 		t.Error(got)
 	}
-	if got := v.send(t, page, page+"/delete"); got.Code != 303 || v.get(page).Code != 404 {
+	if got := v.send(t, page+"/delete", page+"/delete", "confirm", "tick"); got.Code != 200 || !strings.Contains(got.body, "is not the name of what is to be deleted") {
+		t.Error(got.Code, got.body)
+	}
+	if got := v.send(t, page+"/delete", page+"/delete", "confirm", "tick recurring"); got.Code != 303 || v.get(page).Code != 404 {
 		t.Error(got.Code, got.body)
 	}
 }
@@ -168,7 +171,12 @@ func TestEditingSchedules(t *testing.T) {
 	recurring := Root + "/schedules/" + b.schedule(t, hourly)
 	once := Root + "/schedules/" + b.schedule(t, definition.Timing{Type: definition.OneTime, ExecuteAt: "2199-01-01T00:00:00", Timezone: "UTC"})
 	fields := func(pairs ...string) []string {
-		return append(pairs, "timezone", "Europe/Berlin", "late", "skip", "overlapping", "queue", "description", "two\r\nlines", "tags", "a, b,", "version")
+		return append(pairs, "type", "custom", "when", "recurring", "action", "start", "timezone", "Europe/Berlin", "late", "skip", "overlapping", "queue", "description", "two\r\nlines", "tags", "a, b,", "version")
+	}
+	once1 := func(pairs ...string) []string {
+		list := fields(pairs...)
+		list[slices.Index(list, "recurring")] = definition.OneTime
+		return list
 	}
 	for _, c := range []struct {
 		name, page, version string
@@ -180,9 +188,9 @@ func TestEditingSchedules(t *testing.T) {
 		{"an old page", recurring, "1", fields("name", "lost", "cron", "0 0 * * *"), 409, "The schedule has changed since"},
 		{"no schedule", recurring, "2", fields("name", "each day", "cron", "99 9 * * *"), 200, "schedule.cron"},
 		{"all at once", recurring, "2", fields("name", "", "cron", "x", "end", "tomorrow"), 200, "schedule.endDate"},
-		{"a run that was never", recurring, "2", fields("name", "each day", "cron", "0 0 30 2 *"), 200, "The schedule was not changed"},
-		{"once", once, "1", fields("name", "once", "at", "2199-02-02T10:00:00"), 303, "2199-02-02T10:00:00, Europe/Berlin"},
-		{"once, in the past", once, "2", fields("name", "once", "at", "1999-02-02T10:00:00"), 200, "is in the past"},
+		{"a run that was never", recurring, "2", fields("name", "each day", "cron", "0 0 30 2 *"), 200, "never fires"},
+		{"once", once, "1", once1("name", "once", "at", "2199-02-02T10:00:00"), 303, "2199-02-02T10:00:00, Europe/Berlin"},
+		{"once, in the past", once, "2", once1("name", "once", "at", "1999-02-02T10:00:00"), 200, "is in the past"},
 	} {
 		got := v.send(t, c.page, c.page+"/edit", append(c.fields, c.version)...)
 		body := got.body
@@ -196,7 +204,10 @@ func TestEditingSchedules(t *testing.T) {
 			t.Errorf("%s: what was typed is lost", c.name)
 		}
 	}
-	if body := v.get(recurring).body; !strings.Contains(body, "two\nlines</textarea>") || !strings.Contains(body, `value="a, b"`) || !strings.Contains(body, "<dd>skip; overlapping runs: queue") ||
+	if body := v.get(recurring).body; !strings.Contains(body, "<dd>skip; overlapping runs: queue") {
+		t.Error(body)
+	}
+	if body := v.get(recurring + "/edit").body; !strings.Contains(body, "two\nlines</textarea>") || !strings.Contains(body, `value="a, b"`) ||
 		!strings.Contains(body, `<option value="skip" selected>skip them`) || !strings.Contains(body, `<option value="queue" selected>wait for it to end`) {
 		t.Error(body)
 	}
@@ -216,7 +227,7 @@ func TestReadersChangeNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	reader := b.person(t, b.seeded.Account, "reader@example.com", accounts.Member)
-	for page, actions := range map[string][]string{schedule: {"run", "status", "edit", "delete"}, hook: {"status", "test", "rotate", "recover", "deliveries/1/resend"}} {
+	for page, actions := range map[string][]string{schedule: {"run", "status"}, hook: {"status", "test", "rotate", "recover", "deliveries/1/resend"}} {
 		if got := reader.get(page); got.Code != 200 || strings.Contains(got.body, `action="`+page) {
 			t.Errorf("%s: %d %s", page, got.Code, got.body)
 		}

@@ -39,14 +39,18 @@ func (s *site) rehearse(w http.ResponseWriter, r *http.Request, v viewer) error 
 	if err != nil {
 		return err
 	}
-	p := rehearsalPage{Number: number, Report: report}
+	return s.show(w, r, v, "rehearsal", "Rehearsal of version "+strconv.FormatInt(number, 10), "/config", rehearsalPage{number, report, partsOf(report)})
+}
+
+// partsOf are the parts of a report that have requests.
+func partsOf(report rehearsal.Report) (list []rehearsedPart) {
 	for _, part := range []rehearsedPart{
 		{"refused", "Would now be refused", report.Refused}, {"allowed", "Would no longer be refused", report.Allowed}, {"moved", "Would go elsewhere", report.Moved},
 		{"otherwise", "Would be refused for another reason", report.Otherwise}, {"undetermined", "Cannot be foreseen", report.Undetermined},
 	} {
 		if part.Requests > 0 {
-			p.Parts = append(p.Parts, part)
+			list = append(list, part)
 		}
 	}
-	return s.show(w, r, v, "rehearsal", "Rehearsal of version "+strconv.FormatInt(number, 10), "/config", p)
+	return list
 }

@@ -78,8 +78,10 @@ var done = map[string]string{
 	"paused":          "The schedule is paused: it does not run until it is resumed.",
 	"resumed":         "The schedule is active again. Runs that it missed while paused are not made up for.",
 	"deleted":         "The schedule is deleted.",
-	"recovering":      "Failed deliveries are being resent in the background.",
-	"rolled-back":     "The old version is current again, under a new version number.",
+	"published":       "The change is published.",
+	"webhook-deleted": "The webhook is deleted.", "schedule-created": "The schedule is created.",
+	"recovering":  "Failed deliveries are being resent in the background.",
+	"rolled-back": "The old version is current again, under a new version number.",
 }
 
 // show answers with the page of a name.

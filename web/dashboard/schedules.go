@@ -104,10 +104,6 @@ type schedulePage struct {
 	Executions []schedules.Record
 	Pager      pager
 	MayWrite   bool
-	Form       *scheduleForm // what stands in the form
-	Problem    []decision.Detail
-	CatchUps   []runPolicy
-	Overlaps   []runPolicy
 }
 
 // showSchedule shows one schedule and its executions.
@@ -116,19 +112,9 @@ func (s *site) showSchedule(w http.ResponseWriter, r *http.Request, v viewer) er
 	if err != nil {
 		return err
 	}
-	return s.scheduleWith(w, r, v, a, schedulePage{})
-}
-
-// scheduleWith shows it with what a form has done.
-func (s *site) scheduleWith(w http.ResponseWriter, r *http.Request, v viewer, a accounts.Account, p schedulePage) (err error) {
-	p.Now, p.MayWrite = s.Now().UTC(), v.Has("schedules:write")
-	p.CatchUps, p.Overlaps = catchUps, overlapping
+	p := schedulePage{Now: s.Now().UTC(), MayWrite: v.Has("schedules:write")}
 	if p.Schedule, err = s.Schedules.Get(r.Context(), a.ID, chi.URLParam(r, "id")); err != nil {
 		return err
-	}
-	if p.Form == nil {
-		f := formOfSchedule(p.Schedule.Definition)
-		p.Form = &f
 	}
 	page := pageOf(r)
 	var total int
@@ -137,7 +123,7 @@ func (s *site) scheduleWith(w http.ResponseWriter, r *http.Request, v viewer, a 
 		return err
 	}
 	p.Pager = pagerOf(r, "/schedules/"+p.Schedule.ID, page, len(p.Executions), total)
-	p.Next = nextRuns(p.Schedule, p.Now, p.Now.AddDate(1, 0, 0), 5)
+	p.Next = nextRuns(p.Schedule, p.Now, p.Now.AddDate(1, 0, 0), mostRuns)
 	return s.showOf(w, r, v, a, "schedule", p.Schedule.Definition.Name, "/schedules", p)
 }
 

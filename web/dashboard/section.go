@@ -28,7 +28,7 @@ var sections []section
 
 // init breaks the circle of pages that show the menu.
 func init() {
-	sections = []section{
+	sections = manage([]section{
 		{Name: "Overview", Path: "/", show: (*site).showOverview},
 		{Name: "Requests", Path: "/requests", Scope: "analytics:read", show: (*site).showRequests, more: map[string]handler{"/requests/{id}": (*site).showRequest}},
 		{Name: "Edges", Path: "/edges", Operator: true, show: (*site).showEdges},
@@ -42,15 +42,14 @@ func init() {
 		{Name: "Usage", Path: "/usage", Scope: "billing:read", OfOne: true, show: (*site).showUsage},
 		{Name: "Schedules", Path: "/schedules", Product: true, Scope: "schedules:read", OfOne: true, show: (*site).showSchedules,
 			more: map[string]handler{"/schedules/{id}": (*site).showSchedule},
-			post: map[string]handler{"/schedules/{id}/run": (*site).runSchedule, "/schedules/{id}/status": (*site).holdSchedule, "/schedules/{id}/edit": (*site).editSchedule,
-				"/schedules/{id}/delete": (*site).deleteSchedule}},
+			post: map[string]handler{"/schedules/{id}/run": (*site).runSchedule, "/schedules/{id}/status": (*site).holdSchedule}},
 		{Name: "Webhooks", Path: "/webhooks", Scope: "webhooks:read", OfOne: true, show: (*site).showWebhooks,
 			more: map[string]handler{"/webhooks/{id}": (*site).showWebhook, "/webhooks/{id}/deliveries/{number}": (*site).showDelivery},
 			post: map[string]handler{"/webhooks/{id}/deliveries/{number}/resend": (*site).resend, "/webhooks/{id}/status": (*site).holdWebhook, "/webhooks/{id}/test": (*site).testWebhook,
 				"/webhooks/{id}/rotate": (*site).rotateWebhook, "/webhooks/{id}/recover": (*site).recoverWebhook}},
 		{Name: "Payments", Path: "/payments", Product: true, Operator: true, show: (*site).showPayments},
 		{Name: "Audit", Path: "/audit", Scope: scopes.Admin, show: (*site).showAudit},
-	}
+	})
 }
 
 // sections are those that this dashboard has.

@@ -72,8 +72,12 @@ func (s *site) seen(sec section, h handler) func(http.ResponseWriter, *http.Requ
 	}
 }
 
-// formLimit bounds what a form may send, in bytes.
-const formLimit = 16 << 10
+// formLimit bounds what a form may send, in bytes, and signedInLimit one of somebody who
+// is signed in: a schedule's payload, or a route with its schema.
+const (
+	formLimit     = 16 << 10
+	signedInLimit = 256 << 10
+)
 
 // errForged is what people see whose form is not from a page of ours.
 var errForged = apierror.Errorf(decision.InvalidRequest, "The page has expired, or your browser blocks cookies. Go back, reload the page and try again.")
@@ -90,7 +94,11 @@ func (s *site) sent(sec section, h handler) func(http.ResponseWriter, *http.Requ
 
 // readForm reads the form that r sends, and refuses one that is not ours.
 func (s *site) readForm(w http.ResponseWriter, r *http.Request, session string) error {
-	r.Body = http.MaxBytesReader(w, r.Body, formLimit)
+	limit := int64(formLimit)
+	if session != "" {
+		limit = signedInLimit
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, limit)
 	if err := r.ParseForm(); err != nil {
 		return &apierror.Error{Code: decision.InvalidRequest, Message: "The form cannot be read.", Cause: err}
 	}

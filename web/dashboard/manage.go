@@ -1,0 +1,58 @@
+package dashboard
+
+import (
+	"maps"
+	"slices"
+)
+
+// pagesOf are pages and forms below a section of the menu.
+type pagesOf struct {
+	get, post map[string]handler
+}
+
+// managed are the pages on which things are created, changed and deleted, by the path
+// of their section. A page and the form on it have one path.
+var managed = map[string]pagesOf{
+	"/webhooks": {
+		get:  map[string]handler{"/webhooks/new": (*site).newWebhook, "/webhooks/{id}/edit": (*site).editWebhookPage, "/webhooks/{id}/delete": (*site).deleteWebhookPage},
+		post: map[string]handler{"/webhooks/new": (*site).createWebhook, "/webhooks/{id}/edit": (*site).editWebhook, "/webhooks/{id}/delete": (*site).deleteWebhook},
+	},
+	"/routes": {
+		get: map[string]handler{"/routes/{kind}": (*site).showObjects, "/routes/new/{kind}": (*site).newObject, "/routes/{kind}/{name}": (*site).showObject,
+			"/routes/{kind}/{name}/delete": (*site).deleteObjectPage},
+		post: map[string]handler{"/routes/new/{kind}": (*site).createObject, "/routes/{kind}/{name}": (*site).changeObject,
+			"/routes/{kind}/{name}/delete": (*site).deleteObject, "/routes/plans/{name}/offer": (*site).offerPlan},
+	},
+	"/schedules": {
+		get:  map[string]handler{"/schedules/new": (*site).newSchedule, "/schedules/{id}/edit": (*site).editSchedulePage, "/schedules/{id}/delete": (*site).deleteSchedulePage},
+		post: map[string]handler{"/schedules/new": (*site).createSchedule, "/schedules/{id}/edit": (*site).editSchedule, "/schedules/{id}/delete": (*site).deleteSchedule},
+	},
+}
+
+// manage adds them to the menu.
+func manage(list []section) []section {
+	for i, sec := range list {
+		add, ok := managed[sec.Path]
+		if !ok {
+			continue
+		}
+		list[i].more, list[i].post = joined(sec.more, add.get), joined(sec.post, add.post)
+	}
+	return list
+}
+
+// joined has the handlers of both.
+func joined(a, b map[string]handler) map[string]handler {
+	all := maps.Clone(a)
+	if all == nil {
+		all = map[string]handler{}
+	}
+	maps.Copy(all, b)
+	return all
+}
+
+// after puts sections behind the one of a path.
+func after(list []section, path string, add ...section) []section {
+	i := slices.IndexFunc(list, func(sec section) bool { return sec.Path == path })
+	return slices.Insert(list, i+1, add...)
+}
