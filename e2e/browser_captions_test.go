@@ -39,7 +39,26 @@ const captioned = `new Promise((done, failed) => {
 	setTimeout(() => failed(new Error("no captions: at " + video.currentTime + ", " + video.textTracks.length + " tracks, " + [...video.textTracks].map(t => t.cues?.length) + " " + faults)), 180000);
 })`
 
-// What is said in a stream on air is shown by hls.js, while it plays.
+// ownCaptioned touches the button of our own page until captions are shown, and returns
+// them, and whether the page has room for all that stands above the pictures.
+const ownCaptioned = `new Promise((done, failed) => {
+	const video = document.querySelector("video"), cc = document.querySelector(".cc");
+	const look = setInterval(() => {
+		if (cc.hidden || video.paused) return;
+		if (cc.getAttribute("aria-pressed") !== "true") return cc.click();
+		const track = [...video.textTracks].find(t => t.mode === "showing");
+		const cue = [...track?.activeCues || []].find(c => video.currentTime >= c.startTime && video.currentTime <= c.endTime);
+		if (!cue) return;
+		clearInterval(look);
+		const title = document.querySelector("h1").getBoundingClientRect(), button = cc.getBoundingClientRect(), text = cue.text;
+		cc.click(); // none, after the last
+		done({text: text, language: track.language, label: track.label, wide: document.documentElement.scrollWidth > innerWidth,
+			covered: button.left < title.right || button.right > innerWidth, after: track.mode});
+	}, 100);
+	setTimeout(() => failed(new Error("no captions: at " + video.currentTime + ", " + cc.outerHTML + [...video.textTracks].map(t => t.mode + " " + t.cues?.length))), 180000);
+})`
+
+// What is said in a stream on air is shown by hls.js, and by our own page, while it plays.
 func TestClientsBrowserCaptions(t *testing.T) {
 	s, page := studio(t), playerPage(t, hlsPage, "hls.js", "dist", "hls.min.js")
 	key := s.dev["SLUICE_API_KEY"]
@@ -79,5 +98,21 @@ func TestClientsBrowserCaptions(t *testing.T) {
 	}
 	for _, c := range b.complaints() {
 		t.Errorf("hls.js: %s", c)
+	}
+	own := newTab(t, gateway.Host, "")
+	var ours struct {
+		Text, Language, Label, After string
+		Wide, Covered                bool
+	}
+	player := strings.Replace(hls, "/index.m3u8?", "/player?autoplay=true&muted=true&", 1)
+	if err := chromedp.Run(own.ctx, chromedp.EmulateViewport(390, 700), chromedp.Navigate(player), chromedp.Evaluate(ownCaptioned, &ours, awaitPromise)); err != nil {
+		t.Fatal(err, own.complaints())
+	}
+	t.Logf("%+v", ours)
+	if ours.Text == "" || ours.Language != "en" || ours.Label != "English" || ours.Wide || ours.Covered || ours.After != "hidden" {
+		t.Errorf("%+v", ours)
+	}
+	for _, c := range own.complaints() {
+		t.Errorf("our page: %s", c)
 	}
 }

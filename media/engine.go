@@ -20,7 +20,7 @@ import (
 func NewWatcher(c Config) *engine.Watcher {
 	c.fill()
 	p := newParts(c)
-	return &engine.Watcher{Streams: p.streams, Assets: p.assets, Views: p.assets.Views, Plans: c.Plans, Log: c.log(), Now: c.Now}
+	return &engine.Watcher{Streams: p.streams, Assets: p.assets, Views: p.assets.Views, Plans: c.Plans, Reader: p.reader, Log: c.log(), Now: c.Now}
 }
 
 // log is where the product says what it does.

@@ -162,7 +162,7 @@ func (s *studio) ask(q object) string {
 	r := httptest.NewRequest(http.MethodPost, "/", bodyOf(s.t, q))
 	r.SetBasicAuth("engine", "password")
 	w := httptest.NewRecorder()
-	engine.Auth(s.watcher.Streams, httpapi.Adapter{}, "password").ServeHTTP(w, r)
+	engine.Auth(s.watcher.Streams, s.watcher.Reader, httpapi.Adapter{}, "password").ServeHTTP(w, r)
 	if w.Code == http.StatusNoContent {
 		return ""
 	}
@@ -213,9 +213,74 @@ func TestWhoMayPublishAndRead(t *testing.T) {
 		t.Errorf("a stream too many: %q", got)
 	}
 	w := httptest.NewRecorder()
-	engine.Auth(s.watcher.Streams, httpapi.Adapter{}, "password").ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/", strings.NewReader("{}")))
+	engine.Auth(s.watcher.Streams, s.watcher.Reader, httpapi.Adapter{}, "password").ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/", strings.NewReader("{}")))
 	if w.Code != http.StatusUnauthorized {
 		t.Errorf("without the password: %d", w.Code)
+	}
+}
+
+// readsAs is how a request of the product to the engine shows who makes it.
+func (s *studio) readsAs(given string) (user, password string) {
+	s.t.Helper()
+	var shown *http.Request
+	engine := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { shown = r }))
+	s.t.Cleanup(engine.Close)
+	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, engine.URL, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if given != "" {
+		req.Header.Set("Authorization", given)
+	}
+	res, err := (&http.Client{Transport: s.watcher.Reader.Transport(http.DefaultTransport)}).Do(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	res.Body.Close()
+	if user, password, ok := shown.BasicAuth(); ok {
+		return user, password
+	}
+	return "", shown.Header.Get("Authorization")
+}
+
+// The product may be on another machine than the engine.
+func TestTheProductReadsFromElsewhere(t *testing.T) {
+	t.Parallel()
+	s := newStudio(t)
+	show := s.create(object{})
+	user, password := s.readsAs("")
+	if user != "product" || len(password) != 64 {
+		t.Fatalf("%q %d", user, len(password))
+	}
+	if _, other := newStudio(t).readsAs(""); other == password {
+		t.Error("the product of another database reads")
+	}
+	if _, own := s.readsAs("Bearer key"); own != "Bearer key" {
+		t.Errorf("a publisher comes with %q", own)
+	}
+	question := func(change object) object {
+		q := object{"action": "read", "path": "live/" + show.text("playback_id"), "ip": "192.0.2.1", "protocol": "hls", "user": user, "password": password}
+		for name, value := range change {
+			q[name] = value
+		}
+		return q
+	}
+	for name, c := range map[string]struct {
+		change object
+		want   string
+	}{
+		"segments": {nil, ""}, "pictures": {object{"protocol": "webrtc"}, ""},
+		"by a protocol of others":   {object{"protocol": "rtsp"}, "AUTH_002"},
+		"to publish":                {object{"action": "publish"}, "STREAM_004"},
+		"with another password":     {object{"password": strings.Repeat("0", 64)}, "AUTH_002"},
+		"with none":                 {object{"password": ""}, "AUTH_002"},
+		"as somebody else":          {object{"user": "viewer"}, "AUTH_002"},
+		"a stream that is no name":  {object{"path": "live/x"}, "STREAM_004"},
+		"with none on this machine": {object{"password": "", "ip": "127.0.0.1"}, ""},
+	} {
+		if got := s.ask(question(c.change)); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"sluice.dev/sluice/media/files/ffmpeg"
 	"sluice.dev/sluice/media/files/probe"
 	"sluice.dev/sluice/media/legacy"
+	"sluice.dev/sluice/media/live/engine"
 	"sluice.dev/sluice/media/live/ingest"
 	"sluice.dev/sluice/media/live/moq/certificate"
 	"sluice.dev/sluice/media/live/signalling"
@@ -63,6 +64,7 @@ type parts struct {
 	phone      phone.Service
 	links      transports.Service
 	moq        moqRoutes
+	reader     engine.Reader // as which the product reads of the media engine
 }
 
 // newParts makes the services from a filled configuration.
@@ -97,10 +99,11 @@ func newParts(c Config) parts {
 	p.moq = moqRoutes{c.Endpoints}
 	p.streams.Record = p.assets.OpenRecording
 	p.chapters, p.editor = chapters.New(p.assets), editor.Service{Assets: p.assets}
-	webrtc := signalling.Relay{Base: c.EngineWebRTC, Client: &http.Client{Timeout: engineTimeout}}
+	p.reader = engine.Reader{Keys: keys}
+	webrtc := signalling.Relay{Base: c.EngineWebRTC, Client: &http.Client{Timeout: engineTimeout, Transport: p.reader.Transport(http.DefaultTransport)}}
 	spoken := onair.Store{DB: c.DB, Now: c.Now}
 	p.playback = playback.Service{OnAir: spoken, DB: c.DB, Streams: p.streams, Keys: keys, Views: counter, Playback: link, Engine: c.EngineHLS, Manifests: &dash.Live{}, WebRTC: webrtc,
-		Client: &http.Client{Transport: &http.Transport{ResponseHeaderTimeout: engineTimeout, MaxIdleConnsPerHost: 64}}, Now: c.Now}
+		Client: &http.Client{Transport: p.reader.Transport(&http.Transport{ResponseHeaderTimeout: engineTimeout, MaxIdleConnsPerHost: 64})}, Now: c.Now}
 	p.captions = captions.Service{OnAir: spoken, DB: c.DB, Events: c.Events, Streams: p.streams, Watch: p.playback.Watch, Playback: link, Now: c.Now}
 	p.voice = voice.Service{Engine: c.speakers(), FFmpeg: tool}
 	p.vision = vision.Service{Engine: c.seers(), FFmpeg: tool, Probe: look, Bodies: bodies, Converting: converting, Plans: c.Plans, Frame: p.assets.Frame}

@@ -16,6 +16,7 @@ import (
 
 // service is what is looked at of a container.
 type service struct {
+	Ports       []string          `yaml:"ports"`
 	Image       string            `yaml:"image"`
 	Environment map[string]string `yaml:"environment"`
 	Volumes     []string          `yaml:"volumes"`
@@ -59,6 +60,7 @@ var holds = map[string]struct{ secrets, volumes string }{
 	"worker-2":       {"MEDIA_IDENTITY_SECRETS SLUICE_SECRETS_KEY WORKER_PASSWORD", "/tmp"},
 	"runtime":        {"RUNTIME_IDENTITY_SECRETS RUNTIME_PASSWORD", ""},
 	"media":          {"MEDIA_IDENTITY_SECRETS MEDIA_PASSWORD MEDIA_SECRETS_KEY", "/tmp"},
+	"engine":         {"MEDIA_IDENTITY_SECRETS MEDIA_PASSWORD MEDIA_SECRETS_KEY", "/tmp engine"},
 	"edge-1":         {"SLUICE_FEED_TOKEN", "certs-edge-1 edge-1"},
 	"edge-2":         {"SLUICE_FEED_TOKEN", "certs-edge-2 edge-2"},
 	"edge-3":         {"SLUICE_FEED_TOKEN", "certs-edge-3 edge-3"},
@@ -118,7 +120,7 @@ func TestTheImageHasAFolderForEachCertificate(t *testing.T) {
 func TestWorkersOnMediaHaveThePrograms(t *testing.T) {
 	t.Parallel()
 	for name, s := range services(t) {
-		works := name == "media" || strings.HasPrefix(name, "worker-")
+		works := name == "media" || name == "engine" || strings.HasPrefix(name, "worker-")
 		if has := strings.Contains(s.Image, ":-sluice-media:local}"); has != works {
 			t.Errorf("%s runs %s", name, s.Image)
 		}
@@ -135,6 +137,28 @@ func TestWorkersOnMediaHaveThePrograms(t *testing.T) {
 	for _, p := range engines.Programs {
 		if !strings.Contains(string(recipe), "\nARG "+p.Variable+"\n") || !strings.Contains(string(recipe), " "+p.Variable+"=$"+p.Variable) {
 			t.Errorf("the image is not told of %s", p.Variable)
+		}
+	}
+}
+
+// Publishers are told the ports on which the engine listens, so they are the same outside,
+// by the same protocol; nobody else but the balancer is reached from outside.
+func TestPortsOfTheEngineAreThoseThatPublishersAreTold(t *testing.T) {
+	t.Parallel()
+	for name, s := range services(t) {
+		if len(s.Ports) > 0 != (name == "engine" || name == "balancer") {
+			t.Errorf("%s publishes %q", name, s.Ports)
+		}
+		if name != "engine" {
+			continue
+		}
+		var want []string
+		for _, v := range []struct{ variable, kind string }{{"SLUICE_RTMP_ADDR", ""}, {"SLUICE_SRT_ADDR", "/udp"}, {"SLUICE_WEBRTC_MEDIA_ADDR", "/udp"}, {"SLUICE_MOQ_ADDR", "/udp"}} {
+			port := strings.TrimPrefix(s.Environment[v.variable], "0.0.0.0:")
+			want = append(want, "${SLUICE_INGEST_ADDR:-127.0.0.1}:"+port+":"+port+v.kind)
+		}
+		if !slices.Equal(s.Ports, want) {
+			t.Errorf("%q, want %q", s.Ports, want)
 		}
 	}
 }

@@ -1,5 +1,5 @@
 // Package engines lays out the programs of the media product in images: those that
-// `make up` fetches, in one folder, and the variables by which processes find them.
+// `make up` fetches and builds, in one folder, and the variables by which processes find them.
 package engines
 
 import (
@@ -10,16 +10,15 @@ import (
 	"path/filepath"
 	"strings"
 
-	"sluice.dev/sluice/dev/fetch"
 	"sluice.dev/sluice/dev/programs"
 )
 
 // Dir is their folder in an image.
 const Dir = "/usr/local/lib/sluice"
 
-// Programs are those that images have: all but the media engine, which is a process of its
-// own.
-var Programs = []programs.Program{programs.FFmpeg, programs.Speech, programs.Voice, programs.Tesseract}
+// Programs are those that images have. The media engine, which `sluice engine` runs, is
+// among them: what runs beside it there converts, and listens.
+var Programs = programs.All
 
 // Path is where an image has a program.
 func Path(p programs.Program) string { return path.Join(Dir, p.Name, p.Inside) }
@@ -32,10 +31,11 @@ func Env() (list []string) {
 	return list
 }
 
-// Put fetches the programs and puts them below root as an image has them.
-func Put(ctx context.Context, f fetch.Config, root string) error {
+// Put puts the programs below root as an image has them; find fetches or builds one and
+// returns its path.
+func Put(ctx context.Context, find func(context.Context, programs.Program) (string, error), root string) error {
 	for _, p := range Programs {
-		from, err := f.Program(ctx, p)
+		from, err := find(ctx, p)
 		if err != nil {
 			return err
 		}

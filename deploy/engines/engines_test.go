@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"sluice.dev/sluice/dev/fetch"
 	"sluice.dev/sluice/dev/programs"
 	"sluice.dev/sluice/media/transcribe/speech"
 	"sluice.dev/sluice/media/vision"
@@ -29,7 +28,9 @@ func put(t *testing.T) (at func(programs.Program) string) {
 		t.Fatal("SLUICE_TESSERACT is not set: run `make test`")
 	}
 	root := t.TempDir()
-	if err := Put(t.Context(), fetch.Config{Tools: filepath.Dir(filepath.Dir(file))}, root); err != nil {
+	if err := Put(t.Context(), func(ctx context.Context, p programs.Program) (string, error) {
+		return p.Find(ctx, "", "", filepath.Dir(filepath.Dir(file)))
+	}, root); err != nil {
 		t.Fatal(err)
 	}
 	return func(p programs.Program) string { return filepath.Join(root, Path(p)) }
@@ -44,7 +45,7 @@ func TestWhatImagesHaveRuns(t *testing.T) {
 		argument, says string
 	}{
 		{programs.FFmpeg, "-version", "ffmpeg version 7.0.2"}, {programs.Speech, "--help", "moonshine"},
-		{programs.Voice, "--help", "vits"}, {programs.Tesseract, "--version", "tesseract 5.5.2"},
+		{programs.Voice, "--help", "vits"}, {programs.Tesseract, "--version", "tesseract 5.5.2"}, {programs.Engine, "--version", programs.Engine.Version},
 	} {
 		cmd := exec.CommandContext(t.Context(), at(c.program), c.argument)
 		cmd.Env = []string{}

@@ -3,6 +3,9 @@
 package kubernetes_test
 
 import (
+	"cmp"
+	"fmt"
+	"maps"
 	"os"
 	"path"
 	"regexp"
@@ -82,6 +85,8 @@ func (c *cluster) add(t *testing.T, o runtime.Object) {
 		c.workloads = append(c.workloads, workload{o.Name, *o.Spec.Replicas, o.Spec.Template.Labels, o.Spec.Template.Spec, false})
 	case *appsv1.DaemonSet:
 		c.workloads = append(c.workloads, workload{o.Name, 0, o.Spec.Template.Labels, o.Spec.Template.Spec, false})
+	case *appsv1.StatefulSet:
+		c.workloads = append(c.workloads, workload{o.Name, *o.Spec.Replicas, o.Spec.Template.Labels, o.Spec.Template.Spec, false})
 	case *batchv1.Job:
 		c.workloads = append(c.workloads, workload{o.Name, 0, o.Spec.Template.Labels, o.Spec.Template.Spec, true})
 	case *corev1.Service:
@@ -138,7 +143,7 @@ func TestEverythingIsThere(t *testing.T) {
 			names = append(names, w.name)
 		}
 		slices.Sort(names)
-		want := []string{"controlplane", "edge", "media", "migrate", "runtime", "worker"}
+		want := []string{"controlplane", "edge", "engine", "media", "migrate", "runtime", "worker"}
 		if !c.products {
 			want = []string{"controlplane", "edge", "migrate", "worker"}
 		}
@@ -159,7 +164,7 @@ func TestWorkersOnMediaHaveThePrograms(t *testing.T) {
 	folders(t, func(t *testing.T, c *cluster) {
 		for _, w := range c.workloads {
 			image, _, _ := strings.Cut(path.Base(w.spec.Containers[0].Image), ":")
-			works := c.products && (w.name == "media" || w.name == "worker")
+			works := c.products && (w.name == "media" || w.name == "engine" || w.name == "worker")
 			if (image == "sluice-media") != works {
 				t.Errorf("%s runs %s", w.name, image)
 			}
@@ -269,6 +274,48 @@ func TestSettingsNameServices(t *testing.T) {
 	})
 }
 
+// The product finds the media engine, and publishers find it, at the ports on which it
+// listens.
+func TestTheEngineIsFound(t *testing.T) {
+	folders(t, func(t *testing.T, c *cluster) {
+		settings := c.settings["sluice-settings"]
+		if !c.products {
+			for name := range settings {
+				if strings.Contains(name, "ENGINE") || strings.Contains(name, "INGEST") {
+					t.Errorf("%s is set where there is no media", name)
+				}
+			}
+			return
+		}
+		opened := map[string]bool{}
+		for _, s := range c.services {
+			for _, p := range s.Spec.Ports {
+				if c.chosen(s.Spec.Selector)[0].name == "engine" {
+					opened[s.Name+":"+strconv.Itoa(int(p.Port))+"/"+strings.ToLower(string(cmp.Or(p.Protocol, corev1.ProtocolTCP)))] = true
+				}
+			}
+		}
+		want := map[string]bool{}
+		for variable, at := range map[string]string{
+			"SLUICE_HLS_LISTEN": "engine:%s/tcp", "SLUICE_WEBRTC_ADDR": "engine:%s/tcp", "SLUICE_RTMP_ADDR": "ingest:%s/tcp",
+			"SLUICE_SRT_ADDR": "ingest:%s/udp", "SLUICE_WEBRTC_MEDIA_ADDR": "ingest:%s/udp", "SLUICE_MOQ_ADDR": "ingest:%s/udp",
+		} {
+			host, port, _ := strings.Cut(settings[variable], ":")
+			if want[fmt.Sprintf(at, port)] = true; host != "0.0.0.0" {
+				t.Errorf("%s is %s", variable, settings[variable])
+			}
+		}
+		if !maps.Equal(opened, want) || settings["SLUICE_ENGINE_HOST"] != "engine" || settings["SLUICE_INGEST_HOST"] == "" {
+			t.Errorf("%v, want %v; %s, %s", opened, want, settings["SLUICE_ENGINE_HOST"], settings["SLUICE_INGEST_HOST"])
+		}
+		for _, w := range c.workloads {
+			if w.name == "engine" && w.replicas != 1 {
+				t.Errorf("%d engines serve one database", w.replicas)
+			}
+		}
+	})
+}
+
 // What pods are given exists: variables that the product reads, and ConfigMaps that
 // are rendered.
 func TestSettingsAreKnown(t *testing.T) {
@@ -302,7 +349,8 @@ func TestSettingsAreKnown(t *testing.T) {
 	})
 }
 
-// Draining a node leaves one replica of each service, and is possible at all.
+// Draining a node leaves one replica of each service but the media engine, of which there is
+// one, and is possible at all.
 func TestDisruption(t *testing.T) {
 	folders(t, func(t *testing.T, c *cluster) {
 		covered := map[string]bool{}
@@ -315,8 +363,8 @@ func TestDisruption(t *testing.T) {
 			}
 		}
 		for _, w := range c.workloads {
-			if w.replicas > 0 && !covered[w.name] {
-				t.Errorf("%s has no budget", w.name)
+			if w.replicas > 0 && covered[w.name] == (w.name == "engine") {
+				t.Errorf("%s has a budget: %v", w.name, covered[w.name])
 			}
 		}
 	})

@@ -57,7 +57,7 @@ func TestWhoMayTalkToWhom(t *testing.T) {
 	folders(t, func(t *testing.T, c *cluster) {
 		allowed := map[string]bool{
 			"edge>controlplane:xds": true, "edge>controlplane:api": true, "edge>runtime:http": true, "edge>media:http": true,
-			"worker>media:http": true, "runtime>edge:gateway": true,
+			"worker>media:http": true, "media>engine:hls": true, "media>engine:webrtc": true, "runtime>edge:gateway": true,
 		}
 		tried := 0
 		for _, from := range c.workloads {
@@ -89,6 +89,11 @@ func TestEveryPodIsClosedFirst(t *testing.T) {
 			t.Error("there is no policy that closes everything")
 		}
 		for _, p := range c.policies {
+			for _, rule := range p.Spec.Ingress {
+				if len(rule.From) == 0 && p.Name != "edge" && p.Name != "engine" {
+					t.Errorf("anybody may talk to %s", p.Name)
+				}
+			}
 			if n := len(c.chosen(p.Spec.PodSelector.MatchLabels)); n == 0 {
 				t.Errorf("%s is for no pod", p.Name)
 			}

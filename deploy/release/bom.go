@@ -12,19 +12,29 @@ import (
 	"sluice.dev/sluice/dev/fetch"
 )
 
+// engineLicence is that of MediaMTX, the media engine.
+const engineLicence = "MIT"
+
 // writeBOM writes the bill of materials of a binary, the modules that the linker has
-// noted in it and the Go that built it, and of the images, which have downloads beside it.
-func writeBOM(binary, version, out string) error {
+// noted in it and the Go that built it, and of the images, which have downloads and the media
+// engine beside it; engine is the engine's file for an architecture.
+func writeBOM(binary, version string, engine func(arch string) string, out string) error {
 	info, err := buildinfo.ReadFile(binary)
 	if err != nil {
 		return fmt.Errorf("read what %s is made of: %w", binary, err)
+	}
+	bom := billOf(info, version)
+	for _, arch := range platforms {
+		if err := addEngine(bom, arch, engine(arch)); err != nil {
+			return err
+		}
 	}
 	f, err := os.Create(out)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	return cdx.NewBOMEncoder(f, cdx.BOMFileFormatJSON).SetPretty(true).Encode(billOf(info, version))
+	return cdx.NewBOMEncoder(f, cdx.BOMFileFormatJSON).SetPretty(true).Encode(bom)
 }
 
 // billOf has no time and no serial number, so that it is the same for the same
@@ -35,23 +45,52 @@ func billOf(info *debug.BuildInfo, version string) *cdx.BOM {
 	bom.Metadata = &cdx.Metadata{Component: &self}
 	bom.SerialNumber = ""
 	all := []cdx.Component{{BOMRef: "go", Type: cdx.ComponentTypePlatform, Name: "go", Version: info.GoVersion}}
-	below := []string{"go"}
+	modules, refs := modulesOf(info, "")
+	all = append(all, modules...)
+	for _, arch := range platforms {
+		all = append(all, downloads(arch)...)
+	}
+	below := append([]string{"go"}, refs...)
+	bom.Components, bom.Dependencies = &all, &[]cdx.Dependency{{Ref: "sluice", Dependencies: &below}}
+	return bom
+}
+
+// modulesOf are those that a program is made of, and what the bill calls them: by their
+// addresses, behind of.
+func modulesOf(info *debug.BuildInfo, of string) (list []cdx.Component, refs []string) {
 	for _, m := range info.Deps {
 		if m.Replace != nil {
 			m = m.Replace
 		}
-		ref := "pkg:golang/" + m.Path + "@" + m.Version
-		c := cdx.Component{BOMRef: ref, Type: cdx.ComponentTypeLibrary, Name: m.Path, Version: m.Version, PackageURL: ref}
+		url := "pkg:golang/" + m.Path + "@" + m.Version
+		c := cdx.Component{BOMRef: of + url, Type: cdx.ComponentTypeLibrary, Name: m.Path, Version: m.Version, PackageURL: url}
 		if m.Sum != "" {
 			c.Properties = &[]cdx.Property{{Name: "go.sum", Value: m.Sum}}
 		}
-		all, below = append(all, c), append(below, ref)
+		list, refs = append(list, c), append(refs, c.BOMRef)
 	}
-	for _, arch := range platforms {
-		all = append(all, downloads(arch)...)
+	return list, refs
+}
+
+// addEngine adds the media engine for an architecture, by the bytes that were built, and
+// what it is made of.
+func addEngine(bom *cdx.BOM, arch, file string) error {
+	info, err := buildinfo.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("read what the media engine for %s is made of: %w", arch, err)
 	}
-	bom.Components, bom.Dependencies = &all, &[]cdx.Dependency{{Ref: "sluice", Dependencies: &below}}
-	return bom
+	sum, err := sumOf(file)
+	if err != nil {
+		return err
+	}
+	ref := arch + " " + info.Main.Path
+	modules, below := modulesOf(info, ref+" ")
+	*bom.Components = append(*bom.Components, cdx.Component{BOMRef: ref, Type: cdx.ComponentTypeApplication, Name: info.Main.Path, Version: info.Main.Version,
+		PackageURL: "pkg:golang/" + info.Main.Path + "@" + info.Main.Version, Description: "in the images for linux/" + arch,
+		Hashes: &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: sum}}, Licenses: &cdx.Licenses{{License: &cdx.License{ID: engineLicence}}}})
+	*bom.Components = append(*bom.Components, modules...)
+	*bom.Dependencies = append(*bom.Dependencies, cdx.Dependency{Ref: ref, Dependencies: &below})
+	return nil
 }
 
 // downloads are what images for an architecture have beside the binary, each by the bytes

@@ -52,6 +52,9 @@ func (b builder) build(ctx context.Context, source, out string) (sums string, er
 		if err := b.binary(ctx, source, arch, binary(arch)); err != nil {
 			return "", err
 		}
+		if err := toolchain.BuildEngine(ctx, toolchain.Config{Root: source, Path: os.Getenv("PATH")}, arch, b.mediaEngine(arch)); err != nil {
+			return "", fmt.Errorf("build the media engine for %s: %w", arch, err)
+		}
 	}
 	b.host = binary(runtime.GOARCH)
 	for _, arch := range platforms {
@@ -65,13 +68,18 @@ func (b builder) build(ctx context.Context, source, out string) (sums string, er
 	if err := b.writeCompose(out); err != nil {
 		return "", err
 	}
-	if err := writeBOM(binary(platforms[0]), b.version, filepath.Join(out, "sluice.cdx.json")); err != nil {
+	if err := writeBOM(binary(platforms[0]), b.version, b.mediaEngine, filepath.Join(out, "sluice.cdx.json")); err != nil {
 		return "", err
 	}
 	if sums, err = sumsOf(out); err != nil {
 		return "", err
 	}
 	return sums, os.WriteFile(filepath.Join(out, SumsName), []byte(sums), 0o644)
+}
+
+// mediaEngine is where the media engine for an architecture is built.
+func (b builder) mediaEngine(arch string) string {
+	return filepath.Join(b.scratch, "mediamtx-linux-"+arch)
 }
 
 // binary builds the one binary for an architecture. What a machine or a folder has

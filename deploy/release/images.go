@@ -18,6 +18,7 @@ import (
 
 	"sluice.dev/sluice/deploy/engines"
 	"sluice.dev/sluice/dev/fetch"
+	"sluice.dev/sluice/dev/programs"
 )
 
 //go:embed compose.yaml
@@ -46,7 +47,8 @@ func contents() []content {
 		{"sluice-standalone", "up", append(engines.Env(), state, envoy, "PATH=/"+serverDir+"/bin:/bin",
 			"SLUICE_GATEWAY_ADDR=0.0.0.0:8080", "SLUICE_RUNTIME_ADDR=0.0.0.0:8090", "SLUICE_ADMIN_ADDR=0.0.0.0:9090",
 			"SLUICE_PUBLIC_URL=http://127.0.0.1:8080", "SLUICE_RUNTIME_PUBLIC_URL=http://127.0.0.1:8090",
-			"SLUICE_MEDIA_ENGINE=off"), []string{"system", "envoy", "postgres", "programs", "sluice"}},
+			"SLUICE_RTMP_ADDR=0.0.0.0:1935", "SLUICE_SRT_ADDR=0.0.0.0:8890", "SLUICE_WEBRTC_MEDIA_ADDR=0.0.0.0:8189", "SLUICE_MOQ_ADDR=0.0.0.0:4443", "SLUICE_SIP_ADDR=off",
+			"SLUICE_INGEST_HOST=127.0.0.1"), []string{"system", "envoy", "postgres", "programs", "sluice"}},
 	}
 }
 
@@ -54,6 +56,7 @@ func contents() []content {
 func (c content) licences(arch string) string {
 	all := []string{"Apache-2.0"}
 	if slices.Contains(c.layers, "programs") {
+		all = append(all, engineLicence)
 		for _, p := range engines.Programs {
 			for _, f := range fetch.Of(p, arch) {
 				all = append(all, f.Licence)
@@ -178,9 +181,14 @@ func (b builder) envoy(ctx context.Context, arch, root string) error {
 	return copyFile(from, filepath.Join(root, "usr/local/bin/envoy"), 0o755)
 }
 
-// programs are those of the media product.
+// programs are those of the media product: downloads, and the media engine, which is built.
 func (b builder) programs(ctx context.Context, arch, root string) error {
-	return engines.Put(ctx, b.fetcher(arch), root)
+	return engines.Put(ctx, func(ctx context.Context, p programs.Program) (string, error) {
+		if p == programs.Engine {
+			return b.mediaEngine(arch), nil
+		}
+		return b.fetcher(arch).Program(ctx, p)
+	}, root)
 }
 
 func (b builder) postgres(ctx context.Context, arch, root string) error {

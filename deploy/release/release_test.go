@@ -12,6 +12,7 @@ import (
 	cdx "github.com/CycloneDX/cyclonedx-go"
 	"sluice.dev/sluice/deploy/engines"
 	"sluice.dev/sluice/dev/fetch"
+	"sluice.dev/sluice/dev/programs"
 )
 
 func TestBillNamesWhatIsInTheBinary(t *testing.T) {
@@ -57,7 +58,7 @@ func TestBillNamesWhatImagesHave(t *testing.T) {
 	}
 	for _, arch := range platforms {
 		for _, p := range engines.Programs {
-			if len(fetch.Of(p, arch)) == 0 {
+			if built := p == programs.Engine; (len(fetch.Of(p, arch)) == 0) != built {
 				t.Errorf("%s for %s is made of nothing", p.Name, arch)
 			}
 			for _, f := range fetch.Of(p, arch) {
@@ -75,10 +76,11 @@ func TestBOMOfABinary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	engine := func(string) string { return self } // it has modules noted in it too
 	var texts [2]string
 	for i := range texts {
 		name := filepath.Join(t.TempDir(), "bom")
-		if err := writeBOM(self, "v7", name); err != nil {
+		if err := writeBOM(self, "v7", engine, name); err != nil {
 			t.Fatal(err)
 		}
 		b, err := os.ReadFile(name)
@@ -91,7 +93,31 @@ func TestBOMOfABinary(t *testing.T) {
 	if err := json.Unmarshal([]byte(texts[0]), &bom); err != nil || texts[0] != texts[1] || bom.Metadata.Component.Version != "v7" {
 		t.Errorf("%v\n%s", err, texts[0])
 	}
-	if err := writeBOM(filepath.Join(t.TempDir(), "none"), "v7", filepath.Join(t.TempDir(), "bom")); err == nil {
+	sum, err := sumOf(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refs, engines := map[string]bool{}, 0
+	for _, c := range *bom.Components {
+		if refs[c.BOMRef] {
+			t.Errorf("%s is named twice", c.BOMRef)
+		}
+		refs[c.BOMRef] = true
+		if c.Hashes != nil && (*c.Hashes)[0].Value == sum && (*c.Licenses)[0].License.ID == "MIT" {
+			engines++
+		}
+	}
+	if engines != len(platforms) || len(*bom.Dependencies) != 1+len(platforms) {
+		t.Errorf("the media engine is named %d times, with %d lists of modules", engines, len(*bom.Dependencies))
+	}
+	for _, d := range *bom.Dependencies {
+		for _, ref := range *d.Dependencies {
+			if !refs[ref] {
+				t.Errorf("%s is made of %s, which is not in the bill", d.Ref, ref)
+			}
+		}
+	}
+	if err := writeBOM(filepath.Join(t.TempDir(), "none"), "v7", engine, filepath.Join(t.TempDir(), "bom")); err == nil {
 		t.Error("a binary that is not there has a bill")
 	}
 }

@@ -32,7 +32,7 @@ func Provision(ctx context.Context, cfg Config, p programs.Program) (string, err
 	if found, err := cfg.find(ctx, p); !errors.Is(err, programs.ErrNotFound) { // somebody else has built it
 		return found, err
 	}
-	if err := buildEngine(ctx, cfg, p.Pinned(cfg.dir())); err != nil {
+	if err := BuildEngine(ctx, cfg, "", p.Pinned(cfg.dir())); err != nil {
 		return "", fmt.Errorf("no %s: %w; or set %s to its binary, or to %q", p.Name, err, p.Variable, programs.Off)
 	}
 	return p.Pinned(cfg.dir()), nil
@@ -47,21 +47,26 @@ func (c Config) find(ctx context.Context, p programs.Program) (string, error) {
 	return p.Find(ctx, own, c.Path, c.dir())
 }
 
-// buildEngine compiles MediaMTX by the script that stands beside its pin. It gives
-// way to whatever else the machine does meanwhile.
-func buildEngine(ctx context.Context, cfg Config, to string) error {
+// BuildEngine compiles MediaMTX for an architecture of Linux, such as arm64 (empty: for
+// this machine), by the script that stands beside its pin, and puts it at to. The same
+// sources and the same Go give the same bytes. It gives way to whatever else the machine does meanwhile.
+func BuildEngine(ctx context.Context, cfg Config, arch, to string) error {
 	script := filepath.Join(cfg.Root, "media", "live", "engine", "tool", "build.sh")
 	if cfg.Root == "" || !exists(script) || lookPath(cfg.Path, "go") == "" {
 		return ErrNoSources
 	}
 	done := cfg.start("building the media engine, MediaMTX %s", programs.Engine.Version)
-	tmp, err := os.MkdirTemp(cfg.dir(), "tmp-"+programs.Engine.Name+"-")
+	tmp, err := os.MkdirTemp(filepath.Dir(to), "tmp-"+programs.Engine.Name+"-")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(tmp) }()
 	out := filepath.Join(tmp, programs.Engine.Name)
-	if _, err := run(ctx, command{argv: []string{"nice", "sh", script, out}, env: []string{"GOFLAGS=-buildvcs=false", "GOWORK=off"}}); err != nil {
+	env := []string{"GOFLAGS=-buildvcs=false", "GOWORK=off"}
+	if arch != "" {
+		env = append(env, "GOOS=linux", "GOARCH="+arch, "GOAMD64=", "GOARM64=", "GOEXPERIMENT=")
+	}
+	if _, err := run(ctx, command{argv: []string{"nice", "sh", script, out}, env: env}); err != nil {
 		return err
 	}
 	if err := os.Chmod(out, 0o755); err != nil {

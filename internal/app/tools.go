@@ -83,7 +83,7 @@ func (l *localStack) findMedia(ctx context.Context) error {
 
 // engine is the media engine.
 func (l *localStack) engine() supervise.Part {
-	return l.process("engine", "SLUICE_ENGINE_API_LISTEN", "/v3/paths/list")
+	return l.process("engine", "SLUICE_ENGINE_LISTEN", "/health")
 }
 
 // lateSettings are what the processes are given once it is there.

@@ -1,10 +1,10 @@
 // The player of live streams: HLS by Media Source Extensions, or by the browser
-// itself where it can; WebRTC (WHEP) at the touch of a button. It loads nothing
-// but the stream.
+// itself where it can; WebRTC (WHEP) at the touch of a button. Captions that the
+// HLS has are shown at the touch of another. It loads nothing but the stream.
 'use strict';
 const main = document.querySelector('main'), video = document.querySelector('video');
 const badge = document.querySelector('.badge'), say = document.querySelector('.say');
-const stats = document.querySelector('.stats'), way = document.querySelector('.way');
+const stats = document.querySelector('.stats'), way = document.querySelector('.way'), cc = document.querySelector('.cc');
 const pause = ms => new Promise(done => setTimeout(done, ms));
 let run = 0; // counts attempts: an older one sees that it is over
 
@@ -91,6 +91,90 @@ function keepUp(buffer) {
   if (!buffer.updating && video.currentTime - buffer.buffered.start(0) > 60) buffer.remove(0, video.currentTime - 30);
 }
 
+// subtitles reads a master playlist: the captions that the stream has.
+function subtitles(text, base) {
+  return text.split('\n').filter(l => l.startsWith('#EXT-X-MEDIA:')).map(attributes).filter(a => a.TYPE === 'SUBTITLES' && a.URI)
+    .map(a => ({ name: a.NAME || a.LANGUAGE, language: a.LANGUAGE, url: new URL(a.URI, base).href }));
+}
+
+// seconds reads a time of WebVTT.
+const seconds = text => text.split(':').reduce((sum, part) => sum * 60 + Number(part), 0);
+
+// cues reads WebVTT, whose times X-TIMESTAMP-MAP puts on the clock of the pictures (RFC
+// 8216, 3.5).
+function cues(text) {
+  const map = text.match(/^X-TIMESTAMP-MAP=(.*)$/m)?.[1] || '';
+  const at = Number(map.match(/MPEGTS:(\d+)/)?.[1] || 0) / 90000 - seconds(map.match(/LOCAL:([\d:.]+)/)?.[1] || '0');
+  const out = [];
+  for (const block of text.replaceAll('\r', '').split(/\n{2,}/)) {
+    const lines = block.split('\n').filter(Boolean), timing = lines.findIndex(l => l.includes(' --> '));
+    const times = lines[timing]?.match(/^([\d:.]+) --> ([\d:.]+)/);
+    if (times) out.push(Object.assign(new VTTCue(at + seconds(times[1]), at + seconds(times[2]), lines.slice(timing + 1).join('\n')), { id: lines.slice(0, timing).join(' ') }));
+  }
+  return out;
+}
+
+const ours = new Map(); // our text tracks by language: a browser never lets go of one
+
+// own is the track of captions that we add cues to.
+function own(s) {
+  if (!ours.has(s.language)) ours.set(s.language, video.addTextTrack('subtitles', s.name, s.language));
+  const track = ours.get(s.language);
+  if (track.mode === 'disabled') track.mode = 'hidden'; // the cues of others cannot be read
+  return track;
+}
+
+// caption adds what is new of captions to their track, and drops what has been seen. A cue
+// that lasts is in each segment in which it is seen, under the same name.
+async function caption(s) {
+  const track = own(s), now = segments(await get(s.url, 'text'), s.url);
+  const fresh = now.list.filter(piece => piece.n > (s.last ?? -1)).slice(-6);
+  for (const piece of fresh) {
+    for (const cue of cues(await get(piece.url, 'text'))) {
+      if (!cue.id || ![...track.cues].some(c => c.id === cue.id)) track.addCue(cue);
+    }
+    s.last = piece.n;
+  }
+  for (const cue of [...track.cues]) if (cue.endTime < video.currentTime - 30) track.removeCue(cue);
+}
+
+// captions offers those that the stream has, and follows the one that is shown, until the
+// attempt is over. Whatever fails, the pictures go on.
+async function captions(master, url, mine) {
+  const known = new Map();
+  for (const track of ours.values()) for (const cue of [...track.cues || []]) track.removeCue(cue);
+  for (let n = 0; run === mine; n++) {
+    try {
+      if (n % 15 === 0) { // they may have been begun meanwhile
+        for (const s of subtitles(n ? await get(url, 'text') : master, url)) known.set(s.language, { ...known.get(s.language), ...s });
+        known.forEach(own);
+        chosen();
+      }
+      for (const s of known.values()) if (ours.get(s.language).mode === 'showing') await caption(s);
+    } catch { /* they are asked for again */ }
+    await pause(1000);
+  }
+}
+
+// texts are the tracks that can be shown: ours, or the browser's own.
+const texts = () => video.srcObject ? [] : [...video.textTracks].filter(t => t.kind === 'subtitles' || t.kind === 'captions');
+
+// chosen has the button say which captions are shown.
+function chosen() {
+  const on = texts().find(t => t.mode === 'showing');
+  cc.hidden = !texts().length;
+  cc.setAttribute('aria-pressed', String(Boolean(on)));
+  cc.textContent = on && texts().length > 1 ? 'CC ' + on.language : 'CC';
+  cc.title = on ? `Captions: ${on.label || on.language}` : 'Captions: off';
+}
+
+// Each touch shows the next captions, and after the last none.
+cc.onclick = () => {
+  const list = texts(), next = list[list.findIndex(t => t.mode === 'showing') + 1];
+  for (const t of list) t.mode = t === next ? 'showing' : 'hidden';
+};
+for (const event of ['change', 'addtrack', 'removetrack']) video.textTracks.addEventListener(event, chosen);
+
 async function playHLS(mine) {
   const url = new URL(main.dataset.hls, location.href).href;
   const master = await get(url, 'text'); // says what is wrong better than a video element
@@ -104,6 +188,7 @@ async function playHLS(mine) {
   video.src = URL.createObjectURL(media);
   await new Promise(done => media.addEventListener('sourceopen', done, { once: true }));
   const buffers = found.map(t => media.addSourceBuffer(t.type));
+  captions(master, url, mine);
   await Promise.all(found.map((t, i) => follow(t, buffers[i], mine)));
 }
 
@@ -113,7 +198,7 @@ async function playWebRTC(mine) {
     const stream = new MediaStream();
     peer.addTransceiver('video', { direction: 'recvonly' });
     peer.addTransceiver('audio', { direction: 'recvonly' });
-    peer.ontrack = e => { stream.addTrack(e.track); video.srcObject = stream; };
+    peer.ontrack = e => { stream.addTrack(e.track); video.srcObject = stream; chosen(); };
     await peer.setLocalDescription(await peer.createOffer());
     if (peer.iceGatheringState !== 'complete') await Promise.race([pause(1000), new Promise(done => {
       peer.onicegatheringstatechange = () => peer.iceGatheringState === 'complete' && done();
@@ -126,6 +211,7 @@ async function playWebRTC(mine) {
   } finally {
     peer.close();
     video.srcObject = null;
+    chosen();
   }
 }
 

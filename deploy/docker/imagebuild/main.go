@@ -14,7 +14,8 @@ import (
 
 	"sluice.dev/sluice/deploy/docker/engine"
 	"sluice.dev/sluice/deploy/engines"
-	"sluice.dev/sluice/dev/fetch"
+	"sluice.dev/sluice/dev/programs"
+	"sluice.dev/sluice/dev/toolchain"
 )
 
 func main() {
@@ -110,10 +111,17 @@ func (b *bakery) media(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	checkout, err := os.Getwd()
+	if err != nil {
+		return err
+	}
 	t, root := tree{dir}, tree{filepath.Join(dir, "root")}
-	say := func(line string) { fmt.Println("docker:", line) }
+	// Neither variables nor PATH count: an image has what is pinned.
+	made := toolchain.Config{Root: checkout, Tools: b.tools, Own: func(string) string { return "" }, Path: onlyGo(os.Getenv("PATH")), Progress: os.Stdout}
 	err = errors.Join(t.link(filepath.Join(b.out, "sluice"), "sluice"), t.optional(certificates, "ca-certificates.crt"),
-		engines.Put(ctx, fetch.Config{Tools: b.tools, Say: say}, root.root))
+		engines.Put(ctx, func(ctx context.Context, p programs.Program) (string, error) {
+			return toolchain.Provision(ctx, made, p)
+		}, root.root))
 	if err != nil {
 		return err
 	}
@@ -127,6 +135,16 @@ func (b *bakery) media(ctx context.Context) error {
 		}
 	}
 	return b.build(ctx, "sluice-media:local", "media.Dockerfile", dir, args...)
+}
+
+// onlyGo is the folder of path that has Go in it.
+func onlyGo(path string) string {
+	for _, dir := range filepath.SplitList(path) {
+		if info, err := os.Stat(filepath.Join(dir, "go")); err == nil && info.Mode().IsRegular() {
+			return dir
+		}
+	}
+	return ""
 }
 
 func (b *bakery) edge(ctx context.Context) error {

@@ -56,6 +56,11 @@ func (a API) Ready(ctx context.Context) ([]Path, error) {
 	return found, nil
 }
 
+// Alive is an error while the engine does not answer.
+func (a API) Alive(ctx context.Context) error {
+	return a.call(ctx, http.MethodGet, "/v3/paths/list?itemsPerPage=1", nil)
+}
+
 // kicks are the API's names of the connections that it can close.
 var kicks = map[string]string{"rtmpConn": "rtmpconns", "srtConn": "srtconns", "webRTCSession": "webrtcsessions", "rtspSession": "rtspsessions"}
 

@@ -49,7 +49,7 @@ type Own struct {
 // Auth answers MediaMTX: 204 lets a client pass, anything else does not. Only the
 // engine knows secret, the password that goes with each question. Each of own says whether
 // a part of ours asks, which has checked its user.
-func Auth(s streams.Service, a httpapi.Adapter, secret string, own ...func(Own) bool) http.Handler {
+func Auth(s streams.Service, reader Reader, a httpapi.Adapter, secret string, own ...func(Own) bool) http.Handler {
 	return a.Handle(func(w http.ResponseWriter, r *http.Request) error {
 		if _, given, _ := r.BasicAuth(); subtle.ConstantTimeCompare([]byte(given), []byte(secret)) != 1 {
 			return &apierror.Error{Code: decision.AuthRequired}
@@ -62,7 +62,7 @@ func Auth(s streams.Service, a httpapi.Adapter, secret string, own ...func(Own) 
 		if err != nil {
 			return &apierror.Error{Code: decision.InvalidRequest, Cause: err}
 		}
-		if err := decide(r, s, q, own); err != nil {
+		if err := decide(r, s, reader, q, own); err != nil {
 			return err
 		}
 		w.WriteHeader(http.StatusNoContent)
@@ -70,13 +70,14 @@ func Auth(s streams.Service, a httpapi.Adapter, secret string, own ...func(Own) 
 	})
 }
 
-// readProtocols are those that our own proxy reads by. Whoever reads by another has
-// come to the engine's port himself, be it by way of a proxy on this machine.
+// readProtocols are those that our own proxy reads by, from this machine or with the
+// product's password. Whoever reads by another has come to the engine's port himself, be it by way of a proxy
+// on this machine.
 var readProtocols = []string{"hls", "webrtc"}
 
 // decide answers one question: nil lets the client pass. The engine's other
 // actions (api, metrics, playback of its own) are refused, whoever asks.
-func decide(r *http.Request, s streams.Service, q question, own []func(Own) bool) error {
+func decide(r *http.Request, s streams.Service, reader Reader, q question, own []func(Own) bool) error {
 	id, ok := strings.CutPrefix(q.Path, folder)
 	switch {
 	case !ok || !ident.Valid("play", id):
@@ -86,8 +87,10 @@ func decide(r *http.Request, s streams.Service, q question, own []func(Own) bool
 	case q.Protocol == "rtsp": // which nobody else speaks
 	case q.Action == "publish":
 		return s.Admit(r.Context(), streams.Attempt{PlaybackID: id, Protocol: q.Protocol, Key: streams.KeyOf(q.Token, q.Password, q.Query)})
-	case q.Action == "read" && local(q.IP) && slices.Contains(readProtocols, q.Protocol):
-		return nil // our own proxy, which has checked the viewer's token
+	case q.Action == "read" && slices.Contains(readProtocols, q.Protocol):
+		if is, err := reader.reads(r.Context(), q); err != nil || is || local(q.IP) {
+			return err // nil: our own proxy, which has checked the viewer's token
+		}
 	}
 	return &apierror.Error{Code: decision.ScopeMissing}
 }

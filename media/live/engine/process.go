@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"syscall"
 	"text/template"
 	"time"
@@ -29,6 +30,9 @@ type Config struct {
 	WebRTC string
 	Media  string // WebRTC media, UDP
 	API    string // loopback
+	// Host is where publishers and viewers reach the engine, a name or an address, if that is
+	// none of this machine's. Empty: it is.
+	Host string
 	// RTSP is where our own parts publish and read, on loopback. Empty: nowhere.
 	RTSP string
 	// Again is the pause before an engine that has ended is started again. 0: one
@@ -39,6 +43,9 @@ type Config struct {
 	Parts time.Duration
 	// Own say whether a part of ours asks; see Auth.
 	Own []func(Own) bool
+	// Memory is what the engine's garbage collector keeps it below, in bytes, if it can. 0: it
+	// takes what it likes.
+	Memory int64
 	// Output takes what the engine says. Nil: the standard output.
 	Output io.Writer
 }
@@ -70,7 +77,8 @@ hlsAlwaysRemux: yes
 webrtc: yes
 webrtcAddress: {{.WebRTC}}
 webrtcLocalUDPAddress: {{.Media}}
-srt: yes
+{{if .Host}}webrtcAdditionalHosts: ["{{.Host}}"]
+{{end}}srt: yes
 srtAddress: {{.SRT}}
 pathDefaults:
   record: yes
@@ -92,7 +100,7 @@ func Render(c Config, auth, secret string) ([]byte, error) {
 		parts = c.Parts.String()
 	}
 	err := configuration.Execute(&out, map[string]string{"Auth": auth, "Secret": secret, "API": c.API, "RTSP": c.RTSP, "RTMP": c.RTMP, "SRT": c.SRT,
-		"HLS": c.HLS, "WebRTC": c.WebRTC, "Media": c.Media, "Records": filepath.Join(c.Dir, "%path", recordName), "Parts": parts})
+		"HLS": c.HLS, "WebRTC": c.WebRTC, "Media": c.Media, "Host": c.Host, "Records": filepath.Join(c.Dir, "%path", recordName), "Parts": parts})
 	return out.Bytes(), err
 }
 
@@ -117,7 +125,7 @@ func Run(ctx context.Context, c Config, w *Watcher, a httpapi.Adapter) error {
 		listener.Close()
 		return err
 	}
-	server := &http.Server{Handler: Auth(w.Streams, a, secret, c.Own...), ReadTimeout: 10 * time.Second}
+	server := &http.Server{Handler: Auth(w.Streams, w.Reader, a, secret, c.Own...), ReadTimeout: 10 * time.Second}
 	go func() { _ = server.Serve(listener) }() // ends with Close below
 	defer server.Close()
 
@@ -155,6 +163,9 @@ func supervise(ctx context.Context, c Config, file string, w *Watcher) error {
 	for ctx.Err() == nil {
 		cmd := exec.CommandContext(ctx, c.Binary, file)
 		cmd.Env = []string{"TZ=UTC"} // the times in the names of recordings
+		if c.Memory > 0 {
+			cmd.Env = append(cmd.Env, "GOMEMLIMIT="+strconv.FormatInt(c.Memory, 10))
+		}
 		cmd.Stdout, cmd.Stderr = c.Output, c.Output
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 		cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }

@@ -22,6 +22,7 @@ type Watcher struct {
 	Assets  assets.Service
 	Views   views.Counter
 	Plans   plans.Source
+	Reader  Reader // as which the product reads
 	Dir     string // where the engine records
 	Log     *slog.Logger
 	Now     func() time.Time

@@ -1,9 +1,9 @@
 #!/bin/sh
 # Builds MediaMTX, the media engine, from the source that go.mod pins:
 #
-#   build.sh OUT      writes the program to OUT
+#   build.sh OUT      writes the program to OUT, for GOARCH if that is set
 #
-# The module lacks two files that its own release script makes: a version, and the
+# The same source and the same Go give the same bytes, wherever it is built. The module lacks two files that its own release script makes: a version, and the
 # script of a player page that the product does not serve. About a minute the
 # first time.
 set -eu
@@ -19,5 +19,5 @@ version=$(awk '/bluenviron\/mediamtx v/ {print $NF; exit}' go.mod)
 printf %s "$version" > "$engine/internal/core/VERSION"
 echo "/* the product brings its own player */" > "$engine/internal/servers/hls/hls.min.js"
 mkdir -p "$(dirname "$out")"
-go build -mod=vendor -trimpath -ldflags=-s -o "$out" github.com/bluenviron/mediamtx
-"$out" --version
+CGO_ENABLED=0 go build -mod=vendor -trimpath -ldflags='-s -w -buildid=' -o "$out" github.com/bluenviron/mediamtx
+[ "$(go env GOARCH)" != "$(go env GOHOSTARCH)" ] || "$out" --version
