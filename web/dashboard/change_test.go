@@ -154,7 +154,13 @@ func TestPausingSchedules(t *testing.T) {
 	if got := v.get(page).body; !strings.Contains(got, ">Pause<") || !strings.Contains(got, "It has not run yet. The next run is at ") {
 		t.Error(got)
 	}
-	if got := v.send(t, page, page+"/delete"); got.Code != 303 || v.get(page).Code != 404 {
+	name := regexp.MustCompile(`<h1>([^<]+)</h1>`).FindStringSubmatch(v.get(page).body)[1]
+	for _, typed := range []string{"", "another"} {
+		if got := v.send(t, page, page+"/delete", "confirm", typed); got.Code != 400 || !strings.Contains(got.body, "is not the name") || v.get(page).Code != 200 {
+			t.Errorf("%q deletes it: %d %s", typed, got.Code, got.body)
+		}
+	}
+	if got := v.send(t, page, page+"/delete", "confirm", name); got.Code != 303 || v.get(page).Code != 404 {
 		t.Error(got.Code, got.body)
 	}
 }
@@ -196,7 +202,7 @@ func TestEditingSchedules(t *testing.T) {
 			t.Errorf("%s: what was typed is lost", c.name)
 		}
 	}
-	if body := v.get(recurring).body; !strings.Contains(body, "two\nlines</textarea>") || !strings.Contains(body, `value="a, b"`) || !strings.Contains(body, "<dd>skip; overlapping runs: queue") ||
+	if body := v.get(recurring).body; !strings.Contains(body, "two\nlines</textarea>") || !strings.Contains(body, `value="a, b"`) || !strings.Contains(body, "<dt>Overlapping runs</dt><dd>queue") ||
 		!strings.Contains(body, `<option value="skip" selected>skip them`) || !strings.Contains(body, `<option value="queue" selected>wait for it to end`) {
 		t.Error(body)
 	}

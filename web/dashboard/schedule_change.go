@@ -132,14 +132,30 @@ func (s *site) holdSchedule(w http.ResponseWriter, r *http.Request, v viewer) er
 	return seeOther(w, r, linkOf("/schedules/"+one.ID, v, a, "done", message))
 }
 
-// deleteSchedule is the form that removes a schedule with its history.
+// deleteSchedule is the form that removes a schedule with its history. Its name must be
+// typed.
 func (s *site) deleteSchedule(w http.ResponseWriter, r *http.Request, v viewer) error {
 	a, err := s.allowed(r, v, "schedules:write")
 	if err != nil {
 		return err
 	}
-	if err := s.Schedules.Delete(r.Context(), a.ID, chi.URLParam(r, "id")); err != nil {
+	one, err := s.Schedules.Get(r.Context(), a.ID, chi.URLParam(r, "id"))
+	if err == nil {
+		err = confirmed(r, one.Definition.Name)
+	}
+	if err == nil {
+		err = s.Schedules.Delete(r.Context(), a.ID, one.ID)
+	}
+	if err != nil {
 		return err
 	}
 	return seeOther(w, r, linkOf("/schedules", v, a, "done", "deleted"))
+}
+
+// confirmed fails unless the form has the name in it that the template confirm asks for.
+func confirmed(r *http.Request, name string) error {
+	if strings.TrimSpace(r.PostForm.Get("confirm")) == strings.TrimSpace(name) {
+		return nil
+	}
+	return apierror.Invalid([]decision.Detail{{Field: "confirm", Issue: "is not the name", Expected: name}})
 }

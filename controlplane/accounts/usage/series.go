@@ -36,6 +36,7 @@ type Query struct {
 	From, To time.Time // To is not included
 	Grain    Grain
 	By       []Dimension
+	Whole    bool // one entry over all times, whose Start is absent; Grain says how finely From and To lie
 	Page     paging.Page
 }
 
@@ -80,15 +81,15 @@ func (s Store) Series(ctx context.Context, q Query) (list []Usage, total int, er
 		of = "$1 = ''"
 		q.Account = ""
 	}
-	rows, _ := s.DB.Query(ctx, `SELECT date_trunc($4, at, 'UTC'), `+dimensions+sums+`, count(*) OVER ()
+	rows, _ := s.DB.Query(ctx, `SELECT CASE WHEN NOT $7 THEN date_trunc($4, at, 'UTC') END, `+dimensions+sums+`, count(*) OVER ()
 		FROM usage_counts, usage_progress WHERE `+of+` AND at >= $2 AND at < $3 AND (`+grainCondition(q.Grain)+`)
 		GROUP BY `+group+` ORDER BY `+group+` LIMIT $5 OFFSET $6`,
-		q.Account, q.From, q.To, q.Grain.String(), q.Page.Limit, q.Page.Offset)
+		q.Account, q.From, q.To, q.Grain.String(), q.Page.Limit, q.Page.Offset, q.Whole)
 	list, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (Usage, error) {
 		var u Usage
 		var class *int16
 		err := u.scan(row, []any{&u.Start, &u.Product, &u.Route, &u.Key, &class}, &total)
-		if err == nil {
+		if err == nil && u.Start != nil {
 			*u.Start = u.Start.UTC()
 		}
 		if class != nil {
