@@ -102,6 +102,7 @@ func (c *controlPlane) dashboard(ctx context.Context) func(chi.Router) {
 		Schedules: c.schedules,
 		Payments:  c.paymentsAdmin(),
 		Alone:     !c.all,
+		OnChain:   c.Get("SLUICE_X402_SETTLEMENT") != "ledger",
 		Requests:  c.requests(c.pool),
 		Rehearse:  c.rehearsals,
 		Version:   Version,

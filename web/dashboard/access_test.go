@@ -64,7 +64,7 @@ func TestTheMenuFitsWhoLooks(t *testing.T) {
 		who  *visitor
 		want string
 	}{
-		"operator": {b.operator(t), "Overview Requests Edges Routes Configuration Keys Usage Schedules Webhooks Payments Audit"},
+		"operator": {b.operator(t), "Overview Requests Edges Routes Configuration Payments Audit Keys Usage Schedules Webhooks"},
 		"owner":    {b.person(t, "", "o@example.com", accounts.Owner), "Overview Requests Keys Usage Schedules Webhooks Audit"},
 		"member":   {b.person(t, "", "m@example.com", accounts.Member), "Overview Requests Keys Usage Schedules Webhooks"},
 	} {

@@ -204,7 +204,7 @@ func TestEditingSchedules(t *testing.T) {
 			t.Errorf("%s: what was typed is lost", c.name)
 		}
 	}
-	if body := v.get(recurring).body; !strings.Contains(body, "<dd>skip; overlapping runs: queue") {
+	if body := v.get(recurring).body; !strings.Contains(body, "<dt>Overlapping runs</dt><dd>queue") {
 		t.Error(body)
 	}
 	if body := v.get(recurring + "/edit").body; !strings.Contains(body, "two\nlines</textarea>") || !strings.Contains(body, `value="a, b"`) ||

@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -127,7 +126,7 @@ func (s *site) showVersion(w http.ResponseWriter, r *http.Request, v viewer) err
 
 // rollBack is the form that puts an old version in force again. It names the
 // version that was the newest when its page was made.
-func (s *site) rollBack(w http.ResponseWriter, r *http.Request, _ viewer) error {
+func (s *site) rollBack(w http.ResponseWriter, r *http.Request, v viewer) error {
 	number, err := strconv.ParseInt(chi.URLParam(r, "version"), 10, 64)
 	if err != nil {
 		return s.notFound(w, r)
@@ -141,5 +140,9 @@ func (s *site) rollBack(w http.ResponseWriter, r *http.Request, _ viewer) error 
 	if err != nil {
 		return err
 	}
-	return seeOther(w, r, Root+"/config/"+strconv.FormatInt(made.Version, 10)+"?"+url.Values{"done": {"rolled-back"}}.Encode())
+	a, err := s.chosen(r, v)
+	if err != nil {
+		return err
+	}
+	return seeOther(w, r, linkOf("/config/"+strconv.FormatInt(made.Version, 10), v, a, "done", "rolled-back"))
 }

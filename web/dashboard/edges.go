@@ -32,7 +32,7 @@ func (edgesPage) State(e edgestatus.Edge) string {
 
 // showEdges shows the fleet.
 func (s *site) showEdges(w http.ResponseWriter, r *http.Request, v viewer) error {
-	page, err := s.edges(r.Context(), v)
+	page, err := s.edges(r.Context(), look{viewer: v})
 	if err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func (s *site) showEdges(w http.ResponseWriter, r *http.Request, v viewer) error
 }
 
 // edges reads the fleet.
-func (s *site) edges(ctx context.Context, _ viewer) (any, error) {
+func (s *site) edges(ctx context.Context, _ look) (any, error) {
 	return s.recent.get(ctx, "edges", s.Now(), s.Every/2, func(ctx context.Context) (any, error) {
 		f, err := s.fleet.View(ctx)
 		if err != nil {

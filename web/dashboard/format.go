@@ -16,9 +16,9 @@ import (
 
 // functions are what templates may call.
 var functions = template.FuncMap{
-	"asset": files.Path, "number": number, "bytes": byteSize, "millis": millis, "percent": percent, "when": when, "instant": instant,
+	"asset": files.Path, "number": number, "bytes": byteSize, "millis": millis, "percent": percent, "when": when, "instant": exact, "ago": ago, "cutID": cutID,
 	"seconds": seconds, "pretty": pretty, "join": strings.Join, "hook": func(t webhooks.Timestamp) *time.Time { return orNil(t.Time) },
-	"dict": dict, "tone": tone, "statusTone": statusTone, "micros": micros, "inPercent": inPercent, "width": width,
+	"dict": dict, "took": func(ms int64) string { return millis(float64(ms)) }, "spark": spark, "tone": tone, "statusTone": statusTone, "micros": micros, "inPercent": inPercent, "width": width,
 }
 
 // orNil is nil for the zero time.
@@ -103,18 +103,79 @@ func span(d time.Duration) string {
 	switch {
 	case d < time.Second:
 		return fmt.Sprintf("%d ms", d.Milliseconds())
-	case d < 2*time.Minute:
+	case d < time.Minute:
 		return fmt.Sprintf("%d s", int(d.Seconds()))
-	case d < 2*time.Hour:
+	case d < time.Hour:
 		return fmt.Sprintf("%d min", int(d.Minutes()))
-	case d < 48*time.Hour:
+	case d < 24*time.Hour:
 		return fmt.Sprintf("%d h", int(d.Hours()))
+	case d < 48*time.Hour:
+		return "1 day"
 	}
 	return fmt.Sprintf("%d days", int(d.Hours()/24))
 }
 
 // instant writes a time in UTC to the second.
 func instant(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") + " UTC" }
+
+// exact is a time as an element that says it to the second, in UTC; the script writes
+// it in the reader's zone if they want that.
+func exact(t time.Time) template.HTML { return timeElement(t, "exact", instant(t)) }
+
+// ago is how far a time is from now, as an element with the exact time in its tooltip.
+func ago(t, now any) template.HTML {
+	at := timeOf(t)
+	return timeElement(at, "ago", when(at, timeOf(now)))
+}
+
+// timeOf is a time, or the one that a pointer leads to.
+func timeOf(v any) time.Time {
+	t, _ := reflect.Indirect(reflect.ValueOf(v)).Interface().(time.Time)
+	return t
+}
+
+// timeElement is a time with a text, both of which are ours.
+func timeElement(t time.Time, class, text string) template.HTML {
+	return template.HTML(`<time class="` + class + `" datetime="` + t.UTC().Format(time.RFC3339) + `" title="` + instant(t) + `">` + text + `</time>`)
+}
+
+// Lengths of a cut identifier, in bytes.
+const (
+	idWhole = 18 // up to which it is not cut
+	idHead  = 9  // of what is shown of its beginning
+	idTail  = 4  // and of its end
+)
+
+// cutText is an identifier in three parts, of which the one in the middle is not seen.
+type cutText struct{ Head, Rest, Tail string }
+
+// cutID cuts an identifier in the middle: its prefix and its first characters stay, and
+// its last.
+func cutID(id any) cutText {
+	text := deref(asText(id))
+	if len(text) <= idWhole || !isASCII(text) {
+		return cutText{Head: text}
+	}
+	head := idHead
+	if prefix := strings.IndexByte(text, '_') + 1; prefix > 0 && prefix <= idHead {
+		head = prefix + 4
+	}
+	return cutText{text[:head], text[head : len(text)-idTail], text[len(text)-idTail:]}
+}
+
+// asText is what v says, or what a pointer to a text leads to.
+func asText(v any) *string {
+	if p, ok := v.(*string); ok {
+		return p
+	}
+	text := fmt.Sprint(v)
+	return &text
+}
+
+// isASCII reports whether a text can be cut anywhere.
+func isASCII(text string) bool {
+	return strings.IndexFunc(text, func(r rune) bool { return r > 127 }) < 0
+}
 
 // pretty indents JSON; what is none stays as it is.
 func pretty(raw []byte) string {
@@ -145,7 +206,7 @@ func tone(state any) string {
 		return "good"
 	case "pending", "executing", "waiting", "held", "granted", "settling", "running", "behind", "paused", "under_way", "cached":
 		return "busy"
-	case "failed", "disabled", "unresolved", "abandoned", "interrupted", "gone", "refused":
+	case "failing", "retrying", "failed", "disabled", "unresolved", "abandoned", "interrupted", "gone", "refused":
 		return "bad"
 	}
 	return "dim"

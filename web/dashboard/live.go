@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
+	"sluice.dev/sluice/controlplane/accounts"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
 )
@@ -28,10 +29,18 @@ const (
 	ticksBetweenLooks = 5
 )
 
+// look is who looks at a part of a page, and at what.
+type look struct {
+	viewer
+	Account accounts.Account // that is chosen
+	Token   string           // of forms in the part
+	Query   url.Values
+}
+
 // part is a piece of a page that is kept up to date.
 type part struct {
 	section string // whose visibility it has
-	read    func(*site, context.Context, viewer, url.Values) (any, error)
+	read    func(*site, context.Context, look) (any, error)
 	page    *template.Template // that defines "live"
 }
 
@@ -39,18 +48,17 @@ type part struct {
 func partNamed(name string) (p part, ok bool) {
 	switch name {
 	case "overview":
-		return part{"/", whole((*site).overview), pages["overview"]}, true
+		return part{"/", (*site).overview, pages["overview"]}, true
 	case "edges":
-		return part{"/edges", whole((*site).edges), pages["edges"]}, true
+		return part{"/edges", (*site).edges, pages["edges"]}, true
 	case "requests":
 		return part{"/requests", (*site).requests, pages["requests"]}, true
+	case "deliveries":
+		return part{"/webhooks", (*site).deliveries, pages["webhook"]}, true
+	case "executions":
+		return part{"/schedules", (*site).executions, pages["schedule"]}, true
 	}
 	return p, false
-}
-
-// whole reads a part of which nothing is chosen by the query.
-func whole(read func(*site, context.Context, viewer) (any, error)) func(*site, context.Context, viewer, url.Values) (any, error) {
-	return func(s *site, ctx context.Context, v viewer, _ url.Values) (any, error) { return read(s, ctx, v) }
 }
 
 // live answers with a part of a page as server-sent events: at once, and then as
@@ -72,18 +80,23 @@ func (s *site) live(w http.ResponseWriter, r *http.Request) error {
 			return apierror.Errorf(decision.ScopeMissing, "You may not see this page.")
 		}
 	}
+	of, err := s.chosen(r, v)
+	if err != nil {
+		return err
+	}
 	leave, ok := s.enter(v)
 	if !ok {
 		return &apierror.Error{Code: decision.RateLimited, Message: "Too many live pages are open.", RetryAfter: 10}
 	}
 	defer leave()
+	l := look{v, of, s.token(w, r, v.Session), r.URL.Query()}
 	ctx, cancel := context.WithTimeout(r.Context(), streamLife)
 	defer cancel()
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
-	s.stream(ctx, w, r, p, v)
+	s.stream(ctx, w, r, p, l)
 	return nil
 }
 
@@ -103,11 +116,11 @@ func (s *site) enter(v viewer) (leave func(), ok bool) {
 
 // stream writes events until ctx ends, the session has ended, or the browser is
 // gone. A failure to read skips an event: the page then shows what it had.
-func (s *site) stream(ctx context.Context, w http.ResponseWriter, r *http.Request, p part, v viewer) {
+func (s *site) stream(ctx context.Context, w http.ResponseWriter, r *http.Request, p part, l look) {
 	tick := time.NewTicker(s.Every)
 	defer tick.Stop()
 	for n := 1; ; n++ {
-		event, err := s.event(ctx, p, v, r.URL.Query())
+		event, err := s.event(ctx, p, l)
 		if err != nil {
 			s.Log.WarnContext(ctx, "read a live part", "part", p.section, "cause", err)
 			event = []byte(": not now\n\n")
@@ -131,8 +144,8 @@ func (s *site) stream(ctx context.Context, w http.ResponseWriter, r *http.Reques
 }
 
 // event is what a part looks like now.
-func (s *site) event(ctx context.Context, p part, v viewer, q url.Values) ([]byte, error) {
-	data, err := p.read(s, ctx, v, q)
+func (s *site) event(ctx context.Context, p part, l look) ([]byte, error) {
+	data, err := p.read(s, ctx, l)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +153,11 @@ func (s *site) event(ctx context.Context, p part, v viewer, q url.Values) ([]byt
 	if err := p.page.ExecuteTemplate(&html, "live", data); err != nil {
 		return nil, err
 	}
-	for line := range bytes.Lines(html.Bytes()) {
+	text := html.Bytes()
+	if l.Account.ID != l.viewer.Account.ID {
+		text = carry(text, l.Account.ID)
+	}
+	for line := range bytes.Lines(text) {
 		fmt.Fprintf(&event, "data: %s\n", bytes.TrimRight(line, "\r\n"))
 	}
 	event.WriteString("\n")

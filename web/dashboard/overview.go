@@ -3,31 +3,44 @@ package dashboard
 import (
 	"cmp"
 	"context"
-	"maps"
+	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"sluice.dev/sluice/controlplane/accounts/usage"
 	"sluice.dev/sluice/controlplane/gateway/edgestatus"
+	"sluice.dev/sluice/controlplane/gateway/requestlog"
 	"sluice.dev/sluice/platform/http/paging"
 	"sluice.dev/sluice/web/dashboard/chart"
 )
 
-// window is how far back the overview looks, a minute each.
-const window = 60
-
 // overviewPage is what the overview says.
 type overviewPage struct {
 	At       time.Time
-	Everyone bool    // of all accounts
+	Everyone bool // of all accounts
+	Span     period
+	Spans    []period
 	Rate     float64 // requests a second, over the last one to two minutes
-	Hour     traffic // of the last 60 minutes
-	Recent   traffic // of the last five
+	Sum      traffic // of the span
 	Chart    chart.Chart
-	Products []product
+	Latency  chart.Chart
+	Products []busy
+	Routes   []busy // the busiest
+	Failures []requestlog.Request
 	Fleet    *fleetSummary // for operators
 }
+
+// What the overview shows of each.
+const (
+	overviewRoutes   = 10
+	overviewFailures = 8
+)
+
+// Day reports whether the request log, which is kept for a day, covers the span.
+func (p overviewPage) Day() bool { return p.Span.covered() }
 
 // traffic counts requests.
 type traffic struct {
@@ -52,12 +65,12 @@ func (t *traffic) add(u usage.Usage) {
 	}
 }
 
-// product is the traffic of one product.
-type product struct {
-	Name    string // empty: answered by the edge
-	Minute  int64  // requests in the last whole minute
-	Hour    traffic
-	Latency *usage.Latency // of this hour
+// busy is the traffic of a product, or of a route.
+type busy struct {
+	Name    string // empty: answered by the edge, or no route
+	Traffic traffic
+	Out     int64
+	Latency *usage.Latency
 }
 
 // fleetSummary is how the edges do.
@@ -77,38 +90,51 @@ func deref(p *string) string {
 
 // showOverview shows the overview.
 func (s *site) showOverview(w http.ResponseWriter, r *http.Request, v viewer) error {
-	page, err := s.overview(r.Context(), v)
+	page, err := s.overview(r.Context(), look{viewer: v, Query: r.URL.Query()})
 	if err != nil {
 		return err
 	}
 	return s.show(w, r, v, "overview", "Overview", "/", page)
 }
 
-// overview reads what the overview says to v.
-func (s *site) overview(ctx context.Context, v viewer) (any, error) {
-	name := "overview " + v.Account.ID
-	if v.Operator {
-		name = "overview"
+// overview reads what the overview says to whoever looks.
+func (s *site) overview(ctx context.Context, l look) (any, error) {
+	of, span := l.viewer.Account.ID, spanOf(l.Query)
+	if l.Operator {
+		of = "everyone"
 	}
-	return s.recent.get(ctx, name, s.Now(), s.Every/2, func(ctx context.Context) (any, error) { return s.readOverview(ctx, v) })
+	return s.recent.get(ctx, "overview "+of+" "+span.Name, s.Now(), s.Every/2, func(ctx context.Context) (any, error) { return s.readOverview(ctx, l.viewer, span) })
 }
 
 // readOverview reads it from the database.
-func (s *site) readOverview(ctx context.Context, v viewer) (any, error) {
+func (s *site) readOverview(ctx context.Context, v viewer, span period) (any, error) {
 	now := s.Now().UTC()
-	p := overviewPage{At: now, Everyone: v.Operator}
-	q := usage.Query{Account: v.Account.ID, All: v.Operator, From: usage.Minute.Start(now).Add(-(window - 1) * time.Minute), To: now.Add(time.Minute),
-		By: []usage.Dimension{usage.Product, usage.Status}, Page: paging.Page{Limit: 10_000}}
-	rows, _, err := s.usage.Series(ctx, q)
+	p := overviewPage{At: now, Everyone: v.Operator, Span: span, Spans: spans}
+	times := span.times(now)
+	q := usage.Query{Account: v.Account.ID, All: v.Operator, From: times[0], To: now.Add(time.Minute), Grain: span.grain, Page: paging.Page{Limit: maxRows}}
+	if err := s.fillOverview(ctx, &p, q, times); err != nil {
+		return nil, err
+	}
+	var err error
+	if p.Products, err = s.busiest(ctx, q, usage.Product); err != nil {
+		return nil, err
+	}
+	if p.Routes, err = s.busiest(ctx, q, usage.Route); err != nil {
+		return nil, err
+	}
+	p.Routes = p.Routes[:min(len(p.Routes), overviewRoutes)]
+	if p.Rate, err = s.rate(ctx, q, now); err != nil {
+		return nil, err
+	}
+	f := requestlog.Filter{Account: v.Account.ID, Failed: true, Limit: overviewFailures}
+	if v.Operator {
+		f.Account = ""
+	}
+	list, err := s.Requests.List(ctx, f)
 	if err != nil {
 		return nil, err
 	}
-	q.Grain, q.From, q.By = usage.Hour, usage.Hour.Start(now), []usage.Dimension{usage.Product}
-	hour, _, err := s.usage.Series(ctx, q)
-	if err != nil {
-		return nil, err
-	}
-	p.count(rows, hour)
+	p.Failures = list.Data
 	if v.Operator {
 		f, err := s.fleet.View(ctx)
 		if err != nil {
@@ -119,54 +145,112 @@ func (s *site) readOverview(ctx context.Context, v viewer) (any, error) {
 	return p, nil
 }
 
-// count fills the page from usage by minute, product and status, and from that of
-// this hour by product.
-func (p *overviewPage) count(rows, hour []usage.Usage) {
-	minute := usage.Minute.Start(p.At)
-	start := minute.Add(-(window - 1) * time.Minute)
-	times, ok, client, server := make([]time.Time, window), make([]int64, window), make([]int64, window), make([]int64, window)
-	for i := range times {
-		times[i] = start.Add(time.Duration(i) * time.Minute)
+// fillOverview reads the charts.
+func (s *site) fillOverview(ctx context.Context, p *overviewPage, q usage.Query, times []time.Time) error {
+	q.By = []usage.Dimension{usage.Status}
+	rows, _, err := s.usage.Series(ctx, q)
+	if err != nil {
+		return err
 	}
-	products := map[string]*product{}
-	var latest int64
+	p.Chart, p.Sum = stacked(rows, times, p.Span.step)
+	q.By = nil
+	if rows, _, err = s.usage.Series(ctx, q); err != nil {
+		return err
+	}
+	p.Latency = latencies(rows, times, p.Span.step)
+	return nil
+}
+
+// stacked draws requests by what came of them, and sums them up.
+func stacked(rows []usage.Usage, times []time.Time, step time.Duration) (chart.Chart, traffic) {
+	ok, client, server := make([]int64, len(times)), make([]int64, len(times)), make([]int64, len(times))
+	var sum traffic
 	for _, u := range rows {
-		i := int(u.Start.Sub(start) / time.Minute)
-		if i < 0 || i >= window {
+		i := int(u.Start.Sub(times[0]) / step)
+		if i < 0 || i >= len(times) {
 			continue
-		}
-		one := products[deref(u.Product)]
-		if one == nil {
-			one = &product{Name: deref(u.Product)}
-			products[one.Name] = one
 		}
 		var t traffic
 		t.add(u)
 		ok[i], client[i], server[i] = ok[i]+t.OK, client[i]+t.Client, server[i]+t.Server
-		one.Hour.add(u)
-		p.Hour.add(u)
-		if i >= window-5 {
-			p.Recent.add(u)
-		}
-		if i >= window-2 {
-			latest += u.Requests
-		}
-		if i == window-2 {
-			one.Minute += u.Requests
-		}
+		sum.add(u)
 	}
-	for _, u := range hour {
-		if one := products[deref(u.Product)]; one != nil {
-			one.Latency = u.Latency
-		}
-	}
-	p.Rate = float64(latest) / p.At.Sub(minute.Add(-time.Minute)).Seconds()
-	p.Chart = chart.Stack(times, []chart.Series{{Name: "OK (2xx, 3xx)", Class: "ok", Values: ok}, {Name: "Client error (4xx)", Class: "warn", Values: client},
+	c := chart.Stack(times, []chart.Series{{Name: "OK (2xx, 3xx)", Class: "ok", Values: ok}, {Name: "Client error (4xx)", Class: "warn", Values: client},
 		{Name: "Failed (5xx, no response)", Class: "fail", Values: server}}, 0)
-	for _, name := range slices.Sorted(maps.Keys(products)) {
-		p.Products = append(p.Products, *products[name])
+	c.Say(counts(c.Series))
+	return c, sum
+}
+
+// counts says of a time how many there were of each series.
+func counts(series []chart.Series) func(chart.Row) string {
+	return func(row chart.Row) string {
+		parts := make([]string, len(series))
+		for i, one := range series {
+			parts[i] = one.Name + ": " + number(row.Values[i])
+		}
+		return strings.Join(parts, ", ")
 	}
-	slices.SortStableFunc(p.Products, func(a, b product) int { return cmp.Compare(b.Hour.Requests, a.Hour.Requests) })
+}
+
+// latencies draws how long requests took, in microseconds: half of them up to the first
+// part of a bar, nine tenths up to the second, all but one in a hundred up to the third.
+func latencies(rows []usage.Usage, times []time.Time, step time.Duration) chart.Chart {
+	p50, p90, p99 := make([]int64, len(times)), make([]int64, len(times)), make([]int64, len(times))
+	for _, u := range rows {
+		i := int(u.Start.Sub(times[0]) / step)
+		if l := u.Latency; l != nil && i >= 0 && i < len(times) {
+			p50[i], p90[i], p99[i] = int64(1e3*l.P50), int64(1e3*(l.P90-l.P50)), int64(1e3*(l.P99-l.P90))
+		}
+	}
+	c := chart.Stack(times, []chart.Series{{Name: "p50", Class: "p50", Values: p50}, {Name: "p90", Class: "p90", Values: p90}, {Name: "p99", Class: "p99", Values: p99}}, 0)
+	c.Say(func(row chart.Row) string {
+		a, b, d := row.Values[0], row.Values[0]+row.Values[1], row.Values[0]+row.Values[1]+row.Values[2]
+		if d == 0 {
+			return "no requests"
+		}
+		return fmt.Sprintf("p50 %s, p90 %s, p99 %s", micros(a), micros(b), micros(d))
+	})
+	return c
+}
+
+// busiest reads the traffic of all of q's time by products or by routes, and how long it
+// took, the busiest first.
+func (s *site) busiest(ctx context.Context, q usage.Query, by usage.Dimension) ([]busy, error) {
+	q.Whole, q.By = true, []usage.Dimension{by}
+	sums, _, err := s.usage.Series(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	q.By = []usage.Dimension{by, usage.Status}
+	rows, _, err := s.usage.Series(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	name := func(u usage.Usage) string { return cmp.Or(deref(u.Product), deref(u.Route)) }
+	list, at := make([]busy, len(sums)), map[string]int{}
+	for i, u := range sums {
+		list[i] = busy{Name: name(u), Out: u.Out, Latency: u.Latency}
+		at[list[i].Name] = i
+	}
+	for _, u := range rows {
+		if i, ok := at[name(u)]; ok {
+			list[i].Traffic.add(u)
+		}
+	}
+	slices.SortFunc(list, func(a, b busy) int {
+		return cmp.Or(cmp.Compare(b.Traffic.Requests, a.Traffic.Requests), cmp.Compare(a.Name, b.Name))
+	})
+	return list, nil
+}
+
+// rate is how many requests a second there were in the last one to two minutes.
+func (s *site) rate(ctx context.Context, q usage.Query, now time.Time) (float64, error) {
+	q.Grain, q.From, q.Whole, q.By = usage.Minute, usage.Minute.Start(now).Add(-time.Minute), true, nil
+	rows, _, err := s.usage.Series(ctx, q)
+	if err != nil || len(rows) == 0 {
+		return 0, err
+	}
+	return float64(rows[0].Requests) / now.Sub(q.From).Seconds(), nil
 }
 
 // summary counts the edges of a fleet.
@@ -183,4 +267,14 @@ func summary(f edgestatus.View) *fleetSummary {
 		}
 	}
 	return sum
+}
+
+// spanOf is the time that is asked for; the first of spans unless another is.
+func spanOf(q url.Values) period {
+	for _, one := range spans {
+		if one.Name == q.Get("span") {
+			return one
+		}
+	}
+	return spans[0]
 }

@@ -16,8 +16,11 @@ type pager struct {
 
 // pageOf reads which part of a list is asked for. What is no number is the
 // beginning.
-func pageOf(r *http.Request) paging.Page {
-	offset, err := strconv.Atoi(r.URL.Query().Get("offset"))
+func pageOf(r *http.Request) paging.Page { return pageIn(r.URL.Query()) }
+
+// pageIn is pageOf for a query.
+func pageIn(q url.Values) paging.Page {
+	offset, err := strconv.Atoi(q.Get("offset"))
 	if err != nil || offset < 0 || offset > paging.MaxOffset {
 		offset = 0
 	}
@@ -27,12 +30,17 @@ func pageOf(r *http.Request) paging.Page {
 // pagerOf leads on from page p of the list at a path, with shown rows of total.
 // The path is not r's, which may be that of a form.
 func pagerOf(r *http.Request, at string, p paging.Page, shown, total int) pager {
+	q := r.URL.Query()
+	if account := r.FormValue("account"); account != "" {
+		q.Set("account", account)
+	}
+	return pagerIn(q, at, p, shown, total)
+}
+
+// pagerIn is pagerOf for the query of the list.
+func pagerIn(q url.Values, at string, p paging.Page, shown, total int) pager {
 	link := func(offset int) string {
-		q := r.URL.Query()
 		q.Del("done")
-		if account := r.FormValue("account"); account != "" {
-			q.Set("account", account)
-		}
 		q.Set("offset", strconv.Itoa(offset))
 		return (&url.URL{Path: Root + at, RawQuery: q.Encode()}).String()
 	}

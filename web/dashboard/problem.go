@@ -83,8 +83,29 @@ func (s *site) page(h httpapi.HandlerFunc) http.HandlerFunc {
 		if status >= http.StatusInternalServerError {
 			s.Log.ErrorContext(r.Context(), "dashboard failed", "path", r.URL.Path, "request_id", p.RequestID, "cause", err)
 		}
-		if err := webpage.Write(w, pages["problem"], "problem", p, webpage.Answer{Status: status, Policy: policy}); err != nil {
+		if err := s.showProblem(w, r, status, p); err != nil {
 			http.Error(w, "the page is broken", http.StatusInternalServerError)
 		}
 	}
+}
+
+// showProblem shows it with the menu to whoever is signed in, if that can be found out,
+// and alone to anybody else, and where a look at the database may be what is missing.
+func (s *site) showProblem(w http.ResponseWriter, r *http.Request, status int, p problem) error {
+	a := webpage.Answer{Status: status, Policy: policy, Referrer: "same-origin"}
+	alone := func() error { return webpage.Write(w, pages["problem"], "problem", p, a) }
+	if status == http.StatusTooManyRequests || status >= http.StatusInternalServerError {
+		return alone()
+	}
+	v, ok, err := s.viewer(r)
+	if !ok || err != nil {
+		return alone()
+	}
+	of, err := s.chosen(r, v)
+	if err != nil {
+		of = v.Account
+	}
+	x := s.viewOf(w, r, v, of, p.Title, "")
+	x.Page, x.Done, a.Edit = p, "", x.carry
+	return webpage.Write(w, pages["problem"], "layout", x, a)
 }

@@ -24,25 +24,28 @@ func used(name, status string, minutes int, n, refused int64) usage.Usage {
 	return usage.Usage{Start: &at, Product: &name, Route: &name, Status: &status, Amounts: usage.Amounts{Requests: n, Refused: refused}}
 }
 
-func TestTheOverviewCounts(t *testing.T) {
+// The chart shows what it counts, to the minute, and says it of each time.
+func TestStacked(t *testing.T) {
 	t.Parallel()
-	p := overviewPage{At: noon}
-	p.count([]usage.Usage{used("media", "2xx", 0, 30, 0), used("media", "4xx", 1, 60, 50), used("api", "5xx", 3, 5, 0), used("api", "none", 4, 1, 0),
-		used("api", "2xx", 59, 10, 0), used("api", "2xx", 60, 1000, 0)}, []usage.Usage{{Product: new("media"), Amounts: usage.Amounts{Latency: &usage.Latency{P50: 2}}}})
-	if want := (traffic{Requests: 106, OK: 40, Client: 60, Server: 6, Refused: 50}); p.Hour != want {
-		t.Errorf("%+v", p.Hour)
+	times := spans[0].times(noon)
+	c, sum := stacked([]usage.Usage{used("media", "2xx", 0, 30, 0), used("media", "4xx", 1, 60, 50), used("api", "5xx", 3, 5, 0), used("api", "none", 4, 1, 0),
+		used("api", "2xx", 59, 10, 0), used("api", "2xx", 60, 1000, 0)}, times, time.Minute)
+	if want := (traffic{Requests: 106, OK: 40, Client: 60, Server: 6, Refused: 50}); sum != want {
+		t.Errorf("%+v", sum)
 	}
-	if want := (traffic{Requests: 96, OK: 30, Client: 60, Server: 6, Refused: 50}); p.Recent != want {
-		t.Errorf("%+v", p.Recent)
+	if c.Total != 106 || len(c.Columns) != 60 || c.Columns[58].Text != "OK (2xx, 3xx): 0, Client error (4xx): 60, Failed (5xx, no response): 0" {
+		t.Errorf("%+v", c)
 	}
-	if p.Rate != 1 { // 90 in a minute and a half
-		t.Errorf("%v a second", p.Rate)
-	}
-	if len(p.Products) != 2 || p.Products[0].Name != "media" || p.Products[0].Minute != 60 || p.Products[0].Latency.P50 != 2 || p.Products[1].Latency != nil {
-		t.Errorf("%+v", p.Products)
-	}
-	if p.Chart.Total != 106 || len(p.Chart.Rows) != window {
-		t.Errorf("%+v", p.Chart)
+}
+
+// A bar of latency is as high as p99, and says all three.
+func TestLatencies(t *testing.T) {
+	t.Parallel()
+	u := used("a", "2xx", 1, 9, 0)
+	u.Latency = &usage.Latency{P50: 2, P90: 10, P99: 250}
+	c := latencies([]usage.Usage{u}, spans[0].times(noon), time.Minute)
+	if c.Total != 250_000 || c.Columns[58].Text != "p50 2.0 ms, p90 10 ms, p99 250 ms" || c.Columns[0].Text != "no requests" {
+		t.Errorf("%+v", c)
 	}
 }
 
@@ -169,7 +172,7 @@ func TestFormats(t *testing.T) {
 		byteSize(999): "999 B", byteSize(1500): "1.5 kB", byteSize(250_000_000): "250 MB",
 		millis(1.25): "1.2 ms", millis(250): "250 ms", millis(1500): "1.5 s",
 		percent(1, 0): "–", percent(1, 3): "33.3 %", percent(1, 100_000): "< 0.1 %", percent(5, 5): "100 %",
-		when(noon, noon): "just now", when(noon, noon.Add(90*time.Second)): "90 s ago", when(noon.Add(3*time.Hour), noon): "in 3 h",
+		when(noon, noon): "just now", when(noon, noon.Add(90*time.Second)): "1 min ago", span(30 * time.Hour): "1 day", when(noon.Add(3*time.Hour), noon): "in 3 h",
 		span(72 * time.Hour): "3 days", span(30 * time.Millisecond): "30 ms", seconds(600): "10 min",
 		pretty([]byte(`{"a":1}`)): "{\n  \"a\": 1\n}", pretty([]byte(`not json`)): "not json",
 		tone(new("failed")): "bad", tone("current"): "good", tone("anything"): "dim",

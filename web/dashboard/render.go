@@ -4,6 +4,7 @@ import (
 	"embed"
 	"html/template"
 	"net/http"
+	"slices"
 	"strings"
 
 	"sluice.dev/sluice/controlplane/accounts"
@@ -57,14 +58,38 @@ type view struct {
 	Title    string
 	Here     string // path of the section
 	Viewer   viewer
-	Sections []section // that the viewer may see
-	Token    string    // of forms
-	Done     string    // what a form has just done; empty: nothing
+	Menu     []menuGroup // that the viewer may see
+	Token    string      // of forms
+	Done     string      // what a form has just done; empty: nothing
 	Account  accounts.Account
+	Other    bool               // Account is not the viewer's own
 	Choice   []accounts.Account // for operators, on pages about one account
 	Many     bool               // there are more than Choice has
 	Version  string
-	Page     any // what the page is about
+	DocsBase string // public address of the gateway; empty: not known
+	Page     any    // what the page is about
+}
+
+// menuGroup is a part of the menu.
+type menuGroup struct {
+	Name     string // empty: it is the only one
+	Sections []section
+}
+
+// menu is what v may see: for operators the platform, and the account a.
+func (s *site) menu(v viewer, a accounts.Account) []menuGroup {
+	if !v.Operator {
+		return []menuGroup{{Sections: slices.DeleteFunc(s.sections(), func(sec section) bool { return !sec.visible(v) })}}
+	}
+	platform, account := menuGroup{Name: "Platform"}, menuGroup{Name: a.Name}
+	for _, sec := range s.sections() {
+		if sec.OfOne {
+			account.Sections = append(account.Sections, sec)
+		} else {
+			platform.Sections = append(platform.Sections, sec)
+		}
+	}
+	return []menuGroup{platform, account}
 }
 
 // done are the messages after a form, by what its redirect says.
@@ -84,18 +109,33 @@ var done = map[string]string{
 	"rolled-back": "The old version is current again, under a new version number.",
 }
 
-// show answers with the page of a name.
+// show answers with the page of a name. Whatever it is about, the account that an
+// operator has chosen stays chosen.
 func (s *site) show(w http.ResponseWriter, r *http.Request, v viewer, name, title, here string, page any, more ...func(*view)) error {
-	x := view{Title: title, Here: here, Viewer: v, Token: s.token(w, r, v.Session), Done: done[r.URL.Query().Get("done")], Version: s.Version, Page: page}
-	for _, sec := range s.sections() {
-		if sec.visible(v) {
-			x.Sections = append(x.Sections, sec)
-		}
+	a, err := s.chosen(r, v)
+	if err != nil {
+		return err
 	}
+	x := s.viewOf(w, r, v, a, title, here)
+	x.Page = page
 	for _, f := range more {
 		f(&x)
 	}
-	return webpage.Write(w, pages[name], "layout", x, webpage.Answer{Policy: policy, Referrer: "same-origin"})
+	return webpage.Write(w, pages[name], "layout", x, webpage.Answer{Policy: policy, Referrer: "same-origin", Edit: x.carry})
+}
+
+// viewOf is what the frame of every page says.
+func (s *site) viewOf(w http.ResponseWriter, r *http.Request, v viewer, a accounts.Account, title, here string) view {
+	return view{Title: title, Here: here, Viewer: v, Account: a, Other: a.ID != v.Account.ID, Menu: s.menu(v, a), Token: s.token(w, r, v.Session),
+		Done: done[r.URL.Query().Get("done")], Version: s.Version, DocsBase: s.Requests.DocsBase}
+}
+
+// carry keeps a page to the account that was chosen.
+func (x view) carry(page []byte) []byte {
+	if !x.Other {
+		return page
+	}
+	return carry(page, x.Account.ID)
 }
 
 // showOf is show for a page about one account.
@@ -104,7 +144,7 @@ func (s *site) showOf(w http.ResponseWriter, r *http.Request, v viewer, a accoun
 	if err != nil {
 		return err
 	}
-	return s.show(w, r, v, name, title, here, page, func(x *view) { x.Account, x.Choice, x.Many = a, list, many })
+	return s.show(w, r, v, name, title, here, page, func(x *view) { x.Choice, x.Many = list, many })
 }
 
 // notFound is what stands where nothing is.

@@ -41,9 +41,13 @@ var requestFilters = []string{"status", "route", "product", "key", "method", "wo
 func (s *site) showRequests(w http.ResponseWriter, r *http.Request, v viewer) error {
 	q := r.URL.Query()
 	if id := strings.TrimSpace(q.Get("id")); id != "" {
-		return seeOther(w, r, Root+"/requests/"+url.PathEscape(cut(id)))
+		a, err := s.chosen(r, v)
+		if err != nil {
+			return err
+		}
+		return seeOther(w, r, linkOf("/requests/"+url.PathEscape(cut(id)), v, a))
 	}
-	page, err := s.requests(r.Context(), v, q)
+	page, err := s.requests(r.Context(), look{viewer: v, Query: q})
 	if err != nil {
 		return err
 	}
@@ -51,7 +55,8 @@ func (s *site) showRequests(w http.ResponseWriter, r *http.Request, v viewer) er
 }
 
 // requests reads what the page says for a query.
-func (s *site) requests(ctx context.Context, v viewer, q url.Values) (any, error) {
+func (s *site) requests(ctx context.Context, l look) (any, error) {
+	v, q := l.viewer, l.Query
 	p := requestsPage{Now: s.Now(), Operator: v.Operator, Query: map[string]string{}}
 	asked := url.Values{}
 	for _, name := range requestFilters {
@@ -133,7 +138,7 @@ func (s *site) showRequest(w http.ResponseWriter, r *http.Request, v viewer) err
 	if err != nil {
 		return err
 	}
-	return s.show(w, r, v, "request", "Request", "/requests", requestPage{s.Now(), one, one.Steps()})
+	return s.show(w, r, v, "request", "Request "+one.ID, "/requests", requestPage{s.Now(), one, one.Steps()})
 }
 
 // statusTone is how a status looks.

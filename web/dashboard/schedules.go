@@ -1,7 +1,9 @@
 package dashboard
 
 import (
+	"context"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -96,14 +98,64 @@ func nextRuns(one schedules.Schedule, now, before time.Time, most int) (list []t
 	return list
 }
 
-// schedulePage is one schedule with what came of it.
-type schedulePage struct {
+// executionsPart are the executions of a schedule, the latest first.
+type executionsPart struct {
 	Now        time.Time
 	Schedule   schedules.Schedule
-	Next       []time.Time
+	Live       string             // where the part is kept up to date; empty: it is not
+	Open       []schedules.Record // that have not ended: they run, wait, or are tried again
 	Executions []schedules.Record
 	Pager      pager
+	Next       []time.Time
 	MayWrite   bool
+}
+
+// State is how an execution is, in a word: one that has failed and is tried again is
+// retrying.
+func (executionsPart) State(e schedules.Record) string {
+	if e.Status == schedules.Executing && (e.Attempts > 1 || e.Result != nil) {
+		return "retrying"
+	}
+	return e.Status
+}
+
+// executions reads the part for whoever looks; the query names the schedule.
+func (s *site) executions(ctx context.Context, l look) (any, error) {
+	one, err := s.Schedules.Get(ctx, l.Account.ID, cut(l.Query.Get("id")))
+	if err != nil {
+		return nil, err
+	}
+	page := pageIn(l.Query)
+	p := executionsPart{Now: s.Now().UTC(), Schedule: one, MayWrite: l.Has("schedules:write")}
+	list, total, err := s.Schedules.History(ctx, l.Account.ID, one.ID, schedules.HistoryFilter{}, page)
+	if err != nil {
+		return nil, err
+	}
+	p.Executions = list
+	p.Next = nextRuns(one, p.Now, p.Now.AddDate(1, 0, 0), 5)
+	q := url.Values{"account": l.Query["account"]}
+	p.Pager = pagerIn(q, "/schedules/"+one.ID, page, len(list), total)
+	if page.Offset > 0 {
+		return p, nil
+	}
+	p.Live = Root + "/live/executions?" + url.Values{"id": {one.ID}}.Encode()
+	for _, status := range []string{schedules.Executing, schedules.Waiting} {
+		list, _, err := s.Schedules.History(ctx, l.Account.ID, one.ID, schedules.HistoryFilter{Status: status}, page)
+		if err != nil {
+			return nil, err
+		}
+		p.Open = append(p.Open, list...)
+	}
+	return p, nil
+}
+
+// schedulePage is one schedule with what came of it.
+type schedulePage struct {
+	Now      time.Time
+	Schedule schedules.Schedule
+	Next     []time.Time
+	Part     any // executionsPart
+	MayWrite bool
 }
 
 // showSchedule shows one schedule and its executions.
@@ -112,18 +164,14 @@ func (s *site) showSchedule(w http.ResponseWriter, r *http.Request, v viewer) er
 	if err != nil {
 		return err
 	}
-	p := schedulePage{Now: s.Now().UTC(), MayWrite: v.Has("schedules:write")}
-	if p.Schedule, err = s.Schedules.Get(r.Context(), a.ID, chi.URLParam(r, "id")); err != nil {
-		return err
-	}
-	page := pageOf(r)
-	var total int
-	p.Executions, total, err = s.Schedules.History(r.Context(), a.ID, p.Schedule.ID, schedules.HistoryFilter{}, page)
+	q := r.URL.Query()
+	q.Set("id", chi.URLParam(r, "id"))
+	read, err := s.executions(r.Context(), look{viewer: v, Account: a, Query: q})
 	if err != nil {
 		return err
 	}
-	p.Pager = pagerOf(r, "/schedules/"+p.Schedule.ID, page, len(p.Executions), total)
-	p.Next = nextRuns(p.Schedule, p.Now, p.Now.AddDate(1, 0, 0), mostRuns)
+	part := read.(executionsPart)
+	p := schedulePage{Now: part.Now, Schedule: part.Schedule, Next: part.Next, Part: part, MayWrite: part.MayWrite}
 	return s.showOf(w, r, v, a, "schedule", p.Schedule.Definition.Name, "/schedules", p)
 }
 

@@ -48,7 +48,7 @@ func init() {
 			post: map[string]handler{"/webhooks/{id}/deliveries/{number}/resend": (*site).resend, "/webhooks/{id}/status": (*site).holdWebhook, "/webhooks/{id}/test": (*site).testWebhook,
 				"/webhooks/{id}/rotate": (*site).rotateWebhook, "/webhooks/{id}/recover": (*site).recoverWebhook}},
 		{Name: "Payments", Path: "/payments", Product: true, Operator: true, show: (*site).showPayments},
-		{Name: "Audit", Path: "/audit", Scope: scopes.Admin, show: (*site).showAudit},
+		{Name: "Audit", Path: "/audit", Scope: scopes.Admin, show: (*site).showAudit, more: map[string]handler{"/audit/export": (*site).exportAudit}},
 	})
 }
 

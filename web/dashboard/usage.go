@@ -9,9 +9,18 @@ import (
 	"sluice.dev/sluice/controlplane/accounts"
 	"sluice.dev/sluice/controlplane/accounts/usage"
 	"sluice.dev/sluice/controlplane/gateway/config"
+	"sluice.dev/sluice/controlplane/gateway/requestlog"
 	"sluice.dev/sluice/platform/http/paging"
 	"sluice.dev/sluice/web/dashboard/chart"
 )
+
+// Axis is how a chart of the span names its times: by the time of day, or by the day.
+func (n period) Axis() string {
+	if n.steps > 60 || n.grain == usage.Day {
+		return "day"
+	}
+	return "time"
+}
 
 // usagePage is what an account has used, and what limits it.
 type usagePage struct {
@@ -21,7 +30,8 @@ type usagePage struct {
 	In     int64
 	Out    int64
 	Chart  chart.Chart
-	Routes []routeUsage // as many as a page has, the busiest first
+	Times  chart.Chart // how long requests took
+	Routes []busy      // as many as a page has, the busiest first
 	Pager  pager
 	Limits []limitUsage
 	Month  usage.Month
@@ -44,12 +54,12 @@ var spans = []period{
 	{"month", "30 days", usage.Day, 24 * time.Hour, 30},
 }
 
-// routeUsage is the usage of one route.
-type routeUsage struct {
-	Name    string
-	Traffic traffic
-	Out     int64
-}
+// covered reports whether the request log, which is kept for a day, has what was counted in
+// the span.
+func (n period) covered() bool { return time.Duration(n.steps)*n.step <= requestlog.Kept }
+
+// Day is covered, for the page.
+func (p usagePage) Day() bool { return p.Span.covered() }
 
 // limitUsage is how near an account has come to the limit of a class.
 type limitUsage struct {
@@ -70,12 +80,7 @@ func (s *site) showUsage(w http.ResponseWriter, r *http.Request, v viewer) error
 	if err != nil {
 		return err
 	}
-	p := usagePage{Span: spans[0], Spans: spans}
-	for _, one := range spans {
-		if one.Name == r.URL.Query().Get("span") {
-			p.Span = one
-		}
-	}
+	p := usagePage{Span: spanOf(r.URL.Query()), Spans: spans}
 	if err := s.fillUsage(r, &p, a); err != nil {
 		return err
 	}
@@ -91,7 +96,7 @@ func (s *site) showUsage(w http.ResponseWriter, r *http.Request, v viewer) error
 	if p.Month.Limit != nil {
 		p.Quota = chart.Share(p.Month.Requests, *p.Month.Limit)
 	}
-	return s.showOf(w, r, v, a, "usage", "Limits and usage", "/usage", p)
+	return s.showOf(w, r, v, a, "usage", "Usage", "/usage", p)
 }
 
 // times are the steps of a span that ends now.
@@ -104,43 +109,25 @@ func (n period) times(now time.Time) []time.Time {
 	return list
 }
 
-// fillUsage reads the usage of the span, by route and status.
+// fillUsage reads the usage of the span.
 func (s *site) fillUsage(r *http.Request, p *usagePage, a accounts.Account) error {
 	times := p.Span.times(s.Now().UTC())
-	rows, _, err := s.usage.Series(r.Context(), usage.Query{Account: a.ID, From: times[0], To: s.Now().Add(time.Minute), Grain: p.Span.grain,
-		By: []usage.Dimension{usage.Route, usage.Status}, Page: paging.Page{Limit: maxRows}})
+	q := usage.Query{Account: a.ID, From: times[0], To: s.Now().Add(time.Minute), Grain: p.Span.grain, By: []usage.Dimension{usage.Status}, Page: paging.Page{Limit: maxRows}}
+	rows, _, err := s.usage.Series(r.Context(), q)
 	if err != nil {
 		return err
 	}
-	ok, client, server := make([]int64, len(times)), make([]int64, len(times)), make([]int64, len(times))
-	routes := map[string]*routeUsage{}
+	p.Chart, p.Sum = stacked(rows, times, p.Span.step)
+	q.By = nil
+	if rows, _, err = s.usage.Series(r.Context(), q); err != nil {
+		return err
+	}
+	p.Times = latencies(rows, times, p.Span.step)
 	for _, u := range rows {
-		i := int(u.Start.Sub(times[0]) / p.Span.step)
-		if i < 0 || i >= len(times) {
-			continue
-		}
-		var t traffic
-		t.add(u)
-		ok[i], client[i], server[i] = ok[i]+t.OK, client[i]+t.Client, server[i]+t.Server
-		one := routes[deref(u.Route)]
-		if one == nil {
-			one = &routeUsage{Name: deref(u.Route)}
-			routes[one.Name] = one
-		}
-		one.Traffic.add(u)
-		one.Out += u.Out
-		p.Sum.add(u)
 		p.In, p.Out = p.In+u.In, p.Out+u.Out
 	}
-	p.Chart = chart.Stack(times, []chart.Series{{Name: "OK (2xx, 3xx)", Class: "ok", Values: ok}, {Name: "Client error (4xx)", Class: "warn", Values: client},
-		{Name: "Failed (5xx, no response)", Class: "fail", Values: server}}, 0)
-	for _, one := range routes {
-		p.Routes = append(p.Routes, *one)
-	}
-	slices.SortFunc(p.Routes, func(a, b routeUsage) int {
-		return cmp.Or(cmp.Compare(b.Traffic.Requests, a.Traffic.Requests), cmp.Compare(a.Name, b.Name))
-	})
-	return nil
+	p.Routes, err = s.busiest(r.Context(), q, usage.Route)
+	return err
 }
 
 // fillLimits reads the limits of the account, and how near it came to each in the
@@ -200,6 +187,7 @@ func limitsOf(d config.Document, plan string, own []accounts.Limit, rows []usage
 			l.Peak = slices.Max(used[c.Name])
 		}
 		l.Chart = chart.Stack(times, []chart.Series{{Name: "Requests", Class: "ok", Values: used[c.Name]}}, l.PerMinute)
+		l.Chart.Say(counts(l.Chart.Series))
 		l.Share = chart.Share(l.Peak, l.PerMinute)
 		list[i] = l
 	}

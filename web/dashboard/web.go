@@ -53,6 +53,7 @@ type Config struct {
 	Alone     bool // there are no schedules and payments
 	Requests  requestlog.Store
 	Version   string // of this build
+	OnChain   bool   // payments settle on a chain, which explorers show
 	// Secure says that people reach the dashboard over https only.
 	Secure bool
 	// Every is how often live parts are read anew; 0: 2 s.
@@ -134,6 +135,7 @@ func (s *site) mount(r chi.Router) {
 		r.Post("/sign-in", s.page(s.signIn))
 		r.Post("/sign-out", s.page(s.signOut))
 		r.Get("/live/{part}", s.page(s.live))
+		r.Get("/search", s.page(s.seen(section{}, (*site).showSearch)))
 		for _, sec := range s.sections() {
 			sec.routes(s, r)
 		}

@@ -1,13 +1,18 @@
 package dashboard
 
 import (
+	"context"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"time"
 
 	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/controlplane/accounts"
+	"sluice.dev/sluice/filters/decision"
+	"sluice.dev/sluice/platform/apierror"
+	"sluice.dev/sluice/web/dashboard/chart"
 	"sluice.dev/sluice/workers/webhooks"
 )
 
@@ -15,7 +20,29 @@ import (
 type webhooksPage struct {
 	Now           time.Time
 	Subscriptions []webhooks.Subscription
+	Health        map[string]webhooks.Health
 	Pager         pager
+}
+
+// State is how a subscription is, in a word: one that is active and whose receiver fails is
+// failing.
+func (webhooksPage) State(sub webhooks.Subscription) string { return stateOf(sub) }
+
+// stateOf is how a subscription is, in a word.
+func stateOf(sub webhooks.Subscription) string {
+	if sub.Status == webhooks.Active && !sub.FailingSince.IsZero() {
+		return "failing"
+	}
+	return string(sub.Status)
+}
+
+// spark draws how a receiver did in the last hours.
+func spark(h webhooks.Health) chart.Chart {
+	times, ok, fail := make([]time.Time, len(h.Hours)), make([]int64, len(h.Hours)), make([]int64, len(h.Hours))
+	for i, t := range h.Hours {
+		ok[i], fail[i] = t.Succeeded, t.Failed
+	}
+	return chart.Stack(times, []chart.Series{{Name: "Succeeded", Class: "ok", Values: ok}, {Name: "Failed", Class: "fail", Values: fail}}, 0)
 }
 
 // showWebhooks shows the subscriptions of an account.
@@ -29,21 +56,78 @@ func (s *site) showWebhooks(w http.ResponseWriter, r *http.Request, v viewer) er
 	if err != nil {
 		return err
 	}
-	return s.showOf(w, r, v, a, "webhooks", "Webhooks", "/webhooks", webhooksPage{s.Now(), list, pagerOf(r, "/webhooks", page, len(list), total)})
+	ids := make([]string, len(list))
+	for i, sub := range list {
+		ids[i] = sub.ID
+	}
+	health, err := s.Webhooks.Health(r.Context(), a.ID, ids)
+	if err != nil {
+		return err
+	}
+	return s.showOf(w, r, v, a, "webhooks", "Webhooks", "/webhooks", webhooksPage{s.Now(), list, health, pagerOf(r, "/webhooks", page, len(list), total)})
 }
 
 // deliveryStates are those by which deliveries can be chosen.
 var deliveryStates = []string{"pending", "held", "succeeded", "failed"}
 
+// deliveriesPart are the deliveries of a subscription, newest first.
+type deliveriesPart struct {
+	Now        time.Time
+	Token      string // of forms
+	Self       string // path of the subscription's page
+	Live       string // where the part is kept up to date; empty: it is not
+	Status     string // of the deliveries shown; empty: any
+	States     []string
+	Deliveries []webhooks.Delivery
+	Older      int64 // the list goes on before this delivery; 0: it ends here
+	Paged      bool  // the list does not begin with the newest
+	MayWrite   bool
+}
+
+// State is how a delivery is, in a word: one that has failed and is tried again is retrying.
+func (p deliveriesPart) State(d webhooks.Delivery) string { return deliveryState(d, p.Now) }
+
+// deliveryState is how a delivery is at a time, in a word.
+func deliveryState(d webhooks.Delivery, now time.Time) string {
+	if d.Status == "pending" && (d.Attempts > 1 || d.Attempts == 1 && d.NextAttemptAt.After(now)) {
+		return "retrying"
+	}
+	return d.Status
+}
+
+// deliveries reads the part for whoever looks; the query names the subscription.
+func (s *site) deliveries(ctx context.Context, l look) (any, error) {
+	id, status, q := cut(l.Query.Get("id")), "", l.Query.Get("status")
+	if slices.Contains(deliveryStates, q) {
+		status = q
+	}
+	before, err := strconv.ParseInt("0"+l.Query.Get("before"), 10, 64)
+	if err != nil {
+		return nil, apierror.Errorf(decision.NotFound, "There is no such page.")
+	}
+	p := deliveriesPart{Now: s.Now(), Token: l.Token, Self: Root + "/webhooks/" + id, Status: status, States: deliveryStates, Paged: before > 0, MayWrite: l.Has("webhooks:write")}
+	f := webhooks.DeliveryFilter{Status: status, Before: before, Limit: perPage}
+	if p.Deliveries, err = s.Webhooks.Deliveries(ctx, l.Account.ID, id, f); err != nil {
+		return nil, err
+	}
+	if len(p.Deliveries) > perPage {
+		p.Deliveries = p.Deliveries[:perPage]
+		p.Older = p.Deliveries[perPage-1].Number()
+	}
+	if !p.Paged {
+		p.Live = Root + "/live/deliveries?" + url.Values{"id": {id}, "status": {status}}.Encode()
+	}
+	return p, nil
+}
+
 // webhookPage is one subscription with its deliveries.
 type webhookPage struct {
 	Now          time.Time
 	Subscription webhooks.Subscription
-	Status       string // of the deliveries shown; empty: any
-	States       []string
-	Deliveries   []webhooks.Delivery
-	Older        int64 // the list goes on before this delivery; 0: it ends here
-	Paged        bool  // the list does not begin with the newest
+	State        string
+	Health       webhooks.Health
+	Spark        chart.Chart
+	Part         any // deliveriesPart
 	MayWrite     bool
 	Recoveries   []webhooks.Recovery // the latest
 	Sinces       []since
@@ -67,56 +151,35 @@ func (s *site) showWebhook(w http.ResponseWriter, r *http.Request, v viewer) err
 }
 
 // webhookWith shows them with what a form has done.
-func (s *site) webhookWith(w http.ResponseWriter, r *http.Request, v viewer, a accounts.Account, p webhookPage) error {
-	p.Now, p.States, p.MayWrite, p.Sinces, p.Overlaps = s.Now(), deliveryStates, v.Has("webhooks:write"), sinces, overlaps
-	if status := r.URL.Query().Get("status"); slices.Contains(deliveryStates, status) {
-		p.Status = status
-	}
-	before, err := strconv.ParseInt("0"+r.URL.Query().Get("before"), 10, 64)
-	if err != nil {
-		return s.notFound(w, r)
-	}
-	p.Paged = before > 0
+func (s *site) webhookWith(w http.ResponseWriter, r *http.Request, v viewer, a accounts.Account, p webhookPage) (err error) {
+	p.Now, p.MayWrite, p.Sinces, p.Overlaps = s.Now(), v.Has("webhooks:write"), sinces, overlaps
 	if p.Subscription, err = s.Webhooks.Get(r.Context(), a.ID, chi.URLParam(r, "id")); err != nil {
 		return err
 	}
-	f := webhooks.DeliveryFilter{Status: p.Status, Before: before, Limit: perPage}
-	if p.Deliveries, err = s.Webhooks.Deliveries(r.Context(), a.ID, p.Subscription.ID, f); err != nil {
+	q := r.URL.Query()
+	q.Set("id", p.Subscription.ID)
+	if p.Part, err = s.deliveries(r.Context(), look{v, a, s.token(w, r, v.Session), q}); err != nil {
 		return err
 	}
+	health, err := s.Webhooks.Health(r.Context(), a.ID, []string{p.Subscription.ID})
+	if err != nil {
+		return err
+	}
+	p.State, p.Health = stateOf(p.Subscription), health[p.Subscription.ID]
+	p.Spark = spark(p.Health)
 	if p.Recoveries, err = s.Webhooks.Recoveries(r.Context(), a.ID, p.Subscription.ID); err != nil {
 		return err
 	}
 	p.Recoveries = p.Recoveries[:min(len(p.Recoveries), mostRecoveries)]
-	if len(p.Deliveries) > perPage {
-		p.Deliveries = p.Deliveries[:perPage]
-		p.Older = p.Deliveries[perPage-1].Number()
-	}
-	return s.showOf(w, r, v, a, "webhook", "Webhook", "/webhooks", p)
+	return s.showOf(w, r, v, a, "webhook", hostOf(p.Subscription.URL), "/webhooks", p)
 }
 
-// deliveryPage is one delivery with every attempt.
-type deliveryPage struct {
-	Now       time.Time
-	Delivery  webhooks.DeliveryDetail
-	MayResend bool
-}
-
-// showDelivery shows one delivery.
-func (s *site) showDelivery(w http.ResponseWriter, r *http.Request, v viewer) error {
-	a, err := s.chosen(r, v)
-	if err != nil {
-		return err
+// hostOf is what a receiver is called: its host.
+func hostOf(address string) string {
+	if u, err := url.Parse(address); err == nil && u.Host != "" {
+		return u.Host
 	}
-	number, err := strconv.ParseInt(chi.URLParam(r, "number"), 10, 64)
-	if err != nil {
-		return s.notFound(w, r)
-	}
-	p := deliveryPage{Now: s.Now(), MayResend: v.Has("webhooks:write")}
-	if p.Delivery, err = s.Webhooks.Delivery(r.Context(), a.ID, chi.URLParam(r, "id"), number); err != nil {
-		return err
-	}
-	return s.showOf(w, r, v, a, "delivery", "Delivery", "/webhooks", p)
+	return address
 }
 
 // resend is the form that sends a delivery again.

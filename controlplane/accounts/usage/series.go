@@ -37,6 +37,7 @@ type Query struct {
 	From, To time.Time // To is not included
 	Grain    Grain
 	By       []Dimension
+	Whole    bool // one entry over all times, whose Start is absent; Grain says how finely From and To lie
 	Page     paging.Page
 }
 
@@ -124,7 +125,7 @@ func (s Store) Series(ctx context.Context, q Query) (list []Usage, total int, er
 		of = "$1 = ''"
 		q.Account = ""
 	}
-	args := []any{q.Account, q.From, q.To, q.Grain.String(), q.Page.Limit, q.Page.Offset}
+	args := []any{q.Account, q.From, q.To, q.Grain.String(), q.Page.Limit, q.Page.Offset, q.Whole}
 	behind := ""
 	if place, _ := q.Behind(); len(place) > 0 {
 		left, right := "start", ""
@@ -137,14 +138,14 @@ func (s Store) Series(ctx context.Context, q Query) (list []Usage, total int, er
 		}
 		behind = ` WHERE (` + left + `) > (` + right[2:] + `)`
 	}
-	rows, _ := s.DB.Query(ctx, `SELECT * FROM (SELECT date_trunc($4, at, 'UTC') AS start, `+dimensions+sums+`, count(*) OVER () AS total
+	rows, _ := s.DB.Query(ctx, `SELECT * FROM (SELECT CASE WHEN NOT $7 THEN date_trunc($4, at, 'UTC') END AS start, `+dimensions+sums+`, count(*) OVER () AS total
 		FROM usage_counts, usage_progress WHERE `+of+` AND at >= $2 AND at < $3 AND (`+grainCondition(q.Grain)+`)
 		GROUP BY `+group+`) AS series`+behind+` ORDER BY `+group+` LIMIT $5 OFFSET $6`, args...)
 	list, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (Usage, error) {
 		var u Usage
 		var class *int16
 		err := u.scan(row, []any{&u.Start, &u.Product, &u.Route, &u.Key, &class}, &total)
-		if err == nil {
+		if err == nil && u.Start != nil {
 			*u.Start = u.Start.UTC()
 		}
 		if class != nil {

@@ -62,6 +62,8 @@ type Answer struct {
 	Policy   string // of Allow; empty: the page may do nothing
 	Referrer string // what links on it tell; empty: nothing
 	Cache    string // who may keep it; empty: nobody
+	// Edit is what is done to the finished page before it goes out; nil: nothing.
+	Edit func([]byte) []byte
 }
 
 // Write makes the named template whole, since a half page has no error status,
@@ -71,6 +73,10 @@ func Write(w http.ResponseWriter, t *template.Template, name string, data any, a
 	var b bytes.Buffer
 	if err := t.ExecuteTemplate(&b, name, data); err != nil {
 		return err
+	}
+	page := b.Bytes()
+	if a.Edit != nil {
+		page = a.Edit(page)
 	}
 	policy := cmp.Or(a.Policy, Allow{}.Policy())
 	h := w.Header()
@@ -82,8 +88,8 @@ func Write(w http.ResponseWriter, t *template.Template, name string, data any, a
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", cmp.Or(a.Referrer, "no-referrer"))
 	h.Set("Cache-Control", cmp.Or(a.Cache, "no-store"))
-	h.Set("Content-Length", strconv.Itoa(b.Len()))
+	h.Set("Content-Length", strconv.Itoa(len(page)))
 	w.WriteHeader(cmp.Or(a.Status, http.StatusOK))
-	_, _ = w.Write(b.Bytes()) // the person is gone otherwise
+	_, _ = w.Write(page) // the person is gone otherwise
 	return nil
 }

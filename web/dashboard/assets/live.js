@@ -12,6 +12,19 @@ for (const part of document.querySelectorAll("[data-live]")) {
     if (state.textContent !== text) state.textContent = text;
     state.className = "chip " + tone;
   };
+  // What somebody is using, by the keyboard or a selection, is not taken away from under
+  // them: it is swapped when they have left it. What is unfolded stays so.
+  let last = "";
+  const busy = () => part.contains(document.activeElement) || (getSelection().toString() && part.contains(getSelection().anchorNode));
+  const swap = () => {
+    if (!last || busy()) return;
+    const open = [...part.querySelectorAll("details[id][open]")].map((d) => d.id);
+    part.innerHTML = last; // made and escaped by our server
+    last = "";
+    for (const id of open) document.getElementById(id)?.setAttribute("open", "");
+    part.dispatchEvent(new Event("swapped", { bubbles: true }));
+  };
+  part.addEventListener("focusout", () => setTimeout(swap));
   const close = () => {
     if (source) source.close();
     source = null;
@@ -20,7 +33,8 @@ for (const part of document.querySelectorAll("[data-live]")) {
     if (source || paused || document.hidden) return;
     source = new EventSource(part.dataset.live);
     source.onmessage = (event) => {
-      part.innerHTML = event.data; // made and escaped by our server
+      last = event.data;
+      swap();
       say("Live", "good");
     };
     source.onerror = () => {

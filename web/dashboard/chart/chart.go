@@ -21,6 +21,14 @@ type Bar struct {
 	Class               string
 }
 
+// Column is the strip of the box that stands for one time, from its bottom to its top: what
+// is pointed at when somebody asks for the values of that time.
+type Column struct {
+	X, Width float64
+	At       time.Time
+	Text     string // what is said of it
+}
+
 // Row is what the chart says at one time, for those who read and do not look.
 type Row struct {
 	At     time.Time
@@ -29,11 +37,12 @@ type Row struct {
 
 // Chart is a bar chart over time.
 type Chart struct {
-	Bars   []Bar
-	Series []Series // from the bottom of the stacks to their top
-	Rows   []Row
-	Top    int64 // what the upper edge stands for
-	Total  int64 // of all values
+	Bars    []Bar
+	Columns []Column
+	Series  []Series // from the bottom of the stacks to their top
+	Rows    []Row
+	Top     int64 // what the upper edge stands for
+	Total   int64 // of all values
 	// Limit is a value to compare with, and LimitY where its line is; LimitY is
 	// negative when there is none, or it is out of sight.
 	Limit            int64
@@ -57,6 +66,7 @@ func Stack(times []time.Time, series []Series, limit int64) Chart {
 	c.Top = nice(highest)
 	step := 100 / float64(len(times))
 	for i, row := range c.Rows {
+		c.Columns = append(c.Columns, Column{X: float64(i) * step, Width: step, At: row.At})
 		y := 100.0
 		for s, v := range row.Values {
 			height := 100 * float64(v) / float64(c.Top)
@@ -90,13 +100,20 @@ func (c *Chart) sum(times []time.Time) (highest int64) {
 	return highest
 }
 
-// nice is the least of 1, 2, 4, 5 and 10 times a power of ten that is not below v.
+// Say has each time say of its values what text does.
+func (c *Chart) Say(text func(Row) string) {
+	for i := range c.Columns {
+		c.Columns[i].Text = text(c.Rows[i])
+	}
+}
+
+// nice is the least of 1, 2, 4, 5, 6, 8 and 10 times a power of ten that is not below v.
 func nice(v int64) int64 {
 	if v <= 4 {
 		return 4
 	}
 	unit := int64(math.Pow10(int(math.Log10(float64(v)))))
-	for _, f := range []int64{1, 2, 4, 5} {
+	for _, f := range []int64{1, 2, 4, 5, 6, 8} {
 		if f*unit >= v {
 			return f * unit
 		}

@@ -62,7 +62,7 @@ func TestALimitIsDrawnWhereItCanBeSeen(t *testing.T) {
 
 func TestTopsAreRound(t *testing.T) {
 	t.Parallel()
-	for v, want := range map[int64]int64{0: 4, 5: 5, 7: 10, 10: 10, 11: 20, 39: 40, 41: 50, 51: 100, 999: 1000, 1000: 1000, 1001: 2000} {
+	for v, want := range map[int64]int64{0: 4, 5: 5, 7: 8, 10: 10, 11: 20, 39: 40, 41: 50, 51: 60, 999: 1000, 1000: 1000, 1001: 2000} {
 		if got := nice(v); got != want {
 			t.Errorf("%d: %d, want %d", v, got, want)
 		}
