@@ -271,6 +271,9 @@ func (n *node) ref(name string) string {
 
 // ignore marks all of n as looked at.
 func (n *node) ignore() {
+	if n == nothing { // which all files share
+		return
+	}
 	n.used = true
 	for _, item := range n.items {
 		item.ignore()

@@ -224,6 +224,13 @@ func TestASegmentThatWasMissed(t *testing.T) {
 	}
 }
 
+// followed is how many streams are followed.
+func (p *Live) followed() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.edges)
+}
+
 // The number of streams that are followed is bounded; further ones are told as they were
 // before.
 func TestFollowedStreamsAreBounded(t *testing.T) {
@@ -239,8 +246,8 @@ func TestFollowedStreamsAreBounded(t *testing.T) {
 		}
 		m.make(0)
 		synctest.Wait()
-		if len(p.edges) > 0 {
-			t.Errorf("%d streams that have ended are followed", len(p.edges))
+		if n := p.followed(); n > 0 {
+			t.Errorf("%d streams that have ended are followed", n)
 		}
 	})
 }
@@ -256,12 +263,12 @@ func TestWhoIsFollowedNoMore(t *testing.T) {
 		for range 2 * int(idle/time.Second) {
 			time.Sleep(time.Second) // of the test's clock
 			m.make(1)
-			if synctest.Wait(); len(p.edges) == 0 {
+			if synctest.Wait(); p.followed() == 0 {
 				break
 			}
 		}
-		if _, err := g.Part(t.Context(), partsEach); len(p.edges) > 0 || !errors.Is(err, io.EOF) {
-			t.Errorf("%d are followed, %v", len(p.edges), err)
+		if _, err := g.Part(t.Context(), partsEach); p.followed() > 0 || !errors.Is(err, io.EOF) {
+			t.Errorf("%d are followed, %v", p.followed(), err)
 		}
 		m.manifest(t, p, time.Now())
 		m.mu.Lock()

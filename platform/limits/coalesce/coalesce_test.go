@@ -55,11 +55,22 @@ func TestACallAloneIsABatchOfOne(t *testing.T) {
 
 // waitFor returns once n calls are in the queue.
 func (g *Group[T, R]) waitFor(n int) {
+	g.waitUntil(func() bool { return g.queued == n })
+}
+
+// waitForEnd waits until no place is taken any more: callers hear before their batch's place
+// is given up.
+func (g *Group[T, R]) waitForEnd() {
+	g.waitUntil(func() bool { return g.running == 0 })
+}
+
+// waitUntil waits for what is true of g, which is locked meanwhile.
+func (g *Group[T, R]) waitUntil(is func() bool) {
 	for {
 		g.mu.Lock()
-		queued := g.queued
+		done := is()
 		g.mu.Unlock()
-		if queued == n {
+		if done {
 			return
 		}
 		runtime.Gosched()
@@ -231,6 +242,7 @@ func TestAPlaceIsLeftForOthers(t *testing.T) {
 	r.mu.Unlock()
 	close(r.held)
 	calls.Wait()
+	g.waitForEnd()
 	if g.queued+g.running+g.heavy+len(g.under)+len(g.lines)+g.turns.Len() != 0 {
 		t.Errorf("left: %d %d %d %d %d", g.queued, g.running, g.heavy, len(g.lines), g.turns.Len())
 	}

@@ -27,7 +27,7 @@ func Allocated(f func()) (bytes, objects uint64) {
 // Linear runs f, which reads an input of n bytes, and fails the test when f
 // allocates more than multiple bytes for each of them, and constant besides.
 // A fuzz target that is not parallel calls it around its parser. f runs again
-// when the figure is too high, three times at most. With -race twice as much is let pass.
+// when the figure is too high, three times at most. With -race three times as much is let pass.
 func Linear(t TB, n, multiple, constant int, f func()) {
 	t.Helper()
 	limit := instrumented * (uint64(multiple)*uint64(n) + uint64(constant))

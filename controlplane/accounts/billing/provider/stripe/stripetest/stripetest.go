@@ -110,7 +110,8 @@ func start(t testing.TB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shared.dir, shared.cmd = dir, exec.Command(filepath.Join(dir, "stripe-mock"), "-http-addr", "127.0.0.1:0")
+	// Without an address for HTTPS it takes a fixed port, and ends if another has it.
+	shared.dir, shared.cmd = dir, exec.Command(filepath.Join(dir, "stripe-mock"), "-http-addr", "127.0.0.1:0", "-https-addr", "127.0.0.1:0")
 	said, err := shared.cmd.StdoutPipe()
 	if err == nil {
 		err = shared.cmd.Start()
