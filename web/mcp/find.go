@@ -136,7 +136,10 @@ func (k *catalog) find(ch choice, query, set string, limit int) found {
 	}
 	slices.Sort(f.Beyond)
 	f.Beyond = f.Beyond[:min(len(f.Beyond), maxHits)]
-	if f.Matches > len(f.Tools) {
+	switch {
+	case f.Matches == 0:
+		f.Hint = "Nothing has these words. Try others, or give a toolset alone to see what is in it: " + strings.Join(k.setNames(), ", ") + "."
+	case f.Matches > len(f.Tools):
 		f.Hint = "Give the name of a tool as query to read what it takes."
 	}
 	return f

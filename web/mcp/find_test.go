@@ -138,6 +138,7 @@ type found struct {
 	}
 	More    []string
 	Matches int
+	Hint    string
 	Beyond  []string `json:"beyond_your_scopes"`
 }
 
@@ -171,6 +172,9 @@ func TestAToolIsFoundAndCalled(t *testing.T) {
 	}
 	if f := search(t, s, map[string]any{"query": "kind", "limit": 1000}); f.Matches != 120 || len(f.Tools) > 20 {
 		t.Errorf("%d tools of %d", len(f.Tools), f.Matches)
+	}
+	if f := search(t, s, map[string]any{"query": "xylophone"}); f.Matches > 0 || !strings.Contains(f.Hint, "kind00, kind01") {
+		t.Errorf("%+v", f)
 	}
 	if f := search(t, s, map[string]any{"toolset": "kind07"}); len(f.Tools) > 0 || !slices.Equal(f.More, []string{"createKind07", "listKind07"}) {
 		t.Errorf("%+v", f)

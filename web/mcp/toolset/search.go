@@ -26,8 +26,17 @@ const (
 // sameAs are words that people say, and those that operations are named with.
 var sameAs = map[string][]string{
 	"add": {"create"}, "make": {"create"}, "new": {"create"}, "register": {"create"}, "remove": {"delete"}, "drop": {"delete"},
-	"change": {"update"}, "edit": {"update"}, "rename": {"update"}, "modify": {"update"}, "show": {"get", "list"}, "read": {"get", "list"}, "all": {"list"}, "every": {"list"},
+	"change": {"update"}, "edit": {"update"}, "rename": {"update"}, "modify": {"update"}, "show": {"get", "list"}, "read": {"get", "list"}, "all": {"list"},
 }
+
+// noise are words that tell no tool from another.
+var noise = func() map[string]bool {
+	by := map[string]bool{}
+	for _, w := range words("an the this that these to of by in on at for from with and or not is are was be it its my me our we you your how what which who when where do did can could want need please has have i") {
+		by[w] = true
+	}
+	return by
+}()
 
 // Index finds tools by words.
 type Index struct {
@@ -40,6 +49,11 @@ func NewIndex(tools []Tool) *Index {
 	x := &Index{tools: tools, words: make([]map[string]int, len(tools))}
 	for i, t := range tools {
 		by := map[string]int{}
+		for _, a := range t.Arguments {
+			for _, w := range words(a.Name) {
+				by[w] = inText
+			}
+		}
 		for _, part := range []struct {
 			text   string
 			weight int
@@ -64,7 +78,7 @@ func (x *Index) Find(query string, want func(Tool) bool) []Tool {
 		words, total int
 	}
 	var found []match
-	asked := words(query)
+	asked := slices.DeleteFunc(words(query), func(w string) bool { return noise[w] })
 	asked = asked[:min(len(asked), maxWords)]
 	for i, t := range x.tools {
 		if !want(t) {
@@ -76,7 +90,7 @@ func (x *Index) Find(query string, want func(Tool) bool) []Tool {
 				m.words, m.total = m.words+1, m.total+weight
 			}
 		}
-		if m.words > 0 || m.named || len(asked) == 0 {
+		if m.words > 0 || m.named || strings.TrimSpace(query) == "" {
 			found = append(found, m)
 		}
 	}
@@ -115,6 +129,9 @@ func words(text string) []string {
 	var out []string
 	var w []rune
 	end := func() {
+		if n := len(w); n > 3 && w[n-1] == 's' && w[n-2] != 's' {
+			w = w[:n-1] // of several
+		}
 		if len(w) > 1 && len(w) <= longest {
 			out = append(out, string(w))
 		}
