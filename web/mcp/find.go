@@ -83,7 +83,8 @@ type found struct {
 	Hint   string   `json:"hint,omitempty"`
 }
 
-// search answers search_tools.
+// search answers search_tools. It takes time linear in the arguments, of 1 MiB at most, and
+// in the words of all tools for each of the first words of the query.
 func (k *catalog) search(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 	var in struct {
 		Query, Toolset string

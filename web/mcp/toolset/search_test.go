@@ -8,7 +8,7 @@ import (
 	"sluice.dev/sluice/web/mcp/toolset"
 )
 
-func any1(toolset.Tool) bool { return true }
+func anyTool(toolset.Tool) bool { return true }
 
 // crowd are tools as an API has them.
 var crowd = func() []toolset.Tool {
@@ -47,20 +47,20 @@ func TestToolsAreFoundByWords(t *testing.T) {
 		"deleteWebhook":            "deleteWebhook",
 		" listkeys ":               "listKeys",
 	} {
-		if found := x.Find(query, any1); len(found) == 0 || found[0].Name != want {
+		if found := x.Find(query, anyTool); len(found) == 0 || found[0].Name != want {
 			t.Errorf("%q: %v, want %s first", query, found, want)
 		}
 	}
-	if found := x.Find("xylophone", any1); len(found) > 0 {
+	if found := x.Find("xylophone", anyTool); len(found) > 0 {
 		t.Errorf("%v", found)
 	}
-	if found := x.Find("", any1); len(found) != len(crowd) {
+	if found := x.Find("", anyTool); len(found) != len(crowd) {
 		t.Errorf("%d of %d without words", len(found), len(crowd))
 	}
 	if found := x.Find("webhook", toolset.Tool.ReadOnly); len(found) != 1 || found[0].Name != "listWebhooks" {
 		t.Errorf("%v", found)
 	}
-	if found := x.Find(strings.Repeat("webhook ", 10_000), any1); len(found) < 4 {
+	if found := x.Find(strings.Repeat("webhook ", 10_000), anyTool); len(found) < 4 {
 		t.Errorf("%v", found)
 	}
 }

@@ -3,6 +3,7 @@ package toolset
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -13,7 +14,7 @@ import (
 const (
 	maxDeep    = 64   // levels of an answer that is taken apart
 	maxCutText = 1024 // characters of a text that there is no room for
-	maxTold    = 20   // lists that are said to be cut
+	maxTold    = 20   // lists that are said to be cut, and fields that are missing
 	slack      = 4096 // bytes for what stands behind a list that has been cut
 )
 
@@ -87,16 +88,20 @@ func (w *wanted) add(path []string) {
 	next.add(path[1:])
 }
 
-// missing gathers the fields that no object had where it should have.
+// missing gathers the fields that no object had where it should have, maxTold at most. It
+// takes time linear in the fields, but for sorting the names of each.
 func (w *wanted) missing(path string, out *[]string) {
-	for name, next := range w.inner {
-		at := strings.TrimPrefix(path+"."+name, ".")
+	for _, name := range slices.Sorted(maps.Keys(w.inner)) {
+		if len(*out) == maxTold {
+			return
+		}
+		next, at := w.inner[name], strings.TrimPrefix(path+"."+name, ".")
 		if w.entered && !next.seen {
 			*out = append(*out, at)
+			continue // what would stand in it is missing too
 		}
 		next.missing(at, out)
 	}
-	slices.Sort(*out)
 }
 
 // shower writes what is shown.

@@ -34,6 +34,13 @@ func TestFieldsOfAnAnswer(t *testing.T) {
 			t.Errorf("%q: %v %+v", fields, ok, s)
 		}
 	}
+	var many []string
+	for i := range 50 {
+		many = append(many, fmt.Sprintf("data.x%02d.%s", i, strings.Repeat(".", 100)))
+	}
+	if s, _ := toolset.Show([]byte(body), many, 1<<20); len(s.Missing) != 20 || s.Missing[0] != "data.x00" {
+		t.Errorf("%d are missing: %v", len(s.Missing), s.Missing)
+	}
 	if s, _ := toolset.Show([]byte(`{"data":[],"pagination":null}`), []string{"data.id"}, 100); len(s.Missing) > 0 {
 		t.Errorf("of an empty list nothing is missing: %v", s.Missing)
 	}
