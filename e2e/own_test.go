@@ -171,7 +171,7 @@ func TestGatewayProfileIsSilentAboutTheRest(t *testing.T) {
 			t.Errorf("events: %q", names)
 		}
 	}
-	tools := call(t, http.MethodPost, s.url("/mcp"), "", map[string]any{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}, "Accept", "application/json, text/event-stream")
+	tools := call(t, http.MethodPost, s.url("/mcp?toolsets=all"), "", map[string]any{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}, "Accept", "application/json, text/event-stream")
 	wantStatus(t, tools, 200)
 	if !strings.Contains(tools.body, "Webhook") || said(tools.body) != nil {
 		t.Errorf("tools: %q", said(tools.body))

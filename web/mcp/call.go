@@ -48,6 +48,9 @@ func (c Config) handler(t toolset.Tool) sdk.ToolHandler {
 		if req.Extra != nil {
 			header = req.Extra.Header
 		}
+		if choiceOf(ctx).readOnly && !t.ReadOnly() {
+			return failed("This connection is for reading only: " + t.Name + " changes something."), nil
+		}
 		wanted, faults := t.Request(req.Params.Arguments)
 		if len(faults) > 0 {
 			return refused(faults)
@@ -68,12 +71,12 @@ func (c Config) handler(t toolset.Tool) sdk.ToolHandler {
 		httpReq.Header.Set("Via", "1.1 "+via)
 		httpReq.Header.Set("User-Agent", via+"/"+c.Version)
 		httpReq.Header.Set("Accept", "application/json")
-		return c.do(t, httpReq)
+		return c.do(t, httpReq, wanted.Fields)
 	}
 }
 
 // do calls the gateway and turns its answer into a tool's result.
-func (c Config) do(t toolset.Tool, req *http.Request) (*sdk.CallToolResult, error) {
+func (c Config) do(t toolset.Tool, req *http.Request, fields []string) (*sdk.CallToolResult, error) {
 	res, err := c.Client.Do(req)
 	if err != nil {
 		return failed("The gateway could not be reached."), nil //nolint:nilerr // its text may name inner addresses
@@ -83,28 +86,58 @@ func (c Config) do(t toolset.Tool, req *http.Request) (*sdk.CallToolResult, erro
 	if err != nil || len(body) > maxAnswer {
 		return failed(fmt.Sprintf("The answer broke off, or has more than %d bytes: ask for less at once.", maxAnswer)), nil //nolint:nilerr // said so
 	}
-	return result(t, res, body), nil
+	return result(t, res, body, fields)
 }
 
 // result is the tool's result for an answer.
-func result(t toolset.Tool, res *http.Response, body []byte) *sdk.CallToolResult {
+func result(t toolset.Tool, res *http.Response, body []byte, fields []string) (*sdk.CallToolResult, error) {
 	text := strings.TrimSpace(string(body))
 	if res.StatusCode < 200 || res.StatusCode > 299 {
 		if wait := res.Header.Get("Retry-After"); wait != "" {
 			text += "\nRetry after " + wait + " seconds."
 		}
-		return failed(fmt.Sprintf("HTTP %d: %s", res.StatusCode, text))
+		return failed(fmt.Sprintf("HTTP %d: %s", res.StatusCode, text)), nil
 	}
-	out := &sdk.CallToolResult{}
-	switch {
-	case t.Empty:
+	if t.Empty {
 		text = `{"done":true}`
-		out.StructuredContent = json.RawMessage(text)
-	case t.Output != nil && json.Valid(body):
+		return &sdk.CallToolResult{StructuredContent: json.RawMessage(text), Content: []sdk.Content{&sdk.TextContent{Text: text}}}, nil
+	}
+	return shown(t, body, fields)
+}
+
+// maxShown is about how much is shown of an answer, in bytes: some eight thousand tokens.
+const maxShown = 32 << 10
+
+// cutMember is the member of an object that says what is not shown of it.
+const cutMember = "_cut"
+
+// shown is what an agent is shown of an answer: the fields that it asked for, as far as
+// there is room. What is left out is said in the object itself, or behind what is none.
+func shown(t toolset.Tool, body []byte, fields []string) (*sdk.CallToolResult, error) {
+	s, ok := toolset.Show(body, fields, maxShown)
+	if !ok {
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: cutText(strings.TrimSpace(string(body)), maxShown)}}}, nil
+	}
+	note, err := t.Note(s)
+	if err != nil {
+		return nil, fmt.Errorf("say what is cut: %w", err)
+	}
+	text, object := string(s.Text), s.Text[0] == '{'
+	if note != nil && object {
+		inner := strings.TrimSuffix(text, "}")
+		if inner != "{" {
+			inner += ","
+		}
+		text = inner + `"` + cutMember + `":` + string(note) + "}"
+	}
+	out := &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: text}}}
+	if object {
 		out.StructuredContent = json.RawMessage(text)
 	}
-	out.Content = []sdk.Content{&sdk.TextContent{Text: text}}
-	return out
+	if note != nil && !object {
+		out.Content = append(out.Content, &sdk.TextContent{Text: `{"` + cutMember + `":` + string(note) + "}"})
+	}
+	return out, nil
 }
 
 // failed is the result of a call that came to nothing.

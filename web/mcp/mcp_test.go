@@ -187,8 +187,8 @@ func TestToolsAreListed(t *testing.T) {
 		t.Errorf("%+v", remove)
 	}
 	for name, tool := range by {
-		if typed := tool.OutputSchema != nil; typed == (name == "listThings") {
-			t.Errorf("%s: output %v", name, tool.OutputSchema)
+		if tool.OutputSchema != nil {
+			t.Errorf("%s: an answer that is cut does not follow %v", name, tool.OutputSchema)
 		}
 	}
 }

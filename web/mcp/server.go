@@ -19,7 +19,6 @@ import (
 	"sluice.dev/sluice/platform/http/httpapi"
 	"sluice.dev/sluice/platform/http/identity"
 	"sluice.dev/sluice/platform/http/mcpserver"
-	"sluice.dev/sluice/web/mcp/toolset"
 )
 
 // Path is where the endpoint stands on the gateway.
@@ -44,7 +43,7 @@ type Config struct {
 // About introduces the server; manifests repeat it.
 func About(version string) mcpserver.About {
 	return mcpserver.About{Name: "sluice-gateway", Title: "Sluice gateway", Version: version,
-		Instructions: "The tools are the operations of the platform's API. " +
+		Instructions: "The tools are the operations of the platform's API. Where there are more than a model can read, " + searchTools + " finds them and " + callTool + " calls them. " +
 			"Calling one needs an API key or an access token as bearer token, with the scope that the tool's description names. " +
 			"Each call counts as a request to its route, beside the message itself."}
 }
@@ -55,9 +54,12 @@ func New(c Config) http.Handler {
 		c.Client = newClient(c.TLS)
 	}
 	s := &servers{config: c}
-	return mcpserver.New(mcpserver.Config{
+	endpoint := mcpserver.New(mcpserver.Config{
 		About: About(c.Version), Server: s.current, Admit: c.admit,
 		Adapter: c.Respond, PublicURL: c.PublicURL, Hosts: c.Hosts,
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		endpoint.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), choiceKey{}, c.chosen(r))))
 	})
 }
 
@@ -91,26 +93,11 @@ func (s *servers) current(r *http.Request) (*sdk.Server, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.server == nil || !bytes.Equal(s.text, text) {
-		server, err := s.config.server(text)
+		tools, err := newCatalog(s.config, text)
 		if err != nil {
 			return nil, err
 		}
-		s.text, s.server = text, server
+		s.text, s.server = text, tools.server()
 	}
 	return s.server, nil
-}
-
-// server makes a server with the tools of a document.
-func (c Config) server(text []byte) (*sdk.Server, error) {
-	tools, err := toolset.From(text)
-	if err != nil {
-		return nil, err
-	}
-	server := mcpserver.NewServer(About(c.Version))
-	for _, t := range tools {
-		if t.Path != Path {
-			server.AddTool(described(t), c.handler(t))
-		}
-	}
-	return server, nil
 }

@@ -26,13 +26,6 @@ func described(t toolset.Tool) *sdk.Tool {
 			out.Meta[key] = v
 		}
 	}
-	switch {
-	case t.Empty:
-		out.OutputSchema = map[string]any{"type": "object", "required": []string{"done"},
-			"properties": map[string]any{"done": map[string]any{"type": "boolean", "description": "always true: a failure is an error"}}}
-	case t.Output != nil:
-		out.OutputSchema = t.Output
-	}
 	return out
 }
 

@@ -107,6 +107,8 @@ func documents() []parser {
 				`{"paths":{"/a":{"parameters":%s,"get":{"operationId":"a","security":[{"key":[]}],"responses":{"200":{}}}}}}`)), multiple: 256},
 		{name: "web/mcp/toolset: Request", read: details(func(in []byte) []decision.Detail { _, bad := tool.Request(in); return bad }),
 			forms: in(`{"id":%s}`, `{"id":"a","name":%s}`, `{"id":"a","tag":%s}`), multiple: 128},
+		{name: "web/mcp/toolset: Show", read: quietly(func(in []byte) { _, _ = toolset.Show(in, []string{"data.id", "a"}, 32<<10) }),
+			forms: in(`{"data":%s}`, `[%s]`, `{"a":%s}`), multiple: 64, constant: 128 << 10},
 		{name: "platform/http/mcpserver: POST /mcp", read: served(mcp(), func(in []byte) *http.Request { return post(in, "application/json") }),
 			forms: in(`{"jsonrpc":"2.0","id":1,"method":"ping","params":%s}`, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}%s`, `[%s]`, `{"jsonrpc":"2.0","id":%s,"method":"ping"}`), multiple: 256, constant: 512 << 10},
 		{name: "workers/schedules/definition: Complete", read: func(in []byte) error {

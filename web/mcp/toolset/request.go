@@ -21,6 +21,8 @@ type Request struct {
 	Target string // path and query
 	Header http.Header
 	Body   []byte // nil: none
+	// Fields are those of the answer that are asked for; none: all.
+	Fields []string
 }
 
 // Request builds the request for arguments, which are a JSON object, or nothing.
@@ -81,6 +83,7 @@ type builder struct {
 	header http.Header
 	fields object
 	whole  any
+	shown  []string
 	faults []decision.Detail
 }
 
@@ -107,6 +110,11 @@ func (b *builder) put(a Argument, v any) {
 		b.path = strings.ReplaceAll(b.path, "{"+a.target+"}", url.PathEscape(s))
 	case inQuery:
 		b.list(a, v)
+	case inAnswer:
+		var err error
+		if b.shown, err = fieldsOf(v); err != nil {
+			b.refuse(a.Name, "is not a list of paths", err.Error())
+		}
 	case inHeader:
 		if s, ok := scalar(v); ok && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) {
 			b.header.Set(a.target, s)
@@ -139,7 +147,7 @@ func (b *builder) list(a Argument, v any) {
 
 // request returns what was gathered.
 func (b *builder) request(t Tool) (Request, []decision.Detail) {
-	r := Request{Method: t.Method, Target: b.path, Header: b.header}
+	r := Request{Method: t.Method, Target: b.path, Header: b.header, Fields: b.shown}
 	if query := b.query.Encode(); query != "" {
 		r.Target += "?" + query
 	}

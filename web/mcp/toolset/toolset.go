@@ -10,13 +10,15 @@ import (
 // place is where an argument goes in a request.
 type place string
 
-// The places. An argument in whole is the body itself.
+// The places. An argument in whole is the body itself; one in answer chooses what is
+// shown.
 const (
 	inPath   place = "path"
 	inQuery  place = "query"
 	inHeader place = "header"
 	inBody   place = "body"
 	inWhole  place = "whole"
+	inAnswer place = "answer" // it is no part of the request
 )
 
 // Argument is one that a tool takes.
@@ -34,8 +36,8 @@ type Tool struct {
 	Path                     string // with {variables}
 	Arguments                []Argument
 	Input                    map[string]any // JSON Schema 2020-12 of the arguments; its root is an object
-	// Output is the JSON Schema of the result; its root is an object. nil: the
-	// result is text alone.
+	// Output is the JSON Schema of what the operation answers; its root is an object.
+	// nil: the result is text alone.
 	Output map[string]any
 	// Empty says that the operation answers without a body.
 	Empty bool
@@ -103,8 +105,8 @@ func (d document) tool(op operation) (t Tool, ok bool) {
 	if !nameForm.MatchString(t.Name) || !jsonIn || !answers || !jsonOut || len(t.Route.Auth) == 0 {
 		return t, false
 	}
-	t.arguments(d, op, input, body["required"] == true)
 	t.Empty = output == nil
+	t.arguments(d, op, input, body["required"] == true)
 	if output != nil {
 		room := maxSchemas
 		out := &schemas{doc: d, used: object{}, left: &room}
@@ -159,6 +161,9 @@ func (t *Tool) arguments(d document, op operation, body object, required bool) {
 	}
 	if body != nil {
 		t.body(in, body, required, properties, add)
+	}
+	if _, own := properties[fieldsArgument]; !own && !t.Empty {
+		add(Argument{fieldsArgument, inAnswer, "", false}, fieldsSchema(), false)
 	}
 	t.Input = in.whole(object{"type": "object", "properties": properties, "required": needed, "additionalProperties": false})
 }

@@ -130,6 +130,7 @@ func TestRoutes(t *testing.T) {
 func TestSchemas(t *testing.T) {
 	t.Parallel()
 	by := tools(t)
+	const fields = `"fields":{"description":"Show only these of the answer, such as data.id","items":{"type":"string"},"type":"array"},`
 	const tree = `"properties":{"children":{"items":{"$ref":"#/$defs/Tree"},"type":"array"},"example":{"exclusiveMinimum":0,"type":"integer"},` +
 		`"name":{"enum":["a","b",null],"type":["string","null"]},"parent":{"anyOf":[{"allOf":[{"$ref":"#/$defs/Tree"}]},{"type":"null"}]}},"required":["name"],"type":"object"`
 	for name, c := range map[string]struct {
@@ -140,11 +141,11 @@ func TestSchemas(t *testing.T) {
 		"of the first 2xx": {by["createThing"].Output, `{"$defs":{"Tree":{` + tree + `}},` + tree + `}`},
 		"a list is text":   {by["listThings"].Output, `null`},
 		"no body":          {by["deleteThing"].Output, `null`},
-		"a parameter":      {by["getThing"].Input, `{"additionalProperties":false,"properties":{"id":{"description":"the thing","type":"string"}},"required":["id"],"type":"object"}`},
-		"fields beside it": {by["updateThing"].Input, `{"additionalProperties":false,"properties":{"id":{"description":"the thing","type":"string"},` +
+		"a parameter":      {by["getThing"].Input, `{"additionalProperties":false,"properties":{` + fields + `"id":{"description":"the thing","type":"string"}},"required":["id"],"type":"object"}`},
+		"fields beside it": {by["updateThing"].Input, `{"additionalProperties":false,"properties":{` + fields + `"id":{"description":"the thing","type":"string"},` +
 			`"name":{"type":"string"},"size":{"type":["integer","null"]}},"required":["id","name"],"type":"object"}`},
 		"a field with the name of a parameter": {by["wrapThing"].Input, `{"additionalProperties":false,"properties":{` +
-			`"body":{"properties":{"name":{"type":"string"}},"type":"object"},` +
+			`"body":{"properties":{"name":{"type":"string"}},"type":"object"},` + fields +
 			`"idempotency_key":{"description":"Makes repeating this call safe: calls with the same key act once.","maxLength":255,"type":"string"},` +
 			`"name":{"type":"string"}},"required":["name"],"type":"object"}`},
 	} {
