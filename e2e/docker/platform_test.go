@@ -24,6 +24,7 @@ const project = "sluice-e2e"
 // platform is all the containers, seen from the machine.
 type platform struct {
 	gateway, runtime, admin string // base URLs, all of the balancer
+	ingest                  string // address of the media engine's ports
 	dev                     map[string]string
 }
 
