@@ -96,7 +96,7 @@ docker: filters ## build the images of deploy/docker (BASE=, POSTGRES= name imag
 	@$(GO) run ./deploy/docker/imagebuild -envoy "$$($(BIN)/provision envoy)" -base "$(BASE)" -postgres "$(POSTGRES)"
 
 e2e-docker: docker ## run the platform in containers, drive it, and kill containers as it goes
-	@$(GO) test -count=1 -timeout 20m -tags docker ./e2e/docker
+	@SLUICE_FFMPEG="$$($(BIN)/provision ffmpeg)" $(GO) test -count=1 -timeout 20m -tags docker ./e2e/docker
 
 bench-gateways: wasm build ## measure side by side with nginx + Lua, HAProxy, Caddy and Traefik, which are fetched first
 	@$(TEST_ENV) $(BIN)/withpg $(GO) run ./bench/gateways -install

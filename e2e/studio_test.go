@@ -30,8 +30,8 @@ func studio(t testing.TB) *stack {
 		env["SLUICE_MEDIA_ENGINE"] = need(t, "SLUICE_MEDIA_ENGINE")
 		env["SLUICE_FFMPEG"], env["SLUICE_SPEECH"] = need(t, "SLUICE_FFMPEG"), need(t, "SLUICE_SPEECH")
 		env["SLUICE_WEBHOOK_ALLOW_CIDRS"] = "127.0.0.1/32"
-		for i, addr := range freeAddrs(t, 9) {
-			env["SLUICE_"+[]string{"RTMP_ADDR", "SRT_ADDR", "WEBRTC_ADDR", "WEBRTC_MEDIA_ADDR", "HLS_LISTEN", "ENGINE_API_LISTEN", "SIP_ADDR", "RTSP_LISTEN", "MOQ_ADDR"}[i]] = addr
+		for i, addr := range freeAddrs(t, 10) {
+			env["SLUICE_"+[]string{"RTMP_ADDR", "SRT_ADDR", "WEBRTC_ADDR", "WEBRTC_MEDIA_ADDR", "HLS_LISTEN", "ENGINE_LISTEN", "ENGINE_API_LISTEN", "SIP_ADDR", "RTSP_LISTEN", "MOQ_ADDR"}[i]] = addr
 		}
 		withEngine.s = startIn(t, dir, env)
 	})

@@ -35,7 +35,14 @@ func TestChaptersOfAllAssetsHaveOneDoor(t *testing.T) {
 	if vtt := b.do("GET", "/v1/chapters?format=vtt&asset_id="+film, nil).want(200); string(vtt.raw) != string(track.raw) {
 		t.Errorf("%s", vtt.raw)
 	}
+	if _, err := b.pool.Exec(t.Context(), `INSERT INTO media_transcripts SELECT 'trns_' || l, $1, 'acct_1', 'acct_1', l, s, 0, 'x', 1, 'test', '', '', now(), now()
+		FROM (VALUES ('en', 'ready'), ('de', 'ready'), ('fr', 'processing')) AS made (l, s)`, film); err != nil {
+		t.Fatal(err)
+	}
 	page := string(b.fetch(got.text("player_url")).want(200).raw)
+	if de := strings.Index(page, `<track kind="captions" src="captions/de.vtt?token=`); de < 0 || de > strings.Index(page, `<track kind="captions" src="captions/en.vtt?token=`) || strings.Contains(page, "captions/fr.vtt") {
+		t.Error(page)
+	}
 	if !strings.Contains(page, `<track kind="chapters" src="chapters.vtt?token=`) || !strings.Contains(page, `src="../`+film+`?token=`) {
 		t.Error(page)
 	}

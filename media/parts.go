@@ -95,7 +95,7 @@ func newParts(c Config) parts {
 			Views: counter, Probe: look, FFmpeg: tool, Films: &ffmpeg.Films{Dir: c.Scratch, Most: c.StillBytes}, CutFilms: &assets.Cuts{}, Converting: converting, Refused: &refusals.Memory{}, Now: c.Now},
 		bodies: capability.Service{Probe: look, FFmpeg: tool, Bodies: bodies, Converting: converting, Plans: c.Plans},
 	}
-	p.phone = phone.Service{DB: c.DB, Events: c.Events, Streams: p.streams, Box: c.Box, Settings: c.Phone, Now: c.Now}
+	p.phone = phone.Service{DB: c.DB, Events: c.Events, Streams: p.streams, Plans: c.Plans, Box: c.Box, Settings: c.Phone, Now: c.Now}
 	p.moq = moqRoutes{c.Endpoints}
 	p.streams.Record = p.assets.OpenRecording
 	p.chapters, p.editor = chapters.New(p.assets), editor.Service{Assets: p.assets}

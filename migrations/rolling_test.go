@@ -22,6 +22,9 @@ var agreed = map[string][]string{
 	// The index holds the events whose new column is set, and none is: the events of 30 days are
 	// read once, a million of them in less than a second.
 	"0071_order_events.up.sql": {"builds an index and keeps writers of account_events waiting"},
+	// The index holds the renders whose new column is above zero, and none is: those of 30 days are
+	// read once.
+	"0074_count_render_images.up.sql": {"builds an index and keeps writers of media_renders waiting"},
 	// Signing keys are a handful, and seldom written.
 	"0028_add_signing_keys_seal_after.up.sql": {"UPDATE holds rows or tables for long"},
 	// The constraint lets through more than the one that it replaces.

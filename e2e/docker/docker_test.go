@@ -9,6 +9,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -18,7 +21,7 @@ import (
 )
 
 // long are the services that run until they are stopped.
-var long = []string{"controlplane-1", "controlplane-2", "worker-1", "worker-2", "runtime", "media", "edge-1", "edge-2", "edge-3", "postgres"}
+var long = []string{"controlplane-1", "controlplane-2", "worker-1", "worker-2", "runtime", "media", "engine", "edge-1", "edge-2", "edge-3", "postgres"}
 
 // One platform serves all parts, which follow one another: each breaks something
 // and mends it.
@@ -32,6 +35,7 @@ func TestPlatformInContainers(t *testing.T) {
 		{"policy holds behind one address", policy},
 		{"a chat is streamed", chat},
 		{"what is spoken is understood", programs},
+		{"what is published is watched", live},
 		{"edges are killed under load", edgesDie},
 		{"a control plane is killed", controlPlaneDies},
 		{"a worker is killed", workerDies},
@@ -145,11 +149,71 @@ func programs(t *testing.T, p platform) {
 	for _, one := range list.Products {
 		available[one.Name] = one.State == "available"
 	}
-	for _, name := range []string{"voice", "transcribe", "captions", "vision", "transcode", "editor"} {
+	for _, name := range []string{"voice", "transcribe", "captions", "vision", "transcode", "editor", "rtmp", "srt", "webrtc", "hls", "dash", "moq"} {
 		if !available[name] {
 			t.Errorf("%s is not available", name)
 		}
 	}
+}
+
+// live publishes from outside, at the port that the stream names, and reads what comes out of
+// the gateway. The engine dies and comes back, and its volume has what was recorded.
+func live(t *testing.T, p platform) {
+	ffmpeg := os.Getenv("SLUICE_FFMPEG")
+	if ffmpeg == "" {
+		t.Fatal("SLUICE_FFMPEG is not set: run `make e2e-docker`")
+	}
+	var made struct {
+		ID         string
+		PlaybackID string `json:"playback_id"`
+		Ingest     struct {
+			Available bool
+			RTMP      struct {
+				URL string
+				Key string `json:"stream_key"`
+			}
+		}
+	}
+	key := p.dev["SLUICE_API_KEY"]
+	p.make(t, "/v1/streams", key, "live", map[string]any{"title": "live", "protocol": "rtmp", "recording": map[string]any{"enabled": true}}, &made)
+	if !made.Ingest.Available || made.Ingest.RTMP.URL != "rtmp://"+p.ingest+":1935/live" {
+		t.Fatalf("%+v", made.Ingest)
+	}
+	var said bytes.Buffer
+	publish := exec.CommandContext(t.Context(), ffmpeg, "-hide_banner", "-loglevel", "error", "-re", "-f", "lavfi", "-i", "testsrc2=size=320x240:rate=10", "-c:v", "libx264", "-preset", "ultrafast",
+		"-tune", "zerolatency", "-g", "10", "-pix_fmt", "yuv420p", "-f", "flv", made.Ingest.RTMP.URL+"/"+made.Ingest.RTMP.Key)
+	publish.Stderr = &said
+	if err := publish.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = publish.Wait() }() // it ends with the engine
+	address := regexp.MustCompile(`(?m)^[^#\s].*$`)
+	part := "/v1/playback/" + made.PlaybackID + "/index.m3u8"
+	for _, what := range []string{"the playlist", "the playlist of a track", "a segment"} {
+		var text string
+		eventually(t, what, func() error {
+			a, err := ask(http.MethodGet, p.gateway+part, "", nil)
+			if err == nil && (a.StatusCode != 200 || len(a.Text) == 0) {
+				err = fmt.Errorf("%d %s: %s", a.StatusCode, a.Text, &said)
+			}
+			text = string(a.Text)
+			if err == nil && what != "a segment" && address.FindString(text) == "" {
+				err = errors.New(text)
+			}
+			return err
+		})
+		if lines := address.FindAllString(text, -1); len(lines) > 0 {
+			part = "/v1/playback/" + made.PlaybackID + "/" + lines[len(lines)-1]
+		}
+	}
+	kill(t, "engine", func() { _ = publish.Process.Kill() })
+	eventually(t, "the recording is stored", func() error {
+		a, err := ask(http.MethodGet, p.gateway+"/v1/recordings?stream_id="+made.ID, key, nil)
+		if err == nil && !strings.Contains(string(a.Text), `"status":"ready"`) {
+			err = errors.New(string(a.Text))
+		}
+		return err
+	})
 }
 
 // kill ends a container as a crash does, lets f see to it, and starts it again.

@@ -24,6 +24,7 @@ const project = "sluice-e2e"
 // platform is all the containers, seen from the machine.
 type platform struct {
 	gateway, runtime, admin string // base URLs, all of the balancer
+	ingest                  string // address of the media engine's ports
 	dev                     map[string]string
 }
 
@@ -63,7 +64,8 @@ func start(t *testing.T) platform {
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := []string{"SLUICE_GATEWAY_PORT=" + addrs[0], "SLUICE_RUNTIME_PORT=" + addrs[1], "SLUICE_ADMIN_PORT=" + addrs[2],
+	const ingest = "127.77.0.1" // of this machine too: others may have these ports
+	env := []string{"SLUICE_INGEST_ADDR=" + ingest, "SLUICE_INGEST_HOST=" + ingest, "SLUICE_GATEWAY_PORT=" + addrs[0], "SLUICE_RUNTIME_PORT=" + addrs[1], "SLUICE_ADMIN_PORT=" + addrs[2],
 		"SLUICE_PUBLIC_URL=http://" + addrs[0], "SLUICE_EDGE_CONCURRENCY=1"}
 	down := func() error { return compose(t, env, "down", "--volumes", "--timeout", "20") }
 	if err := down(); err != nil {
@@ -77,7 +79,7 @@ func start(t *testing.T) platform {
 	if err := compose(t, env, "up", "-d"); err != nil {
 		t.Fatal(err)
 	}
-	p := platform{gateway: "http://" + addrs[0], runtime: "http://" + addrs[1], admin: "http://" + addrs[2]}
+	p := platform{gateway: "http://" + addrs[0], runtime: "http://" + addrs[1], admin: "http://" + addrs[2], ingest: ingest}
 	p.dev = keys(t)
 	eventually(t, "the platform answers", func() error { return p.gives(http.MethodGet, "/v1/streams", p.dev["SLUICE_API_KEY"], 200) })
 	return p

@@ -24,7 +24,7 @@ func (m mediaPlans) Of(plan string) plans.Limits {
 		slog.Warn("plans have the media limits that are built in", "cause", err)
 	}
 	l := v.Document.MediaOf(plan)
-	return plans.Limits{ConcurrentStreams: l.Streams, BitrateKbps: l.BitrateKbps, FileBytes: int64(l.File), StorageBytes: int64(l.Storage)}
+	return plans.Limits{ConcurrentStreams: l.Streams, BitrateKbps: l.BitrateKbps, FileBytes: int64(l.File), StorageBytes: int64(l.Storage), CallsPerDay: l.CallsOut()}
 }
 
 // subscriber lets an account that moves in take its webhooks along.

@@ -171,7 +171,8 @@ type StorageView struct {
 }
 
 // Kind is what one kind of asset takes. Clips of other assets share their bytes
-// and take none.
+// and take none. The images of renders' overlays are no assets, but count: of
+// render_images, Assets is how many renders have some.
 type Kind struct {
 	Kind   string `json:"kind" db:"kind"`
 	Assets int    `json:"assets" db:"assets"`
@@ -182,7 +183,8 @@ type Kind struct {
 // held against; the rows by kind say where it went.
 func (v Service) storage(o owner.Owner, r *http.Request, _ httpapi.None) (out StorageView, err error) {
 	rows, _ := v.DB.Query(r.Context(), `SELECT kind, count(*)::int AS assets, coalesce(sum(file_size), 0)::bigint AS bytes
-		FROM media_assets WHERE owner = $1 AND status = 'ready' GROUP BY kind ORDER BY kind`, o.ID)
+		FROM media_assets WHERE owner = $1 AND status = 'ready' GROUP BY kind
+		UNION ALL SELECT 'render_images', count(*)::int, sum(image_bytes)::bigint FROM media_renders WHERE owner = $1 AND image_bytes > 0 HAVING count(*) > 0 ORDER BY kind`, o.ID)
 	if out.Data, err = pgx.CollectRows(rows, pgx.RowToStructByName[Kind]); err != nil {
 		return out, fmt.Errorf("sum assets: %w", err)
 	}

@@ -55,6 +55,15 @@ func (v Service) CheckRoom(ctx context.Context, o owner.Owner, bytes int64) erro
 	return err
 }
 
+// HoldRoomTx fails with BILLING_002 when the storage of o has no room for so many bytes more
+// that tx stores. No file of o is begun before tx ends.
+func (v Service) HoldRoomTx(ctx context.Context, tx pgx.Tx, o owner.Owner, bytes int64) error {
+	if bytes == 0 {
+		return nil
+	}
+	return files.HoldTx(ctx, tx, o.ID, bytes, v.Plans.Of(o.Plan).StorageBytes)
+}
+
 // FileLimit is how large a file of a plan may be; 0: any size.
 func (v Service) FileLimit(plan string) int64 { return v.Plans.Of(plan).FileBytes }
 

@@ -6,6 +6,7 @@ import (
 	"net/url"
 
 	"github.com/go-chi/chi/v5"
+	"sluice.dev/sluice/media/transcribe"
 	"sluice.dev/sluice/platform/http/httpapi"
 	"sluice.dev/sluice/platform/http/webpage"
 )
@@ -25,7 +26,7 @@ var (
 	style string
 )
 
-// playerPage may load the film and its chapters, and nothing else. Any page may show it in a
+// playerPage may load the film, its chapters and captions, and nothing else. Any page may show it in a
 // frame.
 var playerPage = webpage.NewInline(markup, script, style, webpage.Allow{Media: "'self'", Connect: "'self'", Framed: true})
 
@@ -47,12 +48,24 @@ func (v Service) track(w http.ResponseWriter, r *http.Request) error {
 	return v.writeVTT(w, r, a.ID)
 }
 
-// player serves a page that plays an asset, with its chapters beside it.
+// filmCaptions are the captions of a film in a language, at an address.
+type filmCaptions struct{ Language, Address string }
+
+// player serves a page that plays an asset, with its chapters beside it, and its captions
+// among what the browser's controls offer.
 func (v Service) player(w http.ResponseWriter, r *http.Request) error {
 	a, err := v.Assets.Opened(r)
 	if err != nil {
 		return err
 	}
 	token := "?token=" + url.QueryEscape(r.URL.Query().Get("token"))
-	return playerPage.Write(w, a.Title, map[string]any{"Title": a.Title, "Film": "../" + chi.URLParam(r, "id") + token + a.Fragment(), "Chapters": vttFile + token})
+	languages, err := transcribe.Languages(r.Context(), v.Assets.DB, a.ID)
+	if err != nil {
+		return err
+	}
+	var said []filmCaptions
+	for _, tag := range languages {
+		said = append(said, filmCaptions{tag, "captions/" + tag + ".vtt" + token})
+	}
+	return playerPage.Write(w, a.Title, map[string]any{"Captions": said, "Title": a.Title, "Film": "../" + chi.URLParam(r, "id") + token + a.Fragment(), "Chapters": vttFile + token})
 }

@@ -67,6 +67,7 @@ func (v Service) routes(r chi.Router, a httpapi.Adapter) {
 	r.Post(all, owner.Handle(a, http.StatusAccepted, v.create))
 	r.Get(all, owner.Handle(a, http.StatusOK, v.list))
 	r.Get(single, owner.HandleFor(a, http.StatusOK, target, v.get))
+	r.Delete(single, owner.HandleFor(a, http.StatusNoContent, target, v.delete))
 	r.Post(single+"/cancel", owner.HandleFor(a, http.StatusOK, target, v.cancel))
 	r.Post("/v1/editor/preview", v.preview(a))
 }
@@ -100,6 +101,11 @@ func (v Service) list(o owner.Owner, r *http.Request, _ httpapi.None) (paging.Li
 func (v Service) get(t owner.Target, r *http.Request, _ httpapi.None) (View, error) {
 	found, err := one(r.Context(), v.Assets.DB, `owner = $1 AND id = $2`, t.Owner.ID, t.ID)
 	return view(found), err
+}
+
+// delete answers DELETE.
+func (v Service) delete(t owner.Target, r *http.Request, _ httpapi.None) (httpapi.None, error) {
+	return httpapi.None{}, v.Delete(r.Context(), t.Owner, t.ID)
 }
 
 // cancel answers POST …/cancel.

@@ -95,6 +95,7 @@ func (c *checker) image(place string, in Overlay, out *layer) {
 	if share > 0 {
 		width = share * float64(c.plan.width)
 	}
+	c.plan.images += int64(len(raw))
 	out.made, out.kind = func() ([]byte, error) { return raw, nil }, kind
 	out.w = max(int(math.Round(width)), 1)
 	out.h = max(int(math.Round(width*float64(head.Height)/float64(head.Width))), 1)

@@ -29,8 +29,9 @@ type plan struct {
 	rate          ffmpeg.Rate
 	fadeIn        int // frames
 	fadeOut       int
-	frames        int // of the whole
-	shown         int // of a part of it
+	frames        int   // of the whole
+	images        int64 // bytes of the pictures of overlays
+	shown         int   // of a part of it
 }
 
 // shot is a clip as it is shown. Of its frames a preview shows some: those from skip on.

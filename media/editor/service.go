@@ -28,7 +28,7 @@ func (v Service) Create(ctx context.Context, o owner.Owner, in Input) (Render, e
 	if err != nil {
 		return Render{}, err
 	}
-	if err := v.Assets.CheckRoom(ctx, o, v.most(o.Plan, p)); err != nil {
+	if err := v.Assets.CheckRoom(ctx, o, v.most(o.Plan, p)+p.images); err != nil {
 		return Render{}, err
 	}
 	request, err := json.Marshal(in)
@@ -37,7 +37,7 @@ func (v Service) Create(ctx context.Context, o owner.Owner, in Input) (Render, e
 	}
 	now := v.Assets.Clock()
 	r := Render{ID: ident.New("rndr"), Owner: o.ID, Account: o.Account, Plan: o.Plan, Title: strings.TrimSpace(in.Title), Metadata: in.Metadata,
-		Status: Queued, Request: request, DurationMS: p.length().Milliseconds(), Width: p.width, Height: p.height, CreatedAt: now, UpdatedAt: now}
+		Status: Queued, Request: request, DurationMS: p.length().Milliseconds(), Width: p.width, Height: p.height, ImageBytes: p.images, CreatedAt: now, UpdatedAt: now}
 	if r.Title == "" {
 		r.Title = "Render"
 	}
@@ -46,6 +46,9 @@ func (v Service) Create(ctx context.Context, o owner.Owner, in Input) (Render, e
 	}
 	return r, postgres.InTx(ctx, v.Assets.DB, func(tx pgx.Tx) error {
 		if err := v.Assets.QueueTx(ctx, tx, o.ID, waiting); err != nil {
+			return err
+		}
+		if err := v.Assets.HoldRoomTx(ctx, tx, o, p.images); err != nil {
 			return err
 		}
 		if err := insert(ctx, tx, r); err != nil {
@@ -118,6 +121,21 @@ func (v Service) Cancel(ctx context.Context, o owner.Owner, id string) (r Render
 		return save(ctx, tx, r)
 	})
 	return r, err
+}
+
+// Delete forgets a render that has ended, which frees what its images take. Others are a
+// conflict.
+func (v Service) Delete(ctx context.Context, o owner.Owner, id string) error {
+	return postgres.InTx(ctx, v.Assets.DB, func(tx pgx.Tx) error {
+		r, err := one(ctx, tx, `owner = $1 AND id = $2 FOR UPDATE`, o.ID, id)
+		if err != nil {
+			return err
+		}
+		if !r.ended() {
+			return apierror.Errorf(decision.Conflict, "The render is %s: cancel it first.", r.Status)
+		}
+		return remove(ctx, tx, id)
+	})
 }
 
 // keptFor is how long renders are kept after they have ended.

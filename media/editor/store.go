@@ -41,8 +41,9 @@ type Render struct {
 	DurationMS   int64             `db:"duration_ms"`
 	Width        int               `db:"width"`
 	Height       int               `db:"height"`
-	AssetID      string            `db:"asset_id"` // of the video, once it is there
-	Holder       string            `db:"holder"`   // the attempt that works on it
+	ImageBytes   int64             `db:"image_bytes"` // of the request; they count as stored
+	AssetID      string            `db:"asset_id"`    // of the video, once it is there
+	Holder       string            `db:"holder"`      // the attempt that works on it
 	ErrorCode    decision.Code     `db:"error_code"`
 	ErrorMessage string            `db:"error_message"`
 	CreatedAt    time.Time         `db:"created_at"`
@@ -52,13 +53,13 @@ type Render struct {
 // ended reports whether nothing more becomes of r.
 func (r Render) ended() bool { return r.Status != Queued && r.Status != Rendering }
 
-const columns = `id, owner, account, plan, title, metadata, status, progress, request, duration_ms, width, height,
+const columns = `id, owner, account, plan, title, metadata, status, progress, request, duration_ms, width, height, image_bytes,
 	asset_id, holder, error_code, error_message, created_at, updated_at`
 
 // insert stores a new render.
 func insert(ctx context.Context, tx pgx.Tx, r Render) error {
-	_, err := tx.Exec(ctx, `INSERT INTO media_renders (`+columns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
-		r.ID, r.Owner, r.Account, r.Plan, r.Title, r.Metadata, r.Status, r.Progress, r.Request, r.DurationMS, r.Width, r.Height,
+	_, err := tx.Exec(ctx, `INSERT INTO media_renders (`+columns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`,
+		r.ID, r.Owner, r.Account, r.Plan, r.Title, r.Metadata, r.Status, r.Progress, r.Request, r.DurationMS, r.Width, r.Height, r.ImageBytes,
 		r.AssetID, r.Holder, r.ErrorCode, r.ErrorMessage, r.CreatedAt, r.UpdatedAt)
 	if err != nil {
 		return fmt.Errorf("insert render: %w", err)
@@ -72,6 +73,15 @@ func save(ctx context.Context, tx pgx.Tx, r Render) error {
 		WHERE id = $1`, r.ID, r.Status, r.Progress, r.AssetID, r.Holder, r.ErrorCode, r.ErrorMessage, r.UpdatedAt)
 	if err != nil {
 		return fmt.Errorf("save render: %w", err)
+	}
+	return nil
+}
+
+// remove deletes a render that has ended, and the images that are kept with it. The video
+// that came of it stays.
+func remove(ctx context.Context, tx pgx.Tx, id string) error {
+	if _, err := tx.Exec(ctx, `DELETE FROM media_renders WHERE id = $1`, id); err != nil {
+		return fmt.Errorf("delete render: %w", err)
 	}
 	return nil
 }
@@ -116,7 +126,7 @@ const waiting = `SELECT count(*), count(*) FILTER (WHERE owner = $1) FROM media_
 
 // renders is how renders are listed: newest first, without what was asked for.
 var renders = paging.Table[Render]{
-	Columns: `id, owner, account, plan, title, metadata, status, progress, 'null'::jsonb AS request, duration_ms, width, height,
+	Columns: `id, owner, account, plan, title, metadata, status, progress, 'null'::jsonb AS request, duration_ms, width, height, image_bytes,
 		asset_id, holder, error_code, error_message, created_at, updated_at`,
 	From: "media_renders", Scan: pgx.RowToStructByName[Render],
 	Sorts: []paging.Sort[Render]{paging.Time("created_at", "created_at", func(r Render) time.Time { return r.CreatedAt })},

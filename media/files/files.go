@@ -103,9 +103,9 @@ func RemoveTx(ctx context.Context, tx pgx.Tx, id string) error {
 	return nil
 }
 
-// Used is the number of bytes that owner's whole files take.
+// Used is the number of bytes that owner's whole files take, and the images of its renders.
 func Used(ctx context.Context, db postgres.DB, owner string) (n int64, err error) {
-	err = db.QueryRow(ctx, `SELECT coalesce(sum(size), 0) FROM media_files WHERE owner = $1 AND complete`, owner).Scan(&n)
+	err = db.QueryRow(ctx, `SELECT (SELECT coalesce(sum(size), 0) FROM media_files WHERE owner = $1 AND complete) + `+images, owner).Scan(&n)
 	if err != nil {
 		return 0, fmt.Errorf("sum files: %w", err)
 	}

@@ -40,10 +40,7 @@ func reserve(ctx context.Context, db postgres.DB, id string, s Spec, now time.Ti
 		return 0, tooLarge(s.Limit)
 	}
 	err = postgres.InTx(ctx, db, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('media_files ' || $1, 0))`, s.Owner); err != nil {
-			return fmt.Errorf("lock owner's files: %w", err)
-		}
-		u, err := usage(ctx, tx, s.Owner)
+		u, err := locked(ctx, tx, s.Owner)
 		if err != nil {
 			return err
 		}
@@ -58,6 +55,27 @@ func reserve(ctx context.Context, db postgres.DB, id string, s Spec, now time.Ti
 	})
 	return most, err
 }
+
+// locked reads what an owner has of the storage, which nobody else adds to before tx ends.
+func locked(ctx context.Context, tx pgx.Tx, owner string) (use, error) {
+	if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('media_files ' || $1, 0))`, owner); err != nil {
+		return use{}, fmt.Errorf("lock owner's files: %w", err)
+	}
+	return usage(ctx, tx, owner)
+}
+
+// HoldTx fails with BILLING_002 when so many bytes that tx stores for an owner, outside of
+// files, do not fit into quota; 0: there is none.
+func HoldTx(ctx context.Context, tx pgx.Tx, owner string, bytes, quota int64) error {
+	u, err := locked(ctx, tx, owner)
+	if err == nil {
+		_, err = Spec{Size: bytes, Quota: quota}.allowance(u)
+	}
+	return err
+}
+
+// images are the bytes of an owner's overlay images, which are kept with renders.
+const images = `(SELECT coalesce(sum(image_bytes), 0) FROM media_renders WHERE owner = $1 AND image_bytes > 0)`
 
 // allowance is how many bytes s may take beside what the owner has; negative: any
 // number. It is BILLING_002 when that is too little.
@@ -100,7 +118,7 @@ type use struct {
 // usage reads it in one statement: a file that is completed at this moment is
 // either reserved or stored.
 func usage(ctx context.Context, db postgres.DB, owner string) (u use, err error) {
-	err = db.QueryRow(ctx, `SELECT (SELECT coalesce(sum(size), 0) FROM media_files WHERE owner = $1 AND complete), coalesce(sum(bytes), 0), count(*)
+	err = db.QueryRow(ctx, `SELECT (SELECT coalesce(sum(size), 0) FROM media_files WHERE owner = $1 AND complete) + `+images+`, coalesce(sum(bytes), 0), count(*)
 		FROM media_reservations WHERE owner = $1 AND alive_at > clock_timestamp() - $2::interval`, owner, lease+grace).Scan(&u.stored, &u.reserved, &u.open)
 	if err != nil {
 		return u, fmt.Errorf("sum files: %w", err)
@@ -108,7 +126,7 @@ func usage(ctx context.Context, db postgres.DB, owner string) (u use, err error)
 	return u, nil
 }
 
-// Taken is what owner's files take, and what is set aside for those that are being
+// Taken is what owner's files and images take, and what is set aside for those that are being
 // written, in bytes.
 func Taken(ctx context.Context, db postgres.DB, owner string) (int64, error) {
 	u, err := usage(ctx, db, owner)

@@ -305,7 +305,27 @@ func (v Service) CreateCall(ctx context.Context, o owner.Owner, in CallInput) (C
 		return Call{}, conflict(err)
 	}
 	c := v.new(l, Outbound, Queued, remote)
-	return c, conflict(postgres.InTx(ctx, v.DB, func(tx pgx.Tx) error { return insertCall(ctx, tx, c) }))
+	return c, conflict(postgres.InTx(ctx, v.DB, func(tx pgx.Tx) error {
+		if err := v.withinDay(ctx, tx, o); err != nil {
+			return err
+		}
+		return insertCall(ctx, tx, c)
+	}))
+}
+
+// withinDay fails with BILLING_002 when the plan of o allows no further call out today. A
+// lock keeps two at once from passing the bound.
+func (v Service) withinDay(ctx context.Context, tx pgx.Tx, o owner.Owner) error {
+	most := v.Plans.Of(o.Plan).CallsPerDay
+	if most == 0 {
+		return nil
+	}
+	day := v.now().Truncate(24 * time.Hour)
+	n, err := countOutbound(ctx, tx, o.ID, day)
+	if err == nil && n >= most {
+		err = apierror.Errorf(decision.QuotaUsed, "The plan's %d calls out a day are used up: the next day begins at %s.", max(most, 0), day.Add(24*time.Hour).Format(time.RFC3339))
+	}
+	return err
 }
 
 // conflict says of a stream that has a source already that it has.

@@ -11,6 +11,7 @@ import (
 	"sluice.dev/sluice/media/api/owner"
 	"sluice.dev/sluice/media/live/streams"
 	"sluice.dev/sluice/media/phone/digest"
+	"sluice.dev/sluice/media/plans"
 	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/events"
 	"sluice.dev/sluice/platform/storage/postgres"
@@ -36,6 +37,7 @@ type Service struct {
 	DB       postgres.DB
 	Events   events.Emitter
 	Streams  streams.Service
+	Plans    plans.Source   // how many calls go out in a day
 	Box      *secretbox.Box // seals what checks passwords; nil: lines have auth allowlist only
 	Settings Settings
 	Now      func() time.Time

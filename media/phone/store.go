@@ -133,6 +133,19 @@ func insertCall(ctx context.Context, tx pgx.Tx, c Call) error {
 	return nil
 }
 
+// countOutbound counts the calls out of an owner since a time, answered or not. Nobody else
+// adds one before tx ends.
+func countOutbound(ctx context.Context, tx pgx.Tx, owner string, since time.Time) (n int, err error) {
+	if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('phone_calls ' || $1, 0))`, owner); err != nil {
+		return 0, fmt.Errorf("lock owner's calls: %w", err)
+	}
+	err = tx.QueryRow(ctx, `SELECT count(*) FROM phone_calls WHERE owner = $1 AND created_at >= $2 AND direction = 'outbound'`, owner, since).Scan(&n)
+	if err != nil {
+		return 0, fmt.Errorf("count calls out: %w", err)
+	}
+	return n, nil
+}
+
 // callOf reads one call of owner, or not_found. suffix is "" or "FOR UPDATE".
 func callOf(ctx context.Context, db postgres.DB, owner, id, suffix string) (Call, error) {
 	rows, _ := db.Query(ctx, `SELECT `+callColumns+` FROM phone_calls WHERE owner = $1 AND id = $2 `+suffix, owner, id)

@@ -8,6 +8,7 @@ type Limits struct {
 	BitrateKbps       int   // of one stream, kbit/s; beyond: STREAM_002
 	FileBytes         int64 // of one uploaded or fetched file; beyond: STORAGE_001
 	StorageBytes      int64 // of everything stored; beyond: BILLING_002
+	CallsPerDay       int   // telephone calls out in a day (UTC); beyond: BILLING_002; negative: none at all
 }
 
 // Source says what the limits of a plan are now. Paying agents, who have no plan, are of

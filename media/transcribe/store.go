@@ -62,6 +62,15 @@ func one(ctx context.Context, db postgres.DB, where string, args ...any) (row, e
 	return found[0], nil
 }
 
+// Languages are those in which an asset has captions, in the order of their tags.
+func Languages(ctx context.Context, db postgres.DB, asset string) (tags []string, err error) {
+	found, err := many(ctx, db, `asset_id = $1 AND status = 'ready' ORDER BY language`, asset)
+	for _, r := range found {
+		tags = append(tags, r.Language)
+	}
+	return tags, err
+}
+
 // errThere says that a transcript of the language is there, or being made.
 var errThere = errors.New("there is a transcript in this language")
 

@@ -10,12 +10,28 @@ import (
 	"sync"
 )
 
-// Media is how much of the media product an account may use. What is absent has no bound.
+// Media is how much of the media product an account may use. What is absent has no bound, but
+// for calls, which cost the operator money.
 type Media struct {
 	Streams     int   `json:"streams,omitempty"`       // live or paused at a time
 	BitrateKbps int   `json:"bitrate_kbps,omitempty"`  // of one stream, in kbit/s
 	Storage     Bytes `json:"storage_bytes,omitempty"` // of all that it stores
 	File        Bytes `json:"file_bytes,omitempty"`    // of one file that is uploaded or fetched
+	Calls       *int  `json:"calls_per_day,omitempty"` // telephone calls out in a day (UTC); absent: 100
+}
+
+// usualCalls are those that a plan has which does not say.
+const usualCalls = 100
+
+// CallsOut is how many telephone calls may go out in a day; negative: none.
+func (m Media) CallsOut() int {
+	switch {
+	case m.Calls == nil:
+		return usualCalls
+	case *m.Calls == 0:
+		return -1
+	}
+	return *m.Calls
 }
 
 // Bytes is a number of bytes. A document may write it with a unit: "500 GiB", "1.5 GB".
@@ -86,6 +102,9 @@ func (d Document) MediaOf(plan string) Media {
 	return Media{}
 }
 
+// maxCalls bounds the calls of a day: a number that no trunk would make.
+const maxCalls = 1_000_000
+
 // media checks how much of the media product a plan allows.
 func (v *validator) media(f string, m *Media) {
 	if m == nil {
@@ -98,6 +117,9 @@ func (v *validator) media(f string, m *Media) {
 		if n.value < 0 {
 			v.add(f+"."+n.name, "is negative", "a positive integer, or nothing for no bound")
 		}
+	}
+	if m.Calls != nil && (*m.Calls < 0 || *m.Calls > maxCalls) {
+		v.add(f+".calls_per_day", "is out of range", "0 (none) to "+strconv.Itoa(maxCalls))
 	}
 	if m.Storage > 0 && m.File > m.Storage {
 		v.add(f+".file_bytes", "is more than storage_bytes", "at most what the account may store")

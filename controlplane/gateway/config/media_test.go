@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -25,9 +26,9 @@ func TestMediaOfAPlan(t *testing.T) {
 	d := Document{Plans: []Plan{{Name: "free", Media: &Media{Streams: 3}}, {Name: "hd", Media: &Media{Streams: 7, Storage: 9}}, {Name: "pro"}, {Name: "bare"}}}
 	for plan, want := range map[string]Media{
 		"hd": {Streams: 7, Storage: 9}, "free": {Streams: 3}, "": {Streams: 3}, "bare": {Streams: 3}, "unknown": {Streams: 3},
-		"pro": {Streams: 10, BitrateKbps: 20_000, File: 5 << 30, Storage: 500 << 30},
+		"pro": {Streams: 10, BitrateKbps: 20_000, File: 5 << 30, Storage: 500 << 30, Calls: new(200)},
 	} {
-		if got := d.MediaOf(plan); got != want {
+		if got := d.MediaOf(plan); !reflect.DeepEqual(got, want) {
 			t.Errorf("%q: %+v", plan, got)
 		}
 	}
@@ -61,6 +62,25 @@ func TestMediaIsChecked(t *testing.T) {
 		}
 		if fault == "" && strings.Contains(said, "media") || fault != "" && !strings.Contains(said, fault) {
 			t.Errorf("%s: %s", text, said)
+		}
+	}
+}
+
+func TestCallsOutHaveABoundUnlessAPlanSays(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		calls *int
+		want  int
+	}{{nil, 100}, {new(0), -1}, {new(7), 7}} {
+		if got := (Media{Calls: c.calls}).CallsOut(); got != c.want {
+			t.Errorf("%v: %d, want %d", c.calls, got, c.want)
+		}
+	}
+	for _, n := range []int{-1, maxCalls + 1} {
+		var v validator
+		v.media("plans[0].media", &Media{Calls: new(n)})
+		if len(v.details) != 1 || v.details[0].Field != "plans[0].media.calls_per_day" {
+			t.Errorf("%d: %+v", n, v.details)
 		}
 	}
 }
