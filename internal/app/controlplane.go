@@ -154,7 +154,7 @@ func (c *controlPlane) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	surfaces.Pages = []func(chi.Router){c.dashboard(ctx)}
+	surfaces.Pages = []func(chi.Router){c.dashboard(ctx, surfaces.Provider)}
 	signers, err := c.issuers()
 	if err != nil {
 		return err
