@@ -16,7 +16,7 @@ import (
 var formPages = []string{
 	"/webhooks/new", "/schedules/new", "/routes/new/routes", "/routes/new/products", "/routes/new/plans", "/routes/plans", "/routes/classes", "/routes/plans/enterprise",
 	"/routes/routes/health", "/people", "/people/new", "/people/add", "/access", "/access/allowlist", "/access/limit", "/apps", "/apps/new", "/accounts", "/accounts/new",
-	"/billing", "/billing/plan",
+	"/billing", "/billing/plan", "/streams",
 }
 
 // press clicks, and waits for what the next page has.
@@ -121,7 +121,7 @@ func (b *tab) changePlan(t *testing.T, base, axe string) {
 		if said := b.text(t, "main"); !strings.Contains(said, "plans.enterprise.quota") || !strings.Contains(said, "Nothing is published yet") {
 			t.Fatal(said)
 		}
-		b.press(t, `.ask button[value=publish]`, `.note[role=status]`)
+		b.press(t, `button[value=publish]`, `.note[role=status]`)
 		if said := b.text(t, "main"); !strings.Contains(said, "The change is published") || !strings.Contains(said, "plans.enterprise.quota") {
 			t.Fatal(said)
 		}

@@ -103,6 +103,7 @@ func (c *controlPlane) dashboard(ctx context.Context, money provider.Provider) f
 		Schedules: c.schedules,
 		Payments:  c.paymentsAdmin(),
 		Apps:      c.apps,
+		Media:     c.media,
 		Provider:  money,
 		Prices:    c.prices,
 		Alone:     !c.all,

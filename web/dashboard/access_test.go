@@ -69,9 +69,9 @@ func TestTheMenuFitsWhoLooks(t *testing.T) {
 		who  *visitor
 		want string
 	}{
-		"operator": {b.operator(t), "Overview Requests Edges Routes Configuration Accounts Keys People Limits and allowlist OAuth apps Usage Billing Schedules Webhooks Payments Audit"},
-		"owner":    {b.person(t, "", "o@example.com", accounts.Owner), "Overview Requests Keys People Limits and allowlist Usage Billing Schedules Webhooks Audit"},
-		"member":   {b.person(t, "", "m@example.com", accounts.Member), "Overview Requests Keys People Limits and allowlist Usage Billing Schedules Webhooks"},
+		"operator": {b.operator(t), "Overview Requests Edges Routes Configuration Accounts Keys People Limits and allowlist OAuth apps Usage Billing Streams Schedules Webhooks Payments Audit"},
+		"owner":    {b.person(t, "", "o@example.com", accounts.Owner), "Overview Requests Keys People Limits and allowlist Usage Billing Streams Schedules Webhooks Audit"},
+		"member":   {b.person(t, "", "m@example.com", accounts.Member), "Overview Requests Keys People Limits and allowlist Usage Billing Streams Schedules Webhooks"},
 	} {
 		page, _, _ := strings.Cut(c.who.get(Root).body, "</nav>")
 		var names []string
@@ -245,7 +245,7 @@ func TestSectionsWithoutProducts(t *testing.T) {
 		return list
 	}
 	all, alone := names(&site{}), names(&site{Config: Config{Alone: true}})
-	if len(all) != len(sections) || len(alone) != len(all)-2 || slices.Contains(alone, "Schedules") || slices.Contains(alone, "Payments") {
+	if len(all) != len(sections) || len(alone) != len(all)-3 || slices.Contains(alone, "Schedules") || slices.Contains(alone, "Payments") || slices.Contains(alone, "Streams") {
 		t.Errorf("%q %q", all, alone)
 	}
 }

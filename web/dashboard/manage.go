@@ -58,7 +58,9 @@ func manage(list []section) []section {
 		section{Name: "Limits and allowlist", Path: "/access", Scope: "users:read", OfOne: true, show: (*site).showAccess},
 		section{Name: "OAuth apps", Path: "/apps", Operator: true, OfOne: true, show: (*site).showApps})
 	list = after(list, "/usage", section{Name: "Billing", Path: "/billing", Scope: "billing:read", OfOne: true, show: (*site).showBilling,
-		more: map[string]handler{"/billing/invoices/{id}": (*site).showInvoice, "/billing/invoices/{id}/download": (*site).downloadInvoice}})
+		more: map[string]handler{"/billing/invoices/{id}": (*site).showInvoice, "/billing/invoices/{id}/download": (*site).downloadInvoice}},
+		section{Name: "Streams", Path: "/streams", Product: true, Scope: "streams:read", OfOne: true, show: (*site).showStreams,
+			more: map[string]handler{"/streams/{id}": (*site).showStream}})
 	for i, sec := range list {
 		add, ok := managed[sec.Path]
 		if !ok {

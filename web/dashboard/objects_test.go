@@ -207,13 +207,13 @@ func TestOfferingPlans(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	v, list := b.operator(t), Root+"/routes/plans"
-	if got := v.send(t, list, list+"/enterprise/offer", "offer", "yes"); got.Code != 303 || !strings.Contains(v.get(list).body, "Offer enterprise no longer") {
+	if got := v.send(t, list, list+"/enterprise/offer", "offer", "yes"); got.Code != 303 || !strings.Contains(v.get(list).body, " offering enterprise</span>") {
 		t.Error(got.Code, v.get(list).body)
 	}
 	if e := b.audited(t, "enterprise"); e.Action != "plan.offer" {
 		t.Errorf("%+v", e)
 	}
-	if got := v.send(t, list, list+"/enterprise/offer", "offer", "no"); got.Code != 303 || !strings.Contains(v.get(list).body, "Offer enterprise to customers") {
+	if got := v.send(t, list, list+"/enterprise/offer", "offer", "no"); got.Code != 303 || !strings.Contains(v.get(list).body, `Offer<span class="hide"> enterprise</span>`) {
 		t.Error(got.Code, got.body)
 	}
 	owner := b.person(t, "", "o@example.com", accounts.Owner)

@@ -25,7 +25,7 @@ type overviewPage struct {
 	Hour     traffic // of the last 60 minutes
 	Recent   traffic // of the last five
 	Chart    chart.Chart
-	Products []product
+	Products []productTraffic
 	Fleet    *fleetSummary // for operators
 }
 
@@ -52,8 +52,8 @@ func (t *traffic) add(u usage.Usage) {
 	}
 }
 
-// product is the traffic of one product.
-type product struct {
+// productTraffic is the traffic of one product.
+type productTraffic struct {
 	Name    string // empty: answered by the edge
 	Minute  int64  // requests in the last whole minute
 	Hour    traffic
@@ -128,7 +128,7 @@ func (p *overviewPage) count(rows, hour []usage.Usage) {
 	for i := range times {
 		times[i] = start.Add(time.Duration(i) * time.Minute)
 	}
-	products := map[string]*product{}
+	products := map[string]*productTraffic{}
 	var latest int64
 	for _, u := range rows {
 		i := int(u.Start.Sub(start) / time.Minute)
@@ -137,7 +137,7 @@ func (p *overviewPage) count(rows, hour []usage.Usage) {
 		}
 		one := products[deref(u.Product)]
 		if one == nil {
-			one = &product{Name: deref(u.Product)}
+			one = &productTraffic{Name: deref(u.Product)}
 			products[one.Name] = one
 		}
 		var t traffic
@@ -166,7 +166,7 @@ func (p *overviewPage) count(rows, hour []usage.Usage) {
 	for _, name := range slices.Sorted(maps.Keys(products)) {
 		p.Products = append(p.Products, *products[name])
 	}
-	slices.SortStableFunc(p.Products, func(a, b product) int { return cmp.Compare(b.Hour.Requests, a.Hour.Requests) })
+	slices.SortStableFunc(p.Products, func(a, b productTraffic) int { return cmp.Compare(b.Hour.Requests, a.Hour.Requests) })
 }
 
 // summary counts the edges of a fleet.

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"embed"
 	"html/template"
 	"net/http"
@@ -64,7 +65,8 @@ type view struct {
 	Choice   []accounts.Account // for operators, on pages about one account
 	Many     bool               // there are more than Choice has
 	Version  string
-	Page     any // what the page is about
+	Page     any    // what the page is about
+	Policy   string // of the page; empty: that of most
 }
 
 // done are the messages after a form, by what its redirect says.
@@ -100,7 +102,7 @@ func (s *site) show(w http.ResponseWriter, r *http.Request, v viewer, name, titl
 	for _, f := range more {
 		f(&x)
 	}
-	return webpage.Write(w, pages[name], "layout", x, webpage.Answer{Policy: policy, Referrer: "same-origin"})
+	return webpage.Write(w, pages[name], "layout", x, webpage.Answer{Policy: cmp.Or(x.Policy, policy), Referrer: "same-origin"})
 }
 
 // showOf is show for a page about one account.

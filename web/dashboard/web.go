@@ -31,6 +31,7 @@ import (
 	"sluice.dev/sluice/platform/storage/postgres"
 	"sluice.dev/sluice/workers/payments"
 	"sluice.dev/sluice/workers/schedules"
+	"sluice.dev/sluice/workers/schedules/product"
 	"sluice.dev/sluice/workers/webhooks"
 )
 
@@ -56,6 +57,7 @@ type Config struct {
 	Schedules *schedules.Service
 	Payments  payments.Admin
 	Apps      *oauth.Service // registers applications
+	Media     product.Client // asks the media product for streams
 	// Provider keeps payment methods; nil: the ledger. Prices are those of plans at a
 	// time; nil: there are none.
 	Provider provider.Provider
