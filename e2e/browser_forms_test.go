@@ -14,9 +14,9 @@ import (
 
 // formPages are pages on which something is created or changed.
 var formPages = []string{
-	"/webhooks/new", "/schedules/new", "/routes/new/routes", "/routes/new/products", "/routes/new/plans", "/routes/plans", "/routes/classes", "/routes/plans/enterprise",
+	"/routes/plans", "/streams", "/billing", "/webhooks/new", "/schedules/new", "/routes/new/routes", "/routes/new/products", "/routes/new/plans", "/routes/classes", "/routes/plans/enterprise",
 	"/routes/routes/health", "/people", "/people/new", "/people/add", "/access", "/access/allowlist", "/access/limit", "/apps", "/apps/new", "/accounts", "/accounts/new",
-	"/billing", "/billing/plan", "/streams",
+	"/billing/plan",
 }
 
 // press clicks, and waits for what the next page has.
