@@ -53,6 +53,19 @@ func (s Store) SetAllowlist(ctx context.Context, account string, texts []string)
 	return list, err
 }
 
+// SetOwnAllowlist is SetAllowlist for somebody of the account, who calls from an address:
+// a list that would shut them out at once is refused, unless force is true.
+func (s Store) SetOwnAllowlist(ctx context.Context, account string, texts []string, force, caller string) ([]netip.Prefix, error) {
+	list, err := parseAllowlist(texts)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkForce(force, list, caller); err != nil {
+		return nil, err
+	}
+	return s.SetAllowlist(ctx, account, texts)
+}
+
 // parseAllowlist reads addresses and blocks, sorted and each once. It fails with
 // every fault at once.
 func parseAllowlist(texts []string) ([]netip.Prefix, error) {

@@ -164,13 +164,6 @@ func (a API) ownAllowlist(r *http.Request, _ httpapi.None) (addressList, error) 
 // setOwnAllowlist answers PUT /v1/account/allowlist. A list that would shut the
 // caller out at once is refused, unless ?force=true.
 func (a API) setOwnAllowlist(r *http.Request, in addressesRequest) (out addressList, err error) {
-	list, err := parseAllowlist(in.Addresses)
-	if err != nil {
-		return out, err
-	}
-	if err := checkForce(r.URL.Query().Get("force"), list, identity.ClientAddress(r)); err != nil {
-		return out, err
-	}
-	out.Addresses, err = a.Store.SetAllowlist(r.Context(), identity.Account(r.Context()), in.Addresses)
+	out.Addresses, err = a.Store.SetOwnAllowlist(r.Context(), identity.Account(r.Context()), in.Addresses, r.URL.Query().Get("force"), identity.ClientAddress(r))
 	return out, err
 }

@@ -33,6 +33,7 @@ import (
 	"sluice.dev/sluice/platform/storage/postgres"
 	"sluice.dev/sluice/web/api"
 	"sluice.dev/sluice/workers/payments"
+	"sluice.dev/sluice/workers/schedules/product"
 )
 
 // apiAddress is how the configuration writes the address of the public API.
@@ -57,6 +58,7 @@ type controlPlane struct {
 	sessions   *sessions.Service
 	apps       *oauth.Service
 	payments   *payments.Service
+	media      product.Client    // not of a profile without it
 	verifier   identity.Verifier // of requests to products that this process serves
 }
 
@@ -98,6 +100,9 @@ func newControlPlane(p *process) (c *controlPlane, err error) {
 	c.apps = c.oauth(c.repeatable, c.sessions)
 	if c.all {
 		if c.payments, err = p.payments(c.services, c.store); err != nil {
+			return nil, err
+		}
+		if c.media, err = p.streams(); err != nil {
 			return nil, err
 		}
 	}
@@ -154,7 +159,7 @@ func (c *controlPlane) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	surfaces.Pages = []func(chi.Router){c.dashboard(ctx)}
+	surfaces.Pages = []func(chi.Router){c.dashboard(ctx, surfaces.Provider)}
 	signers, err := c.issuers()
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/go-chi/chi/v5"
+	"sluice.dev/sluice/controlplane/accounts/billing/provider"
 	"sluice.dev/sluice/controlplane/gateway/edgestatus"
 	"sluice.dev/sluice/controlplane/gateway/openapi/descriptions"
 	"sluice.dev/sluice/controlplane/gateway/status"
@@ -93,7 +94,7 @@ func (c *controlPlane) surfaces() (api.Config, error) {
 
 // dashboard is the pages for people. Their live parts end with ctx, so that a stop does
 // not wait for them.
-func (c *controlPlane) dashboard(ctx context.Context) func(chi.Router) {
+func (c *controlPlane) dashboard(ctx context.Context, money provider.Provider) func(chi.Router) {
 	return dashboard.Routes(dashboard.Config{
 		DB:        c.pool,
 		Sessions:  c.sessions,
@@ -101,6 +102,10 @@ func (c *controlPlane) dashboard(ctx context.Context) func(chi.Router) {
 		Webhooks:  c.webhooks,
 		Schedules: c.schedules,
 		Payments:  c.paymentsAdmin(),
+		Apps:      c.apps,
+		Media:     c.media,
+		Provider:  money,
+		Prices:    c.prices,
 		Alone:     !c.all,
 		OnChain:   c.Get("SLUICE_X402_SETTLEMENT") != "ledger",
 		Requests:  c.requests(c.pool),

@@ -30,6 +30,11 @@ func TestWhoSeesWhat(t *testing.T) {
 		"/config/1":    {200, 403, 403},
 		"/keys":        {200, 200, 200},
 		"/usage":       {200, 200, 200},
+		"/people":      {200, 200, 200},
+		"/access":      {200, 200, 200},
+		"/billing":     {200, 200, 200},
+		"/apps":        {200, 403, 403},
+		"/accounts":    {200, 403, 403},
 		"/schedules":   {200, 200, 200},
 		"/webhooks":    {200, 200, 200},
 		"/payments":    {200, 403, 403},
@@ -64,9 +69,9 @@ func TestTheMenuFitsWhoLooks(t *testing.T) {
 		who  *visitor
 		want string
 	}{
-		"operator": {b.operator(t), "Overview Requests Edges Routes Configuration Payments Audit Keys Usage Schedules Webhooks"},
-		"owner":    {b.person(t, "", "o@example.com", accounts.Owner), "Overview Requests Keys Usage Schedules Webhooks Audit"},
-		"member":   {b.person(t, "", "m@example.com", accounts.Member), "Overview Requests Keys Usage Schedules Webhooks"},
+		"operator": {b.operator(t), "Overview Requests Edges Routes Configuration Accounts Payments Audit Keys People Limits and allowlist OAuth apps Usage Billing Streams Schedules Webhooks"},
+		"owner":    {b.person(t, "", "o@example.com", accounts.Owner), "Overview Requests Keys People Limits and allowlist Usage Billing Streams Schedules Webhooks Audit"},
+		"member":   {b.person(t, "", "m@example.com", accounts.Member), "Overview Requests Keys People Limits and allowlist Usage Billing Streams Schedules Webhooks"},
 	} {
 		page, _, _ := strings.Cut(c.who.get(Root).body, "</nav>")
 		var names []string
@@ -85,7 +90,7 @@ func TestOnlyOperatorsChooseAccounts(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	owner := b.person(t, "", "owner@example.com", accounts.Owner)
-	for _, path := range []string{"/keys", "/usage", "/schedules", "/webhooks"} {
+	for _, path := range []string{"/keys", "/usage", "/schedules", "/webhooks", "/people", "/access", "/billing", "/webhooks/new", "/people/new", "/billing/plan"} {
 		if got := owner.get(Root + path + "?account=" + b.seeded.Account); got.Code != 404 {
 			t.Errorf("%s of another account: %d", path, got.Code)
 		}
@@ -172,7 +177,7 @@ func TestForgedFormsDoNothing(t *testing.T) {
 	paths := []string{"/sign-out"}
 	for _, sec := range sections {
 		for path := range sec.post {
-			paths = append(paths, strings.NewReplacer("{id}", "x", "{number}", "1", "{version}", "1").Replace(path))
+			paths = append(paths, strings.NewReplacer("{id}", "x", "{number}", "1", "{version}", "1", "{kind}", "routes", "{name}", "x", "{class}", "x").Replace(path))
 		}
 	}
 	if len(paths) < 6 {
@@ -240,7 +245,7 @@ func TestSectionsWithoutProducts(t *testing.T) {
 		return list
 	}
 	all, alone := names(&site{}), names(&site{Config: Config{Alone: true}})
-	if len(all) != len(sections) || len(alone) != len(all)-2 || slices.Contains(alone, "Schedules") || slices.Contains(alone, "Payments") {
+	if len(all) != len(sections) || len(alone) != len(all)-3 || slices.Contains(alone, "Schedules") || slices.Contains(alone, "Payments") || slices.Contains(alone, "Streams") {
 		t.Errorf("%q %q", all, alone)
 	}
 }

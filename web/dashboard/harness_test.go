@@ -18,6 +18,7 @@ import (
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"sluice.dev/sluice/controlplane/accounts"
+	"sluice.dev/sluice/controlplane/accounts/oauth"
 	"sluice.dev/sluice/controlplane/accounts/scoperegistry"
 	"sluice.dev/sluice/controlplane/accounts/seed"
 	"sluice.dev/sluice/controlplane/accounts/sessions"
@@ -71,6 +72,7 @@ func setup(t *testing.T) *bundle {
 		Documents: config.NewPublisher(docs, func(config.Document) error { return nil }, nil),
 		Schedules: schedules.New(schedules.Config{DB: db, Jobs: jobs, Events: hooks, Box: box, CheckURL: client.CheckURL, Log: quiet}),
 		Payments:  payments.Admin{DB: db},
+		Apps:      oauth.New(oauth.Config{DB: db, Sessions: people, Issuer: "http://gw", Audience: "http://gw"}),
 		Requests:  requestlog.Store{DB: db, PathKey: requestlog.NewPathKey([]byte("secret"))},
 	}}
 	b.Rehearse = rehearsal.New(rehearsal.Service{Documents: b.Documents, Requests: b.Requests})

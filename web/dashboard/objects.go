@@ -127,6 +127,7 @@ type objectPage struct {
 	Form    *form
 	Version int64
 	Link    string // to the page on which it is deleted; empty: there is nothing to delete
+	Publish bool   // it can be published as it was shown
 	Shown   bool   // Changes are those of what stands in the form
 	Changes []config.Change
 	Notes   []decision.Detail // what is wrong with others already
@@ -258,7 +259,7 @@ func (s *site) objectShown(w http.ResponseWriter, r *http.Request, v viewer, kin
 	p.Shown, p.Version, p.Changes, p.Notes = true, proposal.Version, proposal.Changes, proposal.Warnings
 	if len(p.Changes) > 0 {
 		f.Hidden = append(f.Hidden, choice{"shown", digest})
-		f.Also = []choice{{"rehearse", "Rehearse on the last hour"}, {"publish", "Publish"}}
+		p.Publish = true
 	}
 	if r.PostForm.Get("do") == "rehearse" {
 		report, err := s.Rehearse.Rehearse(r.Context(), proposal, requestlog.RecordsKept, examplesShown)

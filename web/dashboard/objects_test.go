@@ -60,7 +60,8 @@ func TestPublishingARoute(t *testing.T) {
 	}
 	now := b.version(t)
 	found, ok := now.Document.Find("routes", "orders")
-	if route, _ := found.(config.Route); !ok || route.Path != "/v1/orders/{id}" || len(route.Methods) != 2 || len(route.Auth) != 2 || route.Retries == nil || !strings.HasPrefix(now.Author, "sess_") || now.Note != "orders <b>" {
+	if route, _ := found.(config.Route); !ok || route.Path != "/v1/orders/{id}" || len(route.Methods) != 2 || len(route.Auth) != 2 || route.Retries == nil ||
+		!strings.HasPrefix(now.Author, "sess_") || now.Note != "orders <b>" {
 		t.Errorf("%+v by %s: %s", found, now.Author, now.Note)
 	}
 	if got := v.get(Root + "/routes/routes/orders"); !strings.Contains(got.body, `value="GET, POST"`) || !strings.Contains(got.body, "&#34;retries&#34;") {
@@ -82,7 +83,8 @@ func TestTwoEditorsDoNotOverwriteEachOther(t *testing.T) {
 		t.Fatal(got.Code, got.body)
 	}
 	late := second.publish(t, shownSecond, page, two...)
-	if late.Code != 200 || !strings.Contains(late.body, "Somebody has published another version") || !strings.Contains(late.body, `value="800"`) || strings.Contains(late.body, `value="publish"`) || b.version(t).Number != 2 {
+	if late.Code != 200 || !strings.Contains(late.body, "Somebody has published another version") || !strings.Contains(late.body, `value="800"`) ||
+		strings.Contains(late.body, `value="publish"`) || b.version(t).Number != 2 {
 		t.Fatal(late.Code, late.body)
 	}
 	again := second.send(t, page, page, append(two, "version", "2")...)
@@ -104,7 +106,8 @@ func TestFaultsOfObjects(t *testing.T) {
 		fields []string
 		want   []string
 	}{
-		"a route":         {"/routes/new/routes", []string{"name", "x", "path", "no slash", "methods", "get", "auth", "key", "timeout", "soon", "product", "api"}, []string{"<code>path</code>", "<code>methods[0]</code>", "<code>timeout</code>"}},
+		"a route": {"/routes/new/routes", []string{"name", "x", "path", "no slash", "methods", "get", "auth", "key", "timeout", "soon", "product", "api"},
+			[]string{"<code>path</code>", "<code>methods[0]</code>", "<code>timeout</code>"}},
 		"a name":          {"/routes/new/routes", []string{"name", "Über", "path", "/x", "product", "api"}, []string{"<code>name</code>"}},
 		"no JSON":         {"/routes/new/routes", []string{"name", "x", "path", "/x", "product", "api", "more", "{"}, []string{"is not a JSON object", ">\n{</textarea>"}},
 		"twice":           {"/routes/new/routes", []string{"name", "x", "path", "/x", "product", "api", "more", `{"path":"/y"}`}, []string{"has path, which has an input of its own"}},
@@ -204,13 +207,13 @@ func TestOfferingPlans(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	v, list := b.operator(t), Root+"/routes/plans"
-	if got := v.send(t, list, list+"/enterprise/offer", "offer", "yes"); got.Code != 303 || !strings.Contains(v.get(list).body, "Offer enterprise no longer") {
+	if got := v.send(t, list, list+"/enterprise/offer", "offer", "yes"); got.Code != 303 || !strings.Contains(v.get(list).body, " offering enterprise</span>") {
 		t.Error(got.Code, v.get(list).body)
 	}
 	if e := b.audited(t, "enterprise"); e.Action != "plan.offer" {
 		t.Errorf("%+v", e)
 	}
-	if got := v.send(t, list, list+"/enterprise/offer", "offer", "no"); got.Code != 303 || !strings.Contains(v.get(list).body, "Offer enterprise to customers") {
+	if got := v.send(t, list, list+"/enterprise/offer", "offer", "no"); got.Code != 303 || !strings.Contains(v.get(list).body, `Offer<span class="hide"> enterprise</span>`) {
 		t.Error(got.Code, got.body)
 	}
 	owner := b.person(t, "", "o@example.com", accounts.Owner)

@@ -20,7 +20,7 @@ type paymentsPage struct {
 	Payments payments.Payments
 	Sums     []earned // of what is settled, by token
 	Pager    pager
-	money    money
+	tokens   tokens
 	onChain  bool
 }
 
@@ -30,15 +30,15 @@ type earned struct {
 	Payments        int64
 }
 
-// money knows how to write amounts: of the configured token in whole units.
-type money struct {
+// tokens knows how to write amounts: of the configured token in whole units.
+type tokens struct {
 	asset, name string
 	decimals    int
 }
 
-// moneyOf is the money of a configuration.
-func moneyOf(d config.Document) money {
-	m := money{decimals: 6}
+// tokensOf is the tokens of a configuration.
+func tokensOf(d config.Document) tokens {
+	m := tokens{decimals: 6}
 	if d.X402 == nil {
 		return m
 	}
@@ -55,7 +55,7 @@ func moneyOf(d config.Document) money {
 
 // write writes an amount of smallest units, of a token: 10000 as 0.01 USDC. Of a token that
 // is not the configured one nobody here knows how many digits it has.
-func (m money) write(asset, amount string) string {
+func (m tokens) write(asset, amount string) string {
 	n, ok := new(big.Int).SetString(amount, 10)
 	if !ok || m.asset == "" || strings.ToLower(asset) != m.asset {
 		return number(amount) + " smallest units"
@@ -72,7 +72,7 @@ func (m money) write(asset, amount string) string {
 }
 
 // Amount writes what a payment is about.
-func (p paymentsPage) Amount(asset, amount string) string { return p.money.write(asset, amount) }
+func (p paymentsPage) Amount(asset, amount string) string { return p.tokens.write(asset, amount) }
 
 // explorers show what is on a chain, by the names of networks.
 var explorers = map[string]string{"base": "https://basescan.org", "base-sepolia": "https://sepolia.basescan.org"}
@@ -100,18 +100,18 @@ func (s *site) showPayments(w http.ResponseWriter, r *http.Request, v viewer) er
 	if err != nil {
 		return err
 	}
-	p.money = moneyOf(now.Document)
+	p.tokens = tokensOf(now.Document)
 	page := pageOf(r)
 	if p.Payments, err = s.Payments.Find(r.Context(), page, "", p.State, ""); err != nil {
 		return err
 	}
-	p.Sums = p.money.sums(p.Payments.Revenue)
+	p.Sums = p.tokens.sums(p.Payments.Revenue)
 	p.Pager = pagerOf(r, "/payments", page, len(p.Payments.Data), *p.Payments.Pagination.Total)
 	return s.show(w, r, v, "payments", "Payments", "/payments", p)
 }
 
 // sums adds revenue up by network and token, in the order in which these come.
-func (m money) sums(list []payments.Revenue) (sums []earned) {
+func (m tokens) sums(list []payments.Revenue) (sums []earned) {
 	type token struct{ network, asset string }
 	at, totals := map[token]int{}, []*big.Int{}
 	for _, one := range list {

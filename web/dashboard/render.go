@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"embed"
 	"html/template"
 	"net/http"
@@ -68,6 +69,7 @@ type view struct {
 	Version  string
 	DocsBase string // public address of the gateway; empty: not known
 	Page     any    // what the page is about
+	Policy   string // of the page; empty: that of most
 }
 
 // menuGroup is a part of the menu.
@@ -103,6 +105,11 @@ var done = map[string]string{
 	"paused":          "The schedule is paused: it does not run until it is resumed.",
 	"resumed":         "The schedule is active again. Runs that it missed while paused are not made up for.",
 	"deleted":         "The schedule is deleted.",
+	"removed":         "The person is removed, and signed out everywhere.",
+	"limit-removed":   "The limit is removed: the plan's counts again.",
+	"app-revoked":     "The application is revoked, and everything that people granted it.",
+	"plan-changed":    "The plan is changed, at every edge.",
+	"method-removed":  "The payment method is removed.",
 	"published":       "The change is published.",
 	"webhook-deleted": "The webhook is deleted.", "schedule-created": "The schedule is created.",
 	"recovering":  "Failed deliveries are being resent in the background.",
@@ -121,7 +128,7 @@ func (s *site) show(w http.ResponseWriter, r *http.Request, v viewer, name, titl
 	for _, f := range more {
 		f(&x)
 	}
-	return webpage.Write(w, pages[name], "layout", x, webpage.Answer{Policy: policy, Referrer: "same-origin", Edit: x.carry})
+	return webpage.Write(w, pages[name], "layout", x, webpage.Answer{Policy: cmp.Or(x.Policy, policy), Referrer: "same-origin", Edit: x.carry})
 }
 
 // viewOf is what the frame of every page says.

@@ -8,6 +8,7 @@
 package dashboard
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"time"
@@ -15,6 +16,10 @@ import (
 	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/controlplane/accounts"
 	"sluice.dev/sluice/controlplane/accounts/apikeys"
+	"sluice.dev/sluice/controlplane/accounts/billing/invoicing"
+	"sluice.dev/sluice/controlplane/accounts/billing/provider"
+	"sluice.dev/sluice/controlplane/accounts/billing/provider/ledger"
+	"sluice.dev/sluice/controlplane/accounts/oauth"
 	"sluice.dev/sluice/controlplane/accounts/sessions"
 	"sluice.dev/sluice/controlplane/accounts/usage"
 	"sluice.dev/sluice/controlplane/accounts/websession"
@@ -26,6 +31,7 @@ import (
 	"sluice.dev/sluice/platform/storage/postgres"
 	"sluice.dev/sluice/workers/payments"
 	"sluice.dev/sluice/workers/schedules"
+	"sluice.dev/sluice/workers/schedules/product"
 	"sluice.dev/sluice/workers/webhooks"
 )
 
@@ -50,10 +56,16 @@ type Config struct {
 	Webhooks  *webhooks.Service
 	Schedules *schedules.Service
 	Payments  payments.Admin
-	Alone     bool // there are no schedules and payments
-	Requests  requestlog.Store
-	Version   string // of this build
-	OnChain   bool   // payments settle on a chain, which explorers show
+	Apps      *oauth.Service // registers applications
+	Media     product.Client // asks the media product for streams
+	// Provider keeps payment methods; nil: the ledger. Prices are those of plans at a
+	// time; nil: there are none.
+	Provider provider.Provider
+	Prices   func(context.Context, time.Time) (invoicing.Prices, error)
+	Alone    bool // there are no schedules and payments
+	Requests requestlog.Store
+	Version  string // of this build
+	OnChain  bool   // payments settle on a chain, which explorers show
 	// Secure says that people reach the dashboard over https only.
 	Secure bool
 	// Every is how often live parts are read anew; 0: 2 s.
@@ -97,6 +109,12 @@ func Routes(c Config) func(chi.Router) {
 	}
 	if c.Log == nil {
 		c.Log = slog.Default()
+	}
+	if c.Provider == nil {
+		c.Provider = ledger.Ledger{}
+	}
+	if c.Prices == nil {
+		c.Prices = func(context.Context, time.Time) (p invoicing.Prices, err error) { return p, nil }
 	}
 	s := &site{
 		Config:   c,

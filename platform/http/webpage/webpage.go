@@ -23,6 +23,7 @@ type Allow struct {
 	Images  string   // beside data: addresses
 	Media   string   // what it may play
 	Forms   string   // where its forms may lead
+	Frames  string   // what it may show in frames
 	Framed  bool     // any page may show it in a frame
 }
 
@@ -34,7 +35,7 @@ func (a Allow) Policy() string {
 	}
 	parts := []string{"default-src 'none'", "base-uri 'none'", "img-src " + strings.TrimSpace("data: "+a.Images)}
 	for _, d := range []struct{ name, sources string }{
-		{"script-src", strings.Join(scripts, " ")}, {"style-src", strings.Join(styles, " ")}, {"connect-src", a.Connect}, {"media-src", a.Media},
+		{"script-src", strings.Join(scripts, " ")}, {"style-src", strings.Join(styles, " ")}, {"connect-src", a.Connect}, {"media-src", a.Media}, {"frame-src", a.Frames},
 	} {
 		if d.sources != "" {
 			parts = append(parts, d.name+" "+d.sources)

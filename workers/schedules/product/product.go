@@ -41,7 +41,7 @@ type Client struct {
 type Caller struct {
 	Account  string
 	Plan     string
-	Schedule string // stands for the credential
+	Schedule string // stands for the credential; of people, their session
 }
 
 // Outcome is what the product has done.
@@ -67,24 +67,31 @@ func (c Client) Act(ctx context.Context, by Caller, a definition.Action) (Outcom
 	if err != nil {
 		return Outcome{}, fmt.Errorf("write action: %w", err)
 	}
-	address := c.BaseURL + "/internal/v1/streams/" + url.PathEscape(a.StreamID) + "/actions"
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
+	path := "/internal/v1/streams/" + url.PathEscape(a.StreamID) + "/actions"
+	return call[Outcome](ctx, c, by, http.MethodPost, path, "streams:write", body, maxAnswer)
+}
+
+// call makes a request with a scope, and reads at most so many bytes of its answer.
+func call[T any](ctx context.Context, c Client, by Caller, method, path, scope string, body []byte, most int64) (out T, err error) {
+	req, err := http.NewRequestWithContext(ctx, method, c.BaseURL+path, bytes.NewReader(body))
 	if err != nil {
-		return Outcome{}, fmt.Errorf("address of the product: %w", err)
+		return out, fmt.Errorf("address of the product: %w", err)
 	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set(identityheader.Header, c.sign(identityheader.Caller{Account: by.Account, Key: by.Schedule, Plan: by.Plan, Scopes: []string{"streams:write"}}))
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	req.Header.Set(identityheader.Header, c.sign(identityheader.Caller{Account: by.Account, Key: by.Schedule, Plan: by.Plan, Scopes: []string{scope}}))
 	traces.Inject(ctx, req.Header)
 	resp, err := c.client().Do(req)
 	if err != nil {
-		return Outcome{}, unanswered(err)
+		return out, unanswered(err)
 	}
 	defer resp.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, most))
 	if err != nil {
-		return Outcome{}, unanswered(err)
+		return out, unanswered(err)
 	}
-	return read(resp.StatusCode, answer)
+	return read[T](resp.StatusCode, answer)
 }
 
 func (c Client) sign(by identityheader.Caller) string {
@@ -108,11 +115,10 @@ func unanswered(cause error) error {
 }
 
 // read interprets an answer.
-func read(status int, body []byte) (Outcome, error) {
+func read[T any](status int, body []byte) (out T, err error) {
 	if status >= 200 && status < 300 {
-		var out Outcome
 		if err := json.Unmarshal(body, &out); err != nil {
-			return Outcome{}, unanswered(err)
+			return out, unanswered(err)
 		}
 		return out, nil
 	}
@@ -124,9 +130,9 @@ func read(status int, body []byte) (Outcome, error) {
 		} `json:"error"`
 	}
 	if err := json.Unmarshal(body, &refused); err != nil || refused.Error.Code == "" {
-		return Outcome{}, unanswered(fmt.Errorf("status %d without an error envelope", status))
+		return out, unanswered(fmt.Errorf("status %d without an error envelope", status))
 	}
-	return Outcome{}, &apierror.Error{Code: refused.Error.Code, Message: refused.Error.Message, Details: refused.Error.Details}
+	return out, &apierror.Error{Code: refused.Error.Code, Message: refused.Error.Message, Details: refused.Error.Details}
 }
 
 // Transient reports whether an error of Act may pass by itself, so that trying

@@ -103,7 +103,7 @@ func FuzzRead(f *testing.F) {
 	f.Add(404, `{"error":{"code":"not_found"}}`)
 	f.Add(500, `null`)
 	f.Fuzz(func(t *testing.T, status int, body string) {
-		out, err := read(status, []byte(body))
+		out, err := read[Outcome](status, []byte(body))
 		if err != nil && out != (Outcome{}) {
 			t.Errorf("%+v and %v", out, err)
 		}
