@@ -49,7 +49,7 @@ func (b *bundle) browse(t *testing.T) *chrome {
 	t.Cleanup(cancel)
 	c := &chrome{ctx: ctx, base: server.URL}
 	chromedp.ListenTarget(ctx, c.note)
-	c.do(t, cdplog.Enable(), runtime.Enable(), emulation.SetTimezoneOverride("Europe/Berlin"),
+	c.do(t, cdplog.Enable(), runtime.Enable(), emulation.SetDeviceMetricsOverride(1280, 900, 1, false), emulation.SetTimezoneOverride("Europe/Berlin"),
 		chromedp.Navigate(server.URL+"/"), chromedp.WaitVisible(`input[name=email]`, chromedp.ByQuery),
 		chromedp.SendKeys(`input[name=email]`, b.seeded.Email, chromedp.ByQuery), chromedp.SendKeys(`input[name=password]`, b.seeded.Password+"\r", chromedp.ByQuery),
 		chromedp.WaitVisible(`nav[aria-label=Sections]`, chromedp.ByQuery))
