@@ -82,7 +82,7 @@ clients: wasm build ## drive the platform with the public client libraries of ot
 	@$(TEST_ENV) $(BIN)/withpg -memory $(GO) test -count=1 -timeout 30m -tags clients -run Clients ./e2e ./media
 
 browser: wasm build ## hold the dashboard and the docs to accessibility, layout and policy in a real browser (needs Chromium, Node and npm)
-	@$(TEST_ENV) $(BIN)/withpg -memory $(GO) test -count=1 -timeout 15m -tags 'browser clients' -run Browser ./e2e
+	@$(TEST_ENV) $(BIN)/withpg -memory $(GO) test -count=1 -timeout 15m -tags 'browser clients' -run Browser ./e2e ./web/dashboard
 
 bench: wasm build ## measure side by side with plain Envoy, in one run
 	@for main in bench/*/main.go; do \

@@ -156,7 +156,8 @@ func (b *tab) hold(t *testing.T, address, name, axe string) {
 			chromedp.Navigate(address),
 			chromedp.WaitVisible(`main`, chromedp.ByQuery),
 			chromedp.Evaluate(`document.querySelectorAll("details").forEach(d => d.open = true)`, nil), // what is folded is looked at too
-			chromedp.Evaluate(`document.documentElement.scrollWidth > innerWidth`, &wide))
+			// Not innerWidth: on a phone the browser zooms out until a page fits.
+			chromedp.Evaluate(fmt.Sprintf(`document.documentElement.scrollWidth > %d`, l.width), &wide))
 		if err != nil {
 			t.Fatal(name, err)
 		}

@@ -103,7 +103,7 @@ func (s *site) named(ctx context.Context, list []audit.Entry) ([]auditEntry, err
 // account what was done to it.
 func (s *site) showAudit(w http.ResponseWriter, r *http.Request, v viewer) error {
 	asked := auditQueryOf(r.URL.Query(), v)
-	p := auditPage{Now: s.Now(), Asked: asked, Periods: sinces, Export: exported(r.URL.Query())}
+	p := auditPage{Now: s.Now(), Asked: asked, Periods: sinces, Export: exported(r.URL.Query(), v)}
 	var err error
 	if p.Actions, err = audit.Actions(r.Context(), s.DB, asked.Account); err != nil {
 		return err
@@ -127,11 +127,11 @@ func (s *site) showAudit(w http.ResponseWriter, r *http.Request, v viewer) error
 	return s.show(w, r, v, "audit", "Audit", "/audit", p)
 }
 
-// exported is the query of an export of what q shows.
-func exported(q url.Values) string {
+// exported is the query of an export of what q shows to v.
+func exported(q url.Values, v viewer) string {
 	out := url.Values{}
 	for _, name := range []string{"action", "actor", "target", "of", "period", "from", "to"} {
-		if value := cut(q.Get(name)); value != "" {
+		if value := cut(q.Get(name)); value != "" && (name != "of" || v.Operator) {
 			out.Set(name, value)
 		}
 	}

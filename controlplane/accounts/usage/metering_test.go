@@ -344,3 +344,20 @@ func TestQuantiles(t *testing.T) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }
+
+// A sum over all times has one entry for each of its dimensions, whatever has been summed up
+// already, and how long all of it took.
+func TestTheWholeOfATime(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.take(t, 1, counted(number, noon.Add(-3*time.Hour), 5, "a"), counted(number, noon, 7, "a"), counted(number, noon, 2, "b"))
+	if _, err := b.RollUp(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range []Grain{Minute, Hour} {
+		list, total, err := b.Series(t.Context(), Query{Account: account, From: Hour.Start(noon.Add(-4 * time.Hour)), To: noon.Add(time.Hour), Grain: g, By: []Dimension{Route}, Whole: true, Page: paging.Page{Limit: 10}})
+		if err != nil || total != 2 || len(list) != 2 || list[0].Start != nil || *list[0].Route != "a" || list[0].Requests != 12 || list[1].Requests != 2 || list[0].Latency == nil {
+			t.Errorf("%s: %+v %v", g, list, err)
+		}
+	}
+}

@@ -49,7 +49,7 @@ for (const part of document.querySelectorAll("[data-live]")) {
   bar.hidden = false;
   button.addEventListener("click", () => {
     paused = !paused;
-    button.textContent = paused ? "Resume" : "Pause";
+    button.textContent = paused ? "Resume updates" : "Pause updates";
     if (paused) {
       close();
       say("Paused", "dim");

@@ -33,6 +33,11 @@ document.addEventListener("click", async (event) => {
   setTimeout(() => button.classList.remove("done"), 1500);
 });
 
+document.addEventListener("change", (event) => {
+  const shows = event.target.dataset.show;
+  if (shows) document.getElementById(shows).type = event.target.checked ? "text" : "password";
+});
+
 document.addEventListener("keydown", (event) => {
   if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select, textarea")) return;
   const menu = document.querySelector(".menu");
