@@ -33,6 +33,7 @@ var fragments = []openapi.Fragment{
 	{Name: "x402", Product: "api", YAML: payments.OpenAPI},
 	{Name: "media", Product: "media", YAML: media.OpenAPI},
 	{Name: "discovery", Product: "api", YAML: discovery.OpenAPI},
+	{Name: "runtime-reference", Product: "api", YAML: runtimePages},
 	{Name: "placeholder", Product: discovery.Placeholder, YAML: discovery.PlaceholderOpenAPI()},
 }
 

@@ -66,3 +66,21 @@ var (
 func constant(text []byte) func(context.Context) ([]byte, error) {
 	return func(context.Context) ([]byte, error) { return text, nil }
 }
+
+// runtimePages describe the pages of the runtime's reference, which a gateway alone does not have.
+var runtimePages = []byte(`openapi: 3.1.0
+info: {title: Reference of the chat runtime, version: 1.0.0}
+paths:
+  /docs/runtime-api:
+    get:
+      operationId: showRuntimeReference
+      summary: The operations of the chat runtime, for people
+      parameters: [{name: page, in: query, description: 'Which page of the list, from 1', schema: {type: integer, minimum: 1}}]
+      responses: {'200': {description: A page, content: {text/html: {schema: {type: string}}}}}
+  /docs/runtime-api/{operation}:
+    get:
+      operationId: showRuntimeReferenceOfOperation
+      summary: One operation of the chat runtime, for people
+      parameters: [{name: operation, in: path, required: true, description: 'Its operationId', schema: {type: string}, example: createChatCompletion}]
+      responses: {'200': {description: A page, content: {text/html: {schema: {type: string}}}}}
+`)
