@@ -59,6 +59,9 @@ func (s *Site) entries() (list []search.Entry) {
 			kind = "Setting"
 		}
 		for _, part := range p.sections {
+			if name == "cli" && strings.HasPrefix(part.ID, "sluice-") {
+				continue // each of its commands is found by itself
+			}
 			e := search.Entry{Title: part.Title, Page: p.Title, Kind: kind, Link: p.Link() + "#" + part.ID, Text: part.text.String()}
 			if part.ID == "" {
 				e.Title, e.Page, e.Link = p.Title, "", p.Link()

@@ -54,7 +54,10 @@ func (s *Site) grouped() (list []group) {
 		left[name] = p
 	}
 	for _, g := range groups {
-		add := func(p Page) { g.Items = append(g.Items, item{p.Name, p.Title, p.Link()}) }
+		add := func(p Page) {
+			short, _, _ := strings.Cut(p.Title, ": ")
+			g.Items = append(g.Items, item{p.Name, short, p.Link()})
+		}
 		for _, name := range g.names {
 			if p, ok := left[name]; ok {
 				add(p)
