@@ -47,7 +47,9 @@ func acceptsHTML() *accesslog.AccessLogFilter {
 // servesDocs reports whether a document leads to the documentation, as the routes that are
 // built in do.
 func servesDocs(d config.Document) bool {
-	return slices.ContainsFunc(d.Routes, func(r config.Route) bool { return r.Path == "/docs/*" && r.Listener != config.Runtime && slices.Contains(r.Auth, "none") })
+	return slices.ContainsFunc(d.Routes, func(r config.Route) bool {
+		return r.Path == "/docs/*" && r.Listener != config.Runtime && slices.Contains(r.Auth, "none")
+	})
 }
 
 // escapedFormat is a text that Envoy takes as it stands, where % begins an operator.
