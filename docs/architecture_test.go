@@ -70,12 +70,15 @@ func TestArchitecture(t *testing.T) {
 		t.Fatalf("%d packages, %d rooms", len(packages), len(a.rooms))
 	}
 	for _, name := range a.packages {
-		if !slices.ContainsFunc(packages, func(p listed) bool { return p.ImportPath == module+name }) {
+		if !slices.ContainsFunc(packages, func(p listed) bool { return p.ImportPath == path.Join(module, name) }) {
 			t.Errorf("%s has a line and is no package", name)
 		}
 	}
 	for _, p := range packages {
 		name := strings.TrimPrefix(p.ImportPath, module)
+		if p.ImportPath+"/" == module {
+			name = "."
+		}
 		room, line := a.room(name), slices.Index(a.packages, name)
 		if room == "" || line < 0 {
 			t.Errorf("%s stands in no room of ARCHITECTURE.md, or has no line there", name)

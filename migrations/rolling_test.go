@@ -90,7 +90,7 @@ func breaks(sql string) (found []string) {
 }
 
 // Migrations run before the new binaries are put in place, while those of before
-// serve (docs/operations.md).
+// serve (docs/upgrading.md).
 func TestMigrationsLetTheBinariesOfBeforeGoOn(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("*.up.sql")

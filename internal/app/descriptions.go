@@ -33,6 +33,7 @@ var fragments = []openapi.Fragment{
 	{Name: "x402", Product: "api", YAML: payments.OpenAPI},
 	{Name: "media", Product: "media", YAML: media.OpenAPI},
 	{Name: "discovery", Product: "api", YAML: discovery.OpenAPI},
+	{Name: "runtime-reference", Product: "api", YAML: runtimePages},
 	{Name: "placeholder", Product: discovery.Placeholder, YAML: discovery.PlaceholderOpenAPI()},
 }
 
@@ -58,6 +59,17 @@ func everything() (*openapi.Document, error) {
 
 // adminDescription serves the OpenAPI document of the admin API.
 func adminDescription(all bool) (api.Routes, error) {
+	text, err := adminText(all)
+	if err != nil {
+		return nil, err
+	}
+	return func(r chi.Router, _ httpapi.Adapter) {
+		r.Get("/openapi.json", func(w http.ResponseWriter, r *http.Request) { httpapi.Document(w, r, "application/json", text) })
+	}, nil
+}
+
+// adminText is the OpenAPI document of the admin API.
+func adminText(all bool) ([]byte, error) {
 	joined, err := openapi.Join(admin)
 	if err != nil {
 		return nil, err
@@ -72,16 +84,10 @@ func adminDescription(all bool) (api.Routes, error) {
 		return nil, err
 	}
 	joined.Define(schemas)
-	text, err := json.Marshal(joined.Whole(openapi.Info{
+	return json.Marshal(joined.Whole(openapi.Info{
 		Title: "Sluice admin", Version: Version,
 		Description: "For those who run the platform. Every path but /health needs a key with scope * of the operator.",
 	}))
-	if err != nil {
-		return nil, err
-	}
-	return func(r chi.Router, _ httpapi.Adapter) {
-		r.Get("/openapi.json", func(w http.ResponseWriter, r *http.Request) { httpapi.Document(w, r, "application/json", text) })
-	}, nil
 }
 
 // publicDescription serves the OpenAPI document of the public API.

@@ -10,15 +10,11 @@ import (
 	"sluice.dev/sluice/controlplane/gateway/edgestatus"
 	"sluice.dev/sluice/controlplane/gateway/openapi/descriptions"
 	"sluice.dev/sluice/controlplane/gateway/status"
-	"sluice.dev/sluice/docs"
 	"sluice.dev/sluice/platform/http/httpapi"
 	"sluice.dev/sluice/platform/limits/fairshare"
 	"sluice.dev/sluice/web/api"
 	"sluice.dev/sluice/web/dashboard"
 	"sluice.dev/sluice/web/discovery"
-	"sluice.dev/sluice/web/docsite"
-	"sluice.dev/sluice/web/docsite/reference"
-	"sluice.dev/sluice/web/eventdocs"
 	"sluice.dev/sluice/web/mcp"
 	"sluice.dev/sluice/workers/payments"
 )
@@ -33,7 +29,7 @@ func (c *controlPlane) surfaces() (api.Config, error) {
 	if err != nil {
 		return api.Config{}, err
 	}
-	documentation, err := docsite.New(docs.Files, c.all)
+	pages, err := documentation(c.all, described.Text, c.webhooks.Types())
 	if err != nil {
 		return api.Config{}, err
 	}
@@ -63,13 +59,11 @@ func (c *controlPlane) surfaces() (api.Config, error) {
 		Proxies:      proxies,
 		Region:       c.Get("SLUICE_REGION"),
 		Version:      Version,
-		Gateway:      !c.all,
 		Provider:     money,
 		Prices:       c.prices,
 		AnswerSecret: c.answerSecrets[0], FormerAnswerSecrets: c.answerSecrets[1:],
 		Open: []api.Routes{
-			c.apps.Routes, eventdocs.Pages{Types: c.webhooks.Types()}.Routes, documentation.Routes, described.Routes, found.OpenRoutes,
-			(&reference.Pages{Document: described.Text, Site: documentation}).Routes,
+			c.apps.Routes, pages, described.Routes, found.OpenRoutes,
 			func(r chi.Router, _ httpapi.Adapter) {
 				r.Method(http.MethodGet, mcp.Path, tools)
 				r.Method(http.MethodPost, mcp.Path, tools)

@@ -144,6 +144,9 @@ func example(targets []chat.Target) string {
 	return "MODEL"
 }
 
+// Description is the OpenAPI document of the runtime.
+func Description() []byte { return description }
+
 // describe answers with the description; it is checked against the routes in
 // tests.
 func describe(w http.ResponseWriter, _ *http.Request) {

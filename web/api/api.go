@@ -27,7 +27,6 @@ import (
 	"sluice.dev/sluice/platform/http/identity"
 	"sluice.dev/sluice/platform/storage/audit"
 	"sluice.dev/sluice/platform/storage/postgres"
-	"sluice.dev/sluice/web/errordocs"
 )
 
 // Routes mounts routes of another package, whose errors the adapter answers.
@@ -47,9 +46,6 @@ type Config struct {
 	// Pages are those for people, at the root of the admin API's address. They see
 	// for themselves who may see them.
 	Pages []func(chi.Router)
-	// Gateway says that there are no products of the platform beside this API, so that it
-	// says nothing of theirs.
-	Gateway bool
 	// Proxies are the networks of proxies that stand before the admin API and say in
 	// X-Forwarded-For who called them; none: the peer of the connection calls.
 	Proxies []netip.Prefix
@@ -99,7 +95,6 @@ func Public(c Config) http.Handler {
 	r.Get("/v1/health", httpapi.Handle(c.Respond, http.StatusOK, c.health))
 	r.Get("/origin-health", httpapi.Handle(c.Respond, http.StatusOK, c.health))
 	s.Routes(r)
-	errordocs.Routes(r, c.Respond, !c.Gateway)
 	people := team.API{Store: team.Store{DB: c.DB, Now: c.Now}, Sessions: c.Sessions, Respond: c.Respond}
 	people.OpenRoutes(r)
 	c.mount(r, c.Open)

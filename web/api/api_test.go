@@ -110,7 +110,6 @@ func TestWhoMayCallWhat(t *testing.T) {
 		{b.public, "GET", "/v1/health", nil, 200, nil},
 		{b.public, "GET", "/origin-health", nil, 200, nil},
 		{b.public, "GET", "/.well-known/jwks.json", nil, 200, nil},
-		{b.public, "GET", "/docs/errors/AUTH_002", nil, 200, nil},
 		{b.public, "GET", "/v1/billing/usage", session, 200, nil},
 		{b.public, "GET", "/v1/billing/invoices", session, 200, nil},
 		{b.public, "GET", "/v1/billing/subscription", nil, 401, "authentication_required"},

@@ -74,7 +74,7 @@ func TestTheManualNamesEveryRoute(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	manual := ""
-	for _, page := range []string{"keys", "billing"} {
+	for _, page := range []string{"keys", "billing", "people", "accounts"} {
 		raw, err := os.ReadFile("../../docs/" + page + ".md")
 		if err != nil {
 			t.Fatal(err)

@@ -7,7 +7,6 @@ import (
 	"testing/fstest"
 
 	"github.com/go-chi/chi/v5"
-	"sluice.dev/sluice/docs"
 	"sluice.dev/sluice/platform/http/httpapi"
 )
 
@@ -48,7 +47,7 @@ func TestAPage(t *testing.T) {
 			t.Errorf("no %s in %s", want, body)
 		}
 	}
-	for _, never := range []string{"<script>", "javascript:", "RATIONALE", "<th></th>"} {
+	for _, never := range []string{"<script>", "alert(1)</script>", "javascript:", "RATIONALE", "<th></th>"} {
 		if strings.Contains(body, never) {
 			t.Errorf("%s in %s", never, body)
 		}
@@ -64,7 +63,7 @@ func TestAPage(t *testing.T) {
 func TestWhatIsServed(t *testing.T) {
 	t.Parallel()
 	r := router(t, small)
-	for path, want := range map[string]int{"/docs": 200, "/docs/": 200, "/docs/keys": 200, "/docs/zebra": 200, "/docs/none": 404, "/docs/keys.md": 404, "/docs/..%2fkeys": 404} {
+	for path, want := range map[string]int{"/docs": 200, "/docs/": 200, "/docs/keys": 200, "/docs/zebra": 200, "/docs/none": 404, "/docs/none.md": 404, "/docs/keys.md": 200, "/docs/..%2fkeys": 404, "/docs/llms.txt": 200, "/llms.txt": 200, "/llms-full.txt": 200, "/docs/search": 200, "/docs/search?q=feed": 200} {
 		if w := get(r, path); w.Code != want {
 			t.Errorf("%s: %d", path, w.Code)
 		}
@@ -84,10 +83,7 @@ func TestNoPageIsLost(t *testing.T) {
 // not.
 func TestTheRealPages(t *testing.T) {
 	t.Parallel()
-	s, err := New(docs.Files, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s, _ := sites(t)
 	for _, g := range groups {
 		for _, name := range g.names {
 			if _, ok := s.pages[name]; !ok {

@@ -3,6 +3,7 @@ package docsite
 import (
 	"fmt"
 	"io/fs"
+	"regexp"
 	"strings"
 )
 
@@ -103,3 +104,15 @@ func (p pictures) ReadFile(name string) ([]byte, error) {
 	}
 	return shown(raw, p.all)
 }
+
+// products is how pages speak of what a gateway alone does not have.
+var products = regexp.MustCompile(`(?i)live media|live streams?\b|media (product|engine)|\brecordings\b|recording[._](completed|ready|failed|id)|\bvods?\b|\bvideos?\b|\bfilms?\b|playback|` +
+	`\bclips?\b|\bchat\b|chat_|completions\b|echo-1|model provider|provider of models|\bruntimes?\b|x402|x-payment|x-sluice-price|\bpriced\b|settlements?\b|` +
+	`/v1/streams|\bstreams:|streams\.(list|create|read)|\bstreams? (of chat|went|ended|failed|was)|stream\.(\*|started|ended)|of (your|one) streams?\b|listStreams|createStream|` +
+	`schedule|/v1/events|/v1/recordings|ffmpeg|mediamtx|\b(RTMP|SRT|WebRTC|HLS)\b|SLUICE_(RUNTIME|MEDIA|CHAT|X402|MODEL|RTMP|SRT|WEBRTC|HLS|FFMPEG)`)
+
+// other is what looks like it and is not: how webhooks are retried, and words of others.
+var other = strings.NewReplacer("retry_schedule", "", "Go runtime", "")
+
+// speaksOfProducts reports whether a text names what a gateway alone does not have.
+func speaksOfProducts(text string) bool { return products.MatchString(other.Replace(text)) }

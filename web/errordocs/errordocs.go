@@ -1,9 +1,10 @@
 // Package errordocs serves the page that an error's documentation_url names:
-// what the code means, its HTTP status, and what to do. The pages come from the
+// what the code means, its HTTP status, what to do, and how an answer with it looks. The pages come from the
 // table that every service answers from, so they cannot tell another story.
 package errordocs
 
 import (
+	"bytes"
 	_ "embed"
 	"html/template"
 	"net/http"
@@ -14,29 +15,57 @@ import (
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/http/httpapi"
-	"sluice.dev/sluice/platform/http/webpage"
+	"sluice.dev/sluice/web/docsite"
+	"sluice.dev/sluice/web/docsite/search"
 )
+
+// Root is the path of the page of all codes; that of one is below it.
+const Root = docsite.Root + "/errors"
 
 //go:embed page.html.tmpl
 var source string
 
-var page = template.Must(template.New("page").Parse(source))
+var layout = template.Must(template.New("page").Parse(source))
+
+// Pages are those of the codes. Unless a deployment has all products, the codes that media and
+// payments alone answer are left out.
+type Pages struct {
+	Site *docsite.Site
+	All  bool
+}
+
+// Codes are those that have a page.
+func (p Pages) Codes() []decision.Info {
+	return slices.DeleteFunc(decision.All(), func(i decision.Info) bool { return !p.All && ofProducts(i.Code) })
+}
+
+// Chapter is the page of all codes as the menu names it.
+func (p Pages) Chapter() docsite.Chapter {
+	return docsite.Chapter{Name: "errors", Title: "Error codes", Link: Root}
+}
+
+// Entries are the codes as search finds them.
+func (p Pages) Entries() (list []search.Entry) {
+	for _, i := range p.Codes() {
+		list = append(list, search.Entry{Title: string(i.Code), Page: i.Message, Kind: "Error", Link: Root + "/" + string(i.Code), Text: entry{Code: i.Code, Status: i.Status}.StatusText() + ". " + i.Message + " " + i.Remedy})
+	}
+	return list
+}
 
 // Routes mounts /docs/errors and /docs/errors/{code} under r: HTML, or JSON for
-// a client that asks for it by Accept or by ?format=json. Unless a deployment has all
-// products, the codes that media and payments alone answer are left out.
-func Routes(r chi.Router, a httpapi.Adapter, all bool) {
-	without := func(i decision.Info) bool { return !all && ofProducts(i.Code) }
-	r.Get("/docs/errors", a.Handle(func(w http.ResponseWriter, r *http.Request) error {
-		return show(w, r, slices.DeleteFunc(slices.Clone(decision.All()), without)...)
+// a client that asks for it by Accept or by ?format=json.
+func (p Pages) Routes(r chi.Router, a httpapi.Adapter) {
+	r.Get(Root, a.Handle(func(w http.ResponseWriter, r *http.Request) error {
+		return p.show(w, r, p.Codes()...)
 	}))
-	r.Get("/docs/errors/{code}", a.Handle(func(w http.ResponseWriter, r *http.Request) error {
+	r.Get(Root+"/{code}", a.Handle(func(w http.ResponseWriter, r *http.Request) error {
 		code := decision.Code(chi.URLParam(r, "code"))
-		info := decision.Lookup(code)
-		if info.Code != code || without(info) {
+		list := p.Codes()
+		i := slices.IndexFunc(list, func(i decision.Info) bool { return i.Code == code })
+		if i < 0 {
 			return apierror.Errorf(decision.NotFound, "There is no such error code.")
 		}
-		return show(w, r, info)
+		return p.show(w, r, list[i])
 	}))
 }
 
@@ -56,7 +85,7 @@ type entry struct {
 
 // show writes the entries of list in the form that the client asked for. A page
 // may be kept for an hour: codes never change their meaning.
-func show(w http.ResponseWriter, r *http.Request, list ...decision.Info) error {
+func (p Pages) show(w http.ResponseWriter, r *http.Request, list ...decision.Info) error {
 	entries := make([]entry, len(list))
 	for i, info := range list {
 		entries[i] = entry{info.Code, info.Status, info.Message, info.Remedy}
@@ -69,17 +98,24 @@ func show(w http.ResponseWriter, r *http.Request, list ...decision.Info) error {
 		}{entries})
 		return nil
 	}
-	return webpage.Write(w, page, "page", struct {
-		Style   template.CSS
+	page := docsite.Page{Name: "errors", Title: "Error codes"}
+	data := struct {
+		One     bool
 		Entries []entry
-	}{template.CSS(webpage.Style), entries}, webpage.Answer{Policy: policy, Cache: kept})
+	}{len(entries) == 1, entries}
+	if data.One {
+		page.Title = string(entries[0].Code)
+	}
+	var b bytes.Buffer
+	if err := layout.Execute(&b, data); err != nil {
+		return err
+	}
+	page.Body = template.HTML(b.String()) //nolint:gosec // the template escapes
+	return p.Site.Show(w, page, kept)
 }
 
 // kept says who may keep an answer, and for how long.
 const kept = "public, max-age=3600"
-
-// policy lets the page have the shared style and nothing else.
-var policy = webpage.Allow{Styles: []string{webpage.Style}}.Policy()
 
 // wantsJSON tells programs from browsers, which accept HTML first.
 func wantsJSON(r *http.Request) bool {
@@ -106,7 +142,7 @@ func (e entry) Parts() (list []part) {
 		before, after, found := strings.Cut(text, reference)
 		list = append(list, part{Text: before, Code: i%2 == 1})
 		if found {
-			list = append(list, part{Text: reference, Link: "/docs/reference"}, part{Text: after})
+			list = append(list, part{Text: reference, Link: docsite.Root + "/reference"}, part{Text: after})
 		}
 	}
 	return list

@@ -2,21 +2,28 @@ package errordocs
 
 import (
 	"encoding/json"
+	"fmt"
 	"html"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/web/docsite"
 )
 
 func get(path, accept string) *httptest.ResponseRecorder { return getOf(true, path, accept) }
 
 func getOf(all bool, path, accept string) *httptest.ResponseRecorder {
 	mux := chi.NewRouter()
-	Routes(mux, httpapi.Adapter{}, all)
+	site, err := docsite.New(fstest.MapFS{"quickstart.md": {Data: []byte("# Start")}}, all)
+	if err != nil {
+		panic(err)
+	}
+	Pages{Site: site, All: all}.Routes(mux, httpapi.Adapter{})
 	r := httptest.NewRequest("GET", path, nil)
 	r.Header.Set("Accept", accept)
 	w := httptest.NewRecorder()
@@ -35,6 +42,9 @@ func TestEveryCodeHasItsPage(t *testing.T) {
 		}
 		if strings.Contains(body, "`") {
 			t.Errorf("%s: mark-up is left in the page", info.Code)
+		}
+		if example := html.UnescapeString(body); !strings.Contains(example, fmt.Sprintf("HTTP/1.1 %d ", info.Status)) && info.Status != 0 || !strings.Contains(example, `"`+string(info.Code)+`"`) {
+			t.Errorf("%s has no example: %s", info.Code, example)
 		}
 	}
 }

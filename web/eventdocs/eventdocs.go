@@ -15,41 +15,59 @@ import (
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/http/httpapi"
-	"sluice.dev/sluice/platform/http/webpage"
+	"sluice.dev/sluice/web/docsite"
+	"sluice.dev/sluice/web/docsite/search"
 	"sluice.dev/sluice/workers/webhooks/catalogue"
 )
+
+// Root is the path of the page of all events; that of one is below it.
+const Root = docsite.Root + "/events"
 
 //go:embed page.html.tmpl
 var source string
 
-var page = template.Must(template.New("page").Funcs(template.FuncMap{"indent": indent}).Parse(source))
+var layout = template.Must(template.New("page").Funcs(template.FuncMap{"indent": indent}).Parse(source))
 
 // Pages are of some events: those that happen in a deployment.
-type Pages struct{ Types []catalogue.Type }
+type Pages struct {
+	Types []catalogue.Type
+	Site  *docsite.Site
+}
+
+// Chapter is the page of all events as the menu names it.
+func (p Pages) Chapter() docsite.Chapter {
+	return docsite.Chapter{Name: "events", Title: "Webhook events", Link: Root}
+}
+
+// Entries are the events as search finds them.
+func (p Pages) Entries() (list []search.Entry) {
+	for _, t := range p.Types {
+		list = append(list, search.Entry{Title: t.Name, Page: "Webhook events", Kind: "Event", Link: Root + "/" + t.Name, Text: t.Description})
+	}
+	return list
+}
 
 // Routes mounts /docs/events and /docs/events/{name}. They are open to everyone.
 func (p Pages) Routes(r chi.Router, a httpapi.Adapter) {
-	r.Get("/docs/events", a.Handle(func(w http.ResponseWriter, _ *http.Request) error {
-		return show(w, p.Types...)
+	r.Get(Root, a.Handle(func(w http.ResponseWriter, _ *http.Request) error {
+		return p.show(w, "Webhook events", p.Types...)
 	}))
-	r.Get("/docs/events/{name}", a.Handle(func(w http.ResponseWriter, r *http.Request) error {
+	r.Get(Root+"/{name}", a.Handle(func(w http.ResponseWriter, r *http.Request) error {
 		i := slices.IndexFunc(p.Types, func(t catalogue.Type) bool { return t.Name == chi.URLParam(r, "name") })
 		if i < 0 {
 			return apierror.Errorf(decision.NotFound, "There is no such event.")
 		}
-		return show(w, p.Types[i])
+		return p.show(w, p.Types[i].Name, p.Types[i])
 	}))
 }
 
-// policy lets the page have the shared style and nothing else.
-var policy = webpage.Allow{Styles: []string{webpage.Style}}.Policy()
-
 // show writes the page of some events. It may be kept for an hour.
-func show(w http.ResponseWriter, types ...catalogue.Type) error {
-	return webpage.Write(w, page, "page", struct {
-		Style template.CSS
-		Types []catalogue.Type
-	}{template.CSS(webpage.Style), types}, webpage.Answer{Policy: policy, Cache: "public, max-age=3600"})
+func (p Pages) show(w http.ResponseWriter, title string, types ...catalogue.Type) error {
+	var b bytes.Buffer
+	if err := layout.Execute(&b, types); err != nil {
+		return err
+	}
+	return p.Site.Show(w, docsite.Page{Name: "events", Title: title, Body: template.HTML(b.String())}, "public, max-age=3600") //nolint:gosec // the template escapes
 }
 
 // indent lays JSON out for reading.

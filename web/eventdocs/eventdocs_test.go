@@ -4,15 +4,21 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/web/docsite"
 	"sluice.dev/sluice/workers/webhooks/catalogue"
 )
 
 func get(path string) *httptest.ResponseRecorder {
 	r := chi.NewRouter()
-	Pages{Types: catalogue.All()}.Routes(r, httpapi.Adapter{})
+	site, err := docsite.New(fstest.MapFS{"quickstart.md": {Data: []byte("# Start")}}, true)
+	if err != nil {
+		panic(err)
+	}
+	Pages{Types: catalogue.All(), Site: site}.Routes(r, httpapi.Adapter{})
 	w := httptest.NewRecorder()
 	r.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
 	return w

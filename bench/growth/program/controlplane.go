@@ -95,6 +95,7 @@ func documents() []parser {
 		}), forms: append(in(`{"openapi":"3.0.0","paths":%s}`, `{"swagger":"2.0","paths":{"/a":{"get":{"parameters":%s}}}}`,
 			`{"openapi":"3.1.0","paths":{"/a":{"get":{"responses":{"200":{"content":{"a/b":{"schema":%s}}}}}}}}`), texts("openapi: 3.0.0\npaths: {/a: {get: {summary: %s}}}")...), multiple: 4 << 10, constant: 512 << 10},
 		referencePages(),
+		searched(),
 		{name: "controlplane/gateway/openapi/importer: Import", read: quietly(func(in []byte) {
 			if d, err := document.Read(in, nil); err == nil {
 				_, _ = importer.Import(d, importer.Options{Upstream: "http://127.0.0.1:1", Checks: importer.Checks{On: true}})

@@ -33,3 +33,10 @@ func referencePages() parser {
 		`{"paths":{"/a":{"post":{"operationId":"a","requestBody":{"content":{"application/json":{"schema":%s}}}}}}}`,
 		`{"paths":{"/a":{"post":{"operationId":"a","responses":{"200":{"content":{"a/b":{"schema":{"properties":%s}}}}}}}}}`), multiple: 256, constant: 2 << 20}
 }
+
+// searched is what search reads of a query. The index is made before the first is counted.
+func searched() parser {
+	find := func(in []byte) { _, _ = site.Find(context.Background(), string(in)) }
+	find([]byte("a"))
+	return parser{name: "web/docsite/search: Find", read: quietly(find), forms: texts("rate limit %s"), constant: 2 << 20}
+}

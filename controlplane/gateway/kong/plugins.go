@@ -124,8 +124,8 @@ var identities = map[string]string{
 var needless = map[string]string{
 	"correlation-id": "edges set X-Request-ID on every request and answer",
 	"prometheus":     "edges and processes have metrics at /metrics, see docs/operations.md",
-	"opentelemetry":  "set SLUICE_OTLP_ENDPOINT, see docs/operations.md",
-	"zipkin":         "set SLUICE_OTLP_ENDPOINT, see docs/operations.md",
+	"opentelemetry":  "set SLUICE_OTLP_ENDPOINT, see docs/logs.md",
+	"zipkin":         "set SLUICE_OTLP_ENDPOINT, see docs/logs.md",
 	"file-log":       "edges log to standard error, see access_log in docs/config.md",
 	"http-log":       "edges log to standard error, see access_log in docs/config.md",
 	"tcp-log":        "edges log to standard error, see access_log in docs/config.md",

@@ -45,19 +45,19 @@ type Files struct {
 // served, with a slash at its end.
 func NewFiles(prefix string, from fs.FS, patterns ...string) (*Files, error) {
 	f := &Files{prefix: prefix, byName: map[string][]byte{}, names: map[string]string{}}
-	if err := f.add(shared, "*"); err != nil {
+	if err := f.Add(shared, "*"); err != nil {
 		return nil, err
 	}
 	for _, pattern := range patterns {
-		if err := f.add(from, pattern); err != nil {
+		if err := f.Add(from, pattern); err != nil {
 			return nil, err
 		}
 	}
 	return f, nil
 }
 
-// add adds the files that match a pattern.
-func (f *Files) add(from fs.FS, pattern string) error {
+// Add adds the files of from that match a pattern, before the first is served.
+func (f *Files) Add(from fs.FS, pattern string) error {
 	found, err := fs.Glob(from, pattern)
 	if err != nil {
 		return fmt.Errorf("find %s: %w", pattern, err)
@@ -67,11 +67,16 @@ func (f *Files) add(from fs.FS, pattern string) error {
 		if err != nil {
 			return fmt.Errorf("read a file of a page: %w", err)
 		}
-		sum, ext := sha256.Sum256(b), path.Ext(file)
-		served := strings.TrimSuffix(path.Base(file), ext) + "." + hex.EncodeToString(sum[:6]) + ext
-		f.names[path.Base(file)], f.byName[served] = served, b
+		f.Put(path.Base(file), b)
 	}
 	return nil
+}
+
+// Put adds a file that is made, before the first is served.
+func (f *Files) Put(name string, content []byte) {
+	sum, ext := sha256.Sum256(content), path.Ext(name)
+	served := strings.TrimSuffix(name, ext) + "." + hex.EncodeToString(sum[:6]) + ext
+	f.names[name], f.byName[served] = served, content
 }
 
 // Path is where a file is served; the prefix alone for one that there is not.

@@ -27,16 +27,21 @@ func (r *reader) curl(op object, o *operation, parameters []object, request obje
 			headers = append(headers, name+": "+r.valueOf(p))
 		}
 	}
-	address := r.index.url + filled(o.Path, values)
+	address := filled(o.Path, values)
 	if query != "" {
 		address += "?" + query[1:]
 	}
-	lines := []string{"curl " + quoted(address)}
-	if o.Method != "GET" {
-		lines[0] = "curl -X " + o.Method + " " + quoted(address)
+	if r.index.url == "" {
+		address = `"$` + r.index.api.Address + `"` + quoted(address)
+	} else {
+		address = quoted(r.index.url + address)
 	}
-	if c := credentials(op); c["key"] || c["token"] {
-		lines = append(lines, `-H "Authorization: Bearer $SLUICE_API_KEY"`)
+	lines := []string{"curl " + address}
+	if o.Method != "GET" {
+		lines[0] = "curl -X " + o.Method + " " + address
+	}
+	if c := credentials(op); c["key"] || c["token"] || c["bearer"] {
+		lines = append(lines, `-H "Authorization: Bearer $`+r.index.api.Key+`"`)
 	} else if c["session"] {
 		lines = append(lines, `-H "Authorization: Bearer $SLUICE_SESSION_TOKEN"`)
 	}

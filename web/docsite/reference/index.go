@@ -12,6 +12,7 @@ import (
 
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/web/docsite"
+	"sluice.dev/sluice/web/docsite/search"
 )
 
 // object is a JSON object.
@@ -24,7 +25,10 @@ const listed = 200
 // index is a document, split into its operations and components, which stay JSON
 // until a page needs them.
 type index struct {
-	url        string // of the gateway, without a slash at its end
+	api        API
+	codes      []decision.Info
+	url        string          // of the API, without a slash at its end; "": the document has none
+	security   json.RawMessage // of operations that say nothing of it
 	components map[string]map[string]json.RawMessage
 	operations []*operation // by product, tag, path and method
 	byID       map[string]*operation
@@ -36,25 +40,28 @@ type operation struct {
 	Product, Tag              string
 	Anchor                    string // of its product and tag
 	Deprecated                bool
+	root                      string // of the reference
+	about                     string // its description
 	text                      json.RawMessage
 	shared                    json.RawMessage // parameters of its path
 }
 
 // Link is where its page is.
-func (o *operation) Link() string { return Root + "/" + url.PathEscape(o.ID) }
+func (o *operation) Link() string { return o.root + "/" + url.PathEscape(o.ID) }
 
 // newIndex splits an OpenAPI document. It costs time linear in text, and of memory
 // the bytes of text and some 300 for each operation.
-func newIndex(text []byte) (*index, error) {
+func newIndex(text []byte, api API, codes []decision.Info) (*index, error) {
 	var doc struct {
 		Servers    []struct{ URL string }                `json:"servers"`
 		Paths      map[string]map[string]json.RawMessage `json:"paths"`
 		Components map[string]map[string]json.RawMessage `json:"components"`
+		Security   json.RawMessage                       `json:"security"`
 	}
 	if err := json.Unmarshal(text, &doc); err != nil {
 		return nil, fmt.Errorf("read the OpenAPI document: %w", err)
 	}
-	x := &index{components: doc.Components, byID: map[string]*operation{}}
+	x := &index{api: api, codes: codes, components: doc.Components, security: doc.Security, byID: map[string]*operation{}}
 	if len(doc.Servers) > 0 {
 		x.url = strings.TrimRight(doc.Servers[0].URL, "/")
 	}
@@ -62,7 +69,7 @@ func newIndex(text []byte) (*index, error) {
 		for _, verb := range []string{"get", "put", "post", "delete", "options", "head", "patch", "trace"} {
 			if raw, ok := item[verb]; ok {
 				o := head(verb, path, raw)
-				o.shared = item["parameters"]
+				o.shared, o.root = item["parameters"], api.Path
 				x.operations = append(x.operations, o)
 			}
 		}
@@ -79,6 +86,7 @@ func head(verb, path string, raw json.RawMessage) *operation {
 	var h struct {
 		ID         string   `json:"operationId"`
 		Summary    string   `json:"summary"`
+		About      string   `json:"description"`
 		Deprecated bool     `json:"deprecated"`
 		Tags       []string `json:"tags"`
 		Asked      struct {
@@ -86,12 +94,45 @@ func head(verb, path string, raw json.RawMessage) *operation {
 		} `json:"x-sluice"`
 	}
 	_ = json.Unmarshal(raw, &h) // what is of another type than it should be is left out
-	o := &operation{ID: h.ID, Method: strings.ToUpper(verb), Path: path, Summary: decision.Cut(h.Summary, 300), Deprecated: h.Deprecated, text: raw}
+	o := &operation{ID: h.ID, Method: strings.ToUpper(verb), Path: path, Summary: decision.Cut(h.Summary, 300), Deprecated: h.Deprecated, text: raw, about: decision.Cut(h.About, 300)}
 	o.Product = cmp.Or(h.Asked.Product, "gateway") // answers by itself
-	if len(h.Tags) > 0 && h.Tags[0] != o.Product {
+	if len(h.Tags) > 0 {
 		o.Tag = decision.Cut(h.Tags[0], 100)
+	} else {
+		o.Tag = decision.Cut(topic(path), 100)
+	}
+	if o.Tag == o.Product {
+		o.Tag = ""
 	}
 	return o
+}
+
+// topic is what a path is about, where a document has no tags: its first part, after a
+// version and what stands before that.
+func topic(path string) string {
+	parts := strings.Split(strings.TrimPrefix(path, "/"), "/")
+	for i, p := range parts {
+		if len(p) > 1 && p[0] == 'v' && p[1] >= '0' && p[1] <= '9' && i < 2 && i+1 < len(parts) {
+			parts = parts[i+1:]
+			break
+		}
+	}
+	if strings.Contains(parts[0], "{") {
+		return ""
+	}
+	return strings.TrimPrefix(parts[0], ".")
+}
+
+// entries are the operations as search finds them.
+func (x *index) entries() []search.Entry {
+	list := make([]search.Entry, len(x.operations))
+	for i, o := range x.operations {
+		list[i] = search.Entry{
+			Title: decision.Cut(cmp.Or(o.Summary, o.ID), 200), Page: decision.Cut(o.Method+" "+o.Path, 200), Kind: "API", Link: o.Link(),
+			Text: decision.Cut(o.ID, 100) + " " + o.Product + " " + o.Tag + " " + o.about,
+		}
+	}
+	return list
 }
 
 // name gives each operation an identifier, and each group an anchor, of its own.
@@ -129,6 +170,7 @@ func slug(text string) string {
 
 // group is operations of one product and tag that stand on one page of the list.
 type group struct {
+	root                 string
 	Product, Tag, Anchor string
 	Page                 int  // of the list, where it begins
 	First                bool // of its product
@@ -139,9 +181,9 @@ type group struct {
 // Link leads to the group in the list.
 func (g *group) Link() string {
 	if g.Page == 1 {
-		return Root + "#" + g.Anchor
+		return g.root + "#" + g.Anchor
 	}
-	return Root + "?page=" + strconv.Itoa(g.Page) + "#" + g.Anchor
+	return g.root + "?page=" + strconv.Itoa(g.Page) + "#" + g.Anchor
 }
 
 // groups are all groups, with their operations.
@@ -149,7 +191,7 @@ func (x *index) groups() (list []*group) {
 	for i, o := range x.operations {
 		if i == 0 || o.Anchor != x.operations[i-1].Anchor {
 			first := i == 0 || o.Product != x.operations[i-1].Product
-			list = append(list, &group{Product: o.Product, Tag: o.Tag, Anchor: o.Anchor, Page: i/listed + 1, First: first})
+			list = append(list, &group{root: x.api.Path, Product: o.Product, Tag: o.Tag, Anchor: o.Anchor, Page: i/listed + 1, First: first})
 		}
 		g := list[len(list)-1]
 		g.Count++
@@ -176,12 +218,13 @@ func (x *index) list(n int) (docsite.Page, error) {
 		}
 		at += g.Count
 	}
-	return rendered("list", "API reference", struct {
+	return x.rendered("list", x.api.Title, struct {
+		API
 		URL                        string
 		Total, More                int
 		Page, Last, Former, Follow int
 		Contents, Groups           []*group
-	}{x.url, len(x.operations), max(0, len(all)-listed), n, last, n - 1, (n + 1) % (last + 1), all[:min(len(all), listed)], here})
+	}{x.api, x.url, len(x.operations), max(0, len(all)-listed), n, last, n - 1, (n + 1) % (last + 1), all[:min(len(all), listed)], here})
 }
 
 // component is what a reference leads to, and its name; nil: there is none.

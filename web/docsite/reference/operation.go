@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"sluice.dev/sluice/filters/decision"
@@ -14,6 +15,7 @@ import (
 // view is the page of an operation.
 type view struct {
 	*operation
+	API         API
 	Description template.HTML
 	Callers     []string // the ways to be let in; none: nobody is
 	Asked       []fact   // what else its route asks
@@ -32,6 +34,7 @@ type body struct {
 	Required bool
 	Text     template.HTML
 	Contents []content
+	Example  string // of an answer, as JSON
 }
 
 // content is a body of one media type.
@@ -45,6 +48,7 @@ type content struct {
 type response struct {
 	Status string
 	body
+	Codes []decision.Code // that errors of the status have
 }
 
 // maxContents is how many media types of a body are shown.
@@ -63,7 +67,12 @@ func (x *index) page(id string) (docsite.Page, error) {
 		op = object{} // no operation is an object of strings alone; what cannot be read is not shown
 	}
 	_ = json.Unmarshal(o.shared, &shared)
-	v := view{operation: o, Description: r.markdown(op["description"], 16<<10)}
+	if op["security"] == nil && x.security != nil {
+		var general any
+		_ = json.Unmarshal(x.security, &general)
+		op["security"] = general
+	}
+	v := view{operation: o, API: x.api, Description: r.markdown(op["description"], 16<<10)}
 	v.Callers, v.Asked = callers(op)
 	parameters := r.parameters(op["parameters"], shared)
 	for _, p := range parameters {
@@ -76,12 +85,21 @@ func (x *index) page(id string) (docsite.Page, error) {
 	}
 	responses, _ := op["responses"].(object)
 	for _, status := range sorted(responses) {
-		v.Responses = append(v.Responses, response{decision.Cut(status, 20), r.body(r.resolved(responses[status]))})
+		v.Responses = append(v.Responses, r.response(status, responses[status]))
 	}
 	r.schemas = maxSchemas // for the example, whatever the tables took
 	v.Curl = r.curl(op, o, parameters, request)
 	v.Cut = r.cut
-	return rendered("operation", o.Method+" "+decision.Cut(o.Path, 200), v)
+	p, err := x.rendered("operation", o.Method+" "+decision.Cut(o.Path, 200), v)
+	for _, h := range []struct {
+		id, title string
+		there     bool
+	}{{"access", "Who may call it", true}, {"parameters", "Parameters", v.Parameters != nil}, {"request", "Request body", v.Body != nil}, {"responses", "Responses", true}} {
+		if h.there {
+			p.Contents = append(p.Contents, docsite.Heading{ID: h.id, Title: h.title, Level: 2})
+		}
+	}
+	return p, err
 }
 
 // callers says who may call an operation, and what its route asks of them.
@@ -89,7 +107,7 @@ func callers(op object) (ways []string, asked []fact) {
 	x, _ := op["x-sluice"].(object)
 	price, _ := x["price"].(string)
 	names := map[string]string{
-		"key": "an API key", "token": "an access token", "session": "the session of a person",
+		"key": "an API key", "bearer": "an API key or a token", "token": "an access token", "session": "the session of a person",
 		"payment": "a payment of " + price + " by x402, in place of a credential",
 	}
 	for name := range credentials(op) {
@@ -190,6 +208,44 @@ func (r *reader) body(o object) body {
 		b.Contents = append(b.Contents, c)
 	}
 	return b
+}
+
+// response is an answer of an operation.
+func (r *reader) response(status string, v any) response {
+	o := r.resolved(v)
+	a := response{Status: decision.Cut(status, 20), body: r.body(o)}
+	if number, err := strconv.Atoi(status); err == nil && number >= 400 {
+		for _, c := range r.index.codes {
+			if c.Status == number {
+				a.Codes = append(a.Codes, c.Code)
+			}
+		}
+	} else if status < "300" {
+		a.Example = r.answer(o)
+	}
+	return a
+}
+
+// answer is the JSON of a response, as an example; "": it has none.
+func (r *reader) answer(o object) string {
+	media, _ := o["content"].(object)
+	of, _ := media["application/json"].(object)
+	if of == nil {
+		return ""
+	}
+	example, schemas := r.example, r.schemas
+	r.example, r.schemas = maxExample, maxSchemas
+	v := given(of)
+	if v == nil || weight(v, maxExample) > maxExample {
+		v = r.sample(of["schema"], 0)
+	}
+	short := r.example >= 0
+	r.example, r.schemas = example, schemas
+	b, err := json.MarshalIndent(v, "", "  ")
+	if v == nil || !short || err != nil || len(b) > 2*maxExample || string(b) == "{}" {
+		return ""
+	}
+	return string(b)
 }
 
 // text is v when it is a string.

@@ -15,6 +15,7 @@ import (
 	"sluice.dev/sluice/controlplane/gateway/config"
 	"sluice.dev/sluice/controlplane/gateway/openapi/document"
 	"sluice.dev/sluice/controlplane/gateway/openapi/importer"
+	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/http/httpapi"
 	"sluice.dev/sluice/platform/limits/growth"
 	"sluice.dev/sluice/web/docsite"
@@ -28,7 +29,8 @@ func serve(t testing.TB, document func() []byte) func(path string) *httptest.Res
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Pages{Document: func(context.Context) ([]byte, error) { return document(), nil }, Site: site}
+	p := &Pages{Document: func(context.Context) ([]byte, error) { return document(), nil }, Site: site, Codes: decision.All()}
+	site.Chapters(p.Chapter())
 	r := chi.NewRouter()
 	p.Routes(r, httpapi.Adapter{})
 	return func(path string) *httptest.ResponseRecorder {
@@ -65,6 +67,9 @@ const pets = `{"servers":[{"url":"https://api.example/"}],"paths":{
  "home":{"oneOf":[{"$ref":"#/components/schemas/pets.House"},{"type":"object","title":"Tent","properties":{"poles":{"type":"integer"}}}]}}},
 "pets.House":{"allOf":[{"type":"object","properties":{"street":{"type":"string"}}}]}}}}`
 
+// ours is how the one script that pages have begins.
+const ours = `<script src="/docs/assets/docs.`
+
 func TestTheList(t *testing.T) {
 	t.Parallel()
 	get := serve(t, func() []byte { return []byte(pets) })
@@ -73,7 +78,7 @@ func TestTheList(t *testing.T) {
 		`<h2 id="pets-animals">pets: animals</h2>`, `<a href="/docs/reference#pets-animals">pets: animals</a> <span class="dim">2</span>`,
 		`<li id="operation-listPets"><a href="/docs/reference/listPets"><code>GET /pets</code></a><br>List pets</li>`,
 		`<span class="chip busy">deprecated</span><br>&lt;script&gt;alert(1)&lt;/script&gt;</li>`)
-	if body := w.Body.String(); strings.Contains(body, "<script") {
+	if body := w.Body.String(); strings.Contains(strings.ReplaceAll(body, ours, ""), "<script") {
 		t.Error(body)
 	}
 	if p := w.Header().Get("Content-Security-Policy"); !strings.Contains(p, "default-src 'none'") || strings.Contains(p, "unsafe") {
@@ -95,7 +100,7 @@ func TestThePageOfAnOperation(t *testing.T) {
 		`<tr><td><code>kind</code><small>required</small></td><td>query</td><td>one of a cat, dog</td><td><p>Which &lt;b&gt;kind&lt;/b&gt;</p>`,
 		`<tr><td><code>limit</code></td><td>query</td><td>integer<small>default: 20</small><small>at most 100</small></td>`,
 		`<p><code>application/json</code>: array of Pet</p>`, `<code>[].name</code>`, `: <a href="/docs/errors">an error</a>`)
-	body := get("/docs/reference/addPet").Body.String()
+	body := strings.ReplaceAll(get("/docs/reference/addPet").Body.String(), ours, "")
 	holds(t, body, `the session of a person`, `Bearer $SLUICE_SESSION_TOKEN`, `<code>pets:write</code>`, `-d &#39;{&#34;name&#34;:&#34;string&#34;}&#39;`, `<code>code</code>`,
 		`&lt;script&gt;alert(2)&lt;/script&gt;`, `alert(3)`, `What it is &lt;script&gt;called`,
 		`<tr><td><code>name</code><small>required</small></td><td>string<small>length at most 40</small></td>`,
@@ -173,11 +178,11 @@ func TestImportedDocuments(t *testing.T) {
 			}
 			return text
 		}
-		x, err := newIndex(of(r.Routes))
+		x, err := newIndex(of(r.Routes), (&Pages{}).about(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		described, err := newIndex(r.Description)
+		described, err := newIndex(r.Description, (&Pages{}).about(), nil)
 		if err != nil || len(x.operations) == 0 || len(x.operations) != len(described.operations) {
 			t.Fatalf("%s: %d of %d operations, %v", name, len(x.operations), len(described.operations), err)
 		}
@@ -188,7 +193,7 @@ func TestImportedDocuments(t *testing.T) {
 			}
 			holds(t, string(p.Body), "<code>"+o.Method+" ", "<dt>Product</dt><dd><code>"+r.Product.Name+"</code></dd>", "https://gw.example/")
 		}
-		less, err := newIndex(of(r.Routes[1:]))
+		less, err := newIndex(of(r.Routes[1:]), (&Pages{}).about(), nil)
 		if err != nil || len(less.operations) >= len(x.operations) {
 			t.Errorf("%s: a route goes, and %d operations stay, %v", name, len(less.operations), err)
 		}
@@ -220,8 +225,8 @@ func large(n int) []byte {
 func TestCostOfDocuments(t *testing.T) {
 	for _, n := range []int{300, 1200} {
 		text := large(n)
-		growth.Linear(t, len(text), 2, 2<<20, func() { _, _ = newIndex(text) })
-		x, err := newIndex(text)
+		growth.Linear(t, len(text), 2, 2<<20, func() { _, _ = newIndex(text, (&Pages{}).about(), nil) })
+		x, err := newIndex(text, (&Pages{}).about(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -269,7 +274,7 @@ func FuzzDocument(f *testing.F) {
 	f.Add([]byte(pets))
 	f.Add([]byte(`{"paths":{"/":{"get":{"parameters":[0,{"name":"x","schema":true}],"responses":{"x":null,"y":{"content":{"a":{"schema":{"type":[],"items":{"$ref":"#/components/schemas/A"}}}}}}}}},"components":{"schemas":{"A":{"$ref":"#/components/schemas/A"}}}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		x, err := newIndex(text)
+		x, err := newIndex(text, (&Pages{}).about(), nil)
 		if err != nil {
 			return
 		}
@@ -288,14 +293,14 @@ func FuzzDocument(f *testing.F) {
 func BenchmarkReference(b *testing.B) {
 	for _, n := range []int{300, 1200, 4800} {
 		text := large(n)
-		x, err := newIndex(text)
+		x, err := newIndex(text, (&Pages{}).about(), nil)
 		if err != nil {
 			b.Fatal(err)
 		}
 		b.Run(fmt.Sprintf("index/%d", n), func(b *testing.B) {
 			b.SetBytes(int64(len(text)))
 			for b.Loop() {
-				_, _ = newIndex(text)
+				_, _ = newIndex(text, (&Pages{}).about(), nil)
 			}
 		})
 		b.Run(fmt.Sprintf("list/%d", n), func(b *testing.B) {

@@ -166,11 +166,12 @@ type settings struct {
 	caches                bool // answers are kept
 	grpc                  bool // some product speaks it
 	answersALPN           bool // of authorities that check who has a name
+	docs                  bool // are served
 }
 
 func settingsOf(d config.Document) settings {
 	s := settings{accessLog: d.AccessLog, requestLog: d.RequestLog, proxies: d.TrustedProxies, anonymous: d.AnonymousLimit(),
-		clients: d.ClientCertificates != nil, shadows: d.Shadows(), caches: d.Caches(), grpc: d.HasGRPC(), answersALPN: d.AnswersALPN()}
+		clients: d.ClientCertificates != nil, shadows: d.Shadows(), caches: d.Caches(), grpc: d.HasGRPC(), answersALPN: d.AnswersALPN(), docs: servesDocs(d)}
 	s.compress, s.names = settingsOfRoutes(d)
 	return s
 }

@@ -20,7 +20,7 @@ const madeByEnvoy = `!("content-type" in response.headers)`
 // localReplies gives each answer of Envoy itself the error envelope, the
 // request id and the rate-limit headers, like any other answer has.
 func (s *Set) localReplies() *hcm.LocalReplyConfig {
-	c := &hcm.LocalReplyConfig{Mappers: append(s.grpcReplies(), s.upgradeMapper())}
+	c := &hcm.LocalReplyConfig{Mappers: append(s.grpcReplies(), s.upgradeMapper(), s.browserMapper())}
 	for _, status := range replyStatuses {
 		c.Mappers = append(c.Mappers, s.replyMapper(uint32(status), decision.OfReply(status)))
 	}

@@ -11,9 +11,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"sluice.dev/sluice/controlplane/gateway/config"
 )
 
 // running starts an Envoy on config and returns the address of its gateway.
@@ -114,6 +117,53 @@ func TestEnvoysOwnAnswersCarryTheEnvelope(t *testing.T) {
 				t.Errorf("Retry-After is %q", got)
 			}
 		})
+	}
+}
+
+// People who open an address that no route takes see a page; clients of the API get the
+// envelope there, and browsers get it everywhere else.
+func TestPagesForBrowsers(t *testing.T) {
+	t.Parallel()
+	own := defaults(t)
+	own.Routes = slices.DeleteFunc(own.Routes, func(r config.Route) bool { return strings.HasPrefix(r.Path, "/docs") })
+	for docs, d := range map[bool]config.Document{true: defaults(t), false: own} {
+		addr := running(t, static(t, build(t, d, Options{Addresses: addresses, DocsBase: "http://gw"}), Addresses{Gateway: "127.0.0.1:0"}))
+		for _, c := range []struct {
+			path, accept string
+			status       int
+			page         bool
+		}{
+			{"/", "text/html,application/xhtml+xml,*/*;q=0.8", 404, true}, {"/nothing", "text/html", 404, true}, {"/v1/nothing", "text/html", 403, true},
+			{"/", "*/*", 404, false}, {"/", "application/json", 404, false}, {"/v1/nothing", "", 403, false}, {"/v1/users", "text/html", 401, false},
+		} {
+			accept := "Accept: " + c.accept + "\r\n"
+			if c.accept == "" {
+				accept = ""
+			}
+			conn, err := net.Dial("tcp", addr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: a\r\nConnection: close\r\n%s\r\n", c.path, accept)
+			res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, err := io.ReadAll(res.Body)
+			kind, policy := res.Header.Get("Content-Type"), res.Header.Get("Content-Security-Policy")
+			if err != nil || res.StatusCode != c.status || (kind == "text/html; charset=utf-8") != c.page || c.page == (kind == "application/json") {
+				t.Errorf("%s %s: %d %s, %v", c.path, c.accept, res.StatusCode, kind, err)
+				continue
+			}
+			id := res.Header.Get("X-Request-Id")
+			if id == "" || !strings.Contains(string(body), id) {
+				t.Errorf("%s %s: the body does not name request %q: %s", c.path, c.accept, id, body)
+			}
+			if c.page && (strings.Contains(string(body), `href="/docs"`) != docs || strings.Contains(string(body), "%") || !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "unsafe") || strings.Contains(policy, "%")) {
+				t.Errorf("%s: %s\n%s", c.path, policy, body)
+			}
+		}
 	}
 }
 
