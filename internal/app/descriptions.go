@@ -73,7 +73,7 @@ func adminDescription(all bool) (api.Routes, error) {
 	}
 	joined.Define(schemas)
 	text, err := json.Marshal(joined.Whole(openapi.Info{
-		Title: "Sluice admin", Version: Version,
+		Title: "Sluice admin", Version: openapi.APIVersion,
 		Description: "For those who run the platform. Every path but /health needs a key with scope * of the operator.",
 	}))
 	if err != nil {
@@ -97,7 +97,7 @@ func (c *controlPlane) publicDescription() (*openapi.Service, error) {
 	return &openapi.Service{
 		Latest: c.current.Get, Joined: joined, Imported: c.imported(),
 		Info: openapi.Info{
-			Title: "Sluice", Version: Version, URL: c.publicURL(),
+			Title: "Sluice", Version: openapi.APIVersion, URL: c.publicURL(),
 			Description: "The public API of " + of + ". Every error has one form; its codes are at /docs/errors.",
 		},
 	}, nil
