@@ -113,7 +113,8 @@ func orNull(all []any) bool {
 }
 
 // named returns s, or a reference to it under a name of its own. property is where it
-// stands, and empty of bodies; two equal objects under one property are one.
+// stands, and empty of bodies; two equal bodies of one name are one, and so are equal
+// objects of the name pagination.
 func (n *naming) named(s object, name, property string) object {
 	inner, null := notNull(s)
 	inner, _ = n.within(inner, name).(object)
@@ -144,10 +145,10 @@ func notNull(s object) (object, bool) {
 	return out, true
 }
 
-// keep stores s under name, or under another one where that is taken.
+// keep stores s under name, or under another one where that is taken by something else.
 func (n *naming) keep(s object, name, property string) string {
 	of := property
-	if property == "" {
+	if property != "pagination" {
 		of = " " + name
 	}
 	for _, made := range n.made[of] {
