@@ -117,6 +117,9 @@ func plain(v any) any {
 			properties[name] = told(p)
 		}
 	}
+	if d, ok := s["description"].(string); ok {
+		s["description"] = strings.ReplaceAll(d, "*/", "* /") // which would end the comment that it is put into
+	}
 	return kinds(s)
 }
 

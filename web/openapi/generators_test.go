@@ -27,6 +27,10 @@ paths:
                 address: {type: object, nullable: true, properties: {street: {type: string}}}
                 state: {$ref: '#/components/schemas/State'}
       responses: {'201': {$ref: '#/components/responses/Order'}}
+  /v1/orders/former:
+    get:
+      operationId: listFormer
+      responses: {'200': {description: 'any, */*', content: {application/json: {schema: {allOf: [{$ref: '#/components/schemas/Page'}, {type: object, properties: {data: {type: array, items: {$ref: '#/components/schemas/Order'}}}}]}}}}}
   /v1/orders/import:
     post: {operationId: importOrders, x-once: false, responses: {'204': {description: d}}}
   /v1/orders/page:
@@ -36,6 +40,7 @@ components:
     Order: {description: d, content: {application/json: {schema: {$ref: '#/components/schemas/Order'}}}}
   schemas:
     Order: {type: object, properties: {state: {$ref: '#/components/schemas/State'}, former: {$ref: '#/components/schemas/Former'}}}
+    Page: {type: object, required: [data, more], properties: {data: {type: array, items: {}, description: 'of */*'}, more: {type: boolean}}}
     State: {type: string, enum: [open, paid]}
     Former: {type: string, enum: [paid, void-ed]}
 x-examples:
@@ -73,6 +78,33 @@ func TestBodiesHaveNames(t *testing.T) {
 	}
 	if got := at(schemas, "CreateOrderBodyAddress", "properties", "street", "type"); got != "string" {
 		t.Error(got)
+	}
+}
+
+// A page that says of what its items are is one object, for two would each have them.
+func TestPagesAreOneObject(t *testing.T) {
+	t.Parallel()
+	d := shopDocument(t)
+	name, _ := at(d, "paths", "/v1/orders/former", "get", "responses", "200", "content", "application/json", "schema", "$ref").(string)
+	page := at(d, "components", "schemas", strings.TrimPrefix(name, "#/components/schemas/"))
+	if at(page, "properties", "data", "items", "$ref") != "#/components/schemas/Order" || at(page, "properties", "more", "type") != "boolean" {
+		t.Error(name, page)
+	}
+	if diff := cmp.Diff([]any{"data", "more"}, at(page, "required")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// What is said of a schema does not end the comment of a language that it is put into.
+func TestDescriptionsEndNoComment(t *testing.T) {
+	t.Parallel()
+	d, err := Join(Fragment{"shop", "shop", []byte(shop)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := at(d.Whole(Info{}), "components", "schemas", "Page", "properties", "data", "description")
+	if said != "of * /*" {
+		t.Error(said)
 	}
 }
 

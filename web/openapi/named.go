@@ -117,7 +117,7 @@ func orNull(all []any) bool {
 // objects of the name pagination.
 func (n *naming) named(s object, name, property string) object {
 	inner, null := notNull(s)
-	inner, _ = n.within(inner, name).(object)
+	inner, _ = n.within(n.narrowed(inner), name).(object)
 	if !composed(inner) {
 		if null {
 			return s // a map, or anything
@@ -129,6 +129,40 @@ func (n *naming) named(s object, name, property string) object {
 		return object{"anyOf": []any{ref, object{"type": "null"}}}
 	}
 	return ref
+}
+
+// narrowed is s as one object, where it takes another one and says more of a property
+// of that, as pages of lists do: few generators can have that of two.
+func (n *naming) narrowed(s object) object {
+	all, _ := s["allOf"].([]any)
+	if len(all) != 2 {
+		return s
+	}
+	first, _ := all[0].(object)
+	ref, _ := first["$ref"].(string)
+	base, _ := n.schemas[strings.TrimPrefix(ref, "#/components/schemas/")].(object)
+	more, _ := all[1].(object)
+	have, _ := base["properties"].(object)
+	added, _ := more["properties"].(object)
+	shared := false
+	for name := range added {
+		shared = shared || have[name] != nil
+	}
+	if !shared {
+		return s
+	}
+	out := maps.Clone(base)
+	properties := maps.Clone(have)
+	maps.Copy(properties, added)
+	out["properties"] = properties
+	required := slices.Clone(list(base["required"]))
+	for _, name := range list(more["required"]) {
+		if !slices.Contains(required, name) {
+			required = append(required, name)
+		}
+	}
+	out["required"] = required
+	return out
 }
 
 // notNull is what s says of values that are not null, and whether it allows null.
