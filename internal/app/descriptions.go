@@ -85,7 +85,7 @@ func adminText(all bool) ([]byte, error) {
 	}
 	joined.Define(schemas)
 	return json.Marshal(joined.Whole(openapi.Info{
-		Title: "Sluice admin", Version: Version,
+		Title: "Sluice admin", Version: openapi.APIVersion,
 		Description: "For those who run the platform. Every path but /health needs a key with scope * of the operator.",
 	}))
 }
@@ -103,7 +103,7 @@ func (c *controlPlane) publicDescription() (*openapi.Service, error) {
 	return &openapi.Service{
 		Latest: c.current.Get, Joined: joined, Imported: c.imported(),
 		Info: openapi.Info{
-			Title: "Sluice", Version: Version, URL: c.publicURL(),
+			Title: "Sluice", Version: openapi.APIVersion, URL: c.publicURL(),
 			Description: "The public API of " + of + ". Every error has one form; its codes are at /docs/errors.",
 		},
 	}, nil

@@ -114,8 +114,73 @@ func TestPublicDescriptionIsValid(t *testing.T) {
 			if len(op.Responses.Map()) < 2 || op.Summary == "" {
 				t.Errorf("%s %s: no summary, or only one response", method, path)
 			}
+			takenByGenerators(t, method+" "+path, op)
 		}
 	}
+}
+
+// takenByGenerators holds an operation to what clients are made of: a tag, and of JSON
+// bodies a name and an example.
+func takenByGenerators(t *testing.T, of string, op *openapi3.Operation) {
+	t.Helper()
+	if len(op.Tags) == 0 {
+		t.Errorf("%s has no tag", of)
+	}
+	if op.RequestBody == nil {
+		return
+	}
+	if media := op.RequestBody.Value.Content["application/json"]; media != nil {
+		if media.Example == nil {
+			t.Errorf("%s: no example of the body: add one to x-examples of its fragment", of)
+		}
+		if media.Schema.Ref == "" && len(media.Schema.Value.Properties) > 0 {
+			t.Errorf("%s: the body has no name", of)
+		}
+	}
+}
+
+// The document of the admin API is one that clients can be made from, too.
+func TestAdminDescriptionIsValid(t *testing.T) {
+	t.Parallel()
+	routes, err := adminDescription(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, w := chi.NewRouter(), httptest.NewRecorder()
+	routes(r, httpapi.Adapter{})
+	r.ServeHTTP(w, httptest.NewRequest("GET", "/openapi.json", nil))
+	doc, err := openapi3.NewLoader().LoadFromData(w.Body.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := doc.Validate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for path, item := range doc.Paths.Map() {
+		for method, op := range item.Operations() {
+			takenByGenerators(t, method+" "+path, op)
+		}
+	}
+}
+
+// pages are the operations that are served and not described, for they are pages, or
+// only answer 501.
+func pages(t *testing.T, d config.Document) map[string][]string {
+	t.Helper()
+	joined, err := openapi.Join(fragments...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, routes := map[string][]string{}, config.NewMatcher(d, config.Gateway)
+	for path, v := range joined.Paths {
+		for verb, op := range v.(map[string]any) {
+			o, ok := op.(map[string]any)
+			if r, found := routes.Find(strings.ToUpper(verb), path); ok && found && o["x-internal"] == true {
+				out[r.Name] = append(out[r.Name], strings.ToUpper(verb))
+			}
+		}
+	}
+	return out
 }
 
 // Every route of the gateway has an operation for each of its methods, or for
@@ -123,7 +188,7 @@ func TestPublicDescriptionIsValid(t *testing.T) {
 func TestEveryRouteOfTheGatewayIsDescribed(t *testing.T) {
 	t.Parallel()
 	doc, d := described(t)
-	have := map[string][]string{}
+	have := pages(t, d)
 	for _, item := range doc.Paths.Map() {
 		for method, op := range item.Operations() {
 			x := op.Extensions["x-sluice"].(map[string]any)

@@ -28,7 +28,7 @@ import (
 )
 
 // Version is the runtime's own (contract 10.2).
-const Version = "0.1.0"
+const Version = "1.0.0"
 
 //go:embed openapi.json
 var description []byte

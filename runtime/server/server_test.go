@@ -235,7 +235,9 @@ func TestDescription(t *testing.T) {
 	}
 	var have, described []string
 	err = chi.Walk(h.(chi.Routes), func(method, path string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
-		have = append(have, method+" "+path)
+		if path != "/" { // the page for browsers is no operation
+			have = append(have, method+" "+path)
+		}
 		return nil
 	})
 	if err != nil {

@@ -35,7 +35,7 @@ func absent(id, summary string) map[string]any {
 	refused := func(why string) map[string]any {
 		return map[string]any{"description": why, "content": map[string]any{"application/json": map[string]any{"schema": map[string]any{"$ref": "#/components/schemas/Error"}}}}
 	}
-	return map[string]any{"operationId": id, "summary": summary, "responses": map[string]any{
+	return map[string]any{"operationId": id, "summary": summary, "x-internal": true, "responses": map[string]any{
 		"400": refused("Not a request that an edge passes on"), "501": refused("There is no engine for it here"),
 	}}
 }

@@ -58,6 +58,7 @@ func Join(fragments ...Fragment) (*Document, error) {
 			return nil, fmt.Errorf("description of %s: %w", f.Name, err)
 		}
 	}
+	d.settle()
 	return d, nil
 }
 
@@ -75,6 +76,9 @@ func (d *Document) add(f Fragment, doc object) error {
 				renamed["#/components/"+kind+"/"+name] = "#/components/" + kind + "/" + title(f.Name) + name
 			}
 		}
+	}
+	if err := exemplify(doc); err != nil {
+		return err
 	}
 	doc, _ = pointed(doc, renamed).(object)
 	components, _ = doc["components"].(object)

@@ -27,6 +27,7 @@ func (d *Document) Public(c config.Document, info Info) map[string]any {
 	paths := object{}
 	for path, v := range d.Paths {
 		item, _ := v.(object)
+		item, _ = shown(item)
 		kept, found := object{}, false
 		for k, x := range item {
 			op, isObject := x.(object)
@@ -58,8 +59,8 @@ func (d *Document) Public(c config.Document, info Info) map[string]any {
 	return object{
 		"openapi": "3.1.0",
 		"info":    object{"title": info.Title, "version": info.Version, "description": info.Description},
-		"servers": []any{object{"url": url}},
-		"paths":   paths, "components": components,
+		"servers": []any{object{"url": url}}, "tags": tags(paths),
+		"paths": paths, "components": components,
 	}
 }
 

@@ -150,12 +150,15 @@ func (t *Tool) arguments(d document, op operation, body object, required bool) {
 		}
 	}
 	for _, p := range op.params {
+		if text(p, "name") == idempotencyHeader {
+			continue // it has a name of its own below
+		}
 		a := Argument{text(p, "name"), place(text(p, "in")), text(p, "name"), p["explode"] == false}
 		if a.place == inPath || a.place == inQuery || a.place == inHeader {
 			add(a, described(in.rewrite(p["schema"]), text(p, "description")), a.place == inPath || p["required"] == true)
 		}
 	}
-	if op.method == "POST" && !t.takes(idempotencyHeader) {
+	if op.method == "POST" {
 		add(Argument{idempotencyArgument, inHeader, idempotencyHeader, false}, object{"type": "string", "maxLength": 255,
 			"description": "Makes repeating this call safe: calls with the same key act once."}, false)
 	}
@@ -166,11 +169,6 @@ func (t *Tool) arguments(d document, op operation, body object, required bool) {
 		add(Argument{fieldsArgument, inAnswer, "", false}, fieldsSchema(), false)
 	}
 	t.Input = in.whole(object{"type": "object", "properties": properties, "required": needed, "additionalProperties": false})
-}
-
-// takes reports whether a parameter of that name is there already.
-func (t *Tool) takes(target string) bool {
-	return slices.ContainsFunc(t.Arguments, func(a Argument) bool { return strings.EqualFold(a.target, target) })
 }
 
 // body adds the fields of a body, or the body as one argument when it is not an

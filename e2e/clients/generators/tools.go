@@ -1,0 +1,4 @@
+// Package generators pins what the generated clients import.
+package generators
+
+import _ "github.com/oapi-codegen/runtime"
