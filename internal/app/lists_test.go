@@ -17,6 +17,7 @@ import (
 	"sluice.dev/sluice/controlplane/accounts/seed"
 	"sluice.dev/sluice/filters/identityheader"
 	"sluice.dev/sluice/media"
+	"sluice.dev/sluice/media/phone"
 	"sluice.dev/sluice/platform/http/httpapi"
 	"sluice.dev/sluice/platform/http/identity"
 	"sluice.dev/sluice/platform/storage/postgres/pgtest"
@@ -60,7 +61,7 @@ func newPlatform(t *testing.T) *platform {
 		t.Fatal(err)
 	}
 	p.api, p.adm = api.Public(all), api.Admin(all)
-	p.prod = media.New(media.Config{DB: p.db, Identity: all.Identity, Respond: respond, Now: time.Now})
+	p.prod = media.New(media.Config{DB: p.db, Identity: all.Identity, Respond: respond, Now: time.Now, FFmpeg: "/bin/true", Phone: phone.Settings{Available: true}})
 	return p
 }
 
@@ -225,7 +226,8 @@ func (p *platform) lists() map[string]list {
 			p.insert("revoked_certificates", map[string]string{"id": id("rcrt_", 26, n), "serial": id("a", 5, n), "created_at": at(n)})
 		}},
 		"listPayments": {"/admin/v1/payments", "id", func(n int) {
-			p.insert("x402_payments", map[string]string{"id": id("pay_", 5, n), "nonce": id("n", 5, n), "amount": "1", "state": text("granted"), "created_at": at(n)})
+			p.insert("x402_payments", map[string]string{"id": id("pay_", 5, n), "nonce": id("0x", 64, n), "asset": id("0x", 40, 1), "payer": id("0x", 40, 2), "pay_to": id("0x", 40, 3),
+				"amount": "1", "state": text("granted"), "created_at": at(n)})
 		}},
 		"listStreams": {"/v1/streams", "id", func(n int) {
 			p.insert("media_streams", map[string]string{"id": id("strm_", 20, n+1), "owner": account, "playback_id": id("p", 5, n), "key_hash": hash(n), "title": id("t", 5, n),
