@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
+	"time"
 
 	"github.com/golang-migrate/migrate/v4"
 	"github.com/golang-migrate/migrate/v4/database/pgx/v5" // registers the pgx5 scheme
@@ -93,7 +94,7 @@ func run(ctx context.Context, databaseURL string, f func(*pgxv5.Conn, *migrate.M
 		return fmt.Errorf("connect to the database: %w", err)
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) // which also gives the lock back
-	if _, err := conn.Exec(ctx, `SELECT pg_advisory_lock($1)`, lockKey); err != nil {
+	if err := lock(ctx, conn); err != nil {
 		return fmt.Errorf("wait for other migrators: %w", err)
 	}
 	m, err := open(databaseURL)
@@ -105,6 +106,23 @@ func run(ctx context.Context, databaseURL string, f func(*pgxv5.Conn, *migrate.M
 		return fmt.Errorf("migrate: %w", err)
 	}
 	return nil
+}
+
+// lock takes the lock for conn as soon as nobody has it. It asks again and again: a statement that
+// waits for the lock has a snapshot, and whoever holds the lock and makes an index concurrently
+// waits for the end of all older snapshots.
+func lock(ctx context.Context, conn *pgxv5.Conn) error {
+	for {
+		var held bool
+		if err := conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`, lockKey).Scan(&held); err != nil || held {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
 }
 
 func open(databaseURL string) (*migrate.Migrate, error) {

@@ -128,7 +128,7 @@ func (a Admin) Find(ctx context.Context, page paging.Page, route, state, payer s
 		return p, err
 	}
 	rows, _ := a.DB.Query(ctx, `SELECT route, network, asset, count(*), sum(amount)::text FROM x402_payments WHERE `+matching+`
-		AND ($4 = '-infinity' OR created_at >= $4) AND ($5 = 'infinity' OR created_at < $5) AND state = 'settled' GROUP BY 1, 2, 3 ORDER BY 1, 2, 3`,
+		AND created_at >= $4::timestamptz AND created_at < $5::timestamptz AND state = 'settled' GROUP BY 1, 2, 3 ORDER BY 1, 2, 3`,
 		route, state, payer, bound(page.From, pgtype.NegativeInfinity), bound(page.To, pgtype.Infinity))
 	earned, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Revenue])
 	if earned == nil {

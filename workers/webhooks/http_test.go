@@ -258,7 +258,7 @@ func TestListIsPaged(t *testing.T) {
 		a.must(201, "POST", "/v1/webhooks", valid("https://example.com/"))
 	}
 	v := a.must(200, "GET", "/v1/webhooks?limit=2&offset=1", nil)
-	want := object{"total": 3.0, "limit": 2.0, "offset": 1.0, "has_more": false}
+	want := object{"total": 3.0, "limit": 2.0, "offset": 1.0, "has_more": false, "next_cursor": nil}
 	if d := cmp.Diff(want, v["pagination"]); d != "" || len(v["data"].([]any)) != 2 {
 		t.Errorf("%v", v)
 	}

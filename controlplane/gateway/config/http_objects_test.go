@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"sluice.dev/sluice/platform/http/paging"
 	"strings"
 	"sync"
 	"testing"
@@ -165,12 +166,9 @@ func TestHistoryAndRollback(t *testing.T) {
 	ask(t, h, "PUT", "/routes/clips?note=new+clips", clips)
 	ask(t, h, "DELETE", "/routes/health", "")
 
-	var page struct {
-		Data []Entry
-		More bool `json:"has_more"`
-	}
+	var page paging.List[Entry]
 	into(t, ask(t, h, "GET", "/config/versions?limit=2", ""), &page)
-	if len(page.Data) != 2 || !page.More || page.Data[0].Number != 3 || page.Data[1].Note != "new clips" || page.Data[1].Changes != 1 || page.Data[1].Author != "admin" {
+	if len(page.Data) != 2 || !page.Pagination.HasMore || page.Data[0].Number != 3 || page.Data[1].Note != "new clips" || page.Data[1].Changes != 1 || page.Data[1].Author != "admin" {
 		t.Errorf("%+v", page)
 	}
 	into(t, ask(t, h, "GET", "/config/versions?before=9223372036854775807", ""), &page)
@@ -178,7 +176,7 @@ func TestHistoryAndRollback(t *testing.T) {
 		t.Error("no version is before the last number")
 	}
 	into(t, ask(t, h, "GET", "/config/versions?before=2", ""), &page)
-	if len(page.Data) != 1 || page.More || page.Data[0].Number != 1 {
+	if len(page.Data) != 1 || page.Pagination.HasMore || page.Data[0].Number != 1 {
 		t.Errorf("%+v", page)
 	}
 	for path, want := range map[string]string{

@@ -1,10 +1,12 @@
 package httpapi
 
 import (
+	"bytes"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"sluice.dev/sluice/filters/caps/jsonscan"
 	"sluice.dev/sluice/filters/decision"
@@ -41,22 +43,31 @@ func check(raw []byte, t reflect.Type) (details []decision.Detail, valid bool) {
 	w := walker{raw: raw, due: t}
 	bad := jsonscan.Validate(raw, maxDepth)
 	switch {
+	case len(bytes.TrimSpace(raw)) == 0:
+		w.add("is missing", "a JSON object")
+		return w.details, false
 	case bad == nil:
 		w.whole = true
 		w.walk(len(raw))
 		return w.details, true
 	case bad.Issue == jsonscan.IssueUTF8:
 		w.walk(bad.Offset)
-		w.add("is not valid JSON: "+bad.Issue+at(bad.Offset), "text in UTF-8")
+		w.add("is not valid JSON: "+bad.Issue+at(raw, bad.Offset), "text in UTF-8")
 	case bad.Issue == jsonscan.IssueTrailing:
 		w.add("has more after the first JSON value", "one object")
 	default:
-		w.add("is not valid JSON: "+bad.Issue+at(bad.Offset), "object")
+		w.add("is not valid JSON: "+bad.Issue+at(raw, bad.Offset), "object")
 	}
 	return w.details, false
 }
 
-func at(offset int) string { return " at byte " + strconv.Itoa(offset) }
+// at names a place in raw as editors do: its line, and its column in characters, both from 1.
+func at(raw []byte, offset int) string {
+	before := raw[:min(offset, len(raw))]
+	line := bytes.Count(before, []byte("\n"))
+	column := utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:])
+	return " at line " + strconv.Itoa(line+1) + ", column " + strconv.Itoa(column+1)
+}
 
 // walker goes once through a text that is valid JSON, up to where it stops.
 type walker struct {

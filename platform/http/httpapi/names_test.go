@@ -50,14 +50,14 @@ func TestFieldsAreNamedByTheirPath(t *testing.T) {
 		`{"any":[{"a":{"b":1,"b":2}}]}`:          {Field: "any[0].a.b", Issue: "is given twice", Expected: "one member of this name"},
 		`{"any":{"\u0061":1,"a":2}}`:             {Field: "any.a", Issue: "is given twice", Expected: "one member of this name"},
 		`{"any":{"` + long + `":{"b":1,"b":2}}}`: {Field: "any." + long[:93] + "…", Issue: "is given twice", Expected: "one member of this name"},
-		`{"any":"` + "\xff" + `"}`:               {Field: "any", Issue: "is not valid JSON: invalid UTF-8 at byte 8", Expected: "text in UTF-8"},
-		`{"any":["é","` + "\xc3\x28" + `"]}`:     {Field: "any[1]", Issue: "is not valid JSON: invalid UTF-8 at byte 14", Expected: "text in UTF-8"},
-		`{"` + "\xff" + `":1}`:                   {Field: "body", Issue: "is not valid JSON: invalid UTF-8 at byte 2", Expected: "text in UTF-8"},
+		`{"any":"` + "\xff" + `"}`:               {Field: "any", Issue: "is not valid JSON: invalid UTF-8 at line 1, column 9", Expected: "text in UTF-8"},
+		`{"any":["é","` + "\xc3\x28" + `"]}`:     {Field: "any[1]", Issue: "is not valid JSON: invalid UTF-8 at line 1, column 14", Expected: "text in UTF-8"},
+		`{"` + "\xff" + `":1}`:                   {Field: "body", Issue: "is not valid JSON: invalid UTF-8 at line 1, column 3", Expected: "text in UTF-8"},
 		`{"name":"\ud800"}`:                      {Field: "name", Issue: "has half a surrogate pair, which is no character", Expected: "both halves, or the character itself"},
 		`{"name":"\udc00\ud800"}`:                {Field: "name", Issue: "has half a surrogate pair, which is no character", Expected: "both halves, or the character itself"},
 		`{"any":{"\udFFf":1}}`:                   {Field: "any.\uFFFD", Issue: "has half a surrogate pair, which is no character", Expected: "both halves, or the character itself"},
 		`{"name":"a"} {}`:                        {Field: "body", Issue: "has more after the first JSON value", Expected: "one object"},
-		`{"name":`:                               {Field: "body", Issue: "is not valid JSON: unexpected end at byte 8", Expected: "object"},
+		`{"name":`:                               {Field: "body", Issue: "is not valid JSON: unexpected end at line 1, column 9", Expected: "object"},
 		`{"ñame":1}`:                             {Field: "ñame", Issue: "is not a known field", Expected: "one of any, at, count, in, list, map, name, tags"},
 	} {
 		if diff := cmp.Diff([]decision.Detail{want}, details(t, body)); diff != "" {

@@ -5,6 +5,7 @@ package httpapi
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"encoding/json"
 	"log/slog"
@@ -106,9 +107,10 @@ func (a Adapter) Error(w http.ResponseWriter, r *http.Request, err error) {
 			"request_id", RequestID(r), "code", e.Code, "cause", err)
 	}
 	message := e.Message
-	if message == "" {
-		message = info.Message
+	if message == "" && info.Code == decision.NotFound {
+		message = missing(r)
 	}
+	message = cmp.Or(message, info.Message)
 	if e.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(e.RetryAfter))
 	}

@@ -154,11 +154,11 @@ func TestEncodedBodiesAreRefusedByName(t *testing.T) {
 	}
 }
 
-// missing is a description by which everything lacks name and more, and tags of two are
+// described is a description by which everything lacks name and more, and tags of two are
 // too few.
-type missing struct{}
+type described struct{}
 
-func (missing) Faults(method, pattern string, raw []byte) []decision.Detail {
+func (described) Faults(method, pattern string, raw []byte) []decision.Detail {
 	if method != http.MethodPut || pattern != "/v1/things/{id}" || !strings.HasPrefix(string(raw), "{") {
 		return nil
 	}
@@ -166,14 +166,14 @@ func (missing) Faults(method, pattern string, raw []byte) []decision.Detail {
 		{Field: "in", Issue: "is no alternative", Expected: "another"}, {Field: "tags[1].x", Issue: "is missing", Expected: "a value"}}
 }
 
-func (missing) Parameters(method, pattern string) ([]string, bool) {
+func (described) Parameters(method, pattern string) ([]string, bool) {
 	return []string{"limit", "sort"}, method == http.MethodPut && pattern == "/v1/things/{id}"
 }
 
 // What is wrong with the values of a body is told beside what could not be read of it.
 func TestBodiesAreHeldAgainstTheirDescription(t *testing.T) {
 	t.Parallel()
-	a := Adapter{Bodies: missing{}}
+	a := Adapter{Bodies: described{}}
 	r := a.Router()
 	r.Route("/v1/things", func(r chi.Router) {
 		r.Put("/{id}", Handle(a, http.StatusOK, func(_ *http.Request, in target) (target, error) { return in, nil }))
@@ -226,7 +226,7 @@ func TestCharactersThatCannotBeStored(t *testing.T) {
 // Parameters that an operation does not have are refused by name, with those that it has.
 func TestParametersThatAreNotKnownAreRefused(t *testing.T) {
 	t.Parallel()
-	a := Adapter{Bodies: missing{}}
+	a := Adapter{Bodies: described{}}
 	r := a.Router()
 	echo := Handle(a, http.StatusOK, func(*http.Request, None) (None, error) { return None{}, nil })
 	r.Put("/v1/things/{id}", echo)
@@ -251,6 +251,37 @@ func TestParametersThatAreNotKnownAreRefused(t *testing.T) {
 		}
 		if got != want || (w.Code == 204) != (want == "") {
 			t.Errorf("%s: %d %s, want %s", target, w.Code, w.Body, want)
+		}
+	}
+}
+
+// What is not there is named by what it would be, and by what was asked for.
+func TestWhatIsMissingIsNamed(t *testing.T) {
+	t.Parallel()
+	a := Adapter{}
+	r := a.Router()
+	none := Handle(a, http.StatusOK, func(*http.Request, None) (None, error) { return None{}, &apierror.Error{Code: decision.NotFound} })
+	for _, pattern := range []string{"/v1/streams/{id}", "/v1/vod/{id}/captions/{lang}", "/v1/webhooks/{id}/deliveries/{delivery}", "/v1/webhooks/{id}/test",
+		"/admin/v1/accounts/{account}/keys", "/v1/billing/subscription", "/v1/playback/{playback}/{file}", "/v1/dante/inputs/{id}"} {
+		r.Get(pattern, none)
+	}
+	for path, want := range map[string]string{
+		"/v1/streams/strm_1":                       "No stream strm_1 in this account.",
+		"/v1/vod/vod_1/captions/en":                "No captions en of video vod_1 in this account.",
+		"/v1/webhooks/wh_1/deliveries/d_1":         "No delivery d_1 of webhook wh_1 in this account.",
+		"/v1/webhooks/wh_1/test":                   "No webhook wh_1 in this account.",
+		"/admin/v1/accounts/acct_1/keys":           "No account acct_1.",
+		"/v1/dante/inputs/link_1":                  "No input link_1 in this account.",
+		"/v1/billing/subscription":                 "There is no such resource.",
+		"/v1/playback/play_1/index.m3u8":           "There is no such resource.",
+		"/v1/elsewhere/1":                          "There is no such resource.",
+		"/v1/streams/" + strings.Repeat("x", 5000): "No stream " + strings.Repeat("x", 97) + "… in this account.",
+	} {
+		w := httptest.NewRecorder()
+		r.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+		var said struct{ Error struct{ Message string } }
+		if err := json.Unmarshal(w.Body.Bytes(), &said); err != nil || w.Code != 404 || said.Error.Message != want {
+			t.Errorf("%s: %d %v %s, want %s", path, w.Code, err, w.Body, want)
 		}
 	}
 }
