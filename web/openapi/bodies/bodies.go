@@ -157,7 +157,7 @@ func parameters(doc *openapi.Document, method, path string) (q query) {
 
 // closed reports whether operations of a path take no parameters but their own.
 func closed(path string) bool {
-	return (strings.HasPrefix(path, "/v1/") || strings.HasPrefix(path, "/admin/v1/")) && !strings.HasPrefix(path, "/v1/playback/")
+	return (strings.HasPrefix(path, "/v1/") || strings.HasPrefix(path, "/admin/v1/")) && !strings.HasPrefix(path, "/v1/playback/") && path != "/v1/health" // whose probes add what keeps caches away
 }
 
 // at follows names into an object; what is not there is empty.
