@@ -105,6 +105,8 @@ func newControlPlane(p *process) (c *controlPlane, err error) {
 		if c.media, err = p.streams(); err != nil {
 			return nil, err
 		}
+		// The product believes its own secret, which is derived from the platform's.
+		c.media.Product, c.media.Secret = mediaProduct, identityheader.ProductSecret(secret[:], mediaProduct)
 	}
 	c.verifier, err = c.newVerifier(productsAt(c.current, apiAddress))
 	return c, err

@@ -6,12 +6,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/go-chi/chi/v5"
-	"sluice.dev/sluice/controlplane/accounts/billing"
 	"sluice.dev/sluice/controlplane/gateway/config"
 	"sluice.dev/sluice/controlplane/gateway/requestlog"
 	"sluice.dev/sluice/filters/decision"
@@ -21,22 +18,6 @@ import (
 
 // oneOf is what one object of a kind is called.
 var oneOf = map[string]string{"routes": "route", "products": "product", "plans": "plan", "classes": "class"}
-
-// objectsPage are the objects of a kind.
-type objectsPage struct {
-	Version int64
-	Kind    string // of config.Kinds
-	One     string // what one of them is called
-	Rows    []objectRow
-	Plans   bool // they are plans, which can be offered
-}
-
-// objectRow is an object in short.
-type objectRow struct {
-	Name, Link string
-	Facts      []string
-	Offered    bool // a plan that customers may take by themselves
-}
 
 // objectLink is where an object is shown, below Root.
 func objectLink(kind, name string) string { return "/routes/" + kind + "/" + url.PathEscape(name) }
@@ -48,78 +29,6 @@ func kindOf(r *http.Request) (string, error) {
 		return "", apierror.Errorf(decision.NotFound, "There is no such page.")
 	}
 	return kind, nil
-}
-
-// showObjects lists the products, plans or classes of the newest configuration.
-func (s *site) showObjects(w http.ResponseWriter, r *http.Request, v viewer) error {
-	kind, err := kindOf(r)
-	if err != nil {
-		return err
-	}
-	if kind == "routes" {
-		return seeOther(w, r, Root+"/routes")
-	}
-	now, err := s.Documents.Store.Latest(r.Context())
-	if err != nil {
-		return err
-	}
-	p := objectsPage{Version: now.Number, Kind: kind, One: oneOf[kind], Plans: kind == "plans"}
-	d := now.Document
-	switch kind {
-	case "products":
-		for _, one := range d.Products {
-			var at []string
-			for _, u := range one.Upstreams {
-				at = append(at, u.Address)
-			}
-			p.Rows = append(p.Rows, objectRow{Name: one.Name, Facts: []string{strings.Join(at, ", ")}})
-		}
-	case "classes":
-		for _, one := range d.Classes {
-			p.Rows = append(p.Rows, objectRow{Name: one.Name, Facts: []string{number(one.PerMinute) + " requests a minute"}})
-		}
-	default:
-		if err := s.planRows(r, d, &p); err != nil {
-			return err
-		}
-	}
-	for i := range p.Rows {
-		p.Rows[i].Link = objectLink(kind, p.Rows[i].Name)
-	}
-	return s.show(w, r, v, "objects", strings.ToUpper(kind[:1])+kind[1:], "/routes", p)
-}
-
-// planRows lists the plans, and which of them customers may take.
-func (s *site) planRows(r *http.Request, d config.Document, p *objectsPage) error {
-	offers, err := billing.Store{DB: s.DB, Now: s.Now}.Plans(r.Context())
-	if err != nil {
-		return err
-	}
-	for _, one := range d.Plans {
-		row := objectRow{Name: one.Name, Offered: slices.Contains(offers, billing.Plan{Name: one.Name, SelfServe: true})}
-		for _, c := range d.Classes {
-			if l, ok := one.Limits[c.Name]; ok && l.PerMinute > 0 {
-				row.Facts = append(row.Facts, c.Name+": "+number(l.PerMinute)+" a minute")
-			}
-		}
-		if one.Quota != nil && one.Quota.Requests > 0 {
-			row.Facts = append(row.Facts, number(one.Quota.Requests)+" requests a month")
-		}
-		if one.Price != nil && one.Price.Monthly != "" {
-			row.Facts = append(row.Facts, one.Price.Monthly+" "+one.Price.Currency+" a month")
-		}
-		p.Rows = append(p.Rows, row)
-	}
-	return nil
-}
-
-// offerPlan is the form that lets customers take a plan by themselves, or no longer.
-func (s *site) offerPlan(w http.ResponseWriter, r *http.Request, _ viewer) error {
-	p := billing.Plan{Name: chi.URLParam(r, "name"), SelfServe: r.PostForm.Get("offer") == "yes"}
-	if err := (billing.Store{DB: s.DB, Now: s.Now}).SetSelfServe(r.Context(), p); err != nil {
-		return err
-	}
-	return seeOther(w, r, Root+"/routes/plans?done=saved")
 }
 
 // objectPage is the form of an object, with what publishing it would change.
@@ -280,63 +189,4 @@ func (s *site) objectRefused(w http.ResponseWriter, r *http.Request, v viewer, k
 		p.Form.Problem += " Somebody has published another version since this page was loaded. What you typed is kept: look at the difference again before you publish it."
 	}
 	return s.askObject(w, r, v, kind, name, p)
-}
-
-// objectDeletion is the form that deletes an object, with what that would change.
-func (s *site) objectDeletion(r *http.Request) (p objectPage, e config.ObjectEdit, err error) {
-	kind, err := kindOf(r)
-	if err != nil {
-		return p, e, err
-	}
-	name := chi.URLParam(r, "name")
-	now, err := s.Documents.Store.Latest(r.Context())
-	if err != nil {
-		return p, e, err
-	}
-	if _, ok := now.Document.Find(kind, name); !ok {
-		return p, e, &apierror.Error{Code: decision.NotFound}
-	}
-	at := objectLink(kind, name)
-	p = objectPage{Version: now.Number, Form: confirmation(at+"/delete", at, name, oneOf[kind], name, "It is removed from the configuration, which is published to every edge as a new version.")}
-	p.Form.Hidden = []choice{{"version", strconv.FormatInt(now.Number, 10)}}
-	e = config.ObjectEdit{Kind: kind, Name: name, IfMatch: now.Number, Note: "dashboard: " + oneOf[kind] + " " + name + " deleted"}
-	proposal, err := s.Documents.ProposeObject(r.Context(), e)
-	if err != nil && !p.Form.refused(err) {
-		return p, e, err
-	}
-	p.Shown, p.Changes = err == nil, proposal.Changes
-	return p, e, nil
-}
-
-// deleteObjectPage asks whether to delete an object.
-func (s *site) deleteObjectPage(w http.ResponseWriter, r *http.Request, v viewer) error {
-	p, e, err := s.objectDeletion(r)
-	if err != nil {
-		return err
-	}
-	return s.show(w, r, v, "object", "Delete "+e.Name, "/routes", p)
-}
-
-// deleteObject deletes it, if nobody has published another version since it was asked.
-func (s *site) deleteObject(w http.ResponseWriter, r *http.Request, v viewer) error {
-	p, e, err := s.objectDeletion(r)
-	if err != nil {
-		return err
-	}
-	var made config.PutResult
-	if err = confirmed(r, e.Name); err == nil {
-		if e.IfMatch, err = strconv.ParseInt(r.PostForm.Get("version"), 10, 64); err != nil {
-			return apierror.Errorf(decision.InvalidRequest, "The form does not say which version it changes.")
-		}
-		caller, _ := identity.From(r.Context())
-		p.Form.Problem, p.Form.Faults = "", nil
-		made, err = s.Documents.PublishObject(r.Context(), caller.Key, e)
-	}
-	switch {
-	case err == nil:
-		return seeOther(w, r, fmt.Sprintf("%s/config/%d?done=published", Root, made.Version))
-	case !p.Form.refused(err):
-		return err
-	}
-	return s.show(w, r, v, "object", "Delete "+e.Name, "/routes", p)
 }
