@@ -150,7 +150,8 @@ func (c *chrome) violations(t *testing.T, axe string) []string {
 	t.Helper()
 	var out string
 	c.do(t, chromedp.Evaluate(axe+";0", nil),
-		chromedp.Evaluate(`axe.run().then(r => JSON.stringify({passes: r.passes.length, violations: r.violations.map(v => v.id + ": " + v.nodes.slice(0, 3).map(n => n.html.slice(0, 160) + " " + n.failureSummary).join(" | "))}))`,
+		chromedp.Evaluate(`axe.run().then(r => JSON.stringify({passes: r.passes.length, violations: r.violations
+			.map(v => v.id + ": " + v.nodes.slice(0, 3).map(n => n.html.slice(0, 160) + " " + n.failureSummary).join(" | "))}))`,
 			&out, func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
 	var result struct {
 		Passes     int
