@@ -3,9 +3,9 @@
 #
 #   build.sh OUT      writes the program to OUT, for GOARCH if that is set
 #
-# The same source and the same Go give the same bytes, wherever it is built. The module lacks two files that its own release script makes: a version, and the
-# script of a player page that the product does not serve. About a minute the
-# first time.
+# The same source and the same Go give the same bytes, wherever it is built. The module lacks
+# files that its own release script makes: a version, the script of a player page that the
+# product does not serve, and, for ARM, a program for a camera. About a minute the first time.
 set -eu
 out=$(realpath -m "$1")
 here=$(cd "$(dirname "$0")" && pwd)
@@ -18,6 +18,10 @@ engine=vendor/github.com/bluenviron/mediamtx
 version=$(awk '/bluenviron\/mediamtx v/ {print $NF; exit}' go.mod)
 printf %s "$version" > "$engine/internal/core/VERSION"
 echo "/* the product brings its own player */" > "$engine/internal/servers/hls/hls.min.js"
+for bits in 32 64; do # the program for a camera of the Raspberry Pi, which builds for ARM hold
+	mkdir -p "$engine/internal/staticsources/rpicamera/mtxrpicam_$bits"
+	echo "no camera is used" > "$engine/internal/staticsources/rpicamera/mtxrpicam_$bits/none"
+done
 mkdir -p "$(dirname "$out")"
 CGO_ENABLED=0 go build -mod=vendor -trimpath -ldflags='-s -w -buildid=' -o "$out" github.com/bluenviron/mediamtx
 [ "$(go env GOARCH)" != "$(go env GOHOSTARCH)" ] || "$out" --version
