@@ -48,6 +48,8 @@ func (b *bundle) fill(t *testing.T) (f filled) {
 	b.fillSchedule(t, &f)
 	b.fillRequests(t, &f)
 	b.fillPayments(t, f.request)
+	b.streams(t)
+	b.serve()
 	return f
 }
 
@@ -140,5 +142,5 @@ func (b *bundle) fillPayments(t *testing.T, request string) {
 func (f filled) pages() []string {
 	webhook, schedule := "/webhooks/"+f.webhook, "/schedules/"+f.schedule
 	return []string{"", "/requests", "/requests/" + f.request, "/edges", "/routes", "/config", "/config/1", "/keys", "/keys/" + f.key, "/usage", "/schedules", schedule,
-		"/webhooks", webhook, fmt.Sprintf("%s/deliveries/%d", webhook, f.delivery), "/payments", "/audit", "/search?q=no-such-thing", "/nothing"}
+		"/webhooks", webhook, fmt.Sprintf("%s/deliveries/%d", webhook, f.delivery), "/payments", "/audit", "/accounts", "/accounts/" + f.account.ID, "/people", "/access", "/apps", "/billing", "/streams", "/routes/products", "/routes/plans", "/search?q=no-such-thing", "/nothing"}
 }

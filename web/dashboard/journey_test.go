@@ -178,7 +178,7 @@ func TestDeliveriesAreExplained(t *testing.T) {
 // A word in a command stays a word, whatever is in it.
 func TestQuotedForAShell(t *testing.T) {
 	t.Parallel()
-	if got := asCurl("http://x/?a='b", []field{{"A", "b c"}}, []byte(`{"a":"$(id) 'x'"}`)); got != `curl -i -X POST 'http://x/?a='\''b' \`+"\n"+`  -H 'A: b c' \`+"\n"+`  --data-binary '{"a":"$(id) '\''x'\''"}'` {
+	if got := asCurl("http://x/?a='b", []pair{{"A", "b c"}}, []byte(`{"a":"$(id) 'x'"}`)); got != `curl -i -X POST 'http://x/?a='\''b' \`+"\n"+`  -H 'A: b c' \`+"\n"+`  --data-binary '{"a":"$(id) '\''x'\''"}'` {
 		t.Error(got)
 	}
 }
@@ -253,16 +253,16 @@ func TestPaymentsAreInTheirMoney(t *testing.T) {
 		}
 	}
 	eight := uint8(8)
-	base := moneyOf(config.Document{X402: &config.X402{Network: "base"}})
+	base := tokensOf(config.Document{X402: &config.X402{Network: "base"}})
 	for got, want := range map[string]string{
-		base.write("0x833589FCD6eDb6E08f4c7C32D4f71b54bdA02913", "1"):                                                                        "0.000001 USDC",
-		base.write("0x833589fcd6edb6e08f4c7c32d4f71b54bda02913", "1234500000"):                                                               "1\u202f234.50 USDC",
-		base.write("0x833589fcd6edb6e08f4c7c32d4f71b54bda02913", "3000000"):                                                                  "3.00 USDC",
-		base.write("0x0000000000000000000000000000000000000001", "10000"):                                                                    "10\u202f000 smallest units",
-		base.write("0x833589fcd6edb6e08f4c7c32d4f71b54bda02913", "not a number"):                                                             "not a number smallest units",
-		moneyOf(config.Document{}).write("", "5"):                                                                                            "5 smallest units",
-		moneyOf(config.Document{X402: &config.X402{Network: "x", Asset: "0x01", Name: "EURC", Decimals: &eight}}).write("0x01", "100000000"): "1.00 EURC",
-		(paymentsPage{}).Explorer("tx", "base", "0x1"):                                                                                       "",
+		base.write("0x833589FCD6eDb6E08f4c7C32D4f71b54bdA02913", "1"):                                                                         "0.000001 USDC",
+		base.write("0x833589fcd6edb6e08f4c7c32d4f71b54bda02913", "1234500000"):                                                                "1\u202f234.50 USDC",
+		base.write("0x833589fcd6edb6e08f4c7c32d4f71b54bda02913", "3000000"):                                                                   "3.00 USDC",
+		base.write("0x0000000000000000000000000000000000000001", "10000"):                                                                     "10\u202f000 smallest units",
+		base.write("0x833589fcd6edb6e08f4c7c32d4f71b54bda02913", "not a number"):                                                              "not a number smallest units",
+		tokensOf(config.Document{}).write("", "5"):                                                                                            "5 smallest units",
+		tokensOf(config.Document{X402: &config.X402{Network: "x", Asset: "0x01", Name: "EURC", Decimals: &eight}}).write("0x01", "100000000"): "1.00 EURC",
+		(paymentsPage{}).Explorer("tx", "base", "0x1"):                                                                                        "",
 	} {
 		if got != want {
 			t.Errorf("%s, want %s", got, want)

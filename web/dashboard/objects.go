@@ -19,6 +19,14 @@ import (
 // oneOf is what one object of a kind is called.
 var oneOf = map[string]string{"routes": "route", "products": "product", "plans": "plan", "classes": "class"}
 
+// listLink is where the objects of a kind are listed: routes on the section's own page.
+func listLink(kind string) string {
+	if kind == "routes" {
+		return "/routes"
+	}
+	return "/routes/" + kind
+}
+
 // objectLink is where an object is shown, below Root.
 func objectLink(kind, name string) string { return "/routes/" + kind + "/" + url.PathEscape(name) }
 
@@ -49,7 +57,7 @@ func (s *site) objectForm(r *http.Request, kind, name string) (f *form, now conf
 	if now, err = s.Documents.Store.Latest(r.Context()); err != nil {
 		return nil, now, err
 	}
-	f = &form{Back: "/routes/" + kind, Name: "All " + kind, Submit: "Show the difference"}
+	f = &form{Back: listLink(kind), Name: "All " + kind, Submit: "Show the difference"}
 	object := map[string]any{}
 	if name == "" {
 		f.Action = "/routes/new/" + kind

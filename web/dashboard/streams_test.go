@@ -13,11 +13,9 @@ import (
 	"sluice.dev/sluice/workers/schedules/product"
 )
 
-// The media product is asked in the name of the account that was chosen, and a stream that
-// is live is shown in a frame of the gateway alone.
-func TestStreams(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
+// streams has a media product answer: every account has a stream that is live.
+func (b *bundle) streams(t *testing.T) *httptest.Server {
+	t.Helper()
 	secret := []byte("a secret of 32 bytes and no more")
 	verify := identity.Verifier{Secrets: func() [][]byte { return [][]byte{secret} }}
 	view := func(account, id, status, policy string) string {
@@ -40,6 +38,15 @@ func TestStreams(t *testing.T) {
 	})))
 	t.Cleanup(media.Close)
 	b.Media = product.Client{BaseURL: media.URL, Secret: secret}
+	return media
+}
+
+// The media product is asked in the name of the account that was chosen, and a stream that
+// is live is shown in a frame of the gateway alone.
+func TestStreams(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	media := b.streams(t)
 	b.serve()
 	owner := b.person(t, "", "o@example.com", accounts.Owner)
 	u, err := accounts.Store{DB: b.db}.UserByEmail(t.Context(), "o@example.com")

@@ -131,7 +131,7 @@ func TestReadersGetNoForms(t *testing.T) {
 }
 
 // An operator works on the account that was chosen, from the list to the form and back.
-func TestTheChosenAccountStays(t *testing.T) {
+func TestWebhooksOfTheChosenAccount(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	a, err := accounts.Store{DB: b.db}.Create(t.Context(), "Acme", "pro")
