@@ -20,7 +20,7 @@ def named(folder):
 
 client = importlib.import_module(package).AuthenticatedClient(base_url=os.environ["BASE"], token=os.environ["KEY"])
 functions, models = named("api"), importlib.import_module(package + ".models")
-by_name = {plain(m): getattr(models, m) for m in dir(models)}
+by_name = {plain(m): getattr(models, m) for m in dir(models) if isinstance(getattr(models, m), type)}
 seen = {}
 for call in json.loads(os.environ["CALLS"]):
     module, body = importlib.import_module(functions[plain(call["id"])]), {}

@@ -1,4 +1,7 @@
 // Package generators pins what the generated clients import.
 package generators
 
-import _ "github.com/oapi-codegen/runtime"
+import (
+	_ "github.com/oapi-codegen/runtime"
+	_ "gopkg.in/validator.v2"
+)
