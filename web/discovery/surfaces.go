@@ -43,7 +43,7 @@ var known = sync.OnceValue(func() []surface {
 })
 
 // unnamed are routes that are listed as what they serve, not as surfaces.
-var unnamed = []string{"/health", "/origin-health", "/v1/health", "/.well-known", "/openapi.json", "/docs", "/"}
+var unnamed = []string{"/health", "/origin-health", "/v1/health", "/.well-known", "/openapi.json", "/docs", "/llms.txt", "/llms-full.txt", "/"}
 
 // surfacesOf returns the table's surfaces, followed by those of routes that no
 // row of it names, by name.
