@@ -123,6 +123,11 @@ func (s *site) show(w http.ResponseWriter, r *http.Request, v viewer, name, titl
 	if err != nil {
 		return err
 	}
+	return s.write(w, r, v, a, name, title, here, page, more...)
+}
+
+// write is show with the account that was chosen.
+func (s *site) write(w http.ResponseWriter, r *http.Request, v viewer, a accounts.Account, name, title, here string, page any, more ...func(*view)) error {
 	x := s.viewOf(w, r, v, a, title, here)
 	x.Page = page
 	for _, f := range more {
@@ -151,7 +156,7 @@ func (s *site) showOf(w http.ResponseWriter, r *http.Request, v viewer, a accoun
 	if err != nil {
 		return err
 	}
-	return s.show(w, r, v, name, title, here, page, func(x *view) { x.Choice, x.Many = list, many })
+	return s.write(w, r, v, a, name, title, here, page, func(x *view) { x.Choice, x.Many = list, many })
 }
 
 // notFound is what stands where nothing is.

@@ -74,7 +74,9 @@ func (s *Site) entries() (list []search.Entry) {
 				section = strings.ReplaceAll(strings.TrimSpace(at), " ", "-")
 			}
 			if usage, about, _ := strings.Cut(line, "`: "); name == "cli" && strings.HasPrefix(line, "`sluice ") && section != "" {
-				list = append(list, search.Entry{Title: strings.TrimSpace(arguments.ReplaceAllString(strings.Trim(usage, "`\n"), "")), Page: p.Title, Kind: kind, Link: p.Link() + "#" + section, Text: strings.Trim(usage, "`\n") + ": " + strings.TrimSpace(about)})
+				usage = strings.Trim(usage, "`\n")
+				list = append(list, search.Entry{Title: strings.TrimSpace(arguments.ReplaceAllString(usage, "")), Page: p.Title, Kind: kind, Link: p.Link() + "#" + section,
+					Text: usage + ": " + strings.TrimSpace(about)})
 			}
 			if name != "settings" {
 				continue

@@ -47,7 +47,8 @@ func (p Pages) Chapter() docsite.Chapter {
 // Entries are the codes as search finds them.
 func (p Pages) Entries() (list []search.Entry) {
 	for _, i := range p.Codes() {
-		list = append(list, search.Entry{Title: string(i.Code), Page: i.Message, Kind: "Error", Link: Root + "/" + string(i.Code), Text: entry{Code: i.Code, Status: i.Status}.StatusText() + ". " + i.Message + " " + i.Remedy})
+		list = append(list, search.Entry{Title: string(i.Code), Page: i.Message, Kind: "Error", Link: Root + "/" + string(i.Code),
+			Text: entry{Code: i.Code, Status: i.Status}.StatusText() + ". " + i.Message + " " + i.Remedy})
 	}
 	return list
 }
