@@ -55,7 +55,7 @@ func (p operator) submit(t testing.TB, page, action string, fields url.Values) (
 
 var (
 	hiddenField = regexp.MustCompile(`<input type="hidden" name="([^"]+)" value="([^"]*)">`)
-	inline      = regexp.MustCompile(`(?i)<style|<script>|\sstyle=|\son[a-z]+=|(src|href)="https?:`)
+	inline      = regexp.MustCompile(`(?i)<style|<script>|\sstyle=|\son[a-z]+=|(src="|<link[^>]*href=")https?:`)
 )
 
 // formOf returns the hidden fields of the form with an action.

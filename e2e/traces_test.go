@@ -93,7 +93,8 @@ func TestOneTraceFromEdgeToWebhook(t *testing.T) {
 	const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
 	key := s.dev["SLUICE_API_KEY"]
 	made := s.createStream(t, key, "traced")
-	wantStatus(t, call(t, http.MethodDelete, s.url("/v1/streams/"+made.ID+"?secret=in-the-query-0123456789"), key, nil,
+	wantStatus(t, call(t, http.MethodGet, s.url("/v1/streams?title=in-the-query-0123456789"), key, nil), http.StatusOK)
+	wantStatus(t, call(t, http.MethodDelete, s.url("/v1/streams/"+made.ID), key, nil,
 		"Traceparent", "00-"+trace+"-00f067aa0ba902b7-00"), http.StatusNoContent)
 	first := receive(t, got)
 	status.Store(http.StatusOK)
