@@ -41,6 +41,7 @@ components:
   schemas:
     Order: {type: object, properties: {state: {$ref: '#/components/schemas/State'}, former: {$ref: '#/components/schemas/Former'}}}
     Page: {type: object, required: [data, more], properties: {data: {type: array, items: {}, description: 'of */*'}, more: {type: boolean}}}
+    Anything: {type: object, properties: {before: {type: [object, array, string, number, boolean, 'null']}, id: {type: [string, number]}}}
     State: {type: string, enum: [open, paid]}
     Former: {type: string, enum: [paid, void-ed]}
 x-examples:
@@ -105,6 +106,22 @@ func TestDescriptionsEndNoComment(t *testing.T) {
 	said := at(d.Whole(Info{}), "components", "schemas", "Page", "properties", "data", "description")
 	if said != "of * /*" {
 		t.Error(said)
+	}
+}
+
+// Generators know no types of many kinds: they are alternatives.
+func TestTypesOfManyKinds(t *testing.T) {
+	t.Parallel()
+	d, err := Join(Fragment{"shop", "shop", []byte(shop)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{
+		"before": map[string]any{},
+		"id":     map[string]any{"anyOf": []any{map[string]any{"type": "string"}, map[string]any{"type": "number"}}},
+	}
+	if diff := cmp.Diff(want, at(d.Whole(Info{}), "components", "schemas", "Anything", "properties")); diff != "" {
+		t.Error(diff)
 	}
 }
 
