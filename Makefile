@@ -78,7 +78,7 @@ release: filters ## build a release: an archive and images for linux/amd64 and a
 release-check: helpers ## build the last commit twice in different folders and compare every byte
 	@$(GO) run ./deploy/release -check
 
-clients: wasm build ## drive the platform with the public client libraries of other languages (needs Node, npm and baresip)
+clients: wasm build ## drive the platform with the public client libraries of other languages (needs Node, npm, Java and baresip)
 	@$(TEST_ENV) $(BIN)/withpg -memory $(GO) test -count=1 -timeout 30m -tags clients -run Clients ./e2e ./media
 
 browser: wasm build ## hold the dashboard and the docs to accessibility, layout and policy in a real browser (needs Chromium, Node and npm)

@@ -21,7 +21,7 @@ type exporter interface {
 // csvExport writes rows with a heading.
 type csvExport struct{ *csv.Writer }
 
-// columns of the export, in their order.
+// auditColumns are those of the export, in their order.
 var auditColumns = []string{"id", "at", "actor", "actor_name", "address", "request_id", "account", "account_name", "action", "target", "target_name", "before", "after"}
 
 func (x csvExport) write(list []auditEntry) error {

@@ -200,10 +200,10 @@ func (s *site) downloadInvoice(w http.ResponseWriter, r *http.Request, v viewer)
 	out := csv.NewWriter(w)
 	_ = out.Write([]string{"invoice", "status", "description", "plan", "metric", "period_start", "period_end", "quantity", "included", "unit_amount", "per", "amount_minor", "currency"})
 	for _, l := range p.Lines {
-		_ = out.Write([]string{plain, p.Status, l.Description, l.Plan, l.Metric, l.PeriodStart.Format(time.DateOnly), l.PeriodEnd.Format(time.DateOnly),
+		_ = out.Write([]string{plainCell(plain), p.Status, plainCell(l.Description), plainCell(l.Plan), l.Metric, l.PeriodStart.Format(time.DateOnly), l.PeriodEnd.Format(time.DateOnly),
 			strconv.FormatInt(l.Quantity, 10), strconv.FormatInt(l.Included, 10), l.UnitAmount, strconv.FormatInt(l.Per, 10), strconv.FormatInt(l.Amount, 10), p.Currency})
 	}
-	_ = out.Write([]string{plain, p.Status, "total", "", "", p.PeriodStart.Format(time.DateOnly), p.PeriodEnd.Format(time.DateOnly), "", "", "", "", strconv.FormatInt(p.Amount, 10), p.Currency})
+	_ = out.Write([]string{plainCell(plain), p.Status, "total", "", "", p.PeriodStart.Format(time.DateOnly), p.PeriodEnd.Format(time.DateOnly), "", "", "", "", strconv.FormatInt(p.Amount, 10), p.Currency})
 	out.Flush()
 	return nil // a browser that is gone reads no error
 }

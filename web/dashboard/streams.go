@@ -73,7 +73,7 @@ func (s *site) showStream(w http.ResponseWriter, r *http.Request, v viewer) erro
 	if err != nil {
 		return err
 	}
-	return s.show(w, r, v, "stream", p.Stream.Title, "/streams", p, func(x *view) { x.Account, x.Choice, x.Many, x.Policy = a, list, many, own })
+	return s.write(w, r, v, a, "stream", p.Stream.Title, "/streams", p, func(x *view) { x.Choice, x.Many, x.Policy = list, many, own })
 }
 
 // playerOf is where the player page of a stream is, and the origin of that; empty for one
