@@ -110,6 +110,7 @@ func TestRequirementsInTheShadow(t *testing.T) {
 
 	// The quota: it is used up for all routes but those that have it in the shadow.
 	route("quota", map[string]any{"shadow": []string{"quota"}})
+	s.becomes(t, "/v1/shade/quota", 401)
 	s.quota(t, 1)
 	eventually(t, "the quota is used up", func() error { return s.oneOf("/v1/streams", key, 403) })
 	shades(3, 200, "quota", key)
