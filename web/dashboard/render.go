@@ -118,12 +118,12 @@ var done = map[string]string{
 
 // show answers with the page of a name. Whatever it is about, the account that an
 // operator has chosen stays chosen.
-func (s *site) show(w http.ResponseWriter, r *http.Request, v viewer, name, title, here string, page any, more ...func(*view)) error {
+func (s *site) show(w http.ResponseWriter, r *http.Request, v viewer, name, title, here string, page any) error {
 	a, err := s.chosen(r, v)
 	if err != nil {
 		return err
 	}
-	return s.write(w, r, v, a, name, title, here, page, more...)
+	return s.write(w, r, v, a, name, title, here, page)
 }
 
 // write is show with the account that was chosen.
