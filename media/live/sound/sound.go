@@ -83,7 +83,7 @@ func convert(ctx context.Context, tool ffmpeg.Tool, args []string, in func(conte
 	args = append([]string{"-hide_banner", "-loglevel", "error", "-protocol_whitelist", "pipe", "-fflags", "nobuffer", "-probesize", "5000", "-analyzeduration", "0"}, args...)
 	var both sync.WaitGroup
 	defer both.Wait() // the one that has not ended ends with ffmpeg, whose pipes are closed
-	return sandbox.Job{Program: binary, Args: args, Folder: folder, Memory: memory, CPU: forever, Talk: func(w io.Writer, r io.Reader) error {
+	return sandbox.Job{Program: binary, Args: args, Folder: folder, Memory: memory, CPU: forever, Live: true, Talk: func(w io.Writer, r io.Reader) error {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		ended := make(chan error, 2)

@@ -80,7 +80,7 @@ func Open(ctx context.Context, c Config) (*Source, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.Longest)
 	s := &Source{client: client, frames: make(chan []byte, waiting), done: make(chan struct{}), cancel: cancel}
-	job := sandbox.Job{Program: binary, Args: arguments(c.Rate), Folder: folder, Memory: memory, CPU: c.Longest, Talk: s.talk}
+	job := sandbox.Job{Program: binary, Args: arguments(c.Rate), Folder: folder, Memory: memory, CPU: c.Longest, Live: true, Talk: s.talk}
 	go s.heed()
 	go func() {
 		err := job.Run(ctx)

@@ -45,7 +45,10 @@ type Job struct {
 	// writes, CPU its time on processors. Required, but for FileSize, 0: no file.
 	Memory, FileSize int64
 	CPU              time.Duration
-	Stderr           io.Writer // nil: dropped
+	// Live: it keeps up with something that goes on now, such as a stream. Others give way to
+	// all that is not confined, so that strangers' files do not make requests late.
+	Live   bool
+	Stderr io.Writer // nil: dropped
 	// Talk, if not nil, writes to its standard input and reads its standard output
 	// while it runs.
 	Talk func(io.Writer, io.Reader) error
@@ -90,9 +93,29 @@ var errNoMain = errors.New("the program's main does not call sandbox.Main")
 // have failed because of it.
 func (j Job) Run(ctx context.Context) error {
 	holds := Check()
-	return j.run(ctx, order{Program: j.Program, Args: j.Args, Function: j.Function, Folder: j.Folder, Read: j.Read,
+	o := order{Program: j.Program, Args: j.Args, Function: j.Function, Folder: j.Folder, Read: j.Read,
 		Memory: uint64(j.Memory), FileSize: uint64(j.FileSize), CPU: uint64(j.CPU.Seconds()) + 1,
-		Landlock: holds.Landlock > 0, Seccomp: holds.Seccomp}, holds.Namespaces)
+		Landlock: holds.Landlock > 0, Seccomp: holds.Seccomp}
+	if j.Live {
+		return j.run(ctx, o, holds.Namespaces)
+	}
+	return giveWay(func() error { return j.run(ctx, o, holds.Namespaces) })
+}
+
+// behind is the niceness of what gives way: about a tenth of the share of a process of the
+// usual niceness, 0, while both want the same processor.
+const behind = 10
+
+// giveWay calls f on a thread that is behind others, as are the processes that f starts.
+// The thread ends with f: it may not come forward again.
+func giveWay(f func() error) error {
+	done := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // for good: the thread ends with this goroutine
+		_ = unix.Setpriority(unix.PRIO_PROCESS, 0, behind)
+		done <- f()
+	}()
+	return <-done
 }
 
 // run starts o, in namespaces of its own or not, and waits for its end.

@@ -242,6 +242,26 @@ func TestWhatAConfinedProcessCannotTake(t *testing.T) {
 	}
 }
 
+// Strangers' files do not make requests late; what keeps up with a stream does not wait.
+func TestConfinedProcessesGiveWay(t *testing.T) {
+	t.Parallel()
+	for live, want := range map[bool]int{false: 10, true: 0} {
+		j := job(t, true)
+		j.Live = live
+		j.Talk = func(in io.Writer, _ io.Reader) error { // on the thread that started it, whose niceness it has
+			raw, err := unix.Getpriority(unix.PRIO_PROCESS, 0) // 20 less the niceness
+			if got := 20 - raw; got != want {
+				t.Errorf("live %v: niceness %d, want %d", live, got, want)
+			}
+			fmt.Fprintln(in, "environment PATH")
+			return err
+		}
+		if err := j.Run(t.Context()); err == nil {
+			t.Error("it did not listen")
+		}
+	}
+}
+
 func TestAProgramHasItsFolder(t *testing.T) {
 	t.Parallel()
 	j := job(t, false)

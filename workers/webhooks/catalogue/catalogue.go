@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -30,11 +31,12 @@ type Type struct {
 //go:embed types.json
 var source []byte
 
-// types is made once: nothing changes it while the process runs.
-var types = mustLoad(source)
+// types is made when it is first asked for, and nothing changes it then: most processes
+// never ask.
+var types = sync.OnceValue(func() []Type { return mustLoad(source) })
 
 // All returns the types in the order of the documentation.
-func All() []Type { return slices.Clone(types) }
+func All() []Type { return slices.Clone(types()) }
 
 // Of returns those of All whose names begin with one of groups, such as webhook; nil:
 // all of them.
@@ -47,6 +49,7 @@ func Of(groups []string) []Type {
 
 // Lookup returns the type called name; ok is false when there is none.
 func Lookup(name string) (t Type, ok bool) {
+	types := types()
 	i := slices.IndexFunc(types, func(t Type) bool { return t.Name == name })
 	if i < 0 {
 		return Type{}, false
@@ -58,7 +61,7 @@ func Lookup(name string) (t Type, ok bool) {
 // "group.*" for a group that has one, or "*".
 //
 // It takes time linear in pattern for each type, and no memory.
-func Known(pattern string) bool { return KnownIn(types, pattern) }
+func Known(pattern string) bool { return KnownIn(types(), pattern) }
 
 // KnownIn is Known for some of the types.
 func KnownIn(types []Type, pattern string) bool {
