@@ -1,6 +1,7 @@
 package docs
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -76,6 +77,70 @@ func TestLinks(t *testing.T) {
 	}
 	if links < 50 {
 		t.Errorf("only %d links were found", links)
+	}
+}
+
+var (
+	box      = regexp.MustCompile("(?m)^```(console.*)$")
+	boxRun   = regexp.MustCompile(`^console run by (Test\w+(?:, Test\w+)*)$`)
+	boxShown = regexp.MustCompile(`^console not run: \S.*$`)
+	testName = regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\) \{$`)
+	named    = regexp.MustCompile(`Test[A-Z]\w+`)
+)
+
+// tests are the names of all tests of the project.
+func tests(t *testing.T) map[string]bool {
+	t.Helper()
+	all := map[string]bool{}
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && strings.HasPrefix(d.Name(), ".") && d.Name() != "..":
+			return filepath.SkipDir
+		case !strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		b, err := os.ReadFile(path)
+		for _, m := range testName.FindAllSubmatch(b, -1) {
+			all[string(m[1])] = true
+		}
+		return err
+	})
+	if err != nil || len(all) < 500 {
+		t.Fatal(len(all), err)
+	}
+	return all
+}
+
+// Boxes marked sh are run as they stand. Any other box with commands says which tests run
+// what it shows, or why none can.
+func TestEveryBoxIsRunOrSaysWhyNot(t *testing.T) {
+	t.Parallel()
+	pages, err := filepath.Glob("*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, boxes := tests(t), 0
+	for _, page := range pages {
+		b, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range box.FindAllStringSubmatch(string(b), -1) {
+			boxes++
+			if !boxRun.MatchString(m[1]) && !boxShown.MatchString(m[1]) {
+				t.Errorf("%s: a box is marked %q: let it be sh, or `console run by TestNAME`, or `console not run: WHY`", page, m[1])
+			}
+			for _, name := range named.FindAllString(m[1], -1) {
+				if !known[name] {
+					t.Errorf("%s: there is no %s", page, name)
+				}
+			}
+		}
+	}
+	if boxes < 30 {
+		t.Errorf("only %d boxes", boxes)
 	}
 }
 

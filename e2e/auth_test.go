@@ -27,21 +27,27 @@ func TestWhoIsRefused(t *testing.T) {
 		method, path, key string
 		status            int
 		code              string
+		says              string // what is wrong and what to do; "none": no details
+		headers           []string
 	}{
-		"no key":                       {"GET", "/v1/streams", "", 401, "authentication_required"},
-		"a malformed key":              {"GET", "/v1/streams", "hello", 401, "invalid_api_key"},
-		"a wrong checksum":             {"GET", "/v1/streams", swapLast(good), 401, "invalid_api_key"},
-		"an unknown key":               {"GET", "/v1/streams", unknownKey, 401, "invalid_api_key"},
-		"a revoked key":                {"GET", "/v1/streams", revoked, 401, "invalid_api_key"},
-		"a key without the scope":      {"POST", "/v1/streams", reader, 403, "AUTH_002"},
-		"an unmapped route":            {"GET", "/v1/nothing/here", good, 403, "ROUTE_NOT_MAPPED"},
-		"an unmapped route, no key":    {"GET", "/v1/nothing/here", "", 403, "ROUTE_NOT_MAPPED"},
-		"an unmapped method":           {"PUT", "/v1/streams", good, 403, "ROUTE_NOT_MAPPED"},
-		"a path outside of the API":    {"GET", "/nothing", good, 404, "not_found"},
-		"an absent stream":             {"GET", "/v1/streams/strm_absent", good, 404, "not_found"},
-		"a session where a key is due": {"GET", "/v1/auth/validate", s.dev["SLUICE_SESSION_TOKEN"], 401, "invalid_api_key"},
-		"a key where a session is due": {"POST", "/v1/auth/keys", good, 401, "invalid_token"},
-		"no session":                   {"GET", "/v1/auth/keys", "", 401, "authentication_required"},
+		"no key":                       {"GET", "/v1/streams", "", 401, "authentication_required", "Authorization is missing: Authorization: Bearer <API key or token>", nil},
+		"Basic":                        {"GET", "/v1/streams", "", 401, "invalid_api_key", "Authorization has the scheme Basic, which is not read here: Authorization: Bearer <API key>", []string{"Authorization", "Basic YTpi"}},
+		"a malformed key":              {"GET", "/v1/streams", "hello", 401, "invalid_api_key", "key does not begin with slk_: ", nil},
+		"half a key":                   {"GET", "/v1/streams", good[:40], 401, "invalid_api_key", "key is too short: its end is missing: ", nil},
+		"a wrong checksum":             {"GET", "/v1/streams", swapLast(good), 401, "invalid_api_key", "key is mistyped: its checksum does not fit: the whole text of a key: slk_ and 52 more characters", nil},
+		"an unknown key":               {"GET", "/v1/streams", unknownKey, 401, "invalid_api_key", "none", nil},
+		"a revoked key":                {"GET", "/v1/streams", revoked, 401, "invalid_api_key", "none", nil},
+		"a key without the scope":      {"POST", "/v1/streams", reader, 403, "AUTH_002", "scope is not granted to this credential: streams:write", nil},
+		"an unmapped route":            {"GET", "/v1/nothing/here", good, 403, "ROUTE_NOT_MAPPED", "", nil},
+		"an unmapped route, no key":    {"GET", "/v1/nothing/here", "", 403, "ROUTE_NOT_MAPPED", "", nil},
+		"an unmapped method":           {"PUT", "/v1/streams", good, 403, "ROUTE_NOT_MAPPED", "method PUT is not mapped here", nil},
+		"a path outside of the API":    {"GET", "/nothing", good, 404, "not_found", "", nil},
+		"an absent stream":             {"GET", "/v1/streams/strm_absent", good, 404, "not_found", "", nil},
+		"a session where a key is due": {"GET", "/v1/auth/validate", s.dev["SLUICE_SESSION_TOKEN"], 401, "invalid_api_key", "key is a token, not an API key: ", nil},
+		"a key where a session is due": {"POST", "/v1/auth/keys", good, 401, "invalid_token", "", nil},
+		"no session":                   {"GET", "/v1/auth/keys", "", 401, "authentication_required", "Authorization is missing: Authorization: Bearer <session token>", nil},
+		"a key for operators":          {"GET", s.dev["SLUICE_ADMIN_URL"] + "/admin/v1/accounts", good[:40], 401, "invalid_api_key", "key is too short: its end is missing: ", nil},
+		"no key for operators":         {"GET", s.dev["SLUICE_ADMIN_URL"] + "/admin/v1/accounts", "", 401, "authentication_required", "Authorization is missing: Authorization: Bearer <API key>", nil},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -49,7 +55,22 @@ func TestWhoIsRefused(t *testing.T) {
 			if c.method == http.MethodPost {
 				body = map[string]any{}
 			}
-			wantError(t, call(t, c.method, s.url(c.path), c.key, body), c.status, c.code)
+			to := c.path
+			if strings.HasPrefix(to, "/") {
+				to = s.url(to)
+			}
+			r := call(t, c.method, to, c.key, body, c.headers...)
+			wantError(t, r, c.status, c.code)
+			said := "none"
+			for _, d := range into[envelope](t, r).Error.Details {
+				said = d.Field + " " + d.Issue + ": " + d.Expected
+			}
+			if c.says != "" && !strings.HasPrefix(said, c.says) {
+				t.Errorf("said %q, want %q", said, c.says)
+			}
+			if len(c.key) > 20 && strings.Contains(r.body, c.key[20:]) {
+				t.Error("a part of the key is in the answer")
+			}
 		})
 	}
 }

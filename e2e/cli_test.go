@@ -141,6 +141,10 @@ func TestFullWindow(t *testing.T) {
 			if wait := number(t, r, "Retry-After"); wait < 1 || wait > 60 || last != 0 {
 				t.Fatalf("Retry-After %d with %d remaining before", wait, last)
 			}
+			if said := into[envelope](t, r).Error.Details; len(said) != 1 || said[0].Field != "account" || said[0].Issue != "may make 20 requests in 60 seconds in the class default" ||
+				!strings.HasPrefix(said[0].Expected, "another try in "+r.Header.Get("Retry-After")+" second") {
+				t.Errorf("%+v", said)
+			}
 			return
 		}
 		wantStatus(t, r, 200)

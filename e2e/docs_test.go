@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"net/http"
 	"os"
@@ -17,6 +18,7 @@ import (
 type example struct {
 	page, language, text string
 	line                 int
+	beside               map[string][]byte // files that it takes for granted
 }
 
 // examples are those of the documentation in a language, page by page.
@@ -90,6 +92,11 @@ func standIns(t *testing.T) string {
 func (x example) run(t *testing.T, env []string, file string, program ...string) string {
 	t.Helper()
 	dir := t.TempDir()
+	for name, text := range x.beside {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if err := os.WriteFile(filepath.Join(dir, file), []byte(x.text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +123,7 @@ func TestDocsExamples(t *testing.T) {
 		t.Fatalf("only %d pages have examples", len(pages))
 	}
 	env := s.reader(t)
-	for _, page := range withStack {
+	for _, page := range slices.Concat(withStack, withMedia) {
 		delete(pages, page)
 	}
 	for page, list := range pages {
@@ -150,6 +157,35 @@ func TestDocsExamplesOfAGateway(t *testing.T) {
 	}
 	if pages < 8 {
 		t.Errorf("only %d pages have examples", pages)
+	}
+}
+
+// withMedia are pages whose boxes need the engines and tools of the media product.
+var withMedia = []string{"captions", "engines", "media", "moq", "phone", "vision", "voice"}
+
+// The boxes of those pages run on the stack that has all engines, beside the files that
+// they name; VIDEO is the id of a video.
+func TestDocsExamplesOfMedia(t *testing.T) {
+	t.Parallel()
+	s := studio(t)
+	sign, err := os.ReadFile("testdata/sign.png")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sound := talk(t)
+	film := filmOf(t, sound)
+	video := post(t, s.url("/v1/vod/upload?title=Talk"), s.dev["SLUICE_API_KEY"], "video/mp4", bytes.NewReader(film))
+	wantStatus(t, video, http.StatusCreated)
+	env := append(s.reader(t), "VIDEO="+into[struct{ ID string }](t, video).ID)
+	all := examples(t, "sh")
+	for _, page := range withMedia {
+		if len(all[page]) == 0 {
+			t.Errorf("docs/%s.md has no box", page)
+		}
+		for _, x := range all[page] {
+			x.beside = map[string][]byte{"talk.mp3": sound, "film.mp4": film, "photo.jpg": sign}
+			x.keepsWord(t, env)
+		}
 	}
 }
 
@@ -221,7 +257,7 @@ func TestDocsServed(t *testing.T) {
 	for len(todo) > 0 {
 		path := todo[0]
 		todo = todo[1:]
-		r := call(t, http.MethodGet, s.url(path), "", nil)
+		r := call(t, http.MethodGet, s.url(path), "", nil, "Accept", "text/html,*/*;q=0.8")
 		if r.StatusCode != 200 {
 			t.Errorf("%s: %d", path, r.StatusCode)
 			continue

@@ -102,7 +102,7 @@ func TestRefusedCallsSpeakGRPC(t *testing.T) {
 		saying string
 	}{
 		{"without a key", nobody.call(t, unaryCall, &emptypb.Empty{}), codes.Unauthenticated, "authentication_required", "Authentication is required"},
-		{"with a bad key", s.rpcClient(t, "slk_bad").call(t, unaryCall, &emptypb.Empty{}), codes.Unauthenticated, "invalid_api_key", "not valid"},
+		{"with a bad key", s.rpcClient(t, "slk_bad").call(t, unaryCall, &emptypb.Empty{}), codes.Unauthenticated, "invalid_api_key", "its end is missing"},
 		{"without the scope", less.call(t, unaryCall, &emptypb.Empty{}), codes.PermissionDenied, "AUTH_002", "expected: interop:call"},
 		{"the third of two a minute", good.call(t, "/scarce.Service/Call", &emptypb.Empty{}), codes.ResourceExhausted, "rate_limit_exceeded", "limit"},
 		{"too large", nobody.call(t, "/small.Service/EmptyCall", big), codes.ResourceExhausted, "request_too_large", "at most 10 bytes"},

@@ -35,6 +35,9 @@ func (s *stack) fromKong(t *testing.T, address string) (keys string) {
 	if err := os.WriteFile(few, []byte("anonymous_per_minute: 600\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	if status, said, errs = sluice(t, s.cli(), "apply", "--dry-run", "-f", filepath.Join(out, "sluice.yaml")); status != 2 || !strings.Contains(said, "+ routes.") {
+		t.Fatal(status, said, errs)
+	}
 	if status, said, errs = sluice(t, s.cli(), "apply", "--wait", "-f", filepath.Join(out, "sluice.yaml"), "-f", few); status != 0 {
 		t.Fatal(status, said, errs)
 	}

@@ -119,7 +119,7 @@ func checkCredential(p *policy.Policy, route *policy.Route, env Env, authorizati
 	if route.Auth&(policy.AuthToken|policy.AuthSession) != 0 && !mistyped {
 		return checkToken(p, route, env, credential, now)
 	}
-	return checkWithout(p, route, env, decision.Deny(decision.InvalidKey), now)
+	return checkWithout(p, route, env, apikey.Malformed(credential), now)
 }
 
 var notReady = decision.Decision{Code: decision.EdgeNotReady, RetryAfter: 1}
@@ -150,7 +150,7 @@ func checkToken(p *policy.Policy, route *policy.Route, env Env, text string, now
 	found := env.Tokens().Find(text)
 	if !found.Proven {
 		if rate := guessWindow(p, env, now, env.Look); !rate.OK {
-			return applyRateLimit(Verdict{Route: route, Rate: rate})
+			return refuseGuess(route, rate)
 		}
 	}
 	b, d := env.Tokens().Check(p, env, found, now)
@@ -171,6 +171,8 @@ func checkToken(p *policy.Policy, route *policy.Route, env Env, text string, now
 		}
 		if route.Auth&policy.AuthSession != 0 {
 			d = decision.Pass
+		} else if d.Code == decision.InvalidToken {
+			d.Detail = formOfToken(text)
 		}
 		return decideByAddress(p, route, env, d, now)
 	}
@@ -295,7 +297,7 @@ func decideByAddress(p *policy.Policy, route *policy.Route, env Env, d decision.
 func applyRateLimit(v Verdict) Verdict {
 	guess := v.Code == decision.InvalidKey || v.Code == decision.InvalidToken || v.Code == decision.AuthRequired || v.Code == decision.InvalidCert
 	if !v.Rate.OK && (v.OK() || guess || v.Known && v.Route.Shadow.Covers(v.Code) && v.Rate.Policy != "") {
-		v.Decision = decision.Decision{Code: decision.RateLimited, RetryAfter: v.Rate.RetryAfter}
+		v.Decision = overLimit(&v)
 	}
 	return v
 }

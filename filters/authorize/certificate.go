@@ -20,8 +20,8 @@ func checkWithout(p *policy.Policy, route *policy.Route, env Env, d decision.Dec
 	if route.Auth&policy.AuthCertificate != 0 && (d.Code == decision.AuthRequired || route.Auth&others == 0) {
 		return checkCertificate(p, route, env, now)
 	}
-	if d.Code == decision.AuthRequired && route.Auth&policy.AuthNone != 0 {
-		d = decision.Pass
+	if d.Code == decision.AuthRequired {
+		d = decideNobody(p, route)
 	}
 	return decideByAddress(p, route, env, d, now)
 }
@@ -31,8 +31,8 @@ func checkWithout(p *policy.Policy, route *policy.Route, env Env, d decision.Dec
 func checkCertificate(p *policy.Policy, route *policy.Route, env Env, now int64) Verdict {
 	c, ok := env.Certificates().Read(env.Peer())
 	d := judge(&c, ok, env, now)
-	if d.Code == decision.AuthRequired && route.Auth&policy.AuthNone != 0 {
-		d = decision.Pass
+	if d.Code == decision.AuthRequired {
+		d = decideNobody(p, route)
 	}
 	if !d.OK() || !c.Present {
 		return decideByAddress(p, route, env, d, now)
@@ -62,8 +62,7 @@ func judge(c *clientcert.Certificate, ok bool, env Env, now int64) decision.Deci
 	case !ok:
 		return refuseCertificate("cannot be read", "at most 16 KiB of names, and none with | in it")
 	case !c.Present:
-		return decision.Decision{Code: decision.AuthRequired, Detail: decision.Detail{
-			Field: "certificate", Issue: "is missing", Expected: "a client certificate in the TLS handshake, over HTTP/1.1 or HTTP/2"}}
+		return decision.Deny(decision.AuthRequired)
 	case now >= c.Expires:
 		return decision.Decision{Code: decision.TokenExpired, Detail: decision.Detail{
 			Field: "certificate", Issue: "has expired since the connection began", Expected: "a new certificate, and a new connection"}}

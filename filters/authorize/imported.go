@@ -22,7 +22,7 @@ func keyOf(p *policy.Policy, env Env, bearer decision.Decision) (key string, d d
 			return "", decision.Decision{Code: decision.RepeatedHeader,
 				Detail: decision.Detail{Field: name, Issue: "stands beside another credential", Expected: "one credential"}}
 		}
-		key, d = apikey.Bare(header)
+		key, d = apikey.Bare(name, header)
 	}
 	return key, d
 }
@@ -37,7 +37,7 @@ func checkBareKey(p *policy.Policy, route *policy.Route, env Env, key string, d 
 		if hasImports(env, key) {
 			return checkImported(p, route, env, key, now)
 		}
-		d = decision.Deny(decision.InvalidKey)
+		d = apikey.Malformed(key)
 	}
 	return decideByAddress(p, route, env, d, now)
 }
@@ -61,7 +61,7 @@ func checkImported(p *policy.Policy, route *policy.Route, env Env, text string, 
 	tag, known := env.Keys().Imported(text)
 	if !known {
 		if rate := guessWindow(p, env, now, env.Look); !rate.OK {
-			return applyRateLimit(Verdict{Route: route, Rate: rate})
+			return refuseGuess(route, rate)
 		}
 		tag = apikey.TagOfImported(text)
 	}
@@ -72,6 +72,7 @@ func checkImported(p *policy.Policy, route *policy.Route, env Env, text string, 
 	d := apikey.Decide(r, found, found || env.Ready(), now)
 	if d.Code == decision.InvalidKey {
 		guessWindow(p, env, now, env.Take)
+		d = refuseImported(text)
 	}
 	if !d.OK() {
 		return decideByAddress(p, route, env, d, now)

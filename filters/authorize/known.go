@@ -123,7 +123,7 @@ func checkKnownToken(p *policy.Policy, route *policy.Route, env Env, b token.Bea
 // checkNoToken is checkToken for a text that is no good token.
 func checkNoToken(p *policy.Policy, route *policy.Route, env Env, why decision.Code, now int64) Verdict {
 	if rate := guessWindow(p, env, now, env.Look); !rate.OK {
-		return applyRateLimit(Verdict{Route: route, Rate: rate})
+		return refuseGuess(route, rate)
 	}
 	guessWindow(p, env, now, env.Take)
 	d := decision.Deny(decision.InvalidToken)

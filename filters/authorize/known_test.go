@@ -76,6 +76,10 @@ func TestAKnownCredentialIsJudgedAsItsText(t *testing.T) {
 				continue
 			}
 			want, got := Check(p, route, real, at), CheckKnown(p, route, rehearsed, list[name].known, at)
+			switch want.Code {
+			case decision.AuthRequired, decision.InvalidKey, decision.InvalidToken: // what is wrong with a text takes the text
+				want.Detail = decision.Detail{}
+			}
 			if want.Code != got.Code || want.Rate != got.Rate || want.Known != got.Known || want.Detail != got.Detail || want.RetryAfter != got.RetryAfter || want.Caller.Account != got.Caller.Account {
 				t.Fatalf("seed %d, %s at %s: %+v, want %+v", seed, name, route, got, want)
 			}

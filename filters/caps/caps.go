@@ -74,6 +74,11 @@ func (p *Problem) Error() string {
 	return s
 }
 
+// TooLarge refuses a body of more than limit bytes.
+func TooLarge(limit int) *Problem {
+	return &Problem{Code: decision.TooLarge, Details: []decision.Detail{decision.LargeBody(uint64(limit))}}
+}
+
 // Apply appends to dst the capped form of body, which must be a JSON object
 // with a model and messages. On a Problem dst is returned as it was.
 //
@@ -82,7 +87,7 @@ func (p *Problem) Error() string {
 func Apply(dst, body []byte, opts Options) ([]byte, Report, *Problem) {
 	opts = opts.withDefaults()
 	if len(body) > opts.MaxBytes {
-		return dst, Report{}, &Problem{Code: decision.TooLarge}
+		return dst, Report{}, TooLarge(opts.MaxBytes)
 	}
 	r := request{body: body, opts: opts}
 	r.read()

@@ -113,8 +113,8 @@ func TestRefusals(t *testing.T) {
 			"no body":            {nil, nil, 400, "invalid_request", 1},
 			"no JSON":            {nil, []string{`{"model":`}, 400, "invalid_request", 1},
 			"two bad fields":     {nil, []string{`{}`}, 400, "invalid_request", 2},
-			"declared too large": {[][2]string{length(caps.DefaultMaxBytes + 1)}, []string{ask}, 413, "request_too_large", 0},
-			"compressed":         {[][2]string{{"content-encoding", "gzip"}}, []string{ask}, 415, "unsupported_media_type", 0},
+			"declared too large": {[][2]string{length(caps.DefaultMaxBytes + 1)}, []string{ask}, 413, "request_too_large", 1},
+			"compressed":         {[][2]string{{"content-encoding", "gzip"}}, []string{ask}, 415, "unsupported_media_type", 1},
 		} {
 			got := send(t, h, c.headers, c.pieces...)
 			var e struct {

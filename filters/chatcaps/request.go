@@ -28,11 +28,11 @@ func (r *request) OnHttpStreamDone() { panicguard.Ended(r.context) }
 // headers alone condemn is answered without waiting for it.
 func (r *request) OnHttpRequestHeaders(_ int, end bool) types.Action {
 	if e := wasmhost.Header("content-encoding"); e != "" && e != "identity" {
-		return r.answer(&caps.Problem{Code: decision.MediaType})
+		return r.answer(&caps.Problem{Code: decision.MediaType, Details: []decision.Detail{decision.EncodedBody(e)}})
 	}
 	// A body without a length is bounded by the route's buffer: Envoy answers 413.
 	if n, err := strconv.Atoi(wasmhost.Header("content-length")); err == nil && n > caps.DefaultMaxBytes {
-		return r.answer(&caps.Problem{Code: decision.TooLarge})
+		return r.answer(caps.TooLarge(caps.DefaultMaxBytes))
 	}
 	if end {
 		return r.decide()

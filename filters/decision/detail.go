@@ -1,6 +1,9 @@
 package decision
 
-import "unicode/utf8"
+import (
+	"strconv"
+	"unicode/utf8"
+)
 
 // Bounds of what an answer says of a request that is wrong: it must not grow with
 // the request.
@@ -18,6 +21,16 @@ type Detail struct {
 	Field    string `json:"field"`
 	Issue    string `json:"issue"`
 	Expected string `json:"expected,omitempty"`
+}
+
+// LargeBody says of a body that it has more than limit bytes.
+func LargeBody(limit uint64) Detail {
+	return Detail{Field: "body", Issue: "is too large", Expected: "at most " + strconv.FormatUint(limit, 10) + " bytes"}
+}
+
+// EncodedBody says of a body, whose Content-Encoding is given, that none is read.
+func EncodedBody(encoding string) Detail {
+	return Detail{Field: "Content-Encoding", Issue: "is " + Cut(encoding, MaxName), Expected: "no Content-Encoding, or identity"}
 }
 
 // More is the last of MaxDetails details when there would be more of them.

@@ -33,6 +33,5 @@ func (b *body) addBytes(n int) bool {
 }
 
 func tooLarge(limit uint64) decision.Decision {
-	return decision.Decision{Code: decision.TooLarge, Detail: decision.Detail{
-		Field: "body", Issue: "is too large", Expected: "at most " + strconv.FormatUint(limit, 10) + " bytes"}}
+	return decision.Decision{Code: decision.TooLarge, Detail: decision.LargeBody(limit)}
 }

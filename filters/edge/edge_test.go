@@ -203,22 +203,31 @@ func TestRefusals(t *testing.T) {
 			headers [][2]string
 			status  uint32
 			code    decision.Code
+			says    string // in details; empty: there are none
 		}{
-			{"streams.list", nil, 401, decision.AuthRequired},
-			{"streams.list", [][2]string{bearer("slk_short")}, 401, decision.InvalidKey},
-			{"streams.list", [][2]string{bearer(unknown)}, 401, decision.InvalidKey},
-			{"clips.create", [][2]string{bearer(key)}, 403, decision.ScopeMissing},
-			{"unmapped", nil, 403, decision.RouteNotMapped},
-			{"unmapped", [][2]string{bearer(key)}, 403, decision.RouteNotMapped},
-			{"not in the policy", [][2]string{bearer(key)}, 503, decision.EdgeNotReady},
+			{"streams.list", nil, 401, decision.AuthRequired, "[{Authorization is missing Authorization: Bearer <API key>, or the API key alone in x-api-key}]"},
+			{"streams.get", nil, 401, decision.AuthRequired, "[{Authorization is missing Authorization: Bearer <API key or token>, or the API key alone in x-api-key}]"},
+			{"streams.list", [][2]string{{"authorization", "Basic YTpi"}}, 401, decision.InvalidKey, "[{Authorization has the scheme Basic, which is not read here Authorization: Bearer <API key>}]"},
+			{"streams.list", [][2]string{bearer("slk_short")}, 401, decision.InvalidKey, "[{key is too short: its end is missing the whole text of a key: slk_ and 52 more characters}]"},
+			{"streams.list", [][2]string{bearer(unknown)}, 401, decision.InvalidKey, ""},
+			{"clips.create", [][2]string{bearer(key)}, 403, decision.ScopeMissing, "[{scope is not granted to this credential clips:write}]"},
+			{"unmapped", nil, 403, decision.RouteNotMapped, ""},
+			{"unmapped", [][2]string{bearer(key)}, 403, decision.RouteNotMapped, ""},
+			{"not in the policy", [][2]string{bearer(key)}, 503, decision.EdgeNotReady, ""},
 		}
 		for _, c := range cases {
 			r := send(t, h, c.route, c.headers...)
 			var e struct {
-				Error struct{ Code, Message, Request_ID, Documentation_URL string }
+				Error struct {
+					Code, Message, Request_ID, Documentation_URL string
+					Details                                      []decision.Detail
+				}
 			}
 			if err := json.Unmarshal([]byte(r.body), &e); err != nil {
 				t.Fatal(err, r.body)
+			}
+			if says := fmt.Sprint(e.Error.Details); says != c.says && says+c.says != "[]" {
+				t.Errorf("%s: %s, want %s", c.route, says, c.says)
 			}
 			if r.status != c.status || e.Error.Code != string(c.code) || e.Error.Request_ID != "req-1" || e.Error.Message == "" {
 				t.Errorf("%s: %d %s", c.route, r.status, r.body)
@@ -250,6 +259,13 @@ func TestFullWindowIs429WithRetryAfter(t *testing.T) {
 		r := send(t, h, "streams.list", bearer(key))
 		if r.status != 429 || r.response["retry-after"] == "" || r.response["x-ratelimit-remaining"] != "0" || !strings.Contains(r.body, "rate_limit_exceeded") {
 			t.Fatalf("%+v", r)
+		}
+		const says = `"details":[{"field":"account","issue":"may make 3 requests in 60 seconds in the class default","expected":"another try in `
+		if !strings.Contains(r.body, says+r.response["retry-after"]+" second") {
+			t.Errorf("%s", r.body)
+		}
+		if noted := r.request[identityheader.Header]; !strings.Contains(noted, ";f=account;i=may make 3 requests in 60 seconds in the class default;x=another try in ") {
+			t.Errorf("the request log is told %s", noted)
 		}
 	})
 }

@@ -17,7 +17,7 @@ func TestRefusedCallByGRPC(t *testing.T) {
 		load(secretRecord(), keyRecord())
 		r := send(t, h, "rpc@1 POST grpc", rpc)
 		if r.status != 200 || r.body != "" || r.response["content-type"] != "application/grpc" || r.response["grpc-status"] != "16" ||
-			r.response["grpc-message"] != decision.Lookup(decision.AuthRequired).Message || r.response[decision.GRPCCodeHeader] != "authentication_required" ||
+			r.response["grpc-message"] != decision.Lookup(decision.AuthRequired).Message+" Authorization is missing; expected: Authorization: Bearer <API key>, or the API key alone in x-api-key." || r.response[decision.GRPCCodeHeader] != "authentication_required" ||
 			r.response[decision.GRPCDocsHeader] != "http://gw/docs/errors/authentication_required" || r.response["x-ratelimit-limit"] != "50" {
 			t.Errorf("%+v", r)
 		}

@@ -58,7 +58,9 @@ func (r *request) unmapped(v *authorize.Verdict, now int64) (allow string) {
 	method := wasmhost.Header(":method")
 	if !v.Rate.OK || !known.take(now) {
 		if method == "OPTIONS" { // it may have been a good one
-			v.Decision = decision.Decision{Code: decision.RateLimited, RetryAfter: max(1, v.Rate.RetryAfter)}
+			if v.Decision = (decision.Decision{Code: decision.RateLimited, RetryAfter: 1}); !v.Rate.OK {
+				v.Decision = authorize.RefuseAddress(v.Rate)
+			}
 		}
 		return ""
 	}

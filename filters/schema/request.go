@@ -191,6 +191,18 @@ func (c *Checker) Body(contentType string) Body {
 	return Body{Code: decision.MediaType}
 }
 
+// Types are the media types that a body may have, such as "application/json, text/plain".
+func (c *Checker) Types() (list string) {
+	r := c.t.request()
+	for n, p := r[RequestContents], r[RequestContents+1]; n > 0 && len(list) < decision.MaxText; n, p = n-1, p+ContentWords {
+		if list != "" {
+			list += ", "
+		}
+		list += c.t.at(p)
+	}
+	return list
+}
+
 // Absent notes that there is no body.
 func (c *Checker) Absent() {
 	if c.t.request()[RequestBody] == 1 {

@@ -63,10 +63,10 @@ func (r *request) body(end bool) types.Action {
 		return r.decide()
 	}
 	if e := wasmhost.Header("content-encoding"); body.Code == "" && e != "" && e != "identity" {
-		body.Code = decision.MediaType
+		return r.answer(decision.MediaType, decision.EncodedBody(e))
 	}
 	if body.Code != "" && contentType != "" {
-		return r.answer(body.Code)
+		return r.answer(body.Code, decision.Detail{Field: "Content-Type", Issue: "is " + decision.Cut(contentType, decision.MaxName), Expected: checker.Types()})
 	}
 	// A body without a type may still turn out to have no bytes.
 	r.node = body.Node
@@ -101,7 +101,7 @@ func (r *request) whole() types.Action {
 		return r.decide()
 	}
 	if r.node == 0 {
-		return r.answer(decision.MediaType)
+		return r.answer(decision.MediaType, decision.Detail{Field: "Content-Type", Issue: "is missing", Expected: checker.Types()})
 	}
 	body, err := proxywasm.GetHttpRequestBody(0, r.size)
 	if err != nil {
@@ -116,18 +116,14 @@ func (r *request) whole() types.Action {
 func (r *request) decide() types.Action {
 	r.over = true
 	if r.details = checker.Details(); len(r.details) > 0 {
-		return r.answer(decision.InvalidRequest)
+		return r.answer(decision.InvalidRequest, r.details...)
 	}
 	return types.ActionContinue
 }
 
 // answer sends the error envelope in the product's place.
-func (r *request) answer(code decision.Code) types.Action {
+func (r *request) answer(code decision.Code, details ...decision.Detail) types.Action {
 	r.over = true
-	details := r.details
-	if code != decision.InvalidRequest {
-		details = nil
-	}
 	body := decision.AppendErrors(nil, code, details, wasmhost.Header("x-request-id"), r.plugin.set.DocsBase)
 	// Envoy runs this through the edge filter, which adds the rate headers.
 	headers := [][2]string{{"content-type", "application/json"}, {"cache-control", "no-store"}}

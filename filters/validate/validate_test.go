@@ -97,6 +97,9 @@ func send(t *testing.T, h proxytest.HostEmulator, path string, headers [][2]stri
 	text := fmt.Sprint(local.StatusCode)
 	for _, d := range e.Error.Details {
 		text += "; " + d.Field + " " + d.Issue
+		if local.StatusCode == 415 {
+			text += ": " + d.Expected
+		}
 	}
 	return text
 }
@@ -128,9 +131,9 @@ func TestRequests(t *testing.T) {
 			{"twice in the body", goodPath, asJSON, []string{`{"id":1,"items":[{"sku":"a","s\u006bu":"b"}]}`}, "400; body.items[0].sku is given twice"},
 			{"no body", goodPath, asJSON, nil, "400; body is missing"},
 			{"empty body", goodPath, append(asJSON, [2]string{"content-length", "0"}), []string{""}, "400; body is missing"},
-			{"no type", goodPath, nil, []string{goodBody}, "415"},
-			{"another type", goodPath, [][2]string{{"content-type", "application/xml"}}, []string{goodBody}, "415"},
-			{"compressed", goodPath, append(asJSON, [2]string{"content-encoding", "gzip"}), []string{goodBody}, "415"},
+			{"no type", goodPath, nil, []string{goodBody}, "415; Content-Type is missing: application/json, text/plain, image/*"},
+			{"another type", goodPath, [][2]string{{"content-type", "application/xml"}}, []string{goodBody}, "415; Content-Type is application/xml: application/json, text/plain, image/*"},
+			{"compressed", goodPath, append(asJSON, [2]string{"content-encoding", "gzip"}), []string{goodBody}, "415; Content-Encoding is gzip: no Content-Encoding, or identity"},
 		} {
 			if got := send(t, h, c.path, c.headers, c.pieces...); got != c.want {
 				t.Errorf("%s:\n got  %s\n want %s", c.name, got, c.want)

@@ -46,9 +46,11 @@ func theSite(t *testing.T, all bool) http.Handler {
 	return r
 }
 
+// asked is what a browser gets.
 func asked(h http.Handler, path string) *httptest.ResponseRecorder {
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+	w, r := httptest.NewRecorder(), httptest.NewRequest("GET", path, nil)
+	r.Header.Set("Accept", "text/html,*/*;q=0.8")
+	h.ServeHTTP(w, r)
 	return w
 }
 

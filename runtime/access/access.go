@@ -4,10 +4,12 @@
 package access
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strings"
 
+	"sluice.dev/sluice/filters/credentials/apikey"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/filters/identityheader"
 	"sluice.dev/sluice/filters/scopes"
@@ -60,9 +62,18 @@ func (g Guard) Admit(w http.ResponseWriter, r *http.Request) (*http.Request, err
 		}
 		ctx = identity.With(ctx, c)
 	} else if !g.Standalone || token == "" {
-		return nil, g.challenge(w, r, &apierror.Error{Code: decision.AuthRequired})
+		return nil, g.challenge(w, r, &apierror.Error{Code: decision.AuthRequired, Details: lacks(r, token)})
 	}
 	return r.WithContext(context.WithValue(ctx, tokenKey{}, token)), nil
+}
+
+// lacks says what is wrong with the header of a request without a token.
+func lacks(r *http.Request, token string) []decision.Detail {
+	if token != "" {
+		return nil
+	}
+	_, d := apikey.Bearer(strings.Join(r.Header.Values(apikey.Header), ","))
+	return []decision.Detail{cmp.Or(d.Detail, apikey.Missing)}
 }
 
 // tokenKey is the context's key for the bearer token.

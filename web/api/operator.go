@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 
@@ -21,7 +22,7 @@ func (c Config) requireOperator(next http.Handler) http.Handler {
 	return c.Respond.Handle(func(w http.ResponseWriter, r *http.Request) error {
 		text, d := apikey.Bearer(strings.Join(r.Header.Values("Authorization"), ","))
 		if !d.OK() {
-			return &apierror.Error{Code: d.Code}
+			return &apierror.Error{Code: d.Code, Details: []decision.Detail{cmp.Or(d.Detail, apikey.Missing)}}
 		}
 		h, err := store.Find(r.Context(), text)
 		if err != nil {

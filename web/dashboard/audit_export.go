@@ -41,7 +41,7 @@ func (x csvExport) write(list []auditEntry) error {
 
 // plainCell keeps spreadsheets from taking a text for a formula.
 func plainCell(text string) string {
-	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
+	if text != "" && strings.IndexByte("=+-@\t\r\n", text[0]) >= 0 {
 		return "'" + text
 	}
 	return text

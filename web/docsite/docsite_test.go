@@ -28,9 +28,11 @@ func router(t *testing.T, files fstest.MapFS) chi.Router {
 	return r
 }
 
+// get asks as a browser does.
 func get(r chi.Router, path string) *httptest.ResponseRecorder {
-	w := httptest.NewRecorder()
-	r.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+	w, req := httptest.NewRecorder(), httptest.NewRequest("GET", path, nil)
+	req.Header.Set("Accept", "text/html,*/*;q=0.8")
+	r.ServeHTTP(w, req)
 	return w
 }
 

@@ -122,7 +122,8 @@ var results = template.Must(template.New("results").Parse(`<h1>Search</h1>
 </ol>
 {{end}}`))
 
-// search answers with what is found for ?q=, as a page or with ?format=json for programs.
+// search answers with what is found for ?q=: a page for browsers, JSON for everybody else,
+// see webpage.Wanted.
 func (s *Site) search(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query().Get("q")
 	if len(query) > search.MaxQuery {
@@ -132,7 +133,8 @@ func (s *Site) search(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if r.URL.Query().Get("format") == "json" {
+	w.Header().Set("Vary", "Accept")
+	if !webpage.Wanted(r) {
 		list := make([]result, len(found))
 		for i, m := range found {
 			list[i] = result{m.Title, m.Page, m.Kind, m.Link, m.Snippet}

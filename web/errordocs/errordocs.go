@@ -15,6 +15,7 @@ import (
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/http/webpage"
 	"sluice.dev/sluice/web/docsite"
 	"sluice.dev/sluice/web/docsite/search"
 )
@@ -53,8 +54,8 @@ func (p Pages) Entries() (list []search.Entry) {
 	return list
 }
 
-// Routes mounts /docs/errors and /docs/errors/{code} under r: HTML, or JSON for
-// a client that asks for it by Accept or by ?format=json.
+// Routes mounts /docs/errors and /docs/errors/{code} under r: pages for browsers, JSON
+// for everybody else, see webpage.Wanted.
 func (p Pages) Routes(r chi.Router, a httpapi.Adapter) {
 	r.Get(Root, a.Handle(func(w http.ResponseWriter, r *http.Request) error {
 		return p.show(w, r, p.Codes()...)
@@ -92,7 +93,7 @@ func (p Pages) show(w http.ResponseWriter, r *http.Request, list ...decision.Inf
 		entries[i] = entry{info.Code, info.Status, info.Message, info.Remedy}
 	}
 	w.Header().Set("Vary", "Accept")
-	if wantsJSON(r) {
+	if !webpage.Wanted(r) {
 		w.Header().Set("Cache-Control", kept)
 		httpapi.JSON(w, http.StatusOK, struct {
 			Data []entry `json:"data"`
@@ -117,11 +118,6 @@ func (p Pages) show(w http.ResponseWriter, r *http.Request, list ...decision.Inf
 
 // kept says who may keep an answer, and for how long.
 const kept = "public, max-age=3600"
-
-// wantsJSON tells programs from browsers, which accept HTML first.
-func wantsJSON(r *http.Request) bool {
-	return r.URL.Query().Get("format") == "json" || strings.HasPrefix(r.Header.Get("Accept"), "application/json")
-}
 
 // StatusText names the entry's HTTP status.
 func (e entry) StatusText() string { return http.StatusText(e.Status) }

@@ -52,17 +52,31 @@ func TestEveryCodeHasItsPage(t *testing.T) {
 // What a remedy calls the API reference is there to be followed.
 func TestTheReferenceIsLinked(t *testing.T) {
 	t.Parallel()
-	if body := get("/docs/errors/"+string(decision.RouteNotMapped), "").Body.String(); !strings.Contains(body, `against the <a href="/docs/reference">API reference</a>.</p>`) {
+	if body := get("/docs/errors/"+string(decision.RouteNotMapped), "text/html").Body.String(); !strings.Contains(body, `against the <a href="/docs/reference">API reference</a>.</p>`) {
 		t.Error(body)
 	}
 }
 
 func TestPrograms(t *testing.T) {
 	t.Parallel()
-	for _, w := range []*httptest.ResponseRecorder{get("/docs/errors", "application/json"), get("/docs/errors?format=json", "")} {
+	for accept, path := range map[string]string{"application/json": "/docs/errors", "text/html": "/docs/errors?format=json", "*/*": "/docs/errors", "": "/docs/errors"} {
+		w := get(path, accept)
 		var got struct{ Data []entry }
-		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || len(got.Data) != len(decision.All()) {
-			t.Errorf("%d entries, %v", len(got.Data), err)
+		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || len(got.Data) != len(decision.All()) || w.Header().Get("Content-Type") != "application/json" || w.Header().Get("Vary") != "Accept" {
+			t.Errorf("Accept: %s: %d entries, %v", accept, len(got.Data), err)
+		}
+	}
+}
+
+// What examples say beside the code is what the edge says.
+func TestExamplesSayWhatToDo(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[decision.Code]string{
+		decision.AuthRequired: "Authorization: Bearer <API key>", decision.InvalidKey: "slk_ and 52 more characters", decision.RateLimited: "another try in 21 seconds",
+		decision.ScopeMissing: "orders:write", decision.AddrRefused: "is 203.0.113.7", decision.TooLarge: "at most 1048576 bytes",
+	} {
+		if body := html.UnescapeString(get("/docs/errors/"+string(code), "text/html").Body.String()); !strings.Contains(body, want) {
+			t.Errorf("%s: no %q in %s", code, want, body)
 		}
 	}
 }

@@ -35,6 +35,7 @@ import (
 	"sluice.dev/sluice/platform/http/idempotency"
 	"sluice.dev/sluice/platform/http/identity"
 	"sluice.dev/sluice/platform/http/mcpserver"
+	"sluice.dev/sluice/platform/http/webpage"
 	"sluice.dev/sluice/platform/outbound"
 	"sluice.dev/sluice/platform/storage/secretbox"
 	"sluice.dev/sluice/web/mcp/toolset"
@@ -195,6 +196,9 @@ func parameters() []parser {
 		}), forms: texts("a=%s", "%s=%%ff")},
 		{name: "workers/cron: Parse", read: quietly(func(in []byte) { _, _ = cron.Parse(string(in)) }), forms: texts("%s * * * *", "* * %s * *", "0 %s"), n: 60},
 		{name: "workers/cron: LoadZone", read: quietly(func(in []byte) { _, _ = cron.LoadZone(string(in)) }), forms: texts("Europe/%s"), n: 60},
+		{name: "platform/http/webpage: Wanted", read: quietly(func(in []byte) {
+			webpage.Wanted(&http.Request{URL: new(url.URL), Header: http.Header{"Accept": {string(in)}}})
+		}), forms: texts("text/html;%s", "text/html;q=0.%s", "text/html, %s")},
 		{name: "platform/http/paging: Parse", read: query(func(q url.Values) error { _, bad := accounts.List.Parse(q); return invalid(bad) }),
 			forms: texts("limit=%s", "limit=1&offset=%s", "cursor=%s", "name=%s", "sort=%s", "created_after=%s")},
 		{name: "controlplane/gateway/requestlog: ParseFilter", read: query(func(q url.Values) error { _, err := requestlog.ParseFilter(q); return err }), forms: texts("status=%s", "cursor=1.%s", "route=%s", "since=%s")},

@@ -96,11 +96,15 @@ func filters() []parser {
 				x402.Parse(text)
 			}
 		}), forms: append(encoded("%s", base64.StdEncoding, payment), texts()...), n: 1500},
-		{name: "filters/credentials/apikey: Bearer, WellFormed", read: quietly(func(in []byte) { apikey.Bearer(string(in)); apikey.WellFormed(string(in)) }), forms: texts("Bearer %s", "slk_%s")},
+		{name: "filters/credentials/apikey: Bearer, WellFormed, Malformed", read: quietly(func(in []byte) {
+			apikey.Bearer(string(in))
+			apikey.WellFormed(string(in))
+			apikey.Malformed(string(in))
+		}), forms: texts("Bearer %s", "slk_%s")},
 		{name: "filters/credentials/clientcert: Memo.Read", read: quietly(func(in []byte) { new(clientcert.Memo).Read(string(in)) }),
 			forms: texts(strings.Repeat("ab", 32)+"|1|2|%s||||", strings.Repeat("ab", 32)+"|1|2|||||CN=%s", "%s")},
 		{name: "filters/credentials/apikey: Bare, Importable, LooksLikeToken", read: quietly(func(in []byte) {
-			apikey.Bare(string(in))
+			apikey.Bare("x-api-key", string(in))
 			_, _ = apikey.Importable(string(in)), apikey.LooksLikeToken(string(in))
 		}), forms: texts("%s", "ey%s")},
 		{name: "filters/identityheader: Verify", read: quietly(func(in []byte) { _, _ = identityheader.Verify([][]byte{secret}, string(in), 1000) }), forms: fields},

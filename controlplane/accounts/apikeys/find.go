@@ -11,11 +11,12 @@ import (
 )
 
 // Find returns the key whose text is given. It fails with invalid_api_key when
-// there is none, or it is revoked, and with AUTH_001 when it has expired. The
+// there is none, or it is revoked, or the text is none of a key, which it then says; and
+// with AUTH_001 when it has expired. The
 // look-up is by hash, so its time tells nothing about the secret.
 func (s Store) Find(ctx context.Context, text string) (Holder, error) {
 	if !apikey.WellFormed(text) {
-		return Holder{}, &apierror.Error{Code: decision.InvalidKey}
+		return Holder{}, &apierror.Error{Code: decision.InvalidKey, Details: []decision.Detail{apikey.Malformed(text).Detail}}
 	}
 	hash := apikey.Hash(text)
 	return s.holder(ctx, `k.hash = $1`, hash[:])

@@ -11,6 +11,7 @@ for flag in "fsSNi":
 options.add_argument("-X", default=None)
 options.add_argument("-H", action="append", default=[])
 options.add_argument("-d", default=None)
+options.add_argument("--data-binary", dest="file", default=None)
 options.add_argument("-D", default=None)
 options.add_argument("-o", default=None)
 options.add_argument("--retry", type=int, default=0)
@@ -23,10 +24,13 @@ class Stay(urllib.request.HTTPRedirectHandler):
         return None
 
 
-request = urllib.request.Request(given.url, method=given.X or ("POST" if given.d is not None else "GET"))
+request = urllib.request.Request(given.url, method=given.X or ("POST" if given.d is not None or given.file is not None else "GET"))
 for header in given.H:
     name, _, value = header.partition(":")
     request.add_header(name, value.strip())
+if given.file is not None:
+    with open(given.file.removeprefix("@"), "rb") as f:
+        request.data = f.read()
 if given.d is not None:
     request.data = given.d.encode()
     if not request.has_header("Content-type"):

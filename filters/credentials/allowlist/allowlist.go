@@ -68,7 +68,17 @@ func Decide(addr string, encoded []byte) decision.Decision {
 	if ap, err := netip.ParseAddrPort(addr); err == nil && contains(encoded, ap.Addr().Unmap().WithZone("")) {
 		return decision.Pass
 	}
-	return decision.Deny(decision.AddrRefused)
+	return refuse(addr)
+}
+
+// refuse tells a caller which address of it is not in the list: one behind a proxy or a
+// translation often does not know.
+func refuse(addr string) decision.Decision {
+	host := strings.Trim(addr[:max(0, strings.LastIndexByte(addr, ':'))], "[]")
+	if _, ok := Parse(host); !ok {
+		return decision.Deny(decision.AddrRefused)
+	}
+	return decision.Decision{Code: decision.AddrRefused, Detail: decision.Detail{Field: "address", Issue: "is " + host, Expected: "one of the account's allowlist"}}
 }
 
 func contains(b []byte, addr netip.Addr) bool {

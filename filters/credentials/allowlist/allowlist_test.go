@@ -53,6 +53,16 @@ func TestWhoMayCall(t *testing.T) {
 	}
 }
 
+// Who is refused learns which address was looked at, if it is one.
+func TestTheRefusedAddressIsTold(t *testing.T) {
+	t.Parallel()
+	for addr, want := range map[string]string{"192.0.2.1:1": "is 192.0.2.1", "[2001:db8::1]:80": "is 2001:db8::1", "/var/run/client.sock": "", "192.0.2.1": "", "": "", "<b>:1": "", "[fe80::1%eth0]:1": ""} {
+		if d := Decide(addr, nil); d.Code != decision.AddrRefused || d.Detail.Issue != want || (d.Detail.Field == "") != (want == "") {
+			t.Errorf("%s: %+v, want %q", addr, d, want)
+		}
+	}
+}
+
 func TestWholeFamilies(t *testing.T) {
 	t.Parallel()
 	v4, v6 := list(t, "0.0.0.0/0"), list(t, "::/0")

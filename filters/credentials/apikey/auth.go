@@ -11,29 +11,29 @@ const maxHeader = 8192
 
 // Bearer returns the credential in an Authorization header (RFC 6750 section
 // 2.1). The decision is authentication_required when there is none, and
-// invalid_api_key when the header holds something else, or two values. It takes
-// time linear in the header, of which it looks at no more than 8 KiB, and
-// allocates nothing.
+// invalid_api_key, with what is wrong, when the header holds something else, or two
+// values. It takes time linear in the header, of which it looks at no more than 8 KiB,
+// and allocates nothing.
 func Bearer(header string) (credential string, d decision.Decision) {
 	if header == "" {
 		return "", decision.Deny(decision.AuthRequired)
 	}
 	const scheme = "bearer "
 	if len(header) <= len(scheme) || len(header) > maxHeader || !equalFold(header[:len(scheme)], scheme) {
-		return "", decision.Deny(decision.InvalidKey)
+		return "", refuseHeader(header)
 	}
 	if credential = header[len(scheme):]; !visible(credential) {
-		return "", decision.Deny(decision.InvalidKey)
+		return "", refuseText(Header, credential, Expected)
 	}
 	return credential, decision.Pass
 }
 
-// Bare returns the credential in a header that holds a key and nothing else, such as
-// X-API-Key. The decision is invalid_api_key when it holds two, or what no key has.
+// Bare returns the credential in the header name that holds a key and nothing else, such
+// as X-API-Key. The decision is invalid_api_key when it holds two, or what no key has.
 // It costs what Bearer does.
-func Bare(header string) (credential string, d decision.Decision) {
+func Bare(name, header string) (credential string, d decision.Decision) {
 	if len(header) > maxHeader || !visible(header) {
-		return "", decision.Deny(decision.InvalidKey)
+		return "", refuseBare(name, header)
 	}
 	return header, decision.Pass
 }

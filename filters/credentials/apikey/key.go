@@ -17,10 +17,11 @@ import (
 // and the checksum let a secret scanner recognise a leaked one, and an edge
 // refuse a mistyped one, without a look-up.
 const (
-	keyPrefix = "slk_"
+	// Prefix begins every key of ours.
+	Prefix    = "slk_"
 	secretLen = 32
 	sumLen    = 6
-	secretAt  = len(keyPrefix) + keytable.IDLen + 1
+	secretAt  = len(Prefix) + keytable.IDLen + 1
 	sumAt     = secretAt + secretLen
 	// KeyLen is the length of a key's text in bytes.
 	KeyLen = sumAt + sumLen
@@ -36,7 +37,7 @@ const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 // which leaves more than 186 of the 190 bits.
 func FormatKey(id uint64, random [SecretBytes]byte) string {
 	b := make([]byte, 0, KeyLen)
-	b = append(b, keyPrefix...)
+	b = append(b, Prefix...)
 	b = keytable.AppendID(b, id)
 	b = append(b, '_')
 	for _, r := range random {
@@ -49,7 +50,7 @@ func FormatKey(id uint64, random [SecretBytes]byte) string {
 // nothing about whether such a key exists. A text of another length than a key's
 // costs nothing.
 func WellFormed(text string) bool {
-	if len(text) != KeyLen || text[:len(keyPrefix)] != keyPrefix || text[secretAt-1] != '_' {
+	if len(text) != KeyLen || text[:len(Prefix)] != Prefix || text[secretAt-1] != '_' {
 		return false
 	}
 	var want [KeyLen]byte

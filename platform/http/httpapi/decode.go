@@ -66,9 +66,8 @@ func Plain(r *http.Request) error {
 	if encoding == "" || strings.EqualFold(encoding, "identity") {
 		return nil
 	}
-	encoding = decision.Cut(encoding, decision.MaxName)
-	return &apierror.Error{Code: decision.MediaType, Message: "The request body is encoded as " + encoding + ": send it as it is, without Content-Encoding.",
-		Details: []decision.Detail{{Field: "Content-Encoding", Issue: "is " + encoding, Expected: "no Content-Encoding, or identity"}}}
+	return &apierror.Error{Code: decision.MediaType, Message: "The request body is encoded as " + decision.Cut(encoding, decision.MaxName) + ": send it as it is, without Content-Encoding.",
+		Details: []decision.Detail{decision.EncodedBody(encoding)}}
 }
 
 // ReadBody reads a body of at most limit bytes, whatever its type. It fails with
@@ -80,7 +79,7 @@ func ReadBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 	}
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return nil, apierror.Errorf(decision.TooLarge, "The request body is larger than %d bytes.", limit)
+		return nil, &apierror.Error{Code: decision.TooLarge, Details: []decision.Detail{decision.LargeBody(uint64(limit))}, Message: fmt.Sprintf("The request body is larger than %d bytes.", limit)}
 	}
 	if err != nil {
 		return nil, &apierror.Error{Code: decision.InvalidRequest, Message: "The request body could not be read.", Cause: err}

@@ -17,6 +17,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"sluice.dev/sluice/filters/credentials/apikey"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
 	"sluice.dev/sluice/platform/http/sse"
@@ -130,9 +131,6 @@ func (p *Provider) Stream(ctx context.Context, r chat.Request) (chat.Stream, err
 	return &stream{body: resp.Body, in: sse.NewReader(resp.Body, 0)}, nil
 }
 
-// keyPrefix begins the platform's API keys, and no provider's.
-const keyPrefix = "slk_"
-
 // Credential is the caller's token where it is the provider's to check. A
 // credential of the platform's opens more than models, so it stays here unless
 // ForwardCredentials is set; the operator's key is for callers whom an edge has
@@ -143,7 +141,7 @@ func (p *Provider) Credential(c chat.Caller) (string, error) {
 		return "", &apierror.Error{Code: decision.AuthRequired, Message: "This model is for callers who come through an edge."}
 	case p.Key != "":
 		return "", nil
-	case !p.ForwardCredentials && (c.Signed || strings.HasPrefix(c.Bearer, keyPrefix)):
+	case !p.ForwardCredentials && (c.Signed || strings.HasPrefix(c.Bearer, apikey.Prefix)):
 		return "", nil
 	}
 	return c.Bearer, nil
