@@ -70,7 +70,7 @@ func (s *stack) adminKey(t testing.TB, account string, scopes ...string) (text, 
 func TestAccountsOwnAllowlist(t *testing.T) {
 	t.Parallel()
 	s := theStack(t)
-	account, _ := s.account(t, "local")
+	account := s.account(t, "local")
 	key, keyID := s.adminKey(t, account, "users:*", "streams:*", "transcribe:write")
 	s.accepted(t, key)
 	const home, away = "127.0.0.2", "127.0.0.1"

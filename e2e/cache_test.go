@@ -49,35 +49,28 @@ func (k *kept) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "answer %d for %s in %q%s", n, caller, r.Header.Get("Accept-Language"), strings.Repeat(".", size))
 }
 
-// newKept starts the stack with routes /v1/kept/NAME of more settings each.
-func newKept(t *testing.T, routes map[string]map[string]any) *kept {
+// newKept gives a stack routes /v1/kept/NAME of more settings each.
+func newKept(t *testing.T, s *stack, routes map[string]map[string]any) *kept {
 	t.Helper()
-	k := &kept{stack: own(t, nil)}
+	k := &kept{stack: s}
 	product := httptest.NewServer(k)
 	t.Cleanup(product.Close)
-	k.put(t, "products/kept", map[string]any{"retries": 0, "upstreams": []any{map[string]any{"address": product.Listener.Addr().(*net.TCPAddr).String()}}})
+	k.change(t, "products/kept", map[string]any{"retries": 0, "upstreams": []any{map[string]any{"address": product.Listener.Addr().(*net.TCPAddr).String()}}})
 	for name, r := range routes {
 		k.route(t, name, r)
 	}
-	for name := range routes {
-		eventually(t, "the route "+name+" has its cache", func() error {
-			r, err := try(http.MethodGet, k.url("/v1/kept/"+name+"?h.cache-control=no-store"), k.dev["SLUICE_API_KEY"], nil)
-			if err == nil && r.Header.Get("Cache-Status") == "" {
-				err = fmt.Errorf("%d without Cache-Status: %s", r.StatusCode, r.body)
-			}
-			return err
-		})
-	}
+	k.held(t)
 	return k
 }
 
+// route configures one, and waits for nobody.
 func (k *kept) route(t testing.TB, name string, with map[string]any) {
 	t.Helper()
 	r := map[string]any{"path": "/v1/kept/" + name, "product": "kept"}
 	for field, v := range with {
 		r[field] = v
 	}
-	k.put(t, "routes/kept."+name, r)
+	k.change(t, "routes/kept."+name, r)
 }
 
 // get asks for what is below /v1/kept/, and says how it was answered.
@@ -116,7 +109,7 @@ func TestAnswersAreKeptForTheirCallers(t *testing.T) {
 	}
 	open := cache(nil)
 	open["auth"] = []string{"none"}
-	k := newKept(t, map[string]map[string]any{"mine": cache(nil), "key": cache(map[string]any{"per": "key"}), "all": cache(map[string]any{"per": "nobody"}), "open": open})
+	k := newKept(t, lentStack(t), map[string]map[string]any{"mine": cache(nil), "key": cache(map[string]any{"per": "key"}), "all": cache(map[string]any{"per": "nobody"}), "open": open})
 	one, keys, ids := k.account(t, 2)
 	two, others, _ := k.account(t, 1)
 
@@ -211,12 +204,12 @@ func TestAnswersAreKeptForTheirCallers(t *testing.T) {
 	if r := k.get(t, keys[1], "mine?a=1"); r.body != first.body {
 		t.Errorf("%q", r.body)
 	}
-	k.put(t, "classes/rare", map[string]any{"per_minute": 3})
+	k.change(t, "classes/rare", map[string]any{"per_minute": 3})
 	limited := cache(nil)
 	limited["class"] = "rare"
 	k.route(t, "rare", limited)
-	k.becomes(t, "/v1/kept/rare", 401)
-	before := k.asked.Load()
+	k.held(t)
+	before, counted := k.asked.Load(), k.countedOf(t, "kept.rare")
 	for i := range 5 {
 		if r := k.get(t, keys[1], "rare"); (r.StatusCode == 429) != (i >= 3) {
 			t.Errorf("request %d: %d", i, r.StatusCode)
@@ -247,18 +240,29 @@ func TestAnswersAreKeptForTheirCallers(t *testing.T) {
 		}
 		return nil
 	})
-	for _, line := range []string{`sluice_edge_cache_requests_total{result="hit",route="kept.rare"} 2`, `sluice_edge_cache_requests_total{result="miss",route="kept.rare"} 1`, `sluice_edge_cache_requests_total{result="stored",route="kept.rare"} 1`} {
-		if text := scrape(t, "http://"+k.env["SLUICE_EDGE_METRICS_ADDR"]+"/metrics"); !strings.Contains(text, line+"\n") {
-			t.Errorf("the metrics have no %s", line)
+	for result, n := range k.countedOf(t, "kept.rare") {
+		if want := map[string]float64{"hit": 2, "miss": 1, "stored": 1}[result]; n-counted[result] != want {
+			t.Errorf("the metrics have %v more of %s, want %v", n-counted[result], result, want)
 		}
 	}
+}
+
+// countedOf is what the edge's metrics have counted of a route's answers, by what became of
+// them.
+func (k *kept) countedOf(t *testing.T, route string) map[string]float64 {
+	t.Helper()
+	text, all := scrape(t, "http://"+k.env["SLUICE_EDGE_METRICS_ADDR"]+"/metrics"), map[string]float64{}
+	for _, result := range []string{"hit", "miss", "stored"} {
+		all[result] = max(0, line(t, text, `sluice_edge_cache_requests_total{result="`+result+`",route="`+route+`"}`))
+	}
+	return all
 }
 
 // Whoever asks for ever new addresses fills its own share of the room and no more, and
 // others' answers stay where they are.
 func TestACacheHasBoundedRoom(t *testing.T) {
 	t.Parallel()
-	k := newKept(t, map[string]map[string]any{"mine": {"cache": map[string]any{"ttl": "1h", "max_bytes": 1 << 20}}})
+	k := newKept(t, own(t, nil), map[string]map[string]any{"mine": {"cache": map[string]any{"ttl": "1h", "max_bytes": 1 << 20}}})
 	_, keys, _ := k.account(t, 1)
 	_, floods, _ := k.account(t, 1)
 	var mine []string

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"sluice.dev/sluice/e2e/freeport"
+	"sluice.dev/sluice/e2e/harness"
 )
 
 // named is a stack whose edge has certificates of an authority by name.
@@ -83,13 +84,14 @@ func (n *named) shows(host string) (*x509.Certificate, error) {
 func (n *named) eventuallyShows(t testing.TB, host string) *x509.Certificate {
 	t.Helper()
 	var c *x509.Certificate
-	eventually(t, "a certificate for "+host, func() (err error) {
-		if c, err = n.shows(host); err != nil {
-			_, out, _ := sluice(t, n.cli(), "certificates", "list", "-o", "json")
-			err = fmt.Errorf("%w: %s", err, out)
-		}
+	err := harness.Until(func() (err error) {
+		c, err = n.shows(host)
 		return err
 	})
+	if err != nil {
+		_, out, _ := sluice(t, n.cli(), "certificates", "list", "-o", "json")
+		t.Fatalf("a certificate for %s: %v: %s", host, err, out)
+	}
 	return c
 }
 

@@ -43,7 +43,7 @@ func TestKeysOfBeforeChatOn(t *testing.T) {
 	}
 	stop, chatted := make(chan struct{}), make(chan chats, 1)
 	go func() {
-		n, failures := load(stop, 1, func() error { return chat(former, 200) })
+		n, failures := pacedLoad(stop, 10*loadEvery, 1, func() error { return chat(former, 200) }) // the change takes a minute
 		chatted <- chats{n, failures}
 	}()
 	eventually(t, "its record is sent again", func() error {

@@ -309,7 +309,7 @@ func (m mutualTest) whatTheProductIsTold(t *testing.T, laptop issued) {
 
 // A key is of the request and goes before the certificate, of the connection.
 func (m mutualTest) certificateAndKey(t *testing.T, laptop issued) {
-	account, _ := m.account(t, "free")
+	account := m.account(t, "free")
 	key, id := m.adminKey(t, account, "shop:use")
 	rt := m.client(t, &laptop, true)
 	eventually(t, "the key's account is charged", func() error {
@@ -337,7 +337,7 @@ func (m mutualTest) certificateAndKey(t *testing.T, laptop issued) {
 }
 
 func (m mutualTest) limitsOfACertificate(t *testing.T, ca authority) {
-	account, _ := m.account(t, "free")
+	account := m.account(t, "free")
 	_, c := issue(t, &ca, forName("limited", ""))
 	id := m.add(t, c.file, "--account", account, "--name", "limited", "--scope", "shop:use", "--per-minute", "2")
 	rt := m.client(t, &c, true)

@@ -139,7 +139,7 @@ func TestDocsExamples(t *testing.T) {
 // The boxes of pages that a gateway alone shows work there too.
 func TestDocsExamplesOfAGateway(t *testing.T) {
 	t.Parallel()
-	s := gatewayAlone(t)
+	s := lentGateway(t)
 	env, pages := s.reader(t), 0
 	for page, list := range examples(t, "sh") {
 		b, err := os.ReadFile("../docs/" + page + ".md")
@@ -211,7 +211,7 @@ func TestQuickStart(t *testing.T) {
 	if len(list) < 5 {
 		t.Fatalf("only %d boxes", len(list))
 	}
-	s := gatewayAlone(t)
+	s := gatewayAlone(t) // the account's window is its own
 	whole := list[0]
 	for _, x := range list[1:] {
 		whole.text += x.text

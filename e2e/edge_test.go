@@ -86,12 +86,17 @@ const loadEvery = 10 * time.Millisecond
 // load calls f from several goroutines until stop is closed and returns how
 // many calls were made and the first failures.
 func load(stop <-chan struct{}, workers int, f func() error) (calls int64, failures []string) {
+	return pacedLoad(stop, loadEvery, workers, f)
+}
+
+// pacedLoad is load with another least time between two calls of a goroutine.
+func pacedLoad(stop <-chan struct{}, every time.Duration, workers int, f func() error) (calls int64, failures []string) {
 	var n atomic.Int64
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	for range workers {
 		wg.Go(func() {
-			pace := time.NewTicker(loadEvery)
+			pace := time.NewTicker(every)
 			defer pace.Stop()
 			for {
 				select {

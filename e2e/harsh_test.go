@@ -31,7 +31,7 @@ const harshRoutes = `
   - {name: harsh.slow, path: /v1/harsh/slow, auth: [key], product: harsh, timeout: 300ms}
   - {name: harsh.bad, path: "/v1/harsh/bad/{how}", auth: [key], product: harsh}
   - {name: harsh.capped, methods: [POST], path: /v1/harsh/capped, auth: [key], product: harsh, chat_caps: true, body_limit: 4096, timeout: 5s}
-  - {name: harsh.idle, path: "/v1/harsh/idle/{id}", auth: [key], product: harsh, streaming: true, timeout: 1s}
+  - {name: harsh.idle, path: "/v1/harsh/idle/{id}", auth: [key], product: harsh, streaming: true, timeout: 2s}
   - {name: harsh.stream, path: "/v1/harsh/stream/{id}", auth: [key], product: harsh, streaming: true}
 `
 

@@ -105,7 +105,7 @@ func (s *stack) validatesAnImport(t *testing.T, runs func(int, ...string) string
 // and among the tools of agents as far as a route leads to them.
 func TestAnAPIIsImported(t *testing.T) {
 	t.Parallel()
-	s, dir := own(t, nil), t.TempDir()
+	s, dir := lentStack(t), t.TempDir()
 	document, file := filepath.Join(dir, "openapi.yaml"), filepath.Join(dir, "sluice.yaml")
 	write := func(name, text string) {
 		t.Helper()

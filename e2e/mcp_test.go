@@ -270,8 +270,7 @@ func TestToolsAskWhatTheirRoutesAsk(t *testing.T) {
 func TestToolsCount(t *testing.T) {
 	t.Parallel()
 	s := theStack(t)
-	_, key := s.account(t, "free")
-	s.known(t, key)
+	_, key := s.keyedAccount(t, "free")
 	left := func() int64 {
 		r := call(t, http.MethodGet, s.url("/v1/streams"), key, nil)
 		wantStatus(t, r, 200)

@@ -109,22 +109,22 @@ func TestStreamKeysThatDoNotPublish(t *testing.T) {
 	s.wantTrouble(t, key, made, "STREAM_004")
 }
 
-// wantTrouble fails unless the account's events name the code for a stream.
+// wantTrouble waits until the account's events name the code for a stream.
 func (s *stack) wantTrouble(t testing.TB, key string, of show, code string) {
 	t.Helper()
-	r := call(t, http.MethodGet, s.url("/v1/events?type=error&limit=100"), key, nil)
-	wantStatus(t, r, http.StatusOK)
 	type event struct {
 		Type     string
 		Code     string `json:"error_code"`
 		StreamID string `json:"stream_id"`
 	}
-	for _, e := range into[struct{ Data []event }](t, r).Data {
-		if (e == event{"stream.error", code, of.ID}) {
-			return
+	eventually(t, "an event of "+code, func() error {
+		r := call(t, http.MethodGet, s.url("/v1/events?type=error&limit=100"), key, nil)
+		wantStatus(t, r, http.StatusOK)
+		if !slices.Contains(into[struct{ Data []event }](t, r).Data, event{"stream.error", code, of.ID}) {
+			return fmt.Errorf("none of %s in %s", of.ID, r.body)
 		}
-	}
-	t.Errorf("no %s of %s in %s", code, of.ID, r.body)
+		return nil
+	})
 }
 
 // Publishers who send what players do not understand, or more than was agreed, are

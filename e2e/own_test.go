@@ -56,6 +56,19 @@ func startGateway(t *testing.T, args ...string) *stack {
 	return s
 }
 
+// ready is the line with which the stack says what it has.
+func (s *stack) ready() string {
+	_, text, _ := strings.Cut("\n"+s.Output(), "\nready in ")
+	line, _, _ := strings.Cut(text, "\n")
+	return line
+}
+
+// version is the number of the newest configuration.
+func (s *stack) version(t *testing.T) int64 {
+	t.Helper()
+	return into[struct{ Version int64 }](t, call(t, http.MethodGet, s.dev["SLUICE_ADMIN_URL"]+"/admin/v1/edges", s.dev["SLUICE_ADMIN_KEY"], nil)).Version
+}
+
 // exits runs a command that must end with status, and returns what it wrote.
 func (s *stack) exits(t *testing.T, status int, args ...string) string {
 	t.Helper()
@@ -129,8 +142,8 @@ func TestOwnServiceBehindTheGateway(t *testing.T) {
 // What a deployment does not have, it neither listens for nor speaks of.
 func TestGatewayProfileIsSilentAboutTheRest(t *testing.T) {
 	t.Parallel()
-	s := gatewayAlone(t)
-	ready := s.Output()[strings.Index(s.Output(), "ready in "):]
+	s := lentGateway(t)
+	ready := s.ready()
 	if !strings.Contains(ready, s.env["SLUICE_GATEWAY_ADDR"]) || !strings.Contains(ready, s.env["SLUICE_ADMIN_ADDR"]) || strings.Contains(ready, "runtime") || strings.Contains(ready, "media") || s.dev["SLUICE_RUNTIME_URL"] != "" {
 		t.Errorf("%s", ready)
 	}
@@ -237,13 +250,8 @@ func TestUpWithADocument(t *testing.T) {
 // somebody's own; a rollback brings back what was.
 func TestPlatformProfileKeepsItsProducts(t *testing.T) {
 	t.Parallel()
-	s := start(t, nil)
-	t.Cleanup(func() {
-		if err := s.stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	ready := s.Output()[strings.Index(s.Output(), "ready in "):]
+	s := lentStack(t)
+	ready, first := s.ready(), s.version(t)
 	if !strings.Contains(ready, "runtime http://"+s.env["SLUICE_RUNTIME_ADDR"]) || s.dev["SLUICE_RUNTIME_URL"] != "http://"+s.env["SLUICE_RUNTIME_ADDR"] {
 		t.Errorf("%s", ready)
 	}
@@ -270,7 +278,7 @@ func TestPlatformProfileKeepsItsProducts(t *testing.T) {
 	}
 	own(200)
 	products()
-	s.exits(t, 0, "config", "rollback", "1")
+	s.exits(t, 0, "config", "rollback", fmt.Sprint(first))
 	own(404)
 	products()
 }

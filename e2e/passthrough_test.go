@@ -154,7 +154,7 @@ func TestSilenceEndsAStream(t *testing.T) {
 	defer close(e.done)
 	pace := time.NewTicker(100 * time.Millisecond)
 	defer pace.Stop()
-	for range 25 {
+	for range 50 {
 		e.say(t, "x")
 		<-pace.C
 	}
@@ -162,7 +162,7 @@ func TestSilenceEndsAStream(t *testing.T) {
 	defer res.Body.Close()
 	// Now it is silent: the edge ends both sides.
 	got, err := io.ReadAll(res.Body)
-	if len(got) != 25 || !errors.Is(err, io.ErrUnexpectedEOF) {
+	if len(got) != 50 || !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("%d bytes, then %v", len(got), err)
 	}
 	select {

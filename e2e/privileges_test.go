@@ -31,7 +31,7 @@ func (s *stack) environments(t *testing.T) map[string]map[string]string {
 // Each process of a stack is told what it needs, and nothing that is another's.
 func TestEachProcessHoldsItsOwn(t *testing.T) {
 	t.Parallel()
-	s := own(t, map[string]string{"SLUICE_MODEL_UPSTREAM_KEY": "sk-0123456789abcdef", "OPERATORS_OWN": "word"})
+	s := lentStack(t)
 	secrets := readEnv(t, filepath.Join(s.dir, "secrets.env"))
 	processes := s.environments(t)
 	for process, want := range map[string]string{

@@ -135,11 +135,11 @@ func (c *steadyClient) edge() *member {
 	return c.edges[0]
 }
 
-// use makes requests of every kind until ctx ends, and then finishes the round. It begins ten
+// use makes requests of every kind until ctx ends, and then finishes the round. It begins five
 // rounds a second at most: the processes that start share the cores with it.
 func (c *steadyClient) use(ctx context.Context, keepAlive bool) {
 	h := &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: !keepAlive}}
-	pace := time.NewTicker(time.Second / 10)
+	pace := time.NewTicker(time.Second / 5)
 	defer pace.Stop()
 	for ; ctx.Err() == nil; <-pace.C {
 		e := c.edge()

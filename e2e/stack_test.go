@@ -50,7 +50,7 @@ var shared struct {
 func TestMain(m *testing.M) {
 	code := m.Run()
 	all := []*stack{shared.s, withEngine.s, harsh.s}
-	for _, l := range gateways.Drain() {
+	for _, l := range append(gateways.Drain(), platforms.Drain()...) {
 		all = append(all, l.stack)
 	}
 	for _, s := range all {

@@ -110,19 +110,25 @@ func (i *issuer) blanks(t testing.TB, n int) string {
 	return signed + "." + raw(sum)
 }
 
-// account makes an account and a key of it with every scope for streams.
-func (s *stack) account(t testing.TB, plan string) (id, key string) {
+// account makes an account without a key.
+func (s *stack) account(t testing.TB, plan string) (id string) {
 	t.Helper()
-	admin, with := s.dev["SLUICE_ADMIN_URL"]+"/admin/v1", s.dev["SLUICE_ADMIN_KEY"]
-	r := call(t, http.MethodPost, admin+"/accounts", with, map[string]string{"name": "tokens", "plan": plan})
+	r := call(t, http.MethodPost, s.dev["SLUICE_ADMIN_URL"]+"/admin/v1/accounts", s.dev["SLUICE_ADMIN_KEY"], map[string]string{"name": "tenant", "plan": plan})
 	wantStatus(t, r, http.StatusCreated)
-	id = into[struct{ ID string }](t, r).ID
-	r = call(t, http.MethodPost, admin+"/accounts/"+id+"/keys", with, map[string]any{"name": "k", "scopes": []string{"*"}})
-	wantStatus(t, r, http.StatusCreated)
-	return id, into[struct{ Key string }](t, r).Key
+	return into[struct{ ID string }](t, r).ID
 }
 
-// configure puts the default document in force with text before its classes.
+// keyedAccount makes an account and a key of it with every scope, which the edge knows.
+func (s *stack) keyedAccount(t testing.TB, plan string) (id, key string) {
+	t.Helper()
+	id = s.account(t, plan)
+	key, _ = s.adminKey(t, id, "*")
+	s.known(t, key)
+	return id, key
+}
+
+// configure puts the default document in force, with text before its classes, at every
+// edge.
 func (s *stack) configure(t testing.TB, text string, changes ...string) {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("..", "deploy", "sluice.yaml"))
@@ -134,7 +140,7 @@ func (s *stack) configure(t testing.TB, text string, changes ...string) {
 	if err := os.WriteFile(file, []byte(doc), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if status, out, errs := sluice(t, s.cli(), "apply", "-f", file); status != 0 {
+	if status, out, errs := sluice(t, s.cli(), "apply", "-f", file, "--wait"); status != 0 {
 		t.Fatal(status, out, errs)
 	}
 }
@@ -162,8 +168,9 @@ func (s *stack) wantLists(t testing.TB, what, credential, address string, status
 }
 
 func TestTokensOfAnotherIssuer(t *testing.T) {
-	s, is := own(t, map[string]string{"SLUICE_WEBHOOK_ALLOW_CIDRS": "127.0.0.0/8"}), newIssuer(t)
-	account, _ := s.account(t, "local")
+	t.Parallel()
+	s, is := lentStack(t), newIssuer(t)
+	account := s.account(t, "local")
 	s.configure(t, fmt.Sprintf(`issuers:
   - issuer: %q
     audience: sluice
@@ -305,9 +312,10 @@ func TestSessionsAtTheEdge(t *testing.T) {
 }
 
 func TestAddressesOfAnAccount(t *testing.T) {
-	s := own(t, nil)
-	id, key := s.account(t, "local")
-	_, free := s.account(t, "local")
+	t.Parallel()
+	s := lentStack(t)
+	id, key := s.keyedAccount(t, "local")
+	_, free := s.keyedAccount(t, "local")
 	s.configure(t, "trusted_proxies: 1")
 	allow := func(addresses ...string) {
 		r := call(t, http.MethodPut, s.dev["SLUICE_ADMIN_URL"]+"/admin/v1/accounts/"+id+"/allowlist", s.dev["SLUICE_ADMIN_KEY"],
@@ -351,8 +359,9 @@ func (s *stack) wantAuditedAddress(t testing.TB, forwarded, want string) {
 }
 
 func TestProductsOfAPlan(t *testing.T) {
-	s := own(t, nil)
-	_, key := s.account(t, "free")
+	t.Parallel()
+	s := lentStack(t)
+	_, key := s.keyedAccount(t, "free")
 	s.wantLists(t, "a plan of everything", key, "", 200, "")
 	s.configure(t, "", "    limits: {default: {per_minute: 60}}\n", "    limits: {default: {per_minute: 60}}\n    products: [api]\n")
 	s.wantLists(t, "a plan without the product", key, "", 403, "BILLING_003")
@@ -363,7 +372,7 @@ func TestProductsOfAPlan(t *testing.T) {
 func TestUnpaidAccount(t *testing.T) {
 	t.Parallel()
 	s := theStack(t)
-	id, key := s.account(t, "local")
+	id, key := s.keyedAccount(t, "local")
 	invoice := func(status string) {
 		r := call(t, http.MethodPost, s.dev["SLUICE_ADMIN_URL"]+"/admin/v1/accounts/"+id+"/invoices", s.dev["SLUICE_ADMIN_KEY"], map[string]any{
 			"invoices": []any{map[string]any{"number": "2026-01", "status": status, "currency": "EUR", "amount": 100, "period_start": "2026-01-01",

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -187,9 +186,9 @@ func TestTrafficOfAProductIsExact(t *testing.T) {
 	c.traffic(t, key, limited)
 	c.agrees(t, "after a hot restart")
 
-	s.put(t, "routes/shop.read", map[string]any{"methods": []string{"GET"}, "path": "/v1/shop/*", "product": "shop", "auth": []string{"key"}, "scope": "streams:read", "body_limit": 7})
+	s.change(t, "routes/shop.read", map[string]any{"methods": []string{"GET"}, "path": "/v1/shop/*", "product": "shop", "auth": []string{"key"}, "scope": "streams:read", "body_limit": 7})
 	s.put(t, "routes/shop.new", map[string]any{"methods": []string{"GET"}, "path": "/v1/shop-new", "product": "shop", "auth": []string{"none"}})
-	c.until(t, "shop.new", "/v1/shop-new", 200)
+	wantStatus(t, c.do(t, "shop", "shop.new", "GET", "/v1/shop-new", "", nil), http.StatusOK)
 	c.traffic(t, key, limited)
 	if text = c.agrees(t, "under another configuration"); strings.Contains(text, "@") || strings.Contains(text, key[:20]) || strings.Contains(text, "/v1/") {
 		t.Error("a label has a revision, a key or a path")
@@ -202,15 +201,8 @@ func (c *shopper) open(t testing.TB, address string) {
 	upstream := func(address string) map[string]any {
 		return map[string]any{"upstreams": []any{map[string]any{"address": address}}, "retries": 0}
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.put(t, "products/shop", upstream(address))
-	c.put(t, "products/closed", upstream(l.Addr().String()))
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	c.change(t, "products/shop", upstream(address))
+	c.change(t, "products/closed", upstream(freeAddrs(t, 1)[0])) // where nobody else will listen
 	for name, r := range map[string]map[string]any{
 		"shop.read":   {"methods": []string{"GET"}, "path": "/v1/shop/*", "product": "shop", "auth": []string{"key"}, "scope": "streams:read"},
 		"shop.write":  {"methods": []string{"POST"}, "path": "/v1/shop-write", "product": "shop", "auth": []string{"key"}, "scope": "streams:write"},
@@ -220,21 +212,9 @@ func (c *shopper) open(t testing.TB, address string) {
 		"shop.sign":   {"methods": []string{"GET"}, "path": "/v1/sign", "auth": []string{"none"}, "respond": map[string]any{"status": 418, "body": "{}"}},
 		"closed.read": {"methods": []string{"GET"}, "path": "/v1/closed", "product": "closed", "auth": []string{"none"}},
 	} {
-		c.put(t, "routes/"+name, r)
+		c.change(t, "routes/"+name, r)
 	}
-	c.put(t, "routes/shop.last", map[string]any{"methods": []string{"GET"}, "path": "/v1/last", "product": "shop", "auth": []string{"none"}})
-	c.until(t, "shop.last", "/v1/last", 200)
-}
-
-// until makes requests to a new route until the edge has it, and counts them.
-func (c *shopper) until(t testing.TB, route, path string, status int) {
-	t.Helper()
-	eventually(t, path, func() error {
-		if r := c.do(t, "shop", route, "GET", path, "", nil); r.StatusCode != status {
-			return errors.New(r.Status)
-		}
-		return nil
-	})
+	c.held(t)
 }
 
 // An edge whose control planes are gone goes on to show its traffic, though its usage waits; and

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -16,7 +17,8 @@ import (
 )
 
 // The private server of `up` keeps what was written, a second `up` reuses it
-// with the same keys, and nothing runs on after the end.
+// with the same keys, and nothing runs on after the end. When its data is broken it does
+// not start: one line says so.
 func TestUpTwiceOnItsOwnPostgres(t *testing.T) {
 	t.Parallel()
 	s := start(t, map[string]string{"SLUICE_DATABASE_URL": ""})
@@ -32,15 +34,35 @@ func TestUpTwiceOnItsOwnPostgres(t *testing.T) {
 		t.Fatalf("still running: %v", left)
 	}
 	again := startIn(t, s.dir, s.env)
-	t.Cleanup(func() {
-		if err := again.stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { _ = os.RemoveAll(s.dir) })
 	if again.dev["SLUICE_API_KEY"] != first["SLUICE_API_KEY"] || again.dev["SLUICE_ADMIN_KEY"] != first["SLUICE_ADMIN_KEY"] {
 		t.Error("the second run has other keys")
 	}
 	wantStatus(t, call(t, http.MethodGet, again.url("/v1/streams/"+made.ID), first["SLUICE_API_KEY"], nil), 200)
+	if err := errors.Join(again.Stop(), again.leaks()); err != nil {
+		t.Fatal(err)
+	}
+	again.breakPostgres(t)
+	refusedUp(t, s.env, "postgres")
+}
+
+// breakPostgres makes the files of the stack's own server unreadable for it.
+func (s *stack) breakPostgres(t *testing.T) {
+	t.Helper()
+	data, err := filepath.EvalSymlinks(filepath.Join(s.dir, "postgres")) // it may lie elsewhere
+	if err != nil {
+		t.Fatal(err)
+	}
+	var broken bool
+	_ = filepath.Walk(data, func(name string, info os.FileInfo, err error) error {
+		if err == nil && info.Name() == "pg_control" {
+			broken = os.WriteFile(name, []byte("broken"), 0o600) == nil
+		}
+		return nil
+	})
+	if !broken {
+		t.Fatal("pg_control was not found")
+	}
 }
 
 // processes lists what runs with this stack's folder in its environment or arguments.
@@ -118,31 +140,6 @@ func TestDatabaseOfANewerVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	refusedUp(t, env, "newer version", "restore a backup")
-}
-
-// A server whose data is broken does not start: one line says so.
-func TestBrokenPostgres(t *testing.T) {
-	t.Parallel()
-	s := start(t, map[string]string{"SLUICE_DATABASE_URL": ""})
-	if err := s.Stop(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(s.dir) })
-	data, err := filepath.EvalSymlinks(filepath.Join(s.dir, "postgres")) // it may lie elsewhere
-	if err != nil {
-		t.Fatal(err)
-	}
-	var broken bool
-	_ = filepath.Walk(data, func(name string, info os.FileInfo, err error) error {
-		if err == nil && info.Name() == "pg_control" {
-			broken = os.WriteFile(name, []byte("broken"), 0o600) == nil
-		}
-		return nil
-	})
-	if !broken {
-		t.Fatal("pg_control was not found")
-	}
-	refusedUp(t, s.env, "postgres")
 }
 
 // Ctrl-C in a terminal reaches every process of the group at once.

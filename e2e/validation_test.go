@@ -16,7 +16,7 @@ import (
 // asks what edges cannot check is refused by the name of the keyword.
 func TestRequestsAreValidatedAtTheEdge(t *testing.T) {
 	t.Parallel()
-	s := own(t, nil)
+	s := lentStack(t)
 	var asked atomic.Int64
 	product := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
 	t.Cleanup(product.Close)

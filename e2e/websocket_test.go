@@ -53,22 +53,20 @@ func echoProduct(t testing.TB) (address string) {
 func (s *stack) sockets(t testing.TB) {
 	t.Helper()
 	address := echoProduct(t)
-	s.put(t, "products/echo", map[string]any{"upstream": "http://" + address})
-	s.put(t, "classes/sockets", map[string]any{"per_minute": 6000, "connections": 3, "connections_per_key": 2})
+	s.change(t, "products/echo", map[string]any{"upstream": "http://" + address})
+	s.change(t, "classes/sockets", map[string]any{"per_minute": 6000, "connections": 3, "connections_per_key": 2})
 	upgrades := []string{"websocket"}
 	for name, r := range map[string]map[string]any{
 		"echo.socket": {"path": "/echo", "upgrades": upgrades, "class": "sockets", "scope": "streams:read"},
 		"echo.open":   {"path": "/open", "upgrades": upgrades, "cors": map[string]any{"origins": []string{"https://app.example.com", "https://*.example.org"}}},
-		"echo.idle":   {"path": "/idle", "upgrades": upgrades, "timeout": "1s"},
-		"echo.brief":  {"path": "/brief", "upgrades": upgrades, "lifetime": "1s"},
+		"echo.idle":   {"path": "/idle", "upgrades": upgrades, "timeout": "3s"},
+		"echo.brief":  {"path": "/brief", "upgrades": upgrades, "lifetime": "3s"},
 		"echo.plain":  {"path": "/plain"},
 	} {
 		r["methods"], r["product"] = []string{"GET"}, "echo"
-		s.put(t, "routes/"+name, r)
+		s.change(t, "routes/"+name, r)
 	}
-	for _, path := range []string{"/echo", "/open", "/idle", "/brief", "/plain"} {
-		s.becomes(t, path, http.StatusUnauthorized)
-	}
+	s.held(t)
 }
 
 // bearer is a header with a key.
@@ -166,7 +164,7 @@ func (s *stack) wantRefused(t testing.TB, path string, header http.Header, statu
 // does.
 func TestWebSockets(t *testing.T) {
 	t.Parallel()
-	s := own(t, map[string]string{"SLUICE_EDGE_CONCURRENCY": "2"})
+	s := lentStack(t)
 	s.sockets(t)
 	key, id := s.newKey(t, "streams:read")
 	t.Run("who may", func(t *testing.T) {
@@ -251,8 +249,7 @@ func (s *stack) revoke(t testing.TB, key string) {
 
 // closedUntilPaid has the connection of an account end with its standing.
 func (s *stack) closedUntilPaid(t *testing.T) {
-	id, key := s.account(t, "local")
-	s.known(t, key)
+	id, key := s.keyedAccount(t, "local")
 	conn := s.connected(t, "/open", bearer(key))
 	r := call(t, http.MethodPost, s.dev["SLUICE_ADMIN_URL"]+"/admin/v1/accounts/"+id+"/invoices", s.dev["SLUICE_ADMIN_KEY"], map[string]any{
 		"invoices": []any{map[string]any{"number": "2026-01", "status": "open", "currency": "EUR", "amount": 100, "period_start": "2026-01-01",

@@ -91,13 +91,14 @@ func (s *stack) work(ctx context.Context, n int) error {
 	for range n {
 		registry := river.NewWorkers()
 		turns := jobs.AddSchedules(registry, run.Runner{Store: s.service, Webhook: s.client, Log: quiet})
-		c, err := river.NewClient(riverpgxv5.New(s.pool), &river.Config{Queues: jobs.ScheduleQueues(), Workers: registry, Logger: quiet})
+		c, err := river.NewClient(riverpgxv5.New(s.pool), &river.Config{Queues: jobs.Unpolled(jobs.ScheduleQueues()), Workers: registry, Logger: quiet})
 		if err != nil {
 			return err
 		}
 		if err := c.Start(ctx); err != nil {
 			return err
 		}
+		go jobs.DueJobs{DB: s.pool, Queues: jobs.ScheduleQueues(), Log: quiet}.Run(ctx)
 		go jobs.ScheduleLoop{Service: s.service, Turns: turns, Log: quiet}.Run(ctx)
 	}
 	return nil

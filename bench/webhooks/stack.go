@@ -87,12 +87,13 @@ func (s *stack) work(ctx context.Context) error {
 	registry := river.NewWorkers()
 	jobs.AddWebhooks(registry, jobs.Webhooks{Service: s.service, Deliverer: deliverer})
 	s.client, err = river.NewClient(riverpgxv5.New(s.pool), &river.Config{
-		Queues: jobs.WebhookQueues(), Workers: registry, JobTimeout: 20 * time.Second, RescueStuckJobsAfter: time.Minute,
+		Queues: jobs.Unpolled(jobs.WebhookQueues()), Workers: registry, JobTimeout: 20 * time.Second, RescueStuckJobsAfter: time.Minute,
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
 	if err != nil {
 		return err
 	}
+	go jobs.DueJobs{DB: s.pool, Queues: jobs.WebhookQueues()}.Run(ctx)
 	go jobs.WebhookUpkeep{Deliverer: deliverer}.Run(ctx)
 	return s.client.Start(ctx)
 }

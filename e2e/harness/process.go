@@ -19,16 +19,18 @@ const Patience = 2 * time.Minute
 
 // Until calls f until it returns nil, and returns its last error once Patience is
 // over. It is for what happens in another process, which gives no signal. It asks
-// less often the longer it has waited, to leave the cores to those it waits for.
+// less often the longer it has waited, and the longer it takes to ask, to leave the
+// cores to those it waits for.
 func Until(f func() error) error {
-	const least, most = 2 * time.Millisecond, 50 * time.Millisecond
+	const least, most, mostOfSlow = 2 * time.Millisecond, 50 * time.Millisecond, 200 * time.Millisecond
 	for began := time.Now(); ; {
+		asked := time.Now()
 		err := f()
-		waited := time.Since(began)
+		waited, took := time.Since(began), time.Since(asked)
 		if err == nil || waited > Patience {
 			return err
 		}
-		time.Sleep(min(max(waited/50, least), most))
+		time.Sleep(max(min(max(waited/50, least), most), min(took, mostOfSlow)))
 	}
 }
 

@@ -78,6 +78,7 @@ func RunWorker(ctx context.Context, env Environment) error {
 	if err != nil {
 		return err
 	}
+	loops = append(loops, jobs.DueJobs{DB: p.pool, Queues: queues}.Run)
 	if err := r.Start(context.WithoutCancel(ctx)); err != nil {
 		return err
 	}
@@ -124,7 +125,7 @@ func (p *process) productJobs(ctx context.Context, s services, work *river.Worke
 // jobs is the client that works off the queues.
 func (p *process) jobs(work *river.Workers, queues map[string]river.QueueConfig) (*river.Client[pgx.Tx], error) {
 	return river.NewClient(riverpgxv5.New(p.pool), &river.Config{
-		Workers: work, Queues: queues, PeriodicJobs: jobs.BillingRounds(), JobTimeout: jobTimeout, RescueStuckJobsAfter: rescueAfter, Logger: slog.Default(),
+		Workers: work, Queues: jobs.Unpolled(queues), PeriodicJobs: jobs.BillingRounds(), JobTimeout: jobTimeout, RescueStuckJobsAfter: rescueAfter, Logger: slog.Default(),
 		Middleware: append(p.tracer.Jobs(), telemetry.NewJobs(p.metrics)),
 		// What became of a job is in the tables of its service; thousands a second
 		// would fill River's.

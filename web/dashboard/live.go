@@ -48,15 +48,15 @@ type part struct {
 func partNamed(name string) (p part, ok bool) {
 	switch name {
 	case "overview":
-		return part{"/", (*site).overview, pages["overview"]}, true
+		return part{"/", (*site).overview, pages()["overview"]}, true
 	case "edges":
-		return part{"/edges", (*site).edges, pages["edges"]}, true
+		return part{"/edges", (*site).edges, pages()["edges"]}, true
 	case "requests":
-		return part{"/requests", (*site).requests, pages["requests"]}, true
+		return part{"/requests", (*site).requests, pages()["requests"]}, true
 	case "deliveries":
-		return part{"/webhooks", (*site).deliveries, pages["webhook"]}, true
+		return part{"/webhooks", (*site).deliveries, pages()["webhook"]}, true
 	case "executions":
-		return part{"/schedules", (*site).executions, pages["schedule"]}, true
+		return part{"/schedules", (*site).executions, pages()["schedule"]}, true
 	}
 	return p, false
 }

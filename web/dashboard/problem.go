@@ -93,7 +93,7 @@ func (s *site) page(h httpapi.HandlerFunc) http.HandlerFunc {
 // and alone to anybody else, and where a look at the database may be what is missing.
 func (s *site) showProblem(w http.ResponseWriter, r *http.Request, status int, p problem) error {
 	a := webpage.Answer{Status: status, Policy: policy, Referrer: "same-origin"}
-	alone := func() error { return webpage.Write(w, pages["problem"], "problem", p, a) }
+	alone := func() error { return webpage.Write(w, pages()["problem"], "problem", p, a) }
 	if status == http.StatusTooManyRequests || status >= http.StatusInternalServerError {
 		return alone()
 	}
@@ -107,5 +107,5 @@ func (s *site) showProblem(w http.ResponseWriter, r *http.Request, status int, p
 	}
 	x := s.viewOf(w, r, v, of, p.Title, "")
 	x.Page, x.Done, a.Edit = p, "", x.carry
-	return webpage.Write(w, pages["problem"], "layout", x, a)
+	return webpage.Write(w, pages()["problem"], "layout", x, a)
 }

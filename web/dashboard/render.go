@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
 	"sluice.dev/sluice/controlplane/accounts"
 	"sluice.dev/sluice/filters/decision"
@@ -24,8 +25,10 @@ var assets embed.FS
 // and nothing else.
 var policy = webpage.Allow{Files: true, Images: "'self'", Connect: "'self'", Forms: "'self'"}.Policy()
 
-// pages are the templates of every page, by name, each with the layout.
-var pages = parsePages()
+// pages are the templates of every page, by name, each with the layout. They are read when
+// the first page is shown: that is most of what the binary, which is every process and
+// every command, would do at its start.
+var pages = sync.OnceValue(parsePages)
 
 // parsePages reads the templates: a file each, besides the shared ones.
 func parsePages() map[string]*template.Template {
@@ -133,7 +136,7 @@ func (s *site) write(w http.ResponseWriter, r *http.Request, v viewer, a account
 	for _, f := range more {
 		f(&x)
 	}
-	return webpage.Write(w, pages[name], "layout", x, webpage.Answer{Policy: cmp.Or(x.Policy, policy), Referrer: "same-origin", Edit: x.carry})
+	return webpage.Write(w, pages()[name], "layout", x, webpage.Answer{Policy: cmp.Or(x.Policy, policy), Referrer: "same-origin", Edit: x.carry})
 }
 
 // viewOf is what the frame of every page says.

@@ -34,7 +34,7 @@ func (s *site) showSignIn(w http.ResponseWriter, r *http.Request) error {
 // askToSignIn shows the form.
 func (s *site) askToSignIn(w http.ResponseWriter, r *http.Request, status int, f signInForm) error {
 	f.Title, f.Token = "Sign in", s.token(w, r, "")
-	return webpage.Write(w, pages["sign_in"], "sign_in", f, webpage.Answer{Status: status, Policy: policy, Referrer: "same-origin"})
+	return webpage.Write(w, pages()["sign_in"], "sign_in", f, webpage.Answer{Status: status, Policy: policy, Referrer: "same-origin"})
 }
 
 // signIn is the form. How often it may fail, and that unknown people take as long

@@ -15,10 +15,10 @@ func AddPayments(w *river.Workers, s *payments.Service) {
 	river.AddWorker(w, &paymentWorker{service: s})
 }
 
-// PaymentQueues is the queue of payments with its size: each job may wait for
-// others as long as a settlement takes.
+// PaymentQueues is the queue of payments with its size, to be worked beside DueJobs: each
+// job may wait for others as long as a settlement takes.
 func PaymentQueues() map[string]river.QueueConfig {
-	return map[string]river.QueueConfig{payment.Queue: {MaxWorkers: 50, FetchCooldown: 100 * time.Millisecond, FetchPollInterval: time.Second}}
+	return map[string]river.QueueConfig{payment.Queue: {MaxWorkers: 50, FetchCooldown: 100 * time.Millisecond}}
 }
 
 // paymentWorker runs payment.ResolveArgs.

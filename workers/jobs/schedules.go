@@ -23,12 +23,12 @@ func AddSchedules(w *river.Workers, r run.Runner) schedules.Turns {
 // wait for somebody else's answer. One account has at most a quarter of them.
 const scheduleRuns = 1000
 
-// ScheduleQueues is how the queue of executions is to be worked. There is room for
-// jobs that wait for their account's share; the short cooldown is what keeps a due
-// run from waiting for the next fetch.
+// ScheduleQueues is how the queue of executions is to be worked, beside DueJobs. There is
+// room for jobs that wait for their account's share; the short cooldown is what keeps a
+// due run from waiting for the next fetch.
 func ScheduleQueues() map[string]river.QueueConfig {
 	return map[string]river.QueueConfig{
-		schedules.Queue: {MaxWorkers: scheduleRuns + scheduleRuns/2, FetchCooldown: 5 * time.Millisecond, FetchPollInterval: 50 * time.Millisecond},
+		schedules.Queue: {MaxWorkers: scheduleRuns + scheduleRuns/2, FetchCooldown: 5 * time.Millisecond},
 	}
 }
 

@@ -35,7 +35,7 @@ func startScheduleWorker(ctx context.Context, pool *pgxpool.Pool) error {
 	registry := river.NewWorkers()
 	jobs.AddSchedules(registry, run.Runner{Store: service, Webhook: client, Log: quiet})
 	c, err := river.NewClient(riverpgxv5.New(pool), &river.Config{
-		Queues: jobs.ScheduleQueues(), Workers: registry, RescueStuckJobsAfter: time.Minute, Logger: quiet,
+		Queues: jobs.Unpolled(jobs.ScheduleQueues()), Workers: registry, RescueStuckJobsAfter: time.Minute, Logger: quiet,
 	})
 	if err != nil {
 		return err
@@ -43,6 +43,7 @@ func startScheduleWorker(ctx context.Context, pool *pgxpool.Pool) error {
 	if err := c.Start(ctx); err != nil {
 		return err
 	}
+	go jobs.DueJobs{DB: pool, Queues: jobs.ScheduleQueues(), Log: quiet}.Run(ctx)
 	go jobs.ScheduleLoop{Service: service, Log: quiet}.Run(ctx)
 	return nil
 }

@@ -50,15 +50,15 @@ var webhookPlaces = map[string]int{
 	webhooks.QueueFirst: 2000, webhooks.QueueRetry: 500, webhooks.QueueSlow: 500, webhooks.QueueBackground: 4,
 }
 
-// WebhookQueues are the queues of the webhook service with their sizes: there is
-// room for jobs that wait for their account's share.
+// WebhookQueues are the queues of the webhook service with their sizes, to be worked
+// beside DueJobs: there is room for jobs that wait for their account's share.
 func WebhookQueues() map[string]river.QueueConfig {
 	room := func(queue string) int { return webhookPlaces[queue] + webhookPlaces[queue]/2 }
 	return map[string]river.QueueConfig{
-		webhooks.QueueFirst:      {MaxWorkers: room(webhooks.QueueFirst), FetchCooldown: 5 * time.Millisecond, FetchPollInterval: 100 * time.Millisecond},
-		webhooks.QueueRetry:      {MaxWorkers: room(webhooks.QueueRetry), FetchCooldown: 20 * time.Millisecond, FetchPollInterval: 100 * time.Millisecond},
-		webhooks.QueueSlow:       {MaxWorkers: room(webhooks.QueueSlow), FetchCooldown: 50 * time.Millisecond, FetchPollInterval: 250 * time.Millisecond},
-		webhooks.QueueBackground: {MaxWorkers: room(webhooks.QueueBackground), FetchCooldown: 100 * time.Millisecond, FetchPollInterval: time.Second},
+		webhooks.QueueFirst:      {MaxWorkers: room(webhooks.QueueFirst), FetchCooldown: 5 * time.Millisecond},
+		webhooks.QueueRetry:      {MaxWorkers: room(webhooks.QueueRetry), FetchCooldown: 20 * time.Millisecond},
+		webhooks.QueueSlow:       {MaxWorkers: room(webhooks.QueueSlow), FetchCooldown: 50 * time.Millisecond},
+		webhooks.QueueBackground: {MaxWorkers: room(webhooks.QueueBackground), FetchCooldown: 100 * time.Millisecond},
 	}
 }
 

@@ -35,11 +35,12 @@ func startWorker(ctx context.Context, pool *pgxpool.Pool, schedule []time.Durati
 	registry := river.NewWorkers()
 	jobs.AddWebhooks(registry, jobs.Webhooks{Service: p.events, Deliverer: d, JobTimeout: 4 * time.Second, Log: quiet})
 	c, err := river.NewClient(riverpgxv5.New(pool), &river.Config{
-		Queues: jobs.WebhookQueues(), Workers: registry, JobTimeout: 4 * time.Second, RescueStuckJobsAfter: time.Minute, Logger: quiet,
+		Queues: jobs.Unpolled(jobs.WebhookQueues()), Workers: registry, JobTimeout: 4 * time.Second, RescueStuckJobsAfter: time.Minute, Logger: quiet,
 	})
 	if err != nil {
 		return nil, err
 	}
+	go jobs.DueJobs{DB: pool, Queues: jobs.WebhookQueues(), Log: quiet}.Run(ctx)
 	go jobs.WebhookUpkeep{Deliverer: d, Every: 200 * time.Millisecond, StuckAfter: 2 * time.Second, Log: quiet}.Run(ctx)
 	return p.events, c.Start(ctx)
 }

@@ -45,7 +45,12 @@ func (s *Service) FireDue(ctx context.Context, turns Turns, behind bool) (Fired,
 	if behind && len(among.accounts) == 0 {
 		return fired, nil
 	}
-	err := postgres.InTx(ctx, s.DB, func(tx pgx.Tx) error {
+	soonest, err := s.soonest(ctx, time.Time{}, now, among)
+	if err != nil || soonest.IsZero() || soonest.After(now) { // as nearly always: no transaction for nothing
+		fired.Next = soonest
+		return fired, err
+	}
+	err = postgres.InTx(ctx, s.DB, func(tx pgx.Tx) error {
 		due, err := s.claim(ctx, tx, now, among)
 		if err != nil || len(due) == 0 {
 			return err
@@ -57,7 +62,7 @@ func (s *Service) FireDue(ctx context.Context, turns Turns, behind bool) (Fired,
 	if err != nil || fired.Full || behind {
 		return fired, err
 	}
-	fired.Next, err = s.nextDue(ctx, now, among)
+	fired.Next, err = s.soonest(ctx, now, now, among)
 	return fired, err
 }
 
@@ -197,14 +202,18 @@ func moveOn(ctx context.Context, tx pgx.Tx, due []dueSchedule) error {
 	return nil
 }
 
-// nextDue returns when the next schedule of those meant is due after now; zero when none is
-// within Ahead. Those that were due and are left are held by another worker.
-func (s *Service) nextDue(ctx context.Context, now time.Time, a among) (time.Time, error) {
+// soonest returns when the first schedule of those meant is due after a time; zero when none
+// is within Ahead of now. After a claim, those that are due still are held by another
+// worker.
+func (s *Service) soonest(ctx context.Context, after, now time.Time, a among) (time.Time, error) {
 	var next *time.Time
 	err := s.DB.QueryRow(ctx, `SELECT min(next_fire_at) FROM schedules WHERE status = 'active' AND next_fire_at > $3 AND next_fire_at <= $4
-		AND (account_id = ANY ($1)) = $2`, a.list(), a.behind, now, now.Add(Ahead)).Scan(&next)
-	if err != nil || next == nil {
-		return time.Time{}, err
+		AND (account_id = ANY ($1)) = $2`, a.list(), a.behind, after, now.Add(Ahead)).Scan(&next)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("look for the next schedule: %w", err)
+	}
+	if next == nil {
+		return time.Time{}, nil
 	}
 	return *next, nil
 }
