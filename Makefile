@@ -29,7 +29,7 @@ TEST_ENV = SLUICE_BIN=$(OUT)/bin/sluice SLUICE_WASM_DIR=$(OUT)/wasm SLUICE_ENVOY
            SLUICE_MEDIA_ENGINE="$$($(BIN)/provision engine)" SLUICE_FFMPEG="$$($(BIN)/provision ffmpeg)" SLUICE_SPEECH="$$($(BIN)/provision speech)" \
            SLUICE_VOICE="$$($(BIN)/provision voice)" SLUICE_TESSERACT="$$($(BIN)/provision tesseract)"
 
-.PHONY: help up test check bench chaos docker e2e-docker filters wasm always fuzz tools generate lint clean build helpers bench-imports race clients browser soak outages h2spec vuln schemathesis release release-check
+.PHONY: help up test check bench chaos docker e2e-docker filters wasm always fuzz tools generate lint clean build helpers bench-imports race clients sdks browser soak outages h2spec vuln schemathesis release release-check
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -44,6 +44,7 @@ up: $(BIN)/provision filters ## set up and run everything in the foreground; Ctr
 
 test: wasm build ## run all tests: unit, filters, Postgres, real-Envoy end to end
 	@$(TEST_ENV) $(BIN)/withpg -memory $(GO) test -parallel 3 -timeout 25m $(PKG)
+	@test "$(PKG)" != ./... || $(GO) test -C sdk/go ./...
 
 check: lint generate test race vuln ## format, lint, generate, test, race, known vulnerabilities; fail on a dirty tree
 	@test -z "$$(git status --porcelain)" || { echo "check: the tree is dirty:" >&2; git status --short >&2; exit 1; }
@@ -78,8 +79,11 @@ release: filters ## build a release: an archive and images for linux/amd64 and a
 release-check: helpers ## build the last commit twice in different folders and compare every byte
 	@$(GO) run ./deploy/release -check
 
-clients: wasm build ## drive the platform with the public client libraries of other languages (needs Node, npm, Java and baresip)
-	@$(TEST_ENV) $(BIN)/withpg -memory $(GO) test -count=1 -timeout 30m -tags clients -run Clients ./e2e ./media
+clients: wasm build ## drive the platform with our SDKs and with the public client libraries of other languages (needs Node, npm, Java and baresip)
+	@$(TEST_ENV) $(BIN)/withpg -memory $(GO) test -count=1 -timeout 30m -tags clients -run Clients ./e2e ./media ./sdk/...
+
+sdks: ## rewrite what is generated of the SDKs, the types of TypeScript and Python included (needs Node, npm and Python)
+	@cd sdk/generate && $(GO) generate . && $(GO) test -count=1 -tags clients -run TestTypesOfClients . -update
 
 browser: wasm build ## hold the dashboard and the docs to accessibility, layout and policy in a real browser (needs Chromium, Node and npm)
 	@$(TEST_ENV) $(BIN)/withpg -memory $(GO) test -count=1 -timeout 15m -tags 'browser clients' -run Browser ./e2e ./web/dashboard
@@ -114,7 +118,7 @@ fuzz: ## run each fuzz target for FUZZTIME (10s)
 	@git ls-files -co --exclude-standard '*_test.go' | xargs grep -oHE '^func Fuzz[A-Za-z0-9_]*' | sed 's/:func /:/' | \
 	while IFS=: read -r file target; do \
 	  echo "fuzz: $$target in $$(dirname "$$file")"; \
-	  $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) "./$$(dirname "$$file")" </dev/null; \
+	  $(GO) test -C "$$(dirname "$$file")" -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) . </dev/null; \
 	done
 
 tools: helpers ## fetch or build TinyGo, Envoy, the media engine and ffmpeg into .sluice/tools
@@ -125,8 +129,7 @@ generate: ## rewrite generated files
 
 lint: $(GOLANGCI) ## check format, vet and lint
 	@unformatted="$$(gofmt -l $$(git ls-files '*.go'))"; test -z "$$unformatted" || { echo "lint: run gofmt -w on: $$unformatted" >&2; exit 1; }
-	@$(GO) mod tidy -diff
-	@$(GO) vet -tags clients,docker ./...
+	@for module in . sdk/go; do $(GO) mod tidy -C $$module -diff; $(GO) vet -C $$module -tags clients,docker ./...; done
 	@$(GOLANGCI) run
 
 clean: ## remove built files; data, tools and logs stay

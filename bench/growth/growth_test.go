@@ -145,6 +145,7 @@ var inner = map[string]string{
 	"envoy/relay":                                   "files of its own",
 	"runtime/providers":                             "a file of the operator's",
 	"media/live/transports":                         "what a program of the operator says, in lines of 4 KiB at most",
+	"sdk/go":                                        "a module of its own: events of 4 MiB at most, read in a stream, in the caller's process",
 	"media/live/omt":                                "frames of 1 MiB at most, read in a stream from the operator's network",
 }
 

@@ -19,7 +19,7 @@ type item struct{ Name, Title, Link string }
 // is in no group stands in the last one.
 var groups = []group{
 	{Name: "Get started", names: []string{"quickstart", "install", "concepts", "config", "troubleshooting", "compare"}},
-	{Name: "Your API", names: []string{"api", "keys", "people", "oauth", "import-openapi", "validation", "requests", "usage", "billing", "webhooks", "idempotency", "agents", "openapi", "clients"}},
+	{Name: "Your API", names: []string{"api", "keys", "people", "oauth", "import-openapi", "validation", "requests", "usage", "billing", "webhooks", "idempotency", "agents", "openapi", "sdks", "clients"}},
 	{Name: "Traffic", names: []string{"websocket", "grpc", "rollouts", "rehearsal", "shadow", "caching", "certificates", "client-certificates"}},
 	{Name: "Come from elsewhere", names: []string{"from-kong", "from-unkey", "behind-nginx"}},
 	{Name: "Products of the platform", names: []string{"tour", "runtime", "schedules", "media", "captions", "engines", "x402", "phone", "dash", "editor", "broadcast", "voice", "vision", "moq"}},

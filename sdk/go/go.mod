@@ -1,0 +1,3 @@
+module sluice.dev/sluice/sdk/go
+
+go 1.24.0

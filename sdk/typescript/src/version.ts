@@ -1,0 +1,2 @@
+/** The version of this package, by semantic versioning. */
+export const version = "0.1.0";
