@@ -93,8 +93,8 @@ bench: wasm build ## measure side by side with plain Envoy, in one run
 	  $(TEST_ENV) $(BIN)/withpg $(GO) run "./$$(dirname "$$main")" || exit; \
 	done
 
-chaos: wasm build ## ten minutes of the platform under fire: processes killed, networks cut; SEED=N repeats a run, FOR=2m shortens it, ONLY='kill -9' breaks one thing
-	@$(TEST_ENV) $(GO) run ./bench/chaos $(if $(SEED),-seed $(SEED)) $(if $(FOR),-for $(FOR)) $(if $(ONLY),-only "$(ONLY)")
+chaos: wasm build ## ten minutes of the platform under fire: processes killed, networks cut; SEED=N repeats a run, FOR=2m shortens it, ONLY='kill -9' breaks one thing, FAILOVER=10 loses PostgreSQL's primary ten times
+	@$(TEST_ENV) $(GO) run ./bench/chaos $(if $(SEED),-seed $(SEED)) $(if $(FOR),-for $(FOR)) $(if $(ONLY),-only "$(ONLY)") $(if $(FAILOVER),-failover $(FAILOVER))
 
 docker: filters ## build the images of deploy/docker (BASE=, POSTGRES= name images of a registry in place of local ones)
 	@$(GO) run ./deploy/docker/imagebuild -envoy "$$($(BIN)/provision envoy)" -base "$(BASE)" -postgres "$(POSTGRES)"

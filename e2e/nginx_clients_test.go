@@ -20,18 +20,7 @@ import (
 var nginxPackages = []string{"nginx", "nginx-common", "libpcre3"}
 
 // installNGINX returns a folder with Debian's NGINX in it.
-func installNGINX(t *testing.T) (dir string) {
-	t.Helper()
-	dir = t.TempDir()
-	for _, args := range [][]string{append([]string{"apt-get", "download"}, nginxPackages...), {"sh", "-c", "for p in *.deb; do dpkg -x $p . || exit 1; done"}} {
-		cmd := exec.Command(args[0], args[1:]...)
-		cmd.Dir = dir
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %v: %s", args, err, out)
-		}
-	}
-	return dir
-}
+func installNGINX(t *testing.T) (dir string) { return debian(t, nginxPackages...) }
 
 // documentedNGINX is the configuration of docs/behind-nginx.md, with addresses and files of
 // this test in place of those of a machine of its own.

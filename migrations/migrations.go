@@ -10,15 +10,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"os"
 	"time"
 
 	"github.com/golang-migrate/migrate/v4"
-	"github.com/golang-migrate/migrate/v4/database/pgx/v5" // registers the pgx5 scheme
+	"github.com/golang-migrate/migrate/v4/database/pgx/v5"
 	"github.com/golang-migrate/migrate/v4/source"
 	"github.com/golang-migrate/migrate/v4/source/iofs"
 	pgxv5 "github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivermigrate"
 
@@ -97,7 +97,7 @@ func run(ctx context.Context, databaseURL string, f func(*pgxv5.Conn, *migrate.M
 	if err := lock(ctx, conn); err != nil {
 		return fmt.Errorf("wait for other migrators: %w", err)
 	}
-	m, err := open(databaseURL)
+	m, err := open(conn.Config())
 	if err != nil {
 		return err
 	}
@@ -125,19 +125,16 @@ func lock(ctx context.Context, conn *pgxv5.Conn) error {
 	}
 }
 
-func open(databaseURL string) (*migrate.Migrate, error) {
+// open makes a migrator with connections of its own, to the hosts of c.
+func open(c *pgxv5.ConnConfig) (*migrate.Migrate, error) {
 	src, err := iofs.New(files, ".")
 	if err != nil {
 		return nil, err
 	}
-	u, err := url.Parse(databaseURL)
+	pool := stdlib.OpenDB(*c)
+	db, err := pgx.WithInstance(pool, &pgx.Config{DatabaseName: "/" + c.Database}) // which is part of the lock that versions of before take
 	if err != nil {
-		return nil, errors.New("SLUICE_DATABASE_URL is not a URL") // the cause would show the password
-	}
-	u.Scheme = "pgx5"
-	db, err := (&pgx.Postgres{}).Open(u.String())
-	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, pool.Close())
 	}
 	return migrate.NewWithInstance("iofs", src, "pgx5", db)
 }

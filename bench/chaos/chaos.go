@@ -6,6 +6,7 @@
 //
 //	make chaos            # ten minutes
 //	make chaos SEED=42    # the faults of that seed once more
+//	make chaos FAILOVER=10  # PostgreSQL's primary is lost, and its standby takes over
 package main
 
 import (
@@ -38,6 +39,7 @@ func main() {
 	flag.DurationVar(&c.length, "for", 10*time.Minute, "how long things go wrong")
 	flag.StringVar(&c.keep, "keep", "", "folder for data and logs, made and kept; empty: a temporary one, kept if a promise is broken")
 	only := flag.String("only", "", "the one kind of fault, as the plan writes it, such as 'kill -9'; empty: every kind")
+	flag.IntVar(&c.drills, "failover", 0, "in place of the faults of a seed: how often the primary of PostgreSQL is killed and its synchronous standby promoted")
 	flag.Parse()
 	c.only = plan.Kind(*only)
 	if err := run(ctx, c); err != nil {
@@ -55,6 +57,8 @@ type config struct {
 	disk   bool          // an edge's disk can be filled
 	slow   bool          // fewer requests
 	faults []plan.Fault  // nil: those of the seed
+	drills int           // failovers in place of faults; 0: none
+	pair   bool          // PostgreSQL has a standby, as it has in a drill
 	siege  time.Duration // how long a hostile tenant attacks when all is well again
 	out    io.Writer
 }
@@ -69,7 +73,7 @@ func run(ctx context.Context, c config) (err error) {
 	}
 	receiver := actors.NewReceiver(c.seed)
 	defer receiver.Close()
-	f, err := fleet.Start(ctx, fleet.Config{Dir: dir, Receiver: receiver.Addr(), TLS: true, Disk: c.disk})
+	f, err := fleet.Start(ctx, fleet.Config{Dir: dir, Receiver: receiver.Addr(), TLS: true, Disk: c.disk && c.drills == 0, Standby: c.pair || c.drills > 0})
 	if err != nil {
 		return fmt.Errorf("the platform does not start; logs are in %s: %w", dir, err)
 	}
@@ -112,11 +116,14 @@ func (c config) judge(ctx context.Context, f *fleet.Fleet, r *actors.Receiver) (
 	if err != nil {
 		return nil, err
 	}
-	w.Slow = c.slow
+	w.Slow, w.Drill = c.slow, c.drills > 0
 	if err := w.Prepare(ctx); err != nil {
 		return nil, fmt.Errorf("prepare: %w", err)
 	}
 	faults := c.faults
+	if c.drills > 0 {
+		faults, c.length = plan.Drill(c.drills)
+	}
 	if faults == nil {
 		targets := f.Targets()
 		targets.Only = c.only
@@ -166,6 +173,9 @@ func (c config) judge(ctx context.Context, f *fleet.Fleet, r *actors.Receiver) (
 		return nil, err
 	}
 	verdict := audit.Audit(seen, stored)
+	if c.drills > 0 {
+		return append(verdict, audit.Drill(seen)...), errors.Join(failures, audit.PrintFailovers(c.out, audit.Failovers(seen)))
+	}
 	fmt.Fprintln(c.out, "a hostile tenant for", c.siege)
 	siege, err := w.Siege(ctx, c.siege, b.lateness)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 func TestPlatformUnderFire(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	c := config{seed: 1, length: 22 * time.Second, slow: true, out: &out, siege: 4 * time.Second, faults: []plan.Fault{
+	c := config{seed: 1, length: 22 * time.Second, slow: true, out: &out, siege: 4 * time.Second, pair: true, faults: []plan.Fault{
 		{At: 1 * time.Second, Kind: plan.Kill, Target: "controlplane-1"},
 		{At: 2 * time.Second, Kind: plan.JumpClock, Target: "edge-3", Amount: 30, For: 4 * time.Second},
 		{At: 3 * time.Second, Kind: plan.Silence, Target: "edges>api-2", For: 2 * time.Second},
@@ -32,6 +32,7 @@ func TestPlatformUnderFire(t *testing.T) {
 		{At: 15 * time.Second, Kind: plan.Kill, Target: "runtime"},
 		{At: 16 * time.Second, Kind: plan.Reset, Target: "worker>receiver"},
 		{At: 17 * time.Second, Kind: plan.Kill, Target: "edge-3"},
+		{At: 18 * time.Second, Kind: plan.FailOver, Target: "postgres"},
 	}}
 	if err := run(t.Context(), c); err != nil {
 		t.Fatalf("%v\n%s", err, &out)

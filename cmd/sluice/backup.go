@@ -69,9 +69,12 @@ func writeBackup(ctx context.Context, env app.Environment, w io.Writer) (rows in
 		}
 		env = env.With(map[string]string{"SLUICE_DATABASE_URL": dev["SLUICE_DATABASE_URL"], "SLUICE_SECRETS_KEY": secrets["SLUICE_SECRETS_KEY"]})
 	}
-	url := env.Get("SLUICE_DATABASE_URL")
-	if url == "" {
+	if env.Get("SLUICE_DATABASE_URL") == "" {
 		return 0, errors.New("SLUICE_DATABASE_URL is not set, and no local stack runs")
+	}
+	url, err := env.DirectURL()
+	if err != nil {
+		return 0, err
 	}
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
@@ -85,7 +88,7 @@ func restoreCommand(env app.Environment) *cobra.Command {
 	return &cobra.Command{
 		Use: "restore FILE", Short: "restore a backup into the empty database at SLUICE_DATABASE_URL; - is standard input", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			url, err := env.Require("SLUICE_DATABASE_URL")
+			url, err := env.DirectURL()
 			if err != nil {
 				return err
 			}

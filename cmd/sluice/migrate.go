@@ -23,7 +23,7 @@ func migrateCommand(env app.Environment) *cobra.Command {
 			_, err := io.WriteString(os.Stdout, migrations.RolesSQL())
 			return err
 		}
-		url, err := env.Require("SLUICE_DATABASE_URL")
+		url, err := env.DirectURL()
 		if err != nil {
 			return err
 		}

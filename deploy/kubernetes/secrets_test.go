@@ -56,7 +56,7 @@ func TestEachProcessHasItsOwnSecret(t *testing.T) {
 		}
 		for name, data := range c.settings {
 			for variable := range data {
-				if slices.Contains([]string{"SLUICE_DATABASE_URL", "SLUICE_DATABASE_LOGINS", "SLUICE_IDENTITY_SECRETS", "SLUICE_SECRETS_KEY", "SLUICE_FEED_TOKEN", "SLUICE_METRICS_TOKEN"}, variable) {
+				if slices.Contains([]string{"SLUICE_DATABASE_URL", "SLUICE_DATABASE_DIRECT_URL", "SLUICE_DATABASE_LOGINS", "SLUICE_IDENTITY_SECRETS", "SLUICE_SECRETS_KEY", "SLUICE_FEED_TOKEN", "SLUICE_METRICS_TOKEN"}, variable) {
 					t.Errorf("%s stands in the ConfigMap %s", variable, name)
 				}
 			}

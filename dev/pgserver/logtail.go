@@ -52,7 +52,7 @@ func (l *logTail) line(text string) {
 	switch {
 	case text == "":
 		return
-	case strings.Contains(text, "database system is ready to accept connections"):
+	case strings.Contains(text, "database system is ready to accept "): // "connections", or "read-only connections"
 		if !l.isReady {
 			l.isReady = true
 			close(l.ready)

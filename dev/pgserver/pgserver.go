@@ -37,6 +37,12 @@ type Config struct {
 	Ephemeral bool
 	// Memory has an ephemeral server's files in memory, where there is room.
 	Memory bool
+	// Replicated has commits of an ephemeral server wait for its standby, once there is
+	// one: see Synchronous.
+	Replicated bool
+	// Follows is the running server of which this one is to be a standby; what is in Dir
+	// is replaced by a copy of that one's data. It answers reads. Nil: it is a primary.
+	Follows *Server
 	// Port on 127.0.0.1. Zero: the port of the last run if it is free, else any.
 	Port int
 	// Database is created if missing and named by URL. Empty: "postgres".
@@ -91,7 +97,12 @@ func start(ctx context.Context, cfg Config, h home) (*Server, error) {
 	if err := stopLeftover(ctx, h.data()); err != nil {
 		return nil, err
 	}
-	password, err := h.prepare(ctx, bin)
+	var password string
+	if cfg.Follows != nil {
+		password, err = h.copyPrimary(ctx, bin, cfg.Follows)
+	} else {
+		password, err = h.prepare(ctx, bin)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -129,6 +140,9 @@ func (s *Server) launch(ctx context.Context, bin string, cfg Config) error {
 
 func (s *Server) launchOnce(ctx context.Context, bin string, cfg Config) error {
 	args := append([]string{"-D", s.home.data()}, settings(s.port, cfg.Ephemeral)...)
+	if cfg.Replicated || cfg.Follows != nil {
+		args = append(args, replicated...)
+	}
 	if cfg.Memory {
 		args = append(args, "-c", walInMemory)
 	}

@@ -205,3 +205,44 @@ func TestTheServerDoesNotRunAsRoot(t *testing.T) {
 		t.Fatal("postgres runs as root")
 	}
 }
+
+// A standby has what its primary has committed, answers reads, and takes writes once it
+// is promoted. The primary of before comes back as the standby of that one.
+func TestAStandbyTakesOver(t *testing.T) {
+	t.Parallel()
+	dir := privateFolder(t)
+	first := start(t, pgserver.Config{Dir: dir, Replicated: true})
+	second := start(t, pgserver.Config{Ephemeral: true, Follows: first})
+	if err := first.Synchronous(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	exec(t, first, "CREATE TABLE kept (n int)")
+	exec(t, first, "INSERT INTO kept VALUES (7)")
+	if err := first.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if got := query(t, second, "SELECT pg_is_in_recovery()::text"); got != "true" {
+		t.Errorf("it is a primary by itself: %s", got)
+	}
+	if err := second.Promote(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	exec(t, second, "INSERT INTO kept SELECT n + 1 FROM kept")
+	if err := first.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	again := start(t, pgserver.Config{Dir: dir, Port: first.Port(), Follows: second})
+	if err := second.Synchronous(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	exec(t, second, "INSERT INTO kept VALUES (9)")
+	if err := second.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := again.Promote(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := query(t, again, "SELECT string_agg(n::text, ' ' ORDER BY n) FROM kept"); got != "7 8 9" {
+		t.Errorf("after two failovers: %s", got)
+	}
+}

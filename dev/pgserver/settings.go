@@ -2,6 +2,11 @@ package pgserver
 
 import "strconv"
 
+// replicated are further arguments of a primary with a standby, and of the standby,
+// which may be the primary next: commits are durable by there being two, and a standby
+// that has lost its primary tries to find it again soon.
+var replicated = []string{"-c", "synchronous_commit=on", "-c", "wal_retrieve_retry_interval=500ms", "-c", "wal_keep_size=256MB"}
+
 // settings returns the server's arguments. They stand on the command line, so
 // that a change reaches data folders made by an earlier version too.
 func settings(port int, ephemeral bool) []string {

@@ -51,8 +51,8 @@ func (c *controlPlane) newCertificates() (*namedCertificates, error) {
 	own := certificates.Store{DB: c.pool, Box: box, Now: c.now}
 	return &namedCertificates{
 		store:      certificates.Store{DB: c.repeatable, Box: box, Now: c.now},
-		publisher:  certificates.Publisher{Store: own, Pool: c.pool, Serve: c.edges.PublishCertificates},
-		manager:    certificates.Manager{Store: own, Pool: c.pool, Document: c.newestDocument, Client: &http.Client{Transport: outbound.New(calls)}, Hook: hook, Ready: edgestatus.Store{DB: c.pool}.AllCurrent},
+		publisher:  certificates.Publisher{Store: own, Serve: c.edges.PublishCertificates},
+		manager:    certificates.Manager{Store: own, Connect: c.connect, Document: c.newestDocument, Client: &http.Client{Transport: outbound.New(calls)}, Hook: hook, Ready: edgestatus.Store{DB: c.pool}.AllCurrent},
 		challenges: certificates.NewChallenges(own),
 	}, nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/go-chi/chi/v5"
+	"github.com/jackc/pgx/v5"
 	"golang.org/x/sync/errgroup"
 	"sluice.dev/sluice/controlplane/accounts/apikeys"
 	"sluice.dev/sluice/controlplane/accounts/oauth"
@@ -15,6 +16,7 @@ import (
 	"sluice.dev/sluice/controlplane/accounts/usage"
 	"sluice.dev/sluice/controlplane/edgesync/keyfeed"
 	"sluice.dev/sluice/controlplane/edgesync/ratesync"
+	"sluice.dev/sluice/controlplane/gateway/certificates"
 	"sluice.dev/sluice/controlplane/gateway/config"
 	"sluice.dev/sluice/controlplane/gateway/edgestatus"
 	"sluice.dev/sluice/controlplane/gateway/issuers"
@@ -31,6 +33,7 @@ import (
 	"sluice.dev/sluice/platform/outbound"
 	"sluice.dev/sluice/platform/process/telemetry"
 	"sluice.dev/sluice/platform/storage/postgres"
+	"sluice.dev/sluice/platform/storage/postgres/listen"
 	"sluice.dev/sluice/web/api"
 	"sluice.dev/sluice/workers/payments"
 	"sluice.dev/sluice/workers/schedules/product"
@@ -43,9 +46,10 @@ const apiAddress = "${api}"
 type controlPlane struct {
 	*process
 	services
-	shared     *postgres.Shared // the pool, a quarter of it for each account
-	repeatable idempotency.DB   // the shared pool, or the transaction of a request that may be repeated
-	certs      *certs.Source    // shown to edges; nil: plain text
+	shared     *postgres.Shared                         // the pool, a quarter of it for each account
+	repeatable idempotency.DB                           // the shared pool, or the transaction of a request that may be repeated
+	connect    func(context.Context) (*pgx.Conn, error) // past a pooler, for what lasts longer than a transaction
+	certs      *certs.Source                            // shown to edges; nil: plain text
 	edges      *xds.Server
 	store      config.Store
 	current    *config.Current
@@ -66,6 +70,9 @@ type controlPlane struct {
 func newControlPlane(p *process) (c *controlPlane, err error) {
 	c = &controlPlane{process: p, shared: postgres.Share(p.pool, identity.Account), store: config.Store{DB: p.pool, Memory: &config.Memory{}}}
 	c.repeatable = idempotency.DB{Pool: c.shared}
+	if c.connect, err = p.connector("sluice controlplane session"); err != nil {
+		return nil, err
+	}
 	if c.profile, err = c.Profile(); err != nil {
 		return nil, err
 	}
@@ -153,7 +160,9 @@ func (c *controlPlane) run(ctx context.Context) error {
 	if err := c.named.publisher.Load(ctx); err != nil {
 		slog.Warn("no certificates of names yet", "cause", err)
 	}
-	loader := xds.Loader{Pool: c.pool, Memory: c.store.Memory, Server: c.edges, Profile: c.profile}
+	heard := listen.New(c.connect, nil)
+	c.named.publisher.Heard = heard.On(certificates.Channel)
+	loader := xds.Loader{Pool: c.pool, Heard: heard.On(config.Channel), Memory: c.store.Memory, Server: c.edges, Profile: c.profile}
 	if err := loader.Load(ctx); err != nil {
 		slog.Warn("no configuration yet", "cause", err)
 	}
@@ -173,7 +182,7 @@ func (c *controlPlane) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	keys := keyfeed.New(keyfeed.Config{Pool: c.pool, Tokens: c.List("SLUICE_FEED_TOKEN"), Respond: c.respond, Metrics: c.metrics})
+	keys := keyfeed.New(keyfeed.Config{Pool: c.pool, Heard: heard.On(keyfeed.Channel), Tokens: c.List("SLUICE_FEED_TOKEN"), Respond: c.respond, Metrics: c.metrics})
 	rates := ratesync.New(ratesync.Config{Pool: c.pool, Respond: c.respond})
 	edges, err := c.edgeEndpoint(keys, rates)
 	if err != nil {
@@ -183,7 +192,7 @@ func (c *controlPlane) run(ctx context.Context) error {
 	recorder := edgestatus.Recorder{Store: edgestatus.Store{DB: c.pool}, Source: c.edges, Replica: replicaName()}
 	scrapers := telemetry.Scrapers{Tokens: c.List("SLUICE_METRICS_TOKEN"), Respond: c.respond}
 	g, ctx := errgroup.WithContext(ctx)
-	for _, run := range []func(context.Context){keys.Run, rates.Run, signers.Run, loader.Run, chat.Run, c.named.publisher.Run, c.named.manager.Run, c.requests(c.pool).Run} {
+	for _, run := range []func(context.Context){heard.Run, keys.Run, rates.Run, signers.Run, loader.Run, chat.Run, c.named.publisher.Run, c.named.manager.Run, c.requests(c.pool).Run} {
 		g.Go(func() error { run(ctx); return nil })
 	}
 	if c.certs != nil {

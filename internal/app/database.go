@@ -13,6 +13,7 @@ import (
 	"sluice.dev/sluice/media/legacy"
 	"sluice.dev/sluice/migrations"
 	"sluice.dev/sluice/platform/storage/postgres"
+	"sluice.dev/sluice/platform/storage/postgres/dsn"
 	"sluice.dev/sluice/platform/storage/reencrypt"
 	"sluice.dev/sluice/workers/schedules"
 	"sluice.dev/sluice/workers/webhooks"
@@ -46,6 +47,34 @@ func Seed(ctx context.Context, env Environment) error {
 	return l.seed(ctx)
 }
 
+// DatabaseURL is where the database is: of several hosts the one that takes writes.
+func (e Environment) DatabaseURL() (string, error) {
+	return e.databaseAt("SLUICE_DATABASE_URL")
+}
+
+// DirectURL is where it is with no pooler between, for what lasts longer than a
+// transaction: LISTEN, the locks of a session, migrations.
+func (e Environment) DirectURL() (string, error) {
+	if e.Get(directVariable) == "" {
+		return e.DatabaseURL()
+	}
+	return e.databaseAt(directVariable)
+}
+
+// directVariable names the address of the database past a pooler.
+const directVariable = "SLUICE_DATABASE_DIRECT_URL"
+
+func (e Environment) databaseAt(variable string) (string, error) {
+	text, err := e.Require(variable)
+	if err != nil {
+		return "", err
+	}
+	if text, err = dsn.Writable(text); err != nil {
+		return "", fmt.Errorf("%s is %w", variable, err)
+	}
+	return text, nil
+}
+
 // MigrateUp brings the database to this version's schema, and makes the users of
 // SLUICE_DATABASE_LOGINS.
 func (e Environment) MigrateUp(ctx context.Context) error {
@@ -53,7 +82,10 @@ func (e Environment) MigrateUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	url := e.Get("SLUICE_DATABASE_URL")
+	url, err := e.DirectURL()
+	if err != nil {
+		return err
+	}
 	if err := migrations.Up(ctx, url); err != nil || len(logins) == 0 {
 		return err
 	}

@@ -131,6 +131,27 @@ func TestReadingVariables(t *testing.T) {
 	}
 }
 
+// Of several hosts the one that takes writes is asked; what lasts goes past a pooler.
+func TestAddressesOfTheDatabase(t *testing.T) {
+	t.Parallel()
+	const pair, bouncer = "postgres://u:p@a:1,b:2/db", "postgres://u:p@pgbouncer:6432/db"
+	for _, c := range []struct{ url, direct, wantURL, wantDirect string }{
+		{bouncer, "", bouncer, bouncer},
+		{pair, "", pair + "?target_session_attrs=read-write", pair + "?target_session_attrs=read-write"},
+		{bouncer, pair, bouncer, pair + "?target_session_attrs=read-write"},
+	} {
+		e := setTo("SLUICE_DATABASE_URL", c.url).With(map[string]string{directVariable: c.direct})
+		url, err := e.DatabaseURL()
+		direct, errDirect := e.DirectURL()
+		if err != nil || errDirect != nil || url != c.wantURL || direct != c.wantDirect {
+			t.Errorf("%q and %q: %q %v, %q %v", c.url, c.direct, url, err, direct, errDirect)
+		}
+	}
+	if _, err := setTo(directVariable, "postgres://u:hunter2@a:x/db").DirectURL(); err == nil || !strings.Contains(err.Error(), directVariable) || strings.Contains(err.Error(), "hunter2") {
+		t.Error(err)
+	}
+}
+
 func TestPortsOfEdges(t *testing.T) {
 	t.Parallel()
 	if got, err := shift("V", "127.0.0.1:8080", 200); err != nil || got != "127.0.0.1:8280" {

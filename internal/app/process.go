@@ -9,6 +9,7 @@ import (
 	"os"
 	"sync"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 	"sluice.dev/sluice/controlplane/gateway/status"
@@ -101,9 +102,18 @@ func replicaName() string {
 
 // database opens the pool of a process.
 func (e Environment) database(ctx context.Context, name string, conns int32) (*pgxpool.Pool, error) {
-	url, err := e.Require("SLUICE_DATABASE_URL")
+	url, err := e.DatabaseURL()
 	if err != nil {
 		return nil, err
 	}
 	return postgres.Open(ctx, postgres.Config{URL: url, MaxConns: conns, Name: name})
+}
+
+// connector makes connections for what lasts longer than a transaction.
+func (e Environment) connector(name string) (func(context.Context) (*pgx.Conn, error), error) {
+	url, err := e.DirectURL()
+	if err != nil {
+		return nil, err
+	}
+	return postgres.Connector(postgres.Config{URL: url, Name: name})
 }

@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
-	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -20,7 +19,7 @@ import (
 	"sluice.dev/sluice/controlplane/accounts/seed"
 	"sluice.dev/sluice/controlplane/gateway/config"
 	"sluice.dev/sluice/migrations"
-	"sluice.dev/sluice/platform/storage/postgres"
+	"sluice.dev/sluice/platform/storage/postgres/dsn"
 )
 
 // generated are the secrets of a local stack, made once and kept in its folder.
@@ -98,16 +97,21 @@ func (l *localStack) assignSecrets(ctx context.Context) error {
 		}
 		l.own[process] = set
 	}
-	return l.logins(ctx, l.env.Get("SLUICE_DATABASE_URL"))
+	return l.logins(ctx)
 }
 
 // logins makes a user of the database for each process, with a password that only
 // this run knows. Where the user of the stack may not, all share that one.
-func (l *localStack) logins(ctx context.Context, owner string) error {
-	u, err := url.Parse(owner)
+func (l *localStack) logins(ctx context.Context) error {
+	owner, err := l.env.DirectURL()
 	if err != nil {
-		return errors.New("SLUICE_DATABASE_URL is not a URL") // the cause would show the password
+		return err
 	}
+	database, err := dsn.Database(owner)
+	if err != nil {
+		return err
+	}
+	addresses := []string{"SLUICE_DATABASE_URL", directVariable}
 	roles := map[string]migrations.Role{
 		"controlplane": migrations.ControlPlane, "worker": migrations.Worker, runtimeProcess: migrations.Runtime, "media": migrations.Media, "engine": migrations.Media,
 	}
@@ -118,20 +122,26 @@ func (l *localStack) logins(ctx context.Context, owner string) error {
 	}
 	var logins []migrations.Login
 	for process, role := range roles {
-		login := migrations.Login{Role: role, User: loginName(process, strings.TrimPrefix(u.Path, "/")), Password: rand.Text()}
+		login := migrations.Login{Role: role, User: loginName(process, database), Password: rand.Text()}
 		logins = append(logins, login)
-		own := *u
-		own.User = url.UserPassword(login.User, login.Password)
 		if l.own[process] == nil {
 			l.own[process] = map[string]string{}
 		}
-		l.own[process]["SLUICE_DATABASE_URL"] = own.String()
+		for _, name := range addresses {
+			if text := l.env.Get(name); text != "" {
+				if l.own[process][name], err = dsn.As(text, login.User, login.Password); err != nil {
+					return fmt.Errorf("%s is %w", name, err)
+				}
+			}
+		}
 	}
 	err = migrations.EnsureLogins(ctx, owner, logins)
 	if errors.Is(err, migrations.ErrMayNot) {
 		slog.WarnContext(ctx, "every process signs in as the user of SLUICE_DATABASE_URL, and may do all that it may: that user may not make others", "cause", err)
 		for process := range roles {
-			delete(l.own[process], "SLUICE_DATABASE_URL")
+			for _, name := range addresses {
+				delete(l.own[process], name)
+			}
 		}
 		return nil
 	}
@@ -225,7 +235,7 @@ func (l *localStack) account(ctx context.Context, pool *pgxpool.Pool) error {
 }
 
 func (l *localStack) withPool(ctx context.Context, f func(*pgxpool.Pool) error) error {
-	pool, err := postgres.Open(ctx, postgres.Config{URL: l.env.Get("SLUICE_DATABASE_URL"), MaxConns: 4, Name: "sluice up"})
+	pool, err := l.env.database(ctx, "sluice up", 4)
 	if err != nil {
 		return err
 	}

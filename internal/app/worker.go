@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"golang.org/x/sync/errgroup"
 	"sluice.dev/sluice/controlplane/accounts/billing/invoicing"
@@ -20,6 +22,7 @@ import (
 	"sluice.dev/sluice/migrations"
 	"sluice.dev/sluice/platform/http/httpapi"
 	"sluice.dev/sluice/platform/process/telemetry"
+	"sluice.dev/sluice/platform/storage/postgres"
 	"sluice.dev/sluice/workers/jobs"
 	"sluice.dev/sluice/workers/schedules/product"
 	"sluice.dev/sluice/workers/schedules/run"
@@ -74,7 +77,12 @@ func RunWorker(ctx context.Context, env Environment) error {
 		}
 		loops = append(loops, more...)
 	}
-	r, err := p.jobs(work, queues)
+	driver, closeDriver, err := p.driver(ctx)
+	if err != nil {
+		return err
+	}
+	defer closeDriver()
+	r, err := p.jobs(driver, work, queues)
 	if err != nil {
 		return err
 	}
@@ -122,9 +130,37 @@ func (p *process) productJobs(ctx context.Context, s services, work *river.Worke
 	}, nil
 }
 
+// driver is River's way to the database: the pool of the process, and past a pooler
+// for its listener, where there is one.
+func (p *process) driver(ctx context.Context) (d riverdriver.Driver[pgx.Tx], closes func(), err error) {
+	if p.Get(directVariable) == "" {
+		return riverpgxv5.New(p.pool), func() {}, nil
+	}
+	url, err := p.DirectURL()
+	if err != nil {
+		return nil, nil, err
+	}
+	direct, err := postgres.Open(ctx, postgres.Config{URL: url, MaxConns: 1, Name: "sluice worker session"})
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", directVariable, err)
+	}
+	return pastPooler{riverpgxv5.New(p.pool), riverpgxv5.New(direct)}, direct.Close, nil
+}
+
+// pastPooler is River's driver with a listener from another pool.
+type pastPooler struct {
+	*riverpgxv5.Driver
+	direct *riverpgxv5.Driver
+}
+
+// GetListener makes a listener that takes a connection out of the other pool.
+func (d pastPooler) GetListener(p *riverdriver.GetListenenerParams) riverdriver.Listener {
+	return d.direct.GetListener(p)
+}
+
 // jobs is the client that works off the queues.
-func (p *process) jobs(work *river.Workers, queues map[string]river.QueueConfig) (*river.Client[pgx.Tx], error) {
-	return river.NewClient(riverpgxv5.New(p.pool), &river.Config{
+func (p *process) jobs(driver riverdriver.Driver[pgx.Tx], work *river.Workers, queues map[string]river.QueueConfig) (*river.Client[pgx.Tx], error) {
+	return river.NewClient(driver, &river.Config{
 		Workers: work, Queues: jobs.Unpolled(queues), PeriodicJobs: jobs.BillingRounds(), JobTimeout: jobTimeout, RescueStuckJobsAfter: rescueAfter, Logger: slog.Default(),
 		Middleware: append(p.tracer.Jobs(), telemetry.NewJobs(p.metrics)),
 		// What became of a job is in the tables of its service; thousands a second

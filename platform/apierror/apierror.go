@@ -81,12 +81,13 @@ func From(err error) *Error {
 }
 
 // unreachable reports whether err is of the connection to the database, not of what
-// was asked: classes 08, 53 and 57 of SQLSTATE, or the network.
+// was asked: classes 08, 53 and 57 of SQLSTATE, the network, or a server that takes no
+// writes, since another has become the primary (25006).
 func unreachable(err error) bool {
 	var connect *pgconn.ConnectError
 	var network *net.OpError
 	pg, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && (pg.Code[:2] == "57" || pg.Code[:2] == "08" || pg.Code[:2] == "53") ||
+	return ok && (pg.Code[:2] == "57" || pg.Code[:2] == "08" || pg.Code[:2] == "53" || pg.Code == "25006") ||
 		errors.As(err, &connect) || errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || pgconn.SafeToRetry(err)
 }
 

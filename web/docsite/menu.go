@@ -23,7 +23,7 @@ var groups = []group{
 	{Name: "Traffic", names: []string{"websocket", "grpc", "rollouts", "rehearsal", "shadow", "caching", "certificates", "client-certificates"}},
 	{Name: "Come from elsewhere", names: []string{"from-kong", "from-unkey", "behind-nginx"}},
 	{Name: "Products of the platform", names: []string{"tour", "runtime", "schedules", "media", "captions", "engines", "x402", "phone", "dash", "editor", "broadcast", "voice", "vision", "moq"}},
-	{Name: "Deploy", names: []string{"systemd", "docker", "kubernetes", "profiles", "sizing", "upgrading", "upgrade-notes"}},
+	{Name: "Deploy", names: []string{"systemd", "docker", "kubernetes", "sidecar", "profiles", "postgres", "sizing", "scale", "upgrading", "upgrade-notes"}},
 	{Name: "Operate", names: []string{"operations", "logs", "dashboard", "accounts", "backup", "secrets", "fleet", "key-feed", "security", "hardening"}},
 	{Name: "Reference", names: []string{"cli", "settings", "changelog"}},
 	{Name: "More"},

@@ -3,6 +3,7 @@ package actors
 import (
 	"context"
 	"net/http"
+	"strings"
 
 	"sluice.dev/sluice/bench/chaos/audit"
 )
@@ -32,14 +33,25 @@ func (w *World) Flap(ctx context.Context) {
 	}
 }
 
+// steadily is the path of a route that leads to a service of somebody's own, which asks
+// no database of ours.
+const steadily = "/v1/steady"
+
 // unlimit lets clients without a credential ask as often as they like: what they
-// may not have is to be refused by policy, not for asking too often.
+// may not have is to be refused by policy, not for asking too often. A drill has the
+// route to that service too.
 func (w *World) unlimit(ctx context.Context) error {
 	d, etag, err := w.document(ctx, 0)
 	if err != nil {
 		return err
 	}
 	d["anonymous_per_minute"] = 1_000_000
+	if w.Drill {
+		products, _ := d["products"].([]any)
+		routes, _ := d["routes"].([]any)
+		d["products"] = append(products, map[string]any{"name": "steady", "upstreams": []any{map[string]any{"address": strings.TrimPrefix(w.Fleet.Hooks, "http://")}}})
+		d["routes"] = append(routes, map[string]any{"name": "steady", "methods": []string{"GET"}, "path": steadily, "auth": []string{"key"}, "scope": "streams:read", "product": "steady"})
+	}
 	_, _, err = w.Fleet.Admin(ctx, w.Client, 0, http.MethodPut, "config", etag, d, nil)
 	return err
 }

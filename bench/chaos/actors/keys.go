@@ -113,6 +113,12 @@ func (w *World) read(ctx context.Context, e fleet.Edge, key string) answer {
 	return a
 }
 
+// steady asks the service that needs no database. No try is repeated.
+func (w *World) steady(ctx context.Context, e fleet.Edge) {
+	r := request{method: http.MethodGet, url: e.Gateway + steadily, key: w.key}
+	w.judge(r, w.ask(ctx, r))
+}
+
 // reader reads at one edge.
 func (w *World) reader(e fleet.Edge) (func(context.Context), error) {
 	w.mu.Lock()

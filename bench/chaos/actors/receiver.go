@@ -22,8 +22,8 @@ const secret = "a secret of the run under fire"
 // has noted them.
 const unwell = 0.05
 
-// Receiver takes webhooks at /hooks, calls of schedules at /calls, and has
-// nothing else.
+// Receiver takes webhooks at /hooks, calls of schedules at /calls, and is the service
+// that needs no database.
 type Receiver struct {
 	server *httptest.Server
 
@@ -39,6 +39,7 @@ func NewReceiver(seed uint64) *Receiver {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /hooks", r.hook)
 	mux.HandleFunc("POST /calls", r.call)
+	mux.HandleFunc("GET "+steadily, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	r.server = httptest.NewServer(mux)
 	return r
 }

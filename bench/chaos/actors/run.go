@@ -50,6 +50,9 @@ func (w *World) Run(ctx context.Context) error {
 		}
 		act(100*time.Millisecond, read)
 		act(150*time.Millisecond, w.prober(e))
+		if w.Drill {
+			act(20*time.Millisecond, func(ctx context.Context) { w.steady(ctx, e) })
+		}
 	}
 	for range 3 {
 		act(300*time.Millisecond, w.stream)

@@ -26,6 +26,9 @@ type World struct {
 	// Slow makes everybody take their time, and gives the platform more of it: for
 	// machines that do other things too.
 	Slow bool
+	// Drill is of a run in which PostgreSQL fails over, and nothing else happens to
+	// edges: a service that needs no database is asked as well, and has to answer.
+	Drill bool
 
 	key, session, account string
 	limited               string // a key that may ask less than it does

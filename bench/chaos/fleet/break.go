@@ -17,6 +17,9 @@ import (
 // Break does what f says, keeps it so for its time, mends it, and notes when.
 // Faults may overlap. Configuration flaps are the caller's.
 func (f *Fleet) Break(ctx context.Context, fault plan.Fault) error {
+	if fault.Kind == plan.FailOver {
+		return f.failOver(ctx, fault)
+	}
 	from := time.Now()
 	mend, err := f.harm(ctx, fault)
 	if err != nil {

@@ -28,6 +28,7 @@ type Config struct {
 	Receiver string // address of the receiver of webhooks
 	TLS      bool   // edges and the control plane show each other certificates, and edges show clients one
 	Disk     bool   // one edge has a disk of its own that can be filled; needs root
+	Standby  bool   // PostgreSQL has a synchronous standby
 }
 
 // Edge is one edge as clients see it.
@@ -71,7 +72,7 @@ const controlPlanes, workers, edges = 2, 2, 3
 
 // listens names everything that has an address of its own.
 func listens() []string {
-	names := []string{"runtime", "media", "postgres"}
+	names := []string{"runtime", "media", "postgres", "standby"}
 	add := func(n int, kinds ...string) {
 		for i := range n {
 			for _, k := range kinds {
@@ -137,12 +138,17 @@ func (f *Fleet) startDatabase(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, port, _ := strings.Cut(f.addrs["postgres"], ":")
-	n, err := strconv.Atoi(port)
-	if err != nil {
-		return err
+	f.database = &database{log: log}
+	for _, name := range []string{"postgres", "standby"} {
+		_, port, _ := strings.Cut(f.addrs[name], ":")
+		n, err := strconv.Atoi(port)
+		if err != nil {
+			return err
+		}
+		if name == "postgres" || f.Standby {
+			f.database.both = append(f.database.both, &member{dir: filepath.Join(f.Dir, name), port: n})
+		}
 	}
-	f.database = &database{dir: filepath.Join(f.Dir, "postgres"), port: n, log: log}
 	if err := f.database.start(ctx); err != nil {
 		return err
 	}
@@ -169,7 +175,7 @@ func (f *Fleet) environ(extra map[string]string) map[string]string {
 
 // seed makes the schema, the first configuration and the first account.
 func (f *Fleet) seed() error {
-	url, err := f.database.through("")
+	url, err := f.database.through()
 	if err != nil {
 		return err
 	}
@@ -194,7 +200,7 @@ func (f *Fleet) launch(p *process) error {
 }
 
 // DatabaseURL leads to the database over no wire.
-func (f *Fleet) DatabaseURL() (string, error) { return f.database.through("") }
+func (f *Fleet) DatabaseURL() (string, error) { return f.database.through() }
 
 // Stop ends everything: edges first, then what is behind them, then what they all
 // report to. An error says what did not end in order.

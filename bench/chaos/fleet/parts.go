@@ -96,9 +96,13 @@ func (f *Fleet) viaGateway(name string) string {
 	return f.gateway + f.must(name, f.Edges[0].Name, f.addrs["gateway-1"])
 }
 
-// onDatabase adds the address of the database, over a wire of its own.
+// onDatabase adds the address of the database, over a wire of its own to each server.
 func (f *Fleet) onDatabase(name string, env map[string]string) map[string]string {
-	url, err := f.database.through(f.must(name, "postgres", f.database.addr()))
+	var wires []string
+	for i, m := range f.database.both {
+		wires = append(wires, f.must(name, []string{"postgres", "standby"}[i], m.addr()))
+	}
+	url, err := f.database.through(wires...)
 	if err != nil {
 		panic(err) // of a URL that has been used already
 	}
@@ -117,7 +121,7 @@ func (f *Fleet) must(from, to, addr string) string {
 
 // Targets are the parts that can be broken.
 func (f *Fleet) Targets() plan.Targets {
-	t := plan.Targets{Processes: f.order, Wires: f.wires.names, Certs: f.TLS}
+	t := plan.Targets{Processes: f.order, Wires: f.wires.names, Certs: f.TLS, Standby: f.Standby}
 	for _, e := range f.Edges {
 		t.Edges = append(t.Edges, e.Name)
 	}

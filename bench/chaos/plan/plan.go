@@ -20,6 +20,7 @@ const (
 	Freeze          Kind = "freeze"       // SIGSTOP, and SIGCONT when it is over
 	RestartPostgres Kind = "restart"      // without waiting for its clients
 	CrashPostgres   Kind = "crash"        // kill -9 of the postmaster
+	FailOver        Kind = "fail over"    // kill -9 of the primary; its standby is promoted
 	Cut             Kind = "cut"          // nothing passes, nothing connects
 	Slow            Kind = "slow"         // latency with jitter, both ways
 	Narrow          Kind = "narrow"       // few bytes a second
@@ -65,6 +66,7 @@ type Targets struct {
 	Disks     []string // edges whose disk can be filled; empty: none
 	Clocks    []string // parts whose clock can jump; empty: none
 	Certs     bool     // certificates can be rotated
+	Standby   bool     // PostgreSQL has one, which can take over
 	Only      Kind     // nothing else; empty: everything
 }
 
@@ -77,8 +79,11 @@ const (
 // calm is how long nothing goes wrong at the start and at the end of a run, so that
 // one sees the difference; at the end the platform has to get well first.
 func calm(length time.Duration) (start, end time.Duration) {
-	return max(minPause, min(8*time.Second, length/8)), max(minPause, min(22*time.Second, length/4))
+	return max(minPause, min(8*time.Second, length/8)), max(minPause, min(calmEnd, length/4))
 }
+
+// calmEnd is the calm at the end of a long run.
+const calmEnd = 22 * time.Second
 
 // Make draws the faults of a run of length. They begin a little after its start
 // and are over before its end. Each kind that is possible comes once before any
@@ -122,10 +127,23 @@ func kinds(t Targets) []Kind {
 	if t.Certs {
 		all = append(all, RotateCerts)
 	}
+	if t.Standby {
+		all = append(all, FailOver)
+	}
 	if t.Only != "" {
 		return slices.DeleteFunc(all, func(k Kind) bool { return k != t.Only })
 	}
 	return all
+}
+
+// Drill is one failover after another and nothing else, each when all is well again,
+// and how long the run takes.
+func Drill(n int) (faults []Fault, length time.Duration) {
+	const first, pause = 8 * time.Second, 15 * time.Second
+	for i := range n {
+		faults = append(faults, Fault{At: first + time.Duration(i)*pause, Kind: FailOver, Target: "postgres"})
+	}
+	return faults, first + time.Duration(n)*pause + calmEnd
 }
 
 // lasting marks a fault that has a duration; Make chooses it.
@@ -139,7 +157,7 @@ func draw(r *rand.Rand, k Kind, t Targets) Fault {
 		f.Target = pick(r, t.Processes)
 	case KillEnvoy:
 		f.Target = pick(r, t.Edges)
-	case RestartPostgres, CrashPostgres:
+	case RestartPostgres, CrashPostgres, FailOver:
 		f.Target = "postgres"
 	case Cut, Reset, Silence, Slow, Narrow:
 		f.Target = pick(r, t.Wires)

@@ -10,7 +10,7 @@ import (
 
 var targets = Targets{
 	Processes: []string{"controlplane-1", "worker-1", "edge-1"}, Edges: []string{"edge-1"}, Wires: []string{"edge-1>controlplane-1", "worker-1>postgres"},
-	Disks: []string{"edge-1"}, Clocks: []string{"postgres"}, Certs: true,
+	Disks: []string{"edge-1"}, Clocks: []string{"postgres"}, Certs: true, Standby: true,
 }
 
 func TestTheSameSeedBreaksTheSame(t *testing.T) {
@@ -54,7 +54,7 @@ func TestALongRunHasEveryKind(t *testing.T) {
 		}
 	}
 	for _, f := range Make(1, 10*time.Minute, Targets{Processes: targets.Processes, Edges: targets.Edges, Wires: targets.Wires}) {
-		if f.Kind == FillDisk || f.Kind == JumpClock || f.Kind == RotateCerts {
+		if f.Kind == FillDisk || f.Kind == JumpClock || f.Kind == RotateCerts || f.Kind == FailOver {
 			t.Errorf("%v is not possible", f)
 		}
 	}
@@ -89,6 +89,24 @@ func TestFaultsSayWhatTheyDo(t *testing.T) {
 	} {
 		if got := strings.TrimRight(f.String(), " "); got != want {
 			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// A drill is failovers with time between them to be well again, and after the last.
+func TestDrill(t *testing.T) {
+	t.Parallel()
+	faults, length := Drill(10)
+	if len(faults) != 10 {
+		t.Fatalf("%d faults", len(faults))
+	}
+	for i, f := range faults {
+		end := length
+		if i+1 < len(faults) {
+			end = faults[i+1].At
+		}
+		if f.Kind != FailOver || f.Target != "postgres" || end-f.At < 15*time.Second {
+			t.Errorf("%d: %v, %v before the next", i, f, end-f.At)
 		}
 	}
 }

@@ -13,8 +13,10 @@ import (
 // waiting poll has been answered with it.
 func BenchmarkNewKeyReachesAPoll(b *testing.B) {
 	db := pgtest.Pool(b)
-	f := New(Config{Pool: db})
+	l := listener(db)
+	f := New(Config{Pool: db, Heard: l.On(Channel)})
 	listening := f.notifier.next()
+	go l.Run(b.Context())
 	go f.Run(b.Context())
 	<-listening
 	p, err := f.poll(b.Context(), request{})

@@ -20,6 +20,8 @@ import (
 // Config says how a Feed works.
 type Config struct {
 	Pool *pgxpool.Pool
+	// Heard has a value when something was announced on Channel: see listen.Listener.
+	Heard <-chan struct{}
 	// Tokens are what edges may send as Bearer token; empty: none is asked for,
 	// and the listener alone decides who reads.
 	Tokens []string
@@ -49,13 +51,12 @@ func New(c Config) *Feed {
 	if c.pageRecords == 0 {
 		c.pageRecords = keytable.MaxPageRecords
 	}
-	return &Feed{config: c, notifier: newNotifier(c.Pool.Config().ConnConfig, c.Log), metrics: newMetrics(c.Metrics)}
+	return &Feed{config: c, notifier: newNotifier(), metrics: newMetrics(c.Metrics)}
 }
 
-// Run listens for changes until ctx ends. It reconnects by itself. Waiting polls
-// are answered when it ends, so that a server can shut down at once. It must be
-// called once.
-func (f *Feed) Run(ctx context.Context) { f.notifier.run(ctx) }
+// Run wakes waiting polls at changes until ctx ends. Then they are answered, so that a
+// server can shut down at once. It must be called once.
+func (f *Feed) Run(ctx context.Context) { f.notifier.run(ctx, f.config.Heard) }
 
 // ServeHTTP answers GET Path?epoch=E&position=P&cursor=C&wait=W with one page
 // (see keytable.Page). Without an epoch, or when the log does not reach back to

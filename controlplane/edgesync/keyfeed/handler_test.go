@@ -12,11 +12,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 	"sluice.dev/sluice/filters/credentials/keytable"
 	"sluice.dev/sluice/filters/edgeapi"
 	"sluice.dev/sluice/platform/http/httpapi"
+	"sluice.dev/sluice/platform/storage/postgres/listen"
 	"sluice.dev/sluice/platform/storage/postgres/pgtest"
 )
 
@@ -33,16 +35,22 @@ func setup(t *testing.T) bundle {
 	t.Helper()
 	db := pgtest.Pool(t)
 	counts := prometheus.NewRegistry()
-	f := New(Config{Pool: db, Tokens: []string{"secret", "next"}, Metrics: counts,
+	l := listener(db)
+	f := New(Config{Pool: db, Heard: l.On(Channel), Tokens: []string{"secret", "next"}, Metrics: counts,
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)), pageRecords: 100})
 	ctx, stop := context.WithCancel(t.Context())
 	listening := f.notifier.next()
 	ended := make(chan struct{})
-	go func() { defer close(ended); f.Run(ctx) }()
+	go func() { defer close(ended); go l.Run(ctx); f.Run(ctx) }()
 	<-listening
 	s := httptest.NewServer(f)
 	t.Cleanup(func() { stop(); <-ended; s.Close() })
 	return bundle{db, counts, f, s, stop}
+}
+
+// listener is one on the database of a pool.
+func listener(db *pgxpool.Pool) *listen.Listener {
+	return listen.New(func(ctx context.Context) (*pgx.Conn, error) { return pgx.ConnectConfig(ctx, db.Config().ConnConfig) }, slog.New(slog.DiscardHandler))
 }
 
 func (b bundle) get(t *testing.T, query, token string) (int, []byte) {

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"sluice.dev/sluice/controlplane/gateway/config"
 	"sluice.dev/sluice/platform/process/pause"
 )
@@ -34,14 +33,15 @@ const (
 )
 
 // Manager has authorities issue the certificates that the configuration asks for, and
-// renew them. Of all replicas one does, which holds an advisory lock; when it ends, or
-// loses its connection to the database, the lock is free and another goes on.
+// renew them. Of all replicas one does, which holds an advisory lock of a session, so
+// that no pooler may stand between; when it ends, or loses its connection to the
+// database, the lock is free and another goes on.
 //
 // A replica that has lost the lock without noticing may finish an attempt beside
 // another: the authority issues twice, and the pair that is written last is in force.
 type Manager struct {
 	Store    Store
-	Pool     *pgxpool.Pool
+	Connect  func(context.Context) (*pgx.Conn, error)       // makes the connection that holds the lock
 	Document func(context.Context) (config.Document, error) // that is in force
 	Client   *http.Client                                   // with which authorities are called
 	Hook     Hook                                           // for dns-01
@@ -72,15 +72,18 @@ func (m *Manager) Run(ctx context.Context) {
 
 // lead does what is due for as long as this replica holds the lock.
 func (m *Manager) lead(ctx context.Context) error {
-	pooled, err := m.Pool.Acquire(ctx)
+	conn, err := m.Connect(ctx)
 	if err != nil {
 		return err
 	}
-	conn := pooled.Hijack() // it holds the lock and listens: it must not go back to the pool
 	defer conn.Close(context.WithoutCancel(ctx))
-	var mine bool
-	if err := conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`, int64(leaderLock)).Scan(&mine); err != nil || !mine {
-		return err
+	for mine := false; !mine; {
+		if err := conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`, int64(leaderLock)).Scan(&mine); err != nil {
+			return err
+		}
+		if !mine && !pause.For(ctx, retryLead) {
+			return nil
+		}
 	}
 	for _, channel := range []string{config.Channel, Channel} {
 		if _, err := conn.Exec(ctx, "LISTEN "+channel); err != nil {

@@ -10,20 +10,22 @@ import (
 	"time"
 
 	tls "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 	"sluice.dev/sluice/controlplane/gateway/xds/resources"
-	"sluice.dev/sluice/platform/process/pause"
 )
 
-// reloadEvery is how often a replica looks for certificates that were not announced.
-const reloadEvery = 30 * time.Second
+const (
+	// reloadEvery is how often a replica looks for certificates that were not announced.
+	reloadEvery = 30 * time.Second
+	// loadAgain is the pause after the database failed.
+	loadAgain = time.Second
+)
 
 // Publisher hands certificates to the edges of this replica, as soon as they are in
 // the database, whichever replica put them there.
 type Publisher struct {
 	Store Store
-	Pool  *pgxpool.Pool
+	Heard <-chan struct{} // has a value when something was announced on Channel: see listen.Listener
 	// Serve makes secrets, by host, those that edges have.
 	Serve func(context.Context, map[string]*tls.Secret) error
 	Log   *slog.Logger // nil: slog.Default
@@ -46,29 +48,15 @@ func (p *Publisher) log() *slog.Logger { return cmp.Or(p.Log, slog.Default()) }
 // stays in force.
 func (p *Publisher) Run(ctx context.Context) {
 	for ctx.Err() == nil {
-		if err := p.listen(ctx); err != nil && ctx.Err() == nil {
-			p.log().Error("listen for certificates", "cause", err)
-		}
-		pause.For(ctx, time.Second)
-	}
-}
-
-func (p *Publisher) listen(ctx context.Context) error {
-	pooled, err := p.Pool.Acquire(ctx)
-	if err != nil {
-		return err
-	}
-	conn := pooled.Hijack() // it listens: it must not go back to the pool
-	defer conn.Close(context.WithoutCancel(ctx))
-	if _, err := conn.Exec(ctx, "LISTEN "+Channel); err != nil {
-		return err
-	}
-	for {
-		if err := p.Load(ctx); err != nil {
+		wait := reloadEvery
+		if err := p.Load(ctx); err != nil && ctx.Err() == nil {
+			wait = loadAgain
 			p.log().Error("publish certificates", "cause", err)
 		}
-		if err := wait(ctx, conn, reloadEvery); err != nil {
-			return err
+		select {
+		case <-ctx.Done():
+		case <-p.Heard:
+		case <-time.After(wait):
 		}
 	}
 }

@@ -259,7 +259,7 @@ func TestOneLeader(t *testing.T) {
 	s.DB = pool
 	passes := make(chan string, 100)
 	begin := func(name string) {
-		m := &Manager{Store: s, Pool: pool, Document: func(context.Context) (config.Document, error) {
+		m := &Manager{Store: s, Connect: func(ctx context.Context) (*pgx.Conn, error) { return pgx.ConnectConfig(ctx, pool.Config().ConnConfig) }, Document: func(context.Context) (config.Document, error) {
 			passes <- name
 			return config.Document{}, nil
 		}}

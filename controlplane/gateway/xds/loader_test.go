@@ -6,8 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"sluice.dev/sluice/controlplane/gateway/config"
+	"sluice.dev/sluice/platform/storage/postgres/listen"
 	"sluice.dev/sluice/platform/storage/postgres/pgtest"
 )
 
@@ -33,7 +35,13 @@ func run(t *testing.T, l Loader) {
 func loader(t *testing.T, pool *pgxpool.Pool) (Loader, chan int64) {
 	t.Helper()
 	s, _ := newServer(t, Config{})
-	return Loader{Pool: pool, Server: s, Every: time.Hour, Retry: time.Millisecond, Log: slog.New(slog.DiscardHandler)}, published(s)
+	heard := listen.New(func(ctx context.Context) (*pgx.Conn, error) { return pgx.ConnectConfig(ctx, pool.Config().ConnConfig) }, slog.New(slog.DiscardHandler))
+	l := Loader{Pool: pool, Heard: heard.On(config.Channel), Server: s, Every: time.Hour, Log: slog.New(slog.DiscardHandler)}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); heard.Run(ctx) }()
+	t.Cleanup(func() { stop(); <-ended })
+	return l, published(s)
 }
 
 // put stores the default document with another anonymous limit, by which the

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net"
 	"strings"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -33,24 +32,27 @@ type Config struct {
 	Name     string // shown in pg_stat_activity
 }
 
+// errURL never holds the URL, which has a password in it.
+var errURL = errors.New("the database URL does not parse: expected postgres://user:password@host:port/name")
+
 // Open returns a pool that has answered once. The error is one line, and never
-// holds the URL, which has a password in it.
+// holds the URL. Connections to a server that is gone, or takes no writes any more
+// since another is the primary, do not stay in it.
 func Open(ctx context.Context, c Config) (*pgxpool.Pool, error) {
 	pc, err := pgxpool.ParseConfig(c.URL)
 	if err != nil {
-		return nil, errors.New("the database URL does not parse: expected postgres://user:password@host:port/name")
+		return nil, errURL
 	}
 	if c.MaxConns > 0 {
 		pc.MaxConns = c.MaxConns
 	}
-	pc.ConnConfig.ConnectTimeout = 5 * time.Second
-	if c.Name != "" {
-		pc.ConnConfig.RuntimeParams["application_name"] = c.Name
-	}
+	prepare(pc.ConnConfig, c.Name)
+	w := over(pc)
 	pool, err := pgxpool.NewWithConfig(ctx, pc)
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
+	w.pool.Store(pool)
 	if err := pool.Ping(ctx); err != nil {
 		pool.Close()
 		return nil, unreached{err}

@@ -66,6 +66,9 @@ func (s *Shared) Begin(ctx context.Context) (pgx.Tx, error) {
 		return nil, err
 	}
 	tx, err := s.pool.Begin(ctx)
+	if err != nil && apierror.Code(err) == decision.Unavailable && !errors.As(err, new(*pgconn.ConnectError)) {
+		tx, err = s.pool.Begin(ctx) // the connection was gone: nothing was done yet, and another may be there
+	}
 	if err != nil {
 		leave()
 		return nil, err

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"net/url"
 	"os"
 	"sync"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"sluice.dev/sluice/migrations"
+	"sluice.dev/sluice/platform/storage/postgres/dsn"
 )
 
 // Env names the variable that holds the URL of a superuser on a server that
@@ -114,12 +114,11 @@ func exec(t testing.TB, server, sql string) {
 }
 
 func withDatabase(server, name string) string {
-	u, err := url.Parse(server)
+	text, err := dsn.On(server, name)
 	if err != nil {
 		panic(err)
 	}
-	u.Path = "/" + name
-	return u.String()
+	return text
 }
 
 func random() string {
