@@ -29,7 +29,7 @@ TEST_ENV = SLUICE_BIN=$(OUT)/bin/sluice SLUICE_WASM_DIR=$(OUT)/wasm SLUICE_ENVOY
            SLUICE_MEDIA_ENGINE="$$($(BIN)/provision engine)" SLUICE_FFMPEG="$$($(BIN)/provision ffmpeg)" SLUICE_SPEECH="$$($(BIN)/provision speech)" \
            SLUICE_VOICE="$$($(BIN)/provision voice)" SLUICE_TESSERACT="$$($(BIN)/provision tesseract)"
 
-.PHONY: help up test check bench chaos docker e2e-docker filters wasm always fuzz tools generate lint clean build helpers bench-imports race clients sdks browser soak outages h2spec vuln schemathesis release release-check
+.PHONY: help up test check bench chaos docker e2e-docker filters wasm always fuzz tools generate lint clean build helpers bench-dashboard bench-imports race clients sdks browser soak outages h2spec vuln schemathesis release release-check
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -104,6 +104,9 @@ e2e-docker: docker ## run the platform in containers, drive it, and kill contain
 
 bench-gateways: wasm build ## measure side by side with nginx + Lua, HAProxy, Caddy and Traefik, which are fetched first
 	@$(TEST_ENV) $(BIN)/withpg $(GO) run ./bench/gateways -install
+
+bench-dashboard: helpers ## how long each page of the dashboard takes beside 200 accounts, 10,000 requests and 2,000 deliveries
+	@$(TEST_ENV) $(BIN)/withpg $(GO) test -run '^$$' -bench Pages -benchtime 50x ./web/dashboard
 
 bench-imports: helpers ## import some 80 public OpenAPI documents of many authors, and have Envoy read what they become (fetches npm packages and Go modules)
 	@$(TEST_ENV) $(GO) run ./bench/openapi-imports

@@ -190,7 +190,9 @@ func TestDashboardKeys(t *testing.T) {
 	if strings.Contains(list, text[0]) || strings.Contains(one, text[0]) {
 		t.Fatal("the key is shown again")
 	}
-	if _, at := p.submit(t, one, "/dashboard/keys/key_"+text[1]+"/revoke", nil); at.Query().Get("done") != "revoked" {
+	revoke := "/dashboard/keys/key_" + text[1] + "/revoke"
+	confirm, _ := p.page(t, revoke)
+	if _, at := p.submit(t, confirm, revoke, url.Values{"confirm": {"from the page"}}); at.Query().Get("done") != "revoked" {
 		t.Fatal(at)
 	}
 	eventually(t, "the key is refused", func() error { return wantCode(s, text[0], 401) })

@@ -104,9 +104,15 @@ func (p person) read(res *http.Response, err error) response {
 // allows goes from an application's link to its callback, whose query it returns.
 func (p person) allows(s *stack, link string) url.Values {
 	p.t.Helper()
+	return p.allowsAs(s, link, s.dev["SLUICE_USER_EMAIL"], s.dev["SLUICE_USER_PASSWORD"])
+}
+
+// allowsAs is allows for somebody else.
+func (p person) allowsAs(s *stack, link, email, password string) url.Values {
+	p.t.Helper()
 	page := p.open(link)
 	wantStatus(p.t, page, 200)
-	in := p.submit(page, "/oauth/sign-in", "email", s.dev["SLUICE_USER_EMAIL"], "password", s.dev["SLUICE_USER_PASSWORD"])
+	in := p.submit(page, "/oauth/sign-in", "email", email, "password", password)
 	wantStatus(p.t, in, http.StatusSeeOther)
 	page = p.open(s.url(in.Header.Get("Location")))
 	wantStatus(p.t, page, 200)

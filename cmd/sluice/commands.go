@@ -25,7 +25,7 @@ var (
 
 func accountCommand(env app.Environment) *cobra.Command {
 	const path = "/admin/v1/accounts/{0}"
-	return group("account", "create, list and change accounts",
+	return group("account", "create, list, change and suspend accounts",
 		call{
 			use: "create", short: "create an account", method: http.MethodPost, path: "/admin/v1/accounts", one: accountFields,
 			flags: []option{
@@ -33,8 +33,11 @@ func accountCommand(env app.Environment) *cobra.Command {
 				{name: "plan", fallback: "free", help: "plan of the account", field: "plan", from: planNames},
 			},
 		}.command(env),
-		call{use: "list", short: "list accounts, newest first", path: "/admin/v1/accounts", paged: true, list: accountFields, wide: []string{"operator"}}.command(env),
-		call{use: "get ID", short: "show an account", args: cobra.ExactArgs(1), path: path, one: slices.Concat(accountFields, []string{"operator"}), complete: accountIDs.first(env, false)}.command(env),
+		call{use: "list", short: "list accounts, newest first", path: "/admin/v1/accounts", paged: true, list: accountFields, wide: []string{"operator", "suspended_at"}}.command(env),
+		call{
+			use: "get ID", short: "show an account", args: cobra.ExactArgs(1), path: path, complete: accountIDs.first(env, false),
+			one: slices.Concat(accountFields, []string{"operator", "suspended_at", "suspended_reason"}),
+		}.command(env),
 		call{
 			use: "update ID", short: "change the name or plan of an account", args: cobra.ExactArgs(1), method: http.MethodPatch, path: path, one: accountFields, complete: accountIDs.first(env, false),
 			flags: []option{
@@ -42,6 +45,16 @@ func accountCommand(env app.Environment) *cobra.Command {
 				{name: "plan", fallback: "", help: "new plan", field: "plan", given: true, from: planNames},
 			},
 			edit: somethingGiven,
+		}.command(env),
+		call{
+			use: "suspend ID", short: "keep an account out: its keys, sessions and tokens are refused, its schedules and deliveries wait", args: cobra.ExactArgs(1),
+			example: "  sluice account suspend acct_… --reason 'Payments are disputed: write to support@example.com.'",
+			method:  http.MethodPost, path: path + "/suspend", one: slices.Concat(accountFields, []string{"suspended_at", "suspended_reason"}), complete: accountIDs.first(env, false),
+			flags: []option{{name: "reason", fallback: "", help: "what the account's people read when they sign in", field: "reason", required: true}},
+		}.command(env),
+		call{
+			use: "resume ID", short: "let a suspended account in again", args: cobra.ExactArgs(1),
+			method: http.MethodPost, path: path + "/resume", one: accountFields, complete: accountIDs.first(env, false),
 		}.command(env),
 	)
 }

@@ -29,17 +29,29 @@ type Account struct {
 	Plan      string    `json:"plan"`
 	Operator  bool      `json:"operator"`   // its keys with scope * reach the admin API
 	CreatedAt time.Time `json:"created_at"` // UTC
+	// SuspendedAt is since when an operator keeps the account out (UTC); nil: it is not
+	// suspended. SuspendedReason is what its people are told.
+	SuspendedAt     *time.Time `json:"suspended_at"`
+	SuspendedReason string     `json:"suspended_reason,omitempty"`
 }
 
 // Store keeps accounts in Postgres.
-type Store struct{ DB postgres.DB }
+type Store struct {
+	DB postgres.DB
+	// Resumed lets go on, in the transaction that resumes an account, what waited while it
+	// was suspended; nil: nothing did.
+	Resumed func(ctx context.Context, tx pgx.Tx, account string) error
+}
 
-const columns = `id, name, plan, operator, created_at`
+const columns = `id, name, plan, operator, created_at, suspended_at, suspended_reason`
 
 // scan reads a row of columns.
 func scan(row pgx.CollectableRow) (a Account, err error) {
-	err = row.Scan(&a.ID, &a.Name, &a.Plan, &a.Operator, &a.CreatedAt)
+	err = row.Scan(&a.ID, &a.Name, &a.Plan, &a.Operator, &a.CreatedAt, &a.SuspendedAt, &a.SuspendedReason)
 	a.CreatedAt = a.CreatedAt.UTC()
+	if a.SuspendedAt != nil {
+		*a.SuspendedAt = a.SuspendedAt.UTC()
+	}
 	return a, err
 }
 
@@ -108,11 +120,6 @@ func (s Store) Page(ctx context.Context, p paging.Page) (paging.List[Account], e
 	return List.Read(ctx, s.DB, p, `true`)
 }
 
-// List is Page without its pagination: the accounts, and how many there are in all.
-func (s Store) List(ctx context.Context, p paging.Page) ([]Account, int, error) {
-	return paging.Rows(s.Page(ctx, p))
-}
-
 // Change says what to change of an account; nil fields stay as they are.
 type Change struct {
 	Name *string `json:"name"`
@@ -138,7 +145,7 @@ func (s Store) Update(ctx context.Context, id string, c Change) (a Account, err 
 		return a, err
 	}
 	err = postgres.InTx(ctx, s.DB, func(tx pgx.Tx) error {
-		before, err := one(ctx, tx, "lock account", `SELECT `+columns+` FROM accounts WHERE id = $1 FOR UPDATE`, id)
+		before, err := lock(ctx, tx, id)
 		if err != nil {
 			return err
 		}

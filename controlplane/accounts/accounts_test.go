@@ -155,7 +155,7 @@ func TestList(t *testing.T) {
 	if _, err := b.store.CreateOperator(t.Context(), "B", "local"); err != nil {
 		t.Fatal(err)
 	}
-	list, total, err := b.store.List(t.Context(), paging.Page{Limit: 1})
+	list, total, err := paging.Rows(b.store.Page(t.Context(), paging.Page{Limit: 1}))
 	if err != nil || total != 2 || len(list) != 1 || !list[0].Operator {
 		t.Fatalf("%+v %d %v", list, total, err)
 	}

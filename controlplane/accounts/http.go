@@ -36,6 +36,8 @@ func (a API) AdminRoutes(r chi.Router) {
 	r.Get("/accounts", httpapi.Handle(a.Respond, http.StatusOK, a.list))
 	r.Get("/accounts/{account}", httpapi.Handle(a.Respond, http.StatusOK, a.get))
 	r.Patch("/accounts/{account}", httpapi.Handle(a.Respond, http.StatusOK, a.update))
+	r.Post("/accounts/{account}/suspend", httpapi.Handle(a.Respond, http.StatusOK, a.suspend))
+	r.Post("/accounts/{account}/resume", httpapi.Handle(a.Respond, http.StatusOK, a.resume))
 	r.Get("/accounts/{account}/limits", httpapi.Handle(a.Respond, http.StatusOK, a.limits))
 	r.Put("/accounts/{account}/limits/{class}", httpapi.Handle(a.Respond, http.StatusOK, a.setLimit))
 	r.Delete("/accounts/{account}/limits/{class}", httpapi.Handle(a.Respond, http.StatusNoContent, a.removeLimit))
@@ -84,6 +86,21 @@ type updateRequest struct {
 // nothing that HTTP can change.
 func (a API) update(r *http.Request, in updateRequest) (Account, error) {
 	return a.Store.Update(r.Context(), chi.URLParam(r, "account"), in.Change)
+}
+
+type suspendRequest struct {
+	smallBody
+	Reason string `json:"reason"`
+}
+
+// suspend answers POST accounts/{account}/suspend.
+func (a API) suspend(r *http.Request, in suspendRequest) (Account, error) {
+	return a.Store.Suspend(r.Context(), chi.URLParam(r, "account"), in.Reason)
+}
+
+// resume answers POST accounts/{account}/resume.
+func (a API) resume(r *http.Request, _ httpapi.None) (Account, error) {
+	return a.Store.Resume(r.Context(), chi.URLParam(r, "account"))
 }
 
 // limitList is not paged: an account has a limit or two for each rate class.

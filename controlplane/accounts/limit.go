@@ -101,7 +101,7 @@ func (s Store) changeLimits(ctx context.Context, account string, change func(tx 
 		return &apierror.Error{Code: decision.NotFound}
 	}
 	return postgres.InTx(ctx, s.DB, func(tx pgx.Tx) error {
-		if _, err := one(ctx, tx, "lock account", `SELECT `+columns+` FROM accounts WHERE id = $1 FOR UPDATE`, account); err != nil {
+		if _, err := lock(ctx, tx, account); err != nil {
 			return err
 		}
 		before, err := limited(ctx, tx, account)

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"crypto/hkdf"
 	"crypto/sha256"
 	"log/slog"
@@ -55,6 +56,15 @@ func (p *process) services(db postgres.DB) (s services, err error) {
 	s.deliverer = delivery.New(delivery.Config{DB: p.pool, Service: s.webhooks, Client: s.outbound, Metrics: p.metrics, Now: p.now})
 	s.schedules = schedules.New(schedules.Config{DB: db, Jobs: s.jobs, Events: s.webhooks, Box: box, CheckURL: s.outbound.CheckURL, Now: p.now})
 	return s, nil
+}
+
+// resumed lets the deliveries and schedules of an account go on that waited while it was
+// suspended.
+func (s services) resumed(ctx context.Context, tx pgx.Tx, account string) error {
+	if err := s.webhooks.ReleaseTx(ctx, tx, account); err != nil {
+		return err
+	}
+	return s.schedules.ReleaseTx(ctx, tx, account)
 }
 
 // box encrypts the secrets that are stored, by the first key; all of them decrypt.

@@ -61,6 +61,7 @@ func (c *controlPlane) surfaces() (api.Config, error) {
 		Version:      Version,
 		Provider:     money,
 		Prices:       c.prices,
+		Resumed:      c.resumed,
 		AnswerSecret: c.answerSecrets[0], FormerAnswerSecrets: c.answerSecrets[1:],
 		Open: []api.Routes{
 			c.apps.Routes, pages, described.Routes, found.OpenRoutes,
@@ -100,6 +101,7 @@ func (c *controlPlane) dashboard(ctx context.Context, money provider.Provider) f
 		Media:     c.media,
 		Provider:  money,
 		Prices:    c.prices,
+		Resumed:   c.resumed,
 		Alone:     !c.all,
 		OnChain:   c.Get("SLUICE_X402_SETTLEMENT") != "ledger",
 		Requests:  c.requests(c.pool),

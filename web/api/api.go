@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
+	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/controlplane/accounts"
 	"sluice.dev/sluice/controlplane/accounts/apikeys"
 	"sluice.dev/sluice/controlplane/accounts/billing"
@@ -53,6 +54,9 @@ type Config struct {
 	// Prices are those of plans at a time; nil: there are none.
 	Provider provider.Provider
 	Prices   func(context.Context, time.Time) (invoicing.Prices, error)
+	// Resumed lets the work of an account go on that waited while it was suspended, in the
+	// transaction that resumes it; nil: nothing waited.
+	Resumed func(ctx context.Context, tx pgx.Tx, account string) error
 	// AnswerSecret protects stored answers; see idempotency.Config.
 	AnswerSecret [32]byte
 	// FormerAnswerSecrets opened those of before.
@@ -122,7 +126,7 @@ func Public(c Config) http.Handler {
 func Admin(c Config) http.Handler {
 	once := c.joinAnswers()
 	r := c.router(httpapi.Identify, identity.Direct(c.Proxies))
-	a := accounts.API{Store: accounts.Store{DB: c.DB}, Respond: c.Respond,
+	a := accounts.API{Store: accounts.Store{DB: c.DB, Resumed: c.Resumed}, Respond: c.Respond,
 		CheckPassword: sessions.CheckPassword, HashPassword: func(ctx context.Context, password string) (string, error) {
 			return sessions.HashPassword(ctx, password, "")
 		}}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"sluice.dev/sluice/controlplane/accounts"
+	"sluice.dev/sluice/platform/http/paging"
 )
 
 // Who may see what: the operator everything, the people of an account their own,
@@ -95,7 +96,7 @@ func TestOnlyOperatorsChooseAccounts(t *testing.T) {
 			t.Errorf("%s of another account: %d", path, got.Code)
 		}
 	}
-	list, _, err := accounts.Store{DB: b.db}.List(t.Context(), pageOf(&http.Request{URL: &url.URL{}}))
+	list, _, err := paging.Rows(accounts.Store{DB: b.db}.Page(t.Context(), pageOf(&http.Request{URL: &url.URL{}})))
 	if err != nil || list[0].Name != "Acme" {
 		t.Fatal(list, err)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/controlplane/accounts"
+	"sluice.dev/sluice/platform/http/paging"
 )
 
 // accountsPage are all accounts.
@@ -18,7 +19,7 @@ type accountsPage struct {
 // showAccounts shows all accounts, newest first.
 func (s *site) showAccounts(w http.ResponseWriter, r *http.Request, v viewer) error {
 	page := pageOf(r)
-	list, total, err := s.accounts.List(r.Context(), page)
+	list, total, err := paging.Rows(s.accounts.Page(r.Context(), page))
 	if err != nil {
 		return err
 	}
@@ -44,7 +45,7 @@ func (s *site) newAccount(w http.ResponseWriter, r *http.Request, v viewer) erro
 		return err
 	}
 	f.Action, f.Submit = "/accounts/new", "Create account"
-	return s.show(w, r, v, "form", "New account", "/accounts", formPage{Form: f})
+	return s.ask(w, r, v, v.Account, "/accounts", "New account", f)
 }
 
 // createAccount is that form.
@@ -56,13 +57,9 @@ func (s *site) createAccount(w http.ResponseWriter, r *http.Request, v viewer) e
 	f.Action, f.Submit = "/accounts/new", "Create account"
 	f.fill(r)
 	made, err := s.accounts.Create(r.Context(), f.text("name"), f.text("plan"))
-	if err == nil {
+	return s.asked(w, r, v, v.Account, "/accounts", "New account", f, err, func() error {
 		return seeOther(w, r, Root+"/accounts/"+made.ID+"?done=saved")
-	}
-	if !f.refused(err) {
-		return err
-	}
-	return s.show(w, r, v, "form", "New account", "/accounts", formPage{Form: f})
+	})
 }
 
 // accountPage is one account with its form.
@@ -109,4 +106,32 @@ func (s *site) changeAccount(w http.ResponseWriter, r *http.Request, v viewer) e
 		return err
 	}
 	return s.show(w, r, v, "account", p.Account.Name, "/accounts", p)
+}
+
+// suspendAccount keeps an account out, once that is confirmed.
+func (s *site) suspendAccount(w http.ResponseWriter, r *http.Request, v viewer) error {
+	p, err := s.account(r)
+	if err != nil {
+		return err
+	}
+	at, name := "/accounts/"+p.Account.ID, p.Account.Name
+	return s.confirm(w, r, v, v.Account, danger{
+		At: at + "/suspend", Here: "/accounts", Back: at, Place: name, Title: "Suspend " + name, Do: "Suspend account", Name: name,
+		Intro: "Keys, sessions and tokens of the account are refused at every edge, its schedules do not run, and what is to be delivered to its webhooks waits, until you resume it.",
+		More: []field{{Name: "reason", Label: "Reason", Hint: "The account's people read it when they sign in. Say whom to write to.", Value: p.Account.SuspendedReason,
+			Required: true, Max: accounts.MaxReason}},
+		Done: at, Said: "suspended",
+	}, func(f *form) error {
+		_, err := s.accounts.Suspend(r.Context(), p.Account.ID, f.text("reason"))
+		return err
+	})
+}
+
+// resumeAccount is the form that lets an account in again.
+func (s *site) resumeAccount(w http.ResponseWriter, r *http.Request, v viewer) error {
+	a, err := s.accounts.Resume(r.Context(), chi.URLParam(r, "id"))
+	if err != nil {
+		return err
+	}
+	return seeOther(w, r, linkOf("/accounts/"+a.ID, v, v.Account, "done", "account-resumed"))
 }

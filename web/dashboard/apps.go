@@ -11,6 +11,7 @@ import (
 	"sluice.dev/sluice/controlplane/accounts/scoperegistry"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
+	"sluice.dev/sluice/platform/http/paging"
 )
 
 // appsPage are the applications of an account.
@@ -27,7 +28,7 @@ func (s *site) showApps(w http.ResponseWriter, r *http.Request, v viewer) error 
 		return err
 	}
 	page := pageOf(r)
-	list, total, err := s.Apps.Apps(r.Context(), a.ID, page)
+	list, total, err := paging.Rows(s.Apps.Page(r.Context(), a.ID, page))
 	if err != nil {
 		return err
 	}
@@ -101,34 +102,16 @@ func (s *site) showApp(w http.ResponseWriter, r *http.Request, v viewer) error {
 	return s.showOf(w, r, v, a, "app", one.Name, "/apps", one)
 }
 
-// appRevocation is the form that ends an application.
-func appRevocation(one oauth.App) *form {
-	f := confirmation("/apps/"+one.ID+"/revoke", "/apps/"+one.ID, one.Name, "app", one.Name, "Everything that people granted it ends, at every edge. This cannot be undone.")
-	f.Submit = "Revoke app"
-	return f
-}
-
-// revokeAppPage asks whether to end an application.
-func (s *site) revokeAppPage(w http.ResponseWriter, r *http.Request, v viewer) error {
-	a, one, err := s.app(r, v)
-	if err != nil {
-		return err
-	}
-	return s.ask(w, r, v, a, "/apps", "Revoke "+one.Name, appRevocation(one))
-}
-
-// revokeApp ends it.
+// revokeApp ends an application, once that is confirmed.
 func (s *site) revokeApp(w http.ResponseWriter, r *http.Request, v viewer) error {
 	a, one, err := s.app(r, v)
 	if err != nil {
 		return err
 	}
-	f := appRevocation(one)
-	f.fill(r)
-	if err = confirmed(r, one.Name); err == nil {
-		err = s.Apps.RevokeApp(r.Context(), one.ID)
-	}
-	return s.asked(w, r, v, a, "/apps", "Revoke "+one.Name, f, err, func() error {
-		return seeOther(w, r, linkOf("/apps", v, a, "done", "app-revoked"))
-	})
+	at := "/apps/" + one.ID
+	return s.confirm(w, r, v, a, danger{
+		At: at + "/revoke", Here: "/apps", Back: at, Place: one.Name, Title: "Revoke " + one.Name, Do: "Revoke app", Name: one.Name,
+		Intro: "Everything that people granted it ends, at every edge. This cannot be undone.",
+		Done:  "/apps", Said: "app-revoked",
+	}, func(*form) error { return s.Apps.RevokeApp(r.Context(), one.ID) })
 }

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"encoding/csv"
 	"fmt"
 	"net/http"
@@ -77,11 +78,11 @@ func (s *site) showBilling(w http.ResponseWriter, r *http.Request, v viewer) err
 	}
 	page := pageOf(r)
 	var total int
-	if p.Invoices, total, err = s.invoices().List(r.Context(), a.ID, p.Status, page); err != nil {
+	if p.Invoices, total, err = paging.Rows(s.invoices().Page(r.Context(), a.ID, p.Status, page)); err != nil {
 		return err
 	}
 	p.Pager = pagerOf(r, "/billing", page, len(p.Invoices), total)
-	if p.Methods, _, err = s.methods().List(r.Context(), a.ID, paging.Page{Limit: methods.Most}); err != nil {
+	if p.Methods, _, err = paging.Rows(s.methods().Page(r.Context(), a.ID, paging.Page{Limit: methods.Most})); err != nil {
 		return err
 	}
 	return s.showOf(w, r, v, a, "billing", "Billing", "/billing", p)
@@ -235,14 +236,28 @@ func (s *site) makeMethodDefault(w http.ResponseWriter, r *http.Request, v viewe
 	return seeOther(w, r, linkOf("/billing", v, a, "done", "saved"))
 }
 
-// removeMethod is the form that takes a payment method away.
+// methodName is by what people know a payment method.
+func methodName(m methods.Method) string {
+	if m.Last4 == "" {
+		return cmp.Or(m.Brand, m.Type)
+	}
+	return cmp.Or(m.Brand, m.Type) + " " + m.Last4
+}
+
+// removeMethod takes a payment method away, once that is confirmed.
 func (s *site) removeMethod(w http.ResponseWriter, r *http.Request, v viewer) error {
 	a, err := s.allowed(r, v, "billing:write")
 	if err != nil {
 		return err
 	}
-	if err := s.methods().Remove(r.Context(), a.ID, chi.URLParam(r, "id")); err != nil {
+	m, err := s.methods().Get(r.Context(), a.ID, chi.URLParam(r, "id"))
+	if err != nil {
 		return err
 	}
-	return seeOther(w, r, linkOf("/billing", v, a, "done", "method-removed"))
+	name := methodName(m)
+	return s.confirm(w, r, v, a, danger{
+		At: "/billing/methods/" + m.ID + "/remove", Here: "/billing", Back: "/billing", Place: "Billing", Title: "Remove " + name, Do: "Remove payment method", Name: name,
+		Intro: "Nothing is charged to it any more. To have it back, it must be added again.",
+		Done:  "/billing", Said: "method-removed",
+	}, func(*form) error { return s.methods().Remove(r.Context(), a.ID, m.ID) })
 }

@@ -20,7 +20,7 @@ import (
 var keyText = regexp.MustCompile(`slk_([0-9a-z]{13})_\w+`)
 
 // key makes a key of an account.
-func (b *bundle) key(t *testing.T, account string, granted ...string) apikeys.Created {
+func (b *bundle) key(t testing.TB, account string, granted ...string) apikeys.Created {
 	t.Helper()
 	end := time.Now().AddDate(0, 0, 30).UTC()
 	made, err := b.keys().Create(t.Context(), apikeys.Spec{Account: account, Name: "ci", Scopes: granted, ExpiresAt: &end, Creator: []string{scopes.Admin}})
@@ -154,7 +154,7 @@ func TestPausingSchedules(t *testing.T) {
 	if got := v.get(page).body; !strings.Contains(got, ">Pause<") || !strings.Contains(got, "It has not run yet. The next run is at ") {
 		t.Error(got)
 	}
-	if got := v.send(t, page+"/delete", page+"/delete", "confirm", "tick"); got.Code != 200 || !strings.Contains(got.body, "is not the name of what is to be deleted") {
+	if got := v.send(t, page+"/delete", page+"/delete", "confirm", "tick"); got.Code != 200 || !strings.Contains(got.body, "is not the name that is asked for") {
 		t.Error(got.Code, got.body)
 	}
 	if got := v.send(t, page+"/delete", page+"/delete", "confirm", "tick recurring"); got.Code != 303 || v.get(page).Code != 404 {

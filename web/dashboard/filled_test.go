@@ -36,7 +36,7 @@ func (b *bundle) exec(t testing.TB, sql string, args ...any) {
 
 // fill makes an account whose receiver fails, whose schedule is being tried again, and whose
 // requests have met everything.
-func (b *bundle) fill(t *testing.T) (f filled) {
+func (b *bundle) fill(t testing.TB) (f filled) {
 	t.Helper()
 	var err error
 	if f.account, err = (accounts.Store{DB: b.db}).Create(t.Context(), "Acme Broadcasting", "pro"); err != nil {
@@ -55,7 +55,7 @@ func (b *bundle) fill(t *testing.T) (f filled) {
 
 // fillWebhook makes an endpoint that has refused an event three times, with another body the
 // last time.
-func (b *bundle) fillWebhook(t *testing.T, f *filled) {
+func (b *bundle) fillWebhook(t testing.TB, f *filled) {
 	t.Helper()
 	sub, err := b.Config.Webhooks.Create(t.Context(), f.account.ID, webhooks.Create{URL: "http://127.0.0.1:9/hooks/of/acme?with=a-long-address-that-has-to-go-somewhere",
 		Events: []string{"stream.*", "recording.*"}, Secret: "a secret of sixteen", Description: "Newsroom"})
@@ -83,7 +83,7 @@ func (b *bundle) fillWebhook(t *testing.T, f *filled) {
 }
 
 // fillSchedule makes a schedule that has run once, and whose run of now is to be tried again.
-func (b *bundle) fillSchedule(t *testing.T, f *filled) {
+func (b *bundle) fillSchedule(t testing.TB, f *filled) {
 	t.Helper()
 	d := definition.Definition{Name: "Nightly report of everything that was on", Type: definition.TypeCustom, Schedule: definition.Timing{Type: definition.Recurring, Cron: "21 */3 * * *", Timezone: "Europe/Berlin"}}
 	made, err := b.Config.Schedules.Create(t.Context(), f.account.ID, d)
@@ -100,7 +100,7 @@ func (b *bundle) fillSchedule(t *testing.T, f *filled) {
 }
 
 // fillRequests records requests, and counts them.
-func (b *bundle) fillRequests(t *testing.T, f *filled) {
+func (b *bundle) fillRequests(t testing.TB, f *filled) {
 	t.Helper()
 	f.request = "0f3a4c52-7a51-4a0e-9a3b-2f6f5f6d1a01"
 	var list []requestlog.Request
@@ -124,7 +124,7 @@ func (b *bundle) fillRequests(t *testing.T, f *filled) {
 }
 
 // fillPayments makes two payments that are settled, and one that is not.
-func (b *bundle) fillPayments(t *testing.T, request string) {
+func (b *bundle) fillPayments(t testing.TB, request string) {
 	t.Helper()
 	payer := "0x" + strings.Repeat("ab12", 10)
 	for i, state := range []string{"settled", "settled", "granted"} {
@@ -141,6 +141,6 @@ func (b *bundle) fillPayments(t *testing.T, request string) {
 // pages are those of everything that is there.
 func (f filled) pages() []string {
 	webhook, schedule := "/webhooks/"+f.webhook, "/schedules/"+f.schedule
-	return []string{"", "/requests", "/requests/" + f.request, "/edges", "/routes", "/config", "/config/1", "/keys", "/keys/" + f.key, "/usage", "/schedules", schedule,
-		"/webhooks", webhook, fmt.Sprintf("%s/deliveries/%d", webhook, f.delivery), "/payments", "/audit", "/accounts", "/accounts/" + f.account.ID, "/people", "/access", "/apps", "/billing", "/streams", "/routes/products", "/routes/plans", "/search?q=no-such-thing", "/nothing"}
+	return []string{"", "/requests", "/requests/" + f.request, "/edges", "/routes", "/config", "/config/1", "/keys", "/keys/" + f.key, "/keys/" + f.key + "/revoke", "/usage", "/schedules", schedule,
+		"/webhooks", webhook, fmt.Sprintf("%s/deliveries/%d", webhook, f.delivery), "/payments", "/audit", "/accounts", "/accounts/" + f.account.ID, "/accounts/" + f.account.ID + "/suspend", "/people", "/access", "/apps", "/billing", "/streams", "/routes/products", "/routes/plans", "/search?q=no-such-thing", "/nothing"}
 }

@@ -130,9 +130,12 @@ type formPage struct {
 	Runs []run // of a schedule as it stands in the form; none: they were not asked for
 }
 
-// ask shows a form about an account on a page of its own.
+// ask shows a form on a page of its own. Where the section is about one account, a is that.
 func (s *site) ask(w http.ResponseWriter, r *http.Request, v viewer, a accounts.Account, here, title string, f *form) error {
-	return s.showOf(w, r, v, a, "form", title, here, formPage{Form: f})
+	if slices.ContainsFunc(sections, func(sec section) bool { return sec.Path == here && sec.OfOne }) {
+		return s.showOf(w, r, v, a, "form", title, here, formPage{Form: f})
+	}
+	return s.show(w, r, v, "form", title, here, formPage{Form: f})
 }
 
 // asked answers a form: it is shown again with its faults, if err is one that can be
@@ -147,20 +150,52 @@ func (s *site) asked(w http.ResponseWriter, r *http.Request, v viewer, a account
 	return err
 }
 
-// confirmation is a form that deletes something once its name is typed.
-func confirmation(action, back, backName, what, name, intro string) *form {
-	return &form{
-		Action: action, Back: back, Name: backName, Intro: intro, Submit: "Delete " + what, Danger: true,
-		Fields: []field{{Name: "confirm", Label: "Type " + name + " to confirm", Required: true}},
-	}
+// danger is what cannot be taken back, or keeps people out: it is done on a page of its own,
+// once the name of what it is about is typed.
+type danger struct {
+	At    string // path below Root of the page and of its form
+	Here  string // path of the section
+	Back  string // path below Root, and what is there
+	Place string
+	Title string
+	Intro string // what it does
+	Do    string // what the button says
+	Name  string // of what it is about
+	More  []field
+	Done  string // path below Root where to go on, and what to say there
+	Said  string
 }
 
-// confirmed fails unless the name that a deletion asks for was typed.
+// form is what is filled in.
+func (d danger) form() *form {
+	typed := field{Name: "confirm", Label: "Type " + d.Name + " to confirm", Required: true}
+	return &form{Action: d.At, Back: d.Back, Name: d.Place, Intro: d.Intro, Submit: d.Do, Danger: true, Fields: append(slices.Clone(d.More), typed)}
+}
+
+// confirm shows the page of something dangerous, and has its form do that.
+func (s *site) confirm(w http.ResponseWriter, r *http.Request, v viewer, a accounts.Account, d danger, do func(*form) error) error {
+	f := d.form()
+	if r.Method != http.MethodPost {
+		return s.ask(w, r, v, a, d.Here, d.Title, f)
+	}
+	f.fill(r)
+	err := confirmed(r, d.Name)
+	if err == nil {
+		err = do(f)
+	}
+	return s.asked(w, r, v, a, d.Here, d.Title, f, err, func() error {
+		return seeOther(w, r, linkOf(d.Done, v, a, "done", d.Said))
+	})
+}
+
+// confirmed fails unless the name that is asked for was typed. What it is compared with may
+// have spaces around it, or several in a row, which a page does not show.
 func confirmed(r *http.Request, name string) error {
-	if strings.TrimSpace(r.PostForm.Get("confirm")) == strings.TrimSpace(name) {
+	plain := func(text string) string { return strings.Join(strings.Fields(text), " ") }
+	if plain(r.PostForm.Get("confirm")) == plain(name) {
 		return nil
 	}
-	return apierror.Invalid([]decision.Detail{{Field: "confirm", Issue: "is not the name of what is to be deleted", Expected: name}})
+	return apierror.Invalid([]decision.Detail{{Field: "confirm", Issue: "is not the name that is asked for", Expected: name}})
 }
 
 // madePage shows, this once, a secret that was just made.

@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
@@ -41,7 +43,7 @@ type bundle struct {
 	handler http.Handler
 }
 
-func setup(t *testing.T) *bundle {
+func setup(t testing.TB) *bundle {
 	t.Helper()
 	db, quiet := pgtest.Pool(t), slog.New(slog.DiscardHandler)
 	people := sessions.New(sessions.Config{DB: db, Issuer: "http://gw", Audience: "http://gw"})
@@ -75,6 +77,9 @@ func setup(t *testing.T) *bundle {
 		Apps:      oauth.New(oauth.Config{DB: db, Sessions: people, Issuer: "http://gw", Audience: "http://gw"}),
 		Requests:  requestlog.Store{DB: db, PathKey: requestlog.NewPathKey([]byte("secret"))},
 	}}
+	b.Resumed = func(ctx context.Context, tx pgx.Tx, account string) error {
+		return errors.Join(b.Config.Webhooks.ReleaseTx(ctx, tx, account), b.Config.Schedules.ReleaseTx(ctx, tx, account))
+	}
 	b.Rehearse = rehearsal.New(rehearsal.Service{Documents: b.Documents, Requests: b.Requests})
 	b.serve()
 	return b
@@ -89,7 +94,7 @@ func (b *bundle) serve() {
 
 // person adds someone to an account ("" for a new one of the plan pro) and signs
 // them in.
-func (b *bundle) person(t *testing.T, account, email, role string) *visitor {
+func (b *bundle) person(t testing.TB, account, email, role string) *visitor {
 	t.Helper()
 	if account == "" {
 		a, err := accounts.Store{DB: b.db}.Create(t.Context(), "Acme", "pro")
@@ -109,7 +114,7 @@ func (b *bundle) person(t *testing.T, account, email, role string) *visitor {
 }
 
 // operator signs the owner of the operator's account in.
-func (b *bundle) operator(t *testing.T) *visitor {
+func (b *bundle) operator(t testing.TB) *visitor {
 	t.Helper()
 	return b.visitor().signIn(t, b.seeded.Email, b.seeded.Password)
 }
@@ -160,7 +165,7 @@ func (v *visitor) post(path string, form url.Values, headers ...string) answer {
 var tokenField = regexp.MustCompile(`name="token" value="([^"]+)"`)
 
 // token is that of the forms on a page.
-func (a answer) token(t *testing.T) string {
+func (a answer) token(t testing.TB) string {
 	t.Helper()
 	m := tokenField.FindStringSubmatch(a.body)
 	if m == nil {
@@ -170,7 +175,7 @@ func (a answer) token(t *testing.T) string {
 }
 
 // signIn signs a visitor in.
-func (v *visitor) signIn(t *testing.T, email, password string) *visitor {
+func (v *visitor) signIn(t testing.TB, email, password string) *visitor {
 	t.Helper()
 	form := url.Values{"token": {v.get(Root + "/sign-in").token(t)}, "email": {email}, "password": {password}}
 	if got := v.post(Root+"/sign-in", form); got.Code != 303 || got.Header().Get("Location") != Root {
@@ -180,7 +185,7 @@ func (v *visitor) signIn(t *testing.T, email, password string) *visitor {
 }
 
 // send sends a form that stands on a page, with more fields.
-func (v *visitor) send(t *testing.T, page, action string, fields ...string) answer {
+func (v *visitor) send(t testing.TB, page, action string, fields ...string) answer {
 	t.Helper()
 	form := url.Values{"token": {v.get(page).token(t)}}
 	for i := 0; i+1 < len(fields); i += 2 {

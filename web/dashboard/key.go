@@ -131,3 +131,24 @@ func (s *site) changeKey(w http.ResponseWriter, r *http.Request, v viewer) error
 	}
 	return seeOther(w, r, linkOf("/keys/"+k.ID, v, a, "done", "saved"))
 }
+
+// revokeKey ends a key, once that is confirmed.
+func (s *site) revokeKey(w http.ResponseWriter, r *http.Request, v viewer) error {
+	a, err := s.chosen(r, v)
+	if err != nil {
+		return err
+	}
+	k, err := s.keys.Get(r.Context(), a.ID, chi.URLParam(r, "id"))
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(k.Scopes, func(scope string) bool { return !v.Has(scope) }) {
+		return apierror.Errorf(decision.ScopeMissing, "You cannot revoke a key that has scopes which you do not have.")
+	}
+	at := "/keys/" + k.ID
+	return s.confirm(w, r, v, a, danger{
+		At: at + "/revoke", Here: "/keys", Back: at, Place: k.Name, Title: "Revoke " + k.Name, Do: "Revoke key", Name: k.Name,
+		Intro: "Every edge refuses the key " + k.ID + " from then on. This cannot be undone.",
+		Done:  "/keys", Said: "revoked",
+	}, func(*form) error { return s.keys.Revoke(r.Context(), a.ID, k.ID, v.Scopes) })
+}

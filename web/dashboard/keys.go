@@ -9,13 +9,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-chi/chi/v5"
 	"sluice.dev/sluice/controlplane/accounts"
 	"sluice.dev/sluice/controlplane/accounts/apikeys"
 	"sluice.dev/sluice/controlplane/accounts/scoperegistry"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/filters/scopes"
 	"sluice.dev/sluice/platform/apierror"
+	"sluice.dev/sluice/platform/http/paging"
 )
 
 // keysPage are the keys of an account.
@@ -88,7 +88,7 @@ func (s *site) showKeys(w http.ResponseWriter, r *http.Request, v viewer) error 
 func (s *site) keysWith(w http.ResponseWriter, r *http.Request, v viewer, a accounts.Account, p keysPage) error {
 	p.Now, p.Lives, p.Form.Days = s.Now(), lives, cmp.Or(p.Form.Days, defaultDays)
 	page := pageOf(r)
-	list, total, err := s.keys.List(r.Context(), a.ID, page)
+	list, total, err := paging.Rows(s.keys.Page(r.Context(), a.ID, page))
 	if err != nil {
 		return err
 	}
@@ -147,18 +147,6 @@ func (s *site) firstRequest(r *http.Request, made apikeys.Created) (string, erro
 		}
 	}
 	return "curl -i " + cmp.Or(s.Requests.DocsBase, "$SLUICE_GATEWAY_URL") + path + " -H 'Authorization: Bearer " + made.Text + "'", nil
-}
-
-// revokeKey is the form that ends a key.
-func (s *site) revokeKey(w http.ResponseWriter, r *http.Request, v viewer) error {
-	a, err := s.chosen(r, v)
-	if err != nil {
-		return err
-	}
-	if err := s.keys.Revoke(r.Context(), a.ID, chi.URLParam(r, "id"), v.Scopes); err != nil {
-		return err
-	}
-	return seeOther(w, r, linkOf("/keys", v, a, "done", "revoked"))
 }
 
 // linkOf leads to a page about an account, with more parameters.

@@ -14,11 +14,11 @@ type pagesOf struct {
 // of their section. A page and the form on it have one path.
 var managed = map[string]pagesOf{
 	"/webhooks": {
-		get:  map[string]handler{"/webhooks/new": (*site).newWebhook, "/webhooks/{id}/edit": (*site).editWebhookPage, "/webhooks/{id}/delete": (*site).deleteWebhookPage},
+		get:  map[string]handler{"/webhooks/new": (*site).newWebhook, "/webhooks/{id}/edit": (*site).editWebhookPage, "/webhooks/{id}/delete": (*site).deleteWebhook},
 		post: map[string]handler{"/webhooks/new": (*site).createWebhook, "/webhooks/{id}/edit": (*site).editWebhook, "/webhooks/{id}/delete": (*site).deleteWebhook},
 	},
 	"/people": {
-		get:  map[string]handler{"/people/new": (*site).newPerson, "/people/add": (*site).addPersonPage, "/people/{id}": (*site).showPerson, "/people/{id}/remove": (*site).removePersonPage},
+		get:  map[string]handler{"/people/new": (*site).newPerson, "/people/add": (*site).addPersonPage, "/people/{id}": (*site).showPerson, "/people/{id}/remove": (*site).removePerson},
 		post: map[string]handler{"/people/new": (*site).invitePerson, "/people/add": (*site).addPerson, "/people/{id}": (*site).changePerson, "/people/{id}/remove": (*site).removePerson},
 	},
 	"/access": {
@@ -26,15 +26,15 @@ var managed = map[string]pagesOf{
 		post: map[string]handler{"/access/allowlist": (*site).setAllowlist, "/access/limit": (*site).setLimit, "/access/limits/{class}/remove": (*site).removeLimit},
 	},
 	"/apps": {
-		get:  map[string]handler{"/apps/new": (*site).newApp, "/apps/{id}": (*site).showApp, "/apps/{id}/revoke": (*site).revokeAppPage},
+		get:  map[string]handler{"/apps/new": (*site).newApp, "/apps/{id}": (*site).showApp, "/apps/{id}/revoke": (*site).revokeApp},
 		post: map[string]handler{"/apps/new": (*site).createApp, "/apps/{id}/revoke": (*site).revokeApp},
 	},
 	"/accounts": {
-		get:  map[string]handler{"/accounts/new": (*site).newAccount, "/accounts/{id}": (*site).showAccount},
-		post: map[string]handler{"/accounts/new": (*site).createAccount, "/accounts/{id}": (*site).changeAccount},
+		get:  map[string]handler{"/accounts/new": (*site).newAccount, "/accounts/{id}": (*site).showAccount, "/accounts/{id}/suspend": (*site).suspendAccount},
+		post: map[string]handler{"/accounts/new": (*site).createAccount, "/accounts/{id}": (*site).changeAccount, "/accounts/{id}/suspend": (*site).suspendAccount, "/accounts/{id}/resume": (*site).resumeAccount},
 	},
 	"/billing": {
-		get: map[string]handler{"/billing/plan": (*site).planPage},
+		get: map[string]handler{"/billing/plan": (*site).planPage, "/billing/methods/{id}/remove": (*site).removeMethod},
 		post: map[string]handler{"/billing/plan": (*site).changePlan, "/billing/invoices/{id}/status": (*site).settleInvoice,
 			"/billing/methods/{id}/default": (*site).makeMethodDefault, "/billing/methods/{id}/remove": (*site).removeMethod},
 	},
@@ -45,7 +45,7 @@ var managed = map[string]pagesOf{
 			"/routes/{kind}/{name}/delete": (*site).deleteObject, "/routes/plans/{name}/offer": (*site).offerPlan},
 	},
 	"/schedules": {
-		get:  map[string]handler{"/schedules/new": (*site).newSchedule, "/schedules/{id}/edit": (*site).editSchedulePage, "/schedules/{id}/delete": (*site).deleteSchedulePage},
+		get:  map[string]handler{"/schedules/new": (*site).newSchedule, "/schedules/{id}/edit": (*site).editSchedulePage, "/schedules/{id}/delete": (*site).deleteSchedule},
 		post: map[string]handler{"/schedules/new": (*site).createSchedule, "/schedules/{id}/edit": (*site).editSchedule, "/schedules/{id}/delete": (*site).deleteSchedule},
 	},
 }

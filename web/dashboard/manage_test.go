@@ -19,7 +19,7 @@ import (
 // somebody finds a person of an account by their address.
 func (b *bundle) somebody(t *testing.T, account, email string) accounts.User {
 	t.Helper()
-	list, _, err := (&site{Config: b.Config}).team().List(t.Context(), account, paging.Page{Limit: 50})
+	list, _, err := paging.Rows((&site{Config: b.Config}).team().Page(t.Context(), account, paging.Page{Limit: 50}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -306,7 +306,11 @@ func TestBilling(t *testing.T) {
 		t.Error(got.Code, got.body)
 	}
 	method := regexp.MustCompile(`/dashboard/billing/methods/paym_\w+/remove`).FindString(page)
-	if got := owner.send(t, Root+"/billing", method); got.Code != http.StatusSeeOther || strings.Contains(owner.get(Root+"/billing").body, method) {
+	if got := owner.send(t, method, method, "confirm", "wrong"); got.Code != http.StatusOK || !strings.Contains(owner.get(Root+"/billing").body, method) {
+		t.Error(got.Code, got.body)
+	}
+	name := regexp.MustCompile(`Type (.+) to confirm`).FindStringSubmatch(owner.get(method).body)
+	if got := owner.send(t, method, method, "confirm", name[1]); got.Code != http.StatusSeeOther || strings.Contains(owner.get(Root+"/billing").body, method) {
 		t.Error(got.Code, got.body)
 	}
 }

@@ -27,7 +27,11 @@ func (s *site) objectDeletion(r *http.Request) (p objectPage, e config.ObjectEdi
 		return p, e, &apierror.Error{Code: decision.NotFound}
 	}
 	at := objectLink(kind, name)
-	p = objectPage{Version: now.Number, Form: confirmation(at+"/delete", at, name, oneOf[kind], name, "It is removed from the configuration, which is published to every edge as a new version.")}
+	ask := danger{
+		At: at + "/delete", Back: at, Place: name, Do: "Delete " + oneOf[kind], Name: name,
+		Intro: "It is removed from the configuration, which is published to every edge as a new version.",
+	}
+	p = objectPage{Version: now.Number, Form: ask.form()}
 	p.Form.Hidden = []choice{{"version", strconv.FormatInt(now.Number, 10)}}
 	e = config.ObjectEdit{Kind: kind, Name: name, IfMatch: now.Number, Note: "dashboard: " + oneOf[kind] + " " + name + " deleted"}
 	proposal, err := s.Documents.ProposeObject(r.Context(), e)

@@ -199,7 +199,10 @@ func TestKeys(t *testing.T) {
 	if got := b.operator(t).send(t, page, revoke); got.Code != 404 {
 		t.Errorf("another account's page revoked the key: %d", got.Code)
 	}
-	if got := v.send(t, page, revoke); got.Code != 303 || strings.Contains(v.get(page).body, one) {
+	if got := v.send(t, revoke, revoke, "confirm", "CI"); got.Code != 200 || !strings.Contains(got.body, "is not the name that is asked for") || v.get(one).Code != 200 {
+		t.Error(got.Code, got.body)
+	}
+	if got := v.send(t, revoke, revoke, "confirm", " ci "); got.Code != 303 || strings.Contains(v.get(page).body, one) {
 		t.Error(got.Code, got.body)
 	}
 	if got := v.get(page + "?done=revoked").body; !strings.Contains(got, "The key is revoked") {

@@ -10,6 +10,7 @@ import (
 	"sluice.dev/sluice/controlplane/accounts/sessions"
 	"sluice.dev/sluice/controlplane/accounts/team"
 	"sluice.dev/sluice/platform/apierror"
+	"sluice.dev/sluice/platform/http/paging"
 )
 
 // roles are those that can be given.
@@ -33,7 +34,7 @@ func (s *site) showPeople(w http.ResponseWriter, r *http.Request, v viewer) erro
 		return err
 	}
 	page := pageOf(r)
-	list, total, err := s.team().List(r.Context(), a.ID, page)
+	list, total, err := paging.Rows(s.team().Page(r.Context(), a.ID, page))
 	if err != nil {
 		return err
 	}
@@ -155,34 +156,15 @@ func (s *site) changePerson(w http.ResponseWriter, r *http.Request, v viewer) er
 	})
 }
 
-// removal is the form that removes somebody from an account.
-func removal(u accounts.User) *form {
-	f := confirmation("/people/"+u.ID+"/remove", "/people", "All people", "person", u.Email, "The person is signed out everywhere. Keys that they made belong to the account, and stay.")
-	f.Submit = "Remove person"
-	return f
-}
-
-// removePersonPage asks whether to remove somebody.
-func (s *site) removePersonPage(w http.ResponseWriter, r *http.Request, v viewer) error {
-	a, u, _, err := s.person(r, v)
-	if err != nil {
-		return err
-	}
-	return s.ask(w, r, v, a, "/people", "Remove "+u.Email, removal(u))
-}
-
-// removePerson removes them.
+// removePerson removes somebody from an account, once that is confirmed.
 func (s *site) removePerson(w http.ResponseWriter, r *http.Request, v viewer) error {
 	a, u, _, err := s.person(r, v)
 	if err != nil {
 		return err
 	}
-	f := removal(u)
-	f.fill(r)
-	if err = confirmed(r, u.Email); err == nil {
-		err = s.team().Remove(r.Context(), a.ID, u.ID, v.Scopes)
-	}
-	return s.asked(w, r, v, a, "/people", "Remove "+u.Email, f, err, func() error {
-		return seeOther(w, r, linkOf("/people", v, a, "done", "removed"))
-	})
+	return s.confirm(w, r, v, a, danger{
+		At: "/people/" + u.ID + "/remove", Here: "/people", Back: "/people", Place: "All people", Title: "Remove " + u.Email, Do: "Remove person", Name: u.Email,
+		Intro: "The person is signed out everywhere. Keys that they made belong to the account, and stay.",
+		Done:  "/people", Said: "removed",
+	}, func(*form) error { return s.team().Remove(r.Context(), a.ID, u.ID, v.Scopes) })
 }

@@ -111,6 +111,8 @@ var done = map[string]string{
 	"removed":         "The person is removed, and signed out everywhere.",
 	"limit-removed":   "The limit is removed: the plan's counts again.",
 	"app-revoked":     "The application is revoked, and everything that people granted it.",
+	"suspended":       "The account is suspended: edges refuse it from now on.",
+	"account-resumed": "The account is let in again.",
 	"plan-changed":    "The plan is changed, at every edge.",
 	"method-removed":  "The payment method is removed.",
 	"published":       "The change is published.",

@@ -251,33 +251,16 @@ func (s *site) editSchedule(w http.ResponseWriter, r *http.Request, v viewer) er
 	})
 }
 
-// scheduleDeletion is the form that removes a schedule with its history.
-func scheduleDeletion(one schedules.Schedule) *form {
-	at, name := "/schedules/"+one.ID, one.Definition.Name
-	return confirmation(at+"/delete", at, name, "schedule", name, "The schedule and its executions are deleted. To stop it for a while, pause it instead.")
-}
-
-// deleteSchedulePage asks whether to delete a schedule.
-func (s *site) deleteSchedulePage(w http.ResponseWriter, r *http.Request, v viewer) error {
-	a, one, _, err := s.editedSchedule(r, v)
-	if err != nil {
-		return err
-	}
-	return s.ask(w, r, v, a, "/schedules", "Delete "+one.Definition.Name, scheduleDeletion(one))
-}
-
-// deleteSchedule deletes it.
+// deleteSchedule removes a schedule with its history, once that is confirmed.
 func (s *site) deleteSchedule(w http.ResponseWriter, r *http.Request, v viewer) error {
 	a, one, _, err := s.editedSchedule(r, v)
 	if err != nil {
 		return err
 	}
-	f := scheduleDeletion(one)
-	f.fill(r)
-	if err = confirmed(r, one.Definition.Name); err == nil {
-		err = s.Schedules.Delete(r.Context(), a.ID, one.ID)
-	}
-	return s.asked(w, r, v, a, "/schedules", "Delete "+one.Definition.Name, f, err, func() error {
-		return seeOther(w, r, linkOf("/schedules", v, a, "done", "deleted"))
-	})
+	at, name := "/schedules/"+one.ID, one.Definition.Name
+	return s.confirm(w, r, v, a, danger{
+		At: at + "/delete", Here: "/schedules", Back: at, Place: name, Title: "Delete " + name, Do: "Delete schedule", Name: name,
+		Intro: "The schedule and its executions are deleted. To stop it for a while, pause it instead.",
+		Done:  "/schedules", Said: "deleted",
+	}, func(*form) error { return s.Schedules.Delete(r.Context(), a.ID, one.ID) })
 }

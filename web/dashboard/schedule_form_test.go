@@ -51,7 +51,7 @@ func TestCreatingSchedules(t *testing.T) {
 	if made.Code != 303 {
 		t.Fatal(made.Code, made.body)
 	}
-	list, _, err := b.Config.Schedules.List(t.Context(), b.seeded.Account, schedules.Filter{}, paging.Page{Limit: 5})
+	list, _, err := paging.Rows(b.Config.Schedules.Page(t.Context(), b.seeded.Account, schedules.Filter{}, paging.Page{Limit: 5}))
 	if err != nil || len(list) != 1 {
 		t.Fatal(list, err)
 	}

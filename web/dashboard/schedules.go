@@ -10,6 +10,7 @@ import (
 	"sluice.dev/sluice/controlplane/accounts"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
+	"sluice.dev/sluice/platform/http/paging"
 	"sluice.dev/sluice/web/dashboard/chart"
 	"sluice.dev/sluice/workers/schedules"
 )
@@ -43,7 +44,7 @@ func (s *site) showSchedules(w http.ResponseWriter, r *http.Request, v viewer) e
 		return err
 	}
 	page := pageOf(r)
-	list, total, err := s.Schedules.List(r.Context(), a.ID, schedules.Filter{}, page)
+	list, total, err := paging.Rows(s.Schedules.Page(r.Context(), a.ID, schedules.Filter{}, page))
 	if err != nil {
 		return err
 	}
@@ -127,7 +128,7 @@ func (s *site) executions(ctx context.Context, l look) (any, error) {
 	}
 	page := pageIn(l.Query)
 	p := executionsPart{Now: s.Now().UTC(), Schedule: one, MayWrite: l.Has("schedules:write")}
-	list, total, err := s.Schedules.History(ctx, l.Account.ID, one.ID, schedules.HistoryFilter{}, page)
+	list, total, err := paging.Rows(s.Schedules.HistoryPage(ctx, l.Account.ID, one.ID, schedules.HistoryFilter{}, page))
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +141,7 @@ func (s *site) executions(ctx context.Context, l look) (any, error) {
 	}
 	p.Live = Root + "/live/executions?" + url.Values{"id": {one.ID}}.Encode()
 	for _, status := range []string{schedules.Executing, schedules.Waiting} {
-		list, _, err := s.Schedules.History(ctx, l.Account.ID, one.ID, schedules.HistoryFilter{Status: status}, page)
+		list, _, err := paging.Rows(s.Schedules.HistoryPage(ctx, l.Account.ID, one.ID, schedules.HistoryFilter{Status: status}, page))
 		if err != nil {
 			return nil, err
 		}

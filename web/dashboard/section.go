@@ -37,7 +37,7 @@ func init() {
 			more: map[string]handler{"/config/{version}": (*site).showVersion},
 			post: map[string]handler{"/config/{version}/rollback": (*site).rollBack, "/config/{version}/rehearse": (*site).rehearse}},
 		{Name: "Keys", Path: "/keys", OfOne: true, show: (*site).showKeys,
-			more: map[string]handler{"/keys/{id}": (*site).showKey},
+			more: map[string]handler{"/keys/{id}": (*site).showKey, "/keys/{id}/revoke": (*site).revokeKey},
 			post: map[string]handler{"/keys": (*site).makeKey, "/keys/{id}/rotate": (*site).rotateKey, "/keys/{id}/change": (*site).changeKey, "/keys/{id}/revoke": (*site).revokeKey}},
 		{Name: "Usage", Path: "/usage", Scope: "billing:read", OfOne: true, show: (*site).showUsage},
 		{Name: "Schedules", Path: "/schedules", Product: true, Scope: "schedules:read", OfOne: true, show: (*site).showSchedules,

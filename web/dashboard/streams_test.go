@@ -14,7 +14,7 @@ import (
 )
 
 // streams has a media product answer: every account has a stream that is live.
-func (b *bundle) streams(t *testing.T) *httptest.Server {
+func (b *bundle) streams(t testing.TB) *httptest.Server {
 	t.Helper()
 	secret := []byte("a secret of 32 bytes and no more")
 	verify := identity.Verifier{Secrets: func() [][]byte { return [][]byte{secret} }}

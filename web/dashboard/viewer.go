@@ -132,7 +132,7 @@ func (s *site) choice(r *http.Request, v viewer) (list []accounts.Account, many 
 	if !v.Operator {
 		return nil, false, nil
 	}
-	list, total, err := s.accounts.List(r.Context(), paging.Page{Limit: paging.MaxLimit})
+	list, total, err := paging.Rows(s.accounts.Page(r.Context(), paging.Page{Limit: paging.MaxLimit}))
 	return list, total > len(list), err
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
+	"github.com/jackc/pgx/v5"
 	"sluice.dev/sluice/controlplane/accounts"
 	"sluice.dev/sluice/controlplane/accounts/apikeys"
 	"sluice.dev/sluice/controlplane/accounts/billing/invoicing"
@@ -62,6 +63,8 @@ type Config struct {
 	// time; nil: there are none.
 	Provider provider.Provider
 	Prices   func(context.Context, time.Time) (invoicing.Prices, error)
+	// Resumed lets the work of an account go on that waited while it was suspended.
+	Resumed  func(ctx context.Context, tx pgx.Tx, account string) error
 	Alone    bool // there are no schedules and payments
 	Requests requestlog.Store
 	Version  string // of this build
@@ -119,7 +122,7 @@ func Routes(c Config) func(chi.Router) {
 	s := &site{
 		Config:   c,
 		guard:    guard(c),
-		accounts: accounts.Store{DB: c.DB},
+		accounts: accounts.Store{DB: c.DB, Resumed: c.Resumed},
 		keys:     apikeys.Store{DB: c.DB, Now: c.Now},
 		fleet:    edgestatus.Store{DB: c.DB},
 		usage:    usage.Store{DB: c.DB, Now: c.Now},

@@ -199,34 +199,16 @@ func webhookName(sub webhooks.Subscription) string {
 	return sub.ID
 }
 
-// webhookDeletion is the form that deletes a subscription.
-func webhookDeletion(sub webhooks.Subscription) *form {
-	at := "/webhooks/" + sub.ID
-	return confirmation(at+"/delete", at, "The webhook", "webhook", webhookName(sub),
-		"The subscription to "+sub.URL+" and the log of its deliveries are deleted. Deliveries that wait are not sent. To stop it for a while, pause it instead.")
-}
-
-// deleteWebhookPage asks whether to delete a subscription.
-func (s *site) deleteWebhookPage(w http.ResponseWriter, r *http.Request, v viewer) error {
-	a, sub, _, err := s.editedWebhook(r, v)
-	if err != nil {
-		return err
-	}
-	return s.ask(w, r, v, a, "/webhooks", "Delete webhook", webhookDeletion(sub))
-}
-
-// deleteWebhook deletes it.
+// deleteWebhook deletes a subscription, once that is confirmed.
 func (s *site) deleteWebhook(w http.ResponseWriter, r *http.Request, v viewer) error {
 	a, sub, _, err := s.editedWebhook(r, v)
 	if err != nil {
 		return err
 	}
-	f := webhookDeletion(sub)
-	f.fill(r)
-	if err = confirmed(r, webhookName(sub)); err == nil {
-		err = s.Webhooks.Delete(r.Context(), a.ID, sub.ID)
-	}
-	return s.asked(w, r, v, a, "/webhooks", "Delete webhook", f, err, func() error {
-		return seeOther(w, r, linkOf("/webhooks", v, a, "done", "webhook-deleted"))
-	})
+	at := "/webhooks/" + sub.ID
+	return s.confirm(w, r, v, a, danger{
+		At: at + "/delete", Here: "/webhooks", Back: at, Place: "The webhook", Title: "Delete webhook", Do: "Delete webhook", Name: webhookName(sub),
+		Intro: "The subscription to " + sub.URL + " and the log of its deliveries are deleted. Deliveries that wait are not sent. To stop it for a while, pause it instead.",
+		Done:  "/webhooks", Said: "webhook-deleted",
+	}, func(*form) error { return s.Webhooks.Delete(r.Context(), a.ID, sub.ID) })
 }

@@ -19,7 +19,7 @@ var hookSecret = regexp.MustCompile(`whsec_[A-Za-z0-9/+]{43}=`)
 // audited is the newest entry of the audit log about a target.
 func (b *bundle) audited(t *testing.T, target string) audit.Entry {
 	t.Helper()
-	list, _, err := audit.List(t.Context(), b.db, audit.Filter{Target: target}, paging.Page{Limit: 1})
+	list, _, err := paging.Rows(audit.Read(t.Context(), b.db, audit.Filter{Target: target}, paging.Page{Limit: 1}))
 	if err != nil || len(list) != 1 {
 		t.Fatalf("of %s: %+v %v", target, list, err)
 	}
@@ -64,7 +64,7 @@ func TestManagingWebhooks(t *testing.T) {
 		sub.Description != "" || sub.MaxConcurrency != webhooks.DefaultConcurrency {
 		t.Errorf("%+v %v", sub, err)
 	}
-	if got := v.send(t, page+"/delete", page+"/delete", "confirm", "example.com"); got.Code != 200 || !strings.Contains(got.body, "is not the name of what is to be deleted") {
+	if got := v.send(t, page+"/delete", page+"/delete", "confirm", "example.com"); got.Code != 200 || !strings.Contains(got.body, "is not the name that is asked for") {
 		t.Error(got.Code, got.body)
 	}
 	if got := v.send(t, page+"/delete", page+"/delete", "confirm", "127.0.0.1:9"); got.Code != 303 || v.get(page).Code != 404 {
@@ -150,7 +150,7 @@ func TestWebhooksOfTheChosenAccount(t *testing.T) {
 	if !strings.Contains(made.body, query+`">Show the webhook`) {
 		t.Error(made.body)
 	}
-	if list, total, err := b.Config.Webhooks.List(t.Context(), a.ID, 10, 0); err != nil || total != 1 || list[0].Events[0] != "*" {
+	if list, total, err := paging.Rows(b.Config.Webhooks.Page(t.Context(), a.ID, "", paging.Page{Limit: 10})); err != nil || total != 1 || list[0].Events[0] != "*" {
 		t.Error(list, err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"sluice.dev/sluice/controlplane/accounts"
 	"sluice.dev/sluice/filters/decision"
 	"sluice.dev/sluice/platform/apierror"
+	"sluice.dev/sluice/platform/http/paging"
 	"sluice.dev/sluice/web/dashboard/chart"
 	"sluice.dev/sluice/workers/webhooks"
 )
@@ -52,7 +53,7 @@ func (s *site) showWebhooks(w http.ResponseWriter, r *http.Request, v viewer) er
 		return err
 	}
 	page := pageOf(r)
-	list, total, err := s.Webhooks.List(r.Context(), a.ID, page.Limit, page.Offset)
+	list, total, err := paging.Rows(s.Webhooks.Page(r.Context(), a.ID, "", page))
 	if err != nil {
 		return err
 	}
@@ -167,10 +168,9 @@ func (s *site) webhookWith(w http.ResponseWriter, r *http.Request, v viewer, a a
 	}
 	p.State, p.Health = stateOf(p.Subscription), health[p.Subscription.ID]
 	p.Spark = spark(p.Health)
-	if p.Recoveries, err = s.Webhooks.Recoveries(r.Context(), a.ID, p.Subscription.ID); err != nil {
+	if p.Recoveries, _, err = paging.Rows(s.Webhooks.RecoveryPage(r.Context(), a.ID, p.Subscription.ID, paging.Page{Limit: mostRecoveries})); err != nil {
 		return err
 	}
-	p.Recoveries = p.Recoveries[:min(len(p.Recoveries), mostRecoveries)]
 	return s.showOf(w, r, v, a, "webhook", hostOf(p.Subscription.URL), "/webhooks", p)
 }
 

@@ -91,14 +91,14 @@ func TestTheLeaderHasInvoicesIssuedAndCollected(t *testing.T) {
 		if e.Job.Kind != (jobs.InvoicesArgs{}).Kind() {
 			continue
 		}
-		if list, total, err = (billing.Store{DB: plane}).List(t.Context(), a.ID, billing.Paid, paging.Page{Limit: 10}); err != nil {
+		if list, total, err = paging.Rows((billing.Store{DB: plane}).Page(t.Context(), a.ID, billing.Paid, paging.Page{Limit: 10})); err != nil {
 			t.Fatal(err)
 		}
 		if total > 0 {
 			continue
 		}
 		if rounds.Add(1) > 20 {
-			all, _, err := billing.Store{DB: plane}.List(t.Context(), a.ID, "", paging.Page{Limit: 10})
+			all, _, err := paging.Rows(billing.Store{DB: plane}.Page(t.Context(), a.ID, "", paging.Page{Limit: 10}))
 			t.Fatalf("after 20 rounds nothing is paid of %+v (%v)", all, err)
 		}
 		if _, err := client.Insert(t.Context(), jobs.InvoicesArgs{}, &river.InsertOpts{Queue: "billing"}); err != nil {

@@ -62,7 +62,7 @@ func (s *Service) beginAll(ctx context.Context, executions []string) ([]begun, e
 	rows, _ := s.DB.Query(ctx, `
 		UPDATE schedule_executions e SET running = true, attempts = attempts + 1, lease_until = $3
 		FROM schedules s JOIN accounts a ON a.id = s.account_id
-		WHERE e.id = ANY ($1) AND s.id = e.schedule_id AND e.status = 'executing' AND e.run_at <= $2 AND NOT e.running
+		WHERE e.id = ANY ($1) AND s.id = e.schedule_id AND e.status = 'executing' AND e.run_at <= $2 AND NOT e.running AND a.suspended_at IS NULL
 		RETURNING e.id, s.id, s.account_id, a.plan, s.definition, e.attempts, e.failures, e.executed_at, e.result, e.attempts - 1 > e.failures,
 			s.sealed_headers`,
 		executions, now, now.Add(Lease))
@@ -78,6 +78,9 @@ func (s *Service) beginAll(ctx context.Context, executions []string) ([]begun, e
 		all[slices.Index(executions, a.Execution)].attempt = a
 	}
 	if len(attempts) < len(executions) {
+		if err := s.putOffSuspended(ctx, executions, now); err != nil {
+			return nil, err
+		}
 		err = s.dueAgain(ctx, executions, all)
 	}
 	return all, err

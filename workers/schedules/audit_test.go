@@ -59,7 +59,7 @@ func TestChangesOfSchedulesAreAudited(t *testing.T) {
 	}
 	b.do("DELETE", path, "").want(204)
 	b.do("DELETE", path, "").want(404)
-	list, _, err := audit.List(t.Context(), b.pool, audit.Filter{Target: id}, paging.Page{Limit: 100})
+	list, _, err := paging.Rows(audit.Read(t.Context(), b.pool, audit.Filter{Target: id}, paging.Page{Limit: 100}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -56,6 +56,9 @@ func (s *Service) FireDue(ctx context.Context, turns Turns, behind bool) (Fired,
 			return err
 		}
 		fired = Fired{Schedules: len(due), Full: len(due) == s.Batch, Lateness: now.Sub(due[0].first)}
+		if due, err = holdSuspended(ctx, tx, due); err != nil || len(due) == 0 {
+			return err
+		}
 		fired.Started, err = s.fire(ctx, tx, due, now, turns)
 		return err
 	})

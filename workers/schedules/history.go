@@ -54,11 +54,6 @@ func (s *Service) HistoryPage(ctx context.Context, account, id string, f History
 		AND ($3::timestamptz IS NULL OR executed_at >= $3) AND ($4::timestamptz IS NULL OR executed_at <= $4)`, id, f.Status, f.From, f.To)
 }
 
-// History is HistoryPage without its pagination: the executions, and how many there are in all.
-func (s *Service) History(ctx context.Context, account, id string, f HistoryFilter, p paging.Page) ([]Record, int, error) {
-	return paging.Rows(s.HistoryPage(ctx, account, id, f, p))
-}
-
 // inUTC changes the zone of a time that may be missing.
 func inUTC(at *time.Time) *time.Time {
 	if at == nil {

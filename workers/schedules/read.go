@@ -40,11 +40,6 @@ func (s *Service) Page(ctx context.Context, account string, f Filter, p paging.P
 		account, f.Status, f.Type, f.Tag)
 }
 
-// List is Page without its pagination: the schedules, and how many there are in all.
-func (s *Service) List(ctx context.Context, account string, f Filter, p paging.Page) ([]Schedule, int, error) {
-	return paging.Rows(s.Page(ctx, account, f, p))
-}
-
 // Delete removes a schedule with its history. An execution under way may still
 // end, unrecorded. It fails with not_found.
 func (s *Service) Delete(ctx context.Context, account, id string) error {

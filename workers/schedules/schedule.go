@@ -27,7 +27,7 @@ type Schedule struct {
 	Definition definition.Definition // a header whose value is sealed has definition.Sealed
 	Status     string
 	Version    int64
-	Next       *time.Time // nil unless active
+	Next       *time.Time // nil unless active, and of one that waits for its suspended account
 	Count      int64      // executions that have ended in success or failure
 	Last       *time.Time // executedAt of the latest of them
 	LastStatus *string

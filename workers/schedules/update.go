@@ -94,7 +94,7 @@ func (s *Service) write(ctx context.Context, tx pgx.Tx, old Schedule, d definiti
 	}
 	rows, _ := tx.Query(ctx, `
 		UPDATE schedules SET name = $3, type = $4, tags = $5, definition = $6, version = version + 1, updated_at = $7,
-			status = $8, next_fire_at = CASE WHEN $10 THEN next_fire_at ELSE $9 END,
+			status = $8, next_fire_at = CASE WHEN $10 THEN next_fire_at ELSE $9 END, held_fire_at = CASE WHEN $10 THEN held_fire_at END,
 			sealed_headers = $12
 		WHERE id = $1 AND version = $2 AND status = $11
 		RETURNING `+scheduleColumns,

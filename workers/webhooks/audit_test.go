@@ -22,7 +22,7 @@ func TestChangesOfSubscriptionsAreAudited(t *testing.T) {
 	a.must(200, "POST", path+"/rotate-secret", object{"secret": fresh, "overlap_seconds": 60})
 	a.must(204, "DELETE", path, nil)
 	a.must(404, "DELETE", path, nil)
-	list, _, err := audit.List(t.Context(), a.Pool, audit.Filter{Target: id}, paging.Page{Limit: 100})
+	list, _, err := paging.Rows(audit.Read(t.Context(), a.Pool, audit.Filter{Target: id}, paging.Page{Limit: 100}))
 	if err != nil {
 		t.Fatal(err)
 	}

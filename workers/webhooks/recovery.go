@@ -107,12 +107,6 @@ func (s *Service) RecoveryPage(ctx context.Context, account, id string, p paging
 	return Recoveries.Read(ctx, s.DB, p, `subscription_id = $1 AND kind = 'recover'`, id)
 }
 
-// Recoveries are the latest of a subscription of account.
-func (s *Service) Recoveries(ctx context.Context, account, id string) ([]Recovery, error) {
-	l, err := s.RecoveryPage(ctx, account, id, paging.Page{Limit: paging.MaxLimit})
-	return l.Data, err
-}
-
 // Recovery returns one of a subscription of account, or not_found.
 func (s *Service) Recovery(ctx context.Context, account, id, recovery string) (Recovery, error) {
 	if _, err := s.Get(ctx, account, id); err != nil {

@@ -72,7 +72,7 @@ func TestAdopt(t *testing.T) {
 	if jobs := a.Jobs(); len(jobs) != 1 {
 		t.Errorf("%d deliveries once it is active", len(jobs))
 	}
-	list, _, err := audit.List(t.Context(), a.Pool, audit.Filter{Target: s.ID}, paging.Page{Limit: 10})
+	list, _, err := paging.Rows(audit.Read(t.Context(), a.Pool, audit.Filter{Target: s.ID}, paging.Page{Limit: 10}))
 	if text, _ := json.Marshal(list); err != nil || len(list) != 2 || strings.Contains(string(text), s.Secret) {
 		t.Errorf("%s %v", text, err)
 	}

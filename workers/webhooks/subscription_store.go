@@ -107,11 +107,6 @@ func (s *Service) Page(ctx context.Context, account, status string, p paging.Pag
 	return Subscriptions.Read(ctx, s.DB, p, `account_id = $1 AND ($2 = '' OR status = $2)`, account, status)
 }
 
-// List is Page without its pagination: the subscriptions, and how many there are in all.
-func (s *Service) List(ctx context.Context, account string, limit, offset int) ([]Subscription, int, error) {
-	return paging.Rows(s.Page(ctx, account, "", paging.Page{Limit: limit, Offset: offset}))
-}
-
 // Delete removes a subscription, or fails with not_found. Jobs that are queued
 // for it find nothing to do; its log goes with the events that are in it.
 func (s *Service) Delete(ctx context.Context, account, id string) error {

@@ -19,29 +19,35 @@ type accountRow struct {
 	HasLimits bool
 	Unpaid    bool
 	QuotaUsed bool
+	Suspended bool
 	Allowlist []netip.Prefix
 }
 
-// emitAccount sends an account's own record, and its allowlist.
-func emitAccount(ctx context.Context, tx pgx.Tx, account string) error {
+// emitAccount sends an account's own record, and its allowlist. Of an account that is
+// suspended it takes both away, and reports so.
+func emitAccount(ctx context.Context, tx pgx.Tx, account string) (suspended bool, err error) {
 	rows, _ := tx.Query(ctx, `
-		SELECT p.number, EXISTS (SELECT FROM account_limits l WHERE l.account_id = a.id), a.unpaid, a.quota_used, a.ip_allowlist
+		SELECT p.number, EXISTS (SELECT FROM account_limits l WHERE l.account_id = a.id), a.unpaid, a.quota_used, a.suspended_at IS NOT NULL, a.ip_allowlist
 		FROM accounts a JOIN plans p ON p.name = a.plan WHERE a.id = $1`, account)
 	row, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[accountRow])
 	if err != nil {
-		return postgres.NotFound(err, "read account for edges")
+		return false, postgres.NotFound(err, "read account for edges")
 	}
 	number, _ := keytable.ParseID(keytable.AccountPrefix, account)
 	list := keytable.TagOfAllowlist(number)
 	put := append(keytable.Split(list, allowlist.Encode(row.Allowlist)), row.record(number))
-	gone, err := present(ctx, tx, keytable.Parts(list)[len(put)-1:])
+	old := keytable.Parts(list)[len(put)-1:]
+	if row.Suspended {
+		put, old = nil, append(keytable.Parts(list), keytable.TagOfAccount(number))
+	}
+	gone, err := present(ctx, tx, old)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if err := keyfeed.PutTx(ctx, tx, put...); err != nil {
-		return err
+		return false, err
 	}
-	return keyfeed.DeleteTx(ctx, tx, gone...)
+	return row.Suspended, keyfeed.DeleteTx(ctx, tx, gone...)
 }
 
 // record makes the record of the account with the given number.
@@ -87,47 +93,62 @@ func present(ctx context.Context, db postgres.DB, tags []keytable.Tag) ([]keytab
 }
 
 // EmitAccounts sends the records of all accounts of which edges have none, such
-// as those made by an earlier release, and returns how many there were.
+// as those made by an earlier release, takes away those of accounts that are suspended, which
+// an earlier release has sent meanwhile, and returns how many accounts there were.
 func (s Store) EmitAccounts(ctx context.Context) (n int, err error) {
 	for after := ""; ; {
-		rows, _ := s.DB.Query(ctx, `SELECT id FROM accounts WHERE id > $1 ORDER BY id LIMIT $2`, after, emitBatch)
-		ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		rows, _ := s.DB.Query(ctx, `SELECT id, suspended_at IS NOT NULL FROM accounts WHERE id > $1 ORDER BY id LIMIT $2`, after, emitBatch)
+		list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[listedAccount])
 		if err != nil {
 			return n, fmt.Errorf("list accounts for edges: %w", err)
 		}
-		if len(ids) == 0 {
+		if len(list) == 0 {
 			return n, nil
 		}
-		after = ids[len(ids)-1]
-		sent, err := s.emitMissing(ctx, ids)
+		after = list[len(list)-1].ID
+		sent, err := s.emitWrong(ctx, list)
 		if n += sent; err != nil {
 			return n, err
 		}
 	}
 }
 
-// emitMissing sends those of the accounts that edges have no record of, each in a
-// transaction of its own.
-func (s Store) emitMissing(ctx context.Context, ids []string) (n int, err error) {
-	tags, byTag := make([]keytable.Tag, len(ids)), map[keytable.Tag]string{}
-	for i, id := range ids {
-		number, _ := keytable.ParseID(keytable.AccountPrefix, id)
-		tags[i] = keytable.TagOfAccount(number)
-		byTag[tags[i]] = id
+// listedAccount is an account, and whether edges are to know nothing of it.
+type listedAccount struct {
+	ID        string
+	Suspended bool
+}
+
+// tag is that of the account's record.
+func (a listedAccount) tag() keytable.Tag {
+	number, _ := keytable.ParseID(keytable.AccountPrefix, a.ID)
+	return keytable.TagOfAccount(number)
+}
+
+// emitWrong sends those of the accounts of which edges have no record, or one that they
+// should not have, each in a transaction of its own.
+func (s Store) emitWrong(ctx context.Context, list []listedAccount) (n int, err error) {
+	tags := make([]keytable.Tag, len(list))
+	for i, a := range list {
+		tags[i] = a.tag()
 	}
-	there, err := present(ctx, s.DB, tags)
+	known, err := present(ctx, s.DB, tags)
 	if err != nil {
 		return 0, err
 	}
-	for _, t := range there {
-		delete(byTag, t)
+	there := make(map[keytable.Tag]bool, len(known))
+	for _, t := range known {
+		there[t] = true
 	}
-	for _, id := range byTag {
+	for i, a := range list {
+		if there[tags[i]] != a.Suspended {
+			continue
+		}
 		err := postgres.InTx(ctx, s.DB, func(tx pgx.Tx) error {
-			if _, err := tx.Exec(ctx, `SELECT FROM accounts WHERE id = $1 FOR UPDATE`, id); err != nil {
+			if _, err := tx.Exec(ctx, `SELECT FROM accounts WHERE id = $1 FOR UPDATE`, a.ID); err != nil {
 				return fmt.Errorf("lock account: %w", err)
 			}
-			return EmitAccountTx(ctx, tx, id)
+			return EmitAccountTx(ctx, tx, a.ID)
 		})
 		if err != nil {
 			return n, err

@@ -11,8 +11,8 @@ import (
 )
 
 // Find returns the key whose text is given. It fails with invalid_api_key when
-// there is none, or it is revoked, or the text is none of a key, which it then says; and
-// with AUTH_001 when it has expired. The
+// there is none, or it is revoked, or its account suspended, or the text is none of a key,
+// which it then says; and with AUTH_001 when it has expired. The
 // look-up is by hash, so its time tells nothing about the secret.
 func (s Store) Find(ctx context.Context, text string) (Holder, error) {
 	if !apikey.WellFormed(text) {
@@ -30,7 +30,7 @@ func (s Store) FindByID(ctx context.Context, id string) (Holder, error) {
 // holder finds the one key that meets a condition, and judges whether it works.
 func (s Store) holder(ctx context.Context, where string, arg any) (Holder, error) {
 	rows, _ := s.DB.Query(ctx, `SELECT `+columns+`, a.plan, a.operator
-		FROM api_keys k JOIN accounts a ON a.id = k.account_id WHERE k.revoked_at IS NULL AND `+where, arg)
+		FROM api_keys k JOIN accounts a ON a.id = k.account_id WHERE k.revoked_at IS NULL AND a.suspended_at IS NULL AND `+where, arg)
 	h, err := pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (h Holder, err error) {
 		err = row.Scan(append(h.fields(), &h.Plan, &h.Operator)...)
 		h.shown()

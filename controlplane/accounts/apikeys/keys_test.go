@@ -225,7 +225,7 @@ func TestListAndChangeStayInTheAccount(t *testing.T) {
 		s.mustCreate(t, account, "streams:read")
 	}
 	foreign := s.mustCreate(t, other, "streams:read")
-	list, total, err := s.List(t.Context(), account, paging.Page{Limit: 2, Offset: 2})
+	list, total, err := paging.Rows(s.Page(t.Context(), account, paging.Page{Limit: 2, Offset: 2}))
 	if err != nil || len(list) != 1 || total != 3 {
 		t.Fatalf("%v %d %v", list, total, err)
 	}

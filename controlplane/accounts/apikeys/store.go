@@ -193,11 +193,6 @@ func (s Store) Page(ctx context.Context, account string, p paging.Page) (paging.
 	return List.Read(ctx, s.DB, p, `k.account_id = $1 AND k.revoked_at IS NULL`, account)
 }
 
-// List is Page without its pagination: the keys, and how many there are in all.
-func (s Store) List(ctx context.Context, account string, p paging.Page) ([]Key, int, error) {
-	return paging.Rows(s.Page(ctx, account, p))
-}
-
 // KnownAccount fails with not_found when there is no such account.
 func (s Store) KnownAccount(ctx context.Context, account string) error {
 	var known bool

@@ -103,7 +103,7 @@ func TestAnOverdueInvoiceBlocksUntilItIsPaid(t *testing.T) {
 	if s, err := b.store.Subscription(t.Context(), b.account); err != nil || s != (Subscription{"free", "unpaid"}) {
 		t.Fatalf("%+v %v", s, err)
 	}
-	list, _, err := b.store.List(t.Context(), b.account, Open, paging.Page{Limit: 10})
+	list, _, err := paging.Rows(b.store.Page(t.Context(), b.account, Open, paging.Page{Limit: 10}))
 	if err != nil || len(list) != 1 {
 		t.Fatalf("%+v %v", list, err)
 	}
@@ -122,7 +122,7 @@ func TestAnImportReplacesByNumberAndBlocksAtOnce(t *testing.T) {
 	}
 	late.Status = Void
 	b.load(t, late, invoice("2", Open, start.Add(time.Hour)))
-	list, total, err := b.store.List(t.Context(), b.account, "", paging.Page{Limit: 10})
+	list, total, err := paging.Rows(b.store.Page(t.Context(), b.account, "", paging.Page{Limit: 10}))
 	if err != nil || total != 2 || b.blocked(t) {
 		t.Fatalf("%+v %v", list, err)
 	}
@@ -157,7 +157,7 @@ func TestImportRefuses(t *testing.T) {
 			t.Errorf("%s: %.200v, %d details", name, err, details(err))
 		}
 	}
-	if _, total, err := b.store.List(t.Context(), b.account, "", paging.Page{Limit: 1}); total != 0 || err != nil {
+	if _, total, err := paging.Rows(b.store.Page(t.Context(), b.account, "", paging.Page{Limit: 1})); total != 0 || err != nil {
 		t.Errorf("a part of a bad import was kept: %d %v", total, err)
 	}
 	if _, err := b.store.SetStatus(t.Context(), "inv_0", Paid); apierror.Code(err) != decision.NotFound {
@@ -275,7 +275,7 @@ func TestTheStateFollowsTheInvoices(t *testing.T) {
 				if err := b.store.Import(t.Context(), b.account, []Invoice{i}); err != nil {
 					return err
 				}
-				list, _, err := b.store.List(t.Context(), b.account, Open, paging.Page{Limit: 1})
+				list, _, err := paging.Rows(b.store.Page(t.Context(), b.account, Open, paging.Page{Limit: 1}))
 				if err == nil && len(list) > 0 {
 					_, err = b.store.SetStatus(t.Context(), list[0].ID, Paid)
 				}
@@ -292,7 +292,7 @@ func TestTheStateFollowsTheInvoices(t *testing.T) {
 	if err := g.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	list, _, err := b.store.List(t.Context(), b.account, Open, paging.Page{Limit: 10})
+	list, _, err := paging.Rows(b.store.Page(t.Context(), b.account, Open, paging.Page{Limit: 10}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -165,11 +165,6 @@ func (s Store) Page(ctx context.Context, account, status string, p paging.Page) 
 	return List.Read(ctx, s.DB, p, `i.account_id = $1 AND ($2 = '' OR i.status = $2)`, account, status)
 }
 
-// List is Page without its pagination: the invoices, and how many there are in all.
-func (s Store) List(ctx context.Context, account, status string, p paging.Page) ([]Invoice, int, error) {
-	return paging.Rows(s.Page(ctx, account, status, p))
-}
-
 // Locked runs change with the account locked, and then brings the account's
 // state and its keys' records up to date. It fails with not_found for an
 // account that is not there.

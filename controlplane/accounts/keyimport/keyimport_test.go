@@ -79,7 +79,7 @@ func TestImportedKeysReachEdgesAndMayBeImportedAgain(t *testing.T) {
 	if got, ok := record(t, s.Keys.DB, apikey.TagOfImported("one")); !ok || got.Kind != keytable.KindKey || got.Limit != 7 || int64(got.Expires) != end.Unix() {
 		t.Errorf("%+v", got)
 	}
-	list, _, err := s.Keys.List(t.Context(), mine.ID, paging.Page{Limit: 10})
+	list, _, err := paging.Rows(s.Keys.Page(t.Context(), mine.ID, paging.Page{Limit: 10}))
 	if err != nil || len(list) != 1 || *list[0].ImportedFrom != "kong" || *list[0].ExternalID != "k1" {
 		t.Fatalf("%+v %v", list, err)
 	}
@@ -102,7 +102,7 @@ func TestImportedKeysEndAndAreReplaced(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, _, err := s.Keys.List(t.Context(), ids["a"], paging.Page{Limit: 10})
+	list, _, err := paging.Rows(s.Keys.Page(t.Context(), ids["a"], paging.Page{Limit: 10}))
 	if err != nil || len(list) != 2 {
 		t.Fatal(list, err)
 	}

@@ -145,11 +145,6 @@ func (s *Service) Page(ctx context.Context, account string, p paging.Page) (pagi
 	return AppList.Read(ctx, s.config.DB, p, `$1 = '' OR account_id = $1`, account)
 }
 
-// Apps is Page without its pagination: the applications, and how many there are in all.
-func (s *Service) Apps(ctx context.Context, account string, p paging.Page) ([]App, int, error) {
-	return paging.Rows(s.Page(ctx, account, p))
-}
-
 // App returns an application that is not revoked; not_found for any other.
 func (s *Service) App(ctx context.Context, id string) (App, error) {
 	if _, ok := keytable.ParseID(AppPrefix, id); !ok {

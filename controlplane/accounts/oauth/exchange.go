@@ -31,7 +31,7 @@ func (s *Service) Exchange(ctx context.Context, app App, code, redirect, verifie
 			return t, errNoGrant, nil
 		case c.used:
 			return t, errNoGrant, g.end(ctx, tx, endedByCode, s.now())
-		case g.revoked, !c.expires.After(s.now()):
+		case g.revoked, g.suspended, !c.expires.After(s.now()):
 			return t, errNoGrant, nil
 		// From here on the code stays good: the client may mend its request.
 		case c.redirect != redirect && (c.redirect != "" || !rules.RedirectMatches(app.RedirectURIs, redirect)):
@@ -64,7 +64,7 @@ type codeRow struct {
 // when there is no such code.
 func lockCode(ctx context.Context, tx pgx.Tx, code string) (g grant, c codeRow, err error) {
 	err = tx.QueryRow(ctx, `SELECT `+grantColumns+`, c.redirect_uri, c.challenge, c.expires_at, c.used_at IS NOT NULL
-		FROM oauth_codes c JOIN oauth_grants g ON g.id = c.grant_id JOIN users u ON u.id = g.user_id
+		FROM oauth_codes c JOIN oauth_grants g ON g.id = c.grant_id JOIN users u ON u.id = g.user_id JOIN accounts a ON a.id = u.account_id
 		WHERE c.hash = $1 FOR UPDATE OF g, c`, hashOf(code)).Scan(append(g.columns(), &c.redirect, &c.challenge, &c.expires, &c.used)...)
 	return g, c, found(err, "find code")
 }
@@ -91,7 +91,7 @@ func (s *Service) Refresh(ctx context.Context, app App, refresh, scope string) (
 			return t, errNoGrant, nil
 		case used:
 			return t, errNoGrant, g.end(ctx, tx, endedByReuse, s.now())
-		case g.revoked:
+		case g.revoked, g.suspended:
 			return t, errNoGrant, nil
 		}
 		list, bad := rules.Narrow(g.scopes, scope)
@@ -112,7 +112,7 @@ func (s *Service) Refresh(ctx context.Context, app App, refresh, scope string) (
 // lockRefresh finds a refresh token that has not expired.
 func (s *Service) lockRefresh(ctx context.Context, tx pgx.Tx, refresh string) (g grant, used bool, err error) {
 	err = tx.QueryRow(ctx, `SELECT `+grantColumns+`, r.used_at IS NOT NULL
-		FROM oauth_refresh_tokens r JOIN oauth_grants g ON g.id = r.grant_id JOIN users u ON u.id = g.user_id
+		FROM oauth_refresh_tokens r JOIN oauth_grants g ON g.id = r.grant_id JOIN users u ON u.id = g.user_id JOIN accounts a ON a.id = u.account_id
 		WHERE r.hash = $1 AND r.expires_at > $2 FOR UPDATE OF g, r`, hashOf(refresh), s.now()).Scan(append(g.columns(), &used)...)
 	return g, used, found(err, "find refresh token")
 }

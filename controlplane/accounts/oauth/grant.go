@@ -50,13 +50,15 @@ type grant struct {
 	id, app, user, account string
 	scopes                 []string
 	revoked                bool // or its user was removed
+	suspended              bool // its user's account is: it issues nothing until that is resumed
 }
 
-const grantColumns = `g.id, g.app_id, g.user_id, u.account_id, g.scopes, g.revoked_at IS NOT NULL OR u.removed_at IS NOT NULL`
+// grantColumns are of grants g, users u and accounts a.
+const grantColumns = `g.id, g.app_id, g.user_id, u.account_id, g.scopes, g.revoked_at IS NOT NULL OR u.removed_at IS NOT NULL, a.suspended_at IS NOT NULL`
 
 // columns are where a row of grantColumns is scanned to.
 func (g *grant) columns() []any {
-	return []any{&g.id, &g.app, &g.user, &g.account, &g.scopes, &g.revoked}
+	return []any{&g.id, &g.app, &g.user, &g.account, &g.scopes, &g.revoked, &g.suspended}
 }
 
 // found turns the outcome of looking for a code or a token into invalid_grant.

@@ -61,8 +61,8 @@ func (s *Service) Introspect(ctx context.Context, app App, token string) (Intros
 			SELECT '', '', r.grant_id, o.scopes, r.issued_at, r.expires_at FROM oauth_refresh_tokens r JOIN oauth_grants o ON o.id = r.grant_id
 			WHERE r.hash = $1 AND r.used_at IS NULL
 		) t
-		JOIN oauth_grants g ON g.id = t.grant_id JOIN users u ON u.id = g.user_id
-		WHERE g.app_id = $2 AND g.revoked_at IS NULL AND u.removed_at IS NULL AND t.expires_at > $3`,
+		JOIN oauth_grants g ON g.id = t.grant_id JOIN users u ON u.id = g.user_id JOIN accounts a ON a.id = u.account_id
+		WHERE g.app_id = $2 AND g.revoked_at IS NULL AND u.removed_at IS NULL AND a.suspended_at IS NULL AND t.expires_at > $3`,
 		hashOf(token), app.ID, s.now()).Scan(&i.ID, &i.Type, &list, &i.Subject, &i.Account, &issued, &expires)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return Introspection{}, nil

@@ -125,12 +125,18 @@ func (s *Service) PasswordIs(ctx context.Context, user, password string) (bool, 
 }
 
 // Create makes a session for a user without asking for a password: for whoever
-// has made sure of the user in another way.
+// has made sure of the user in another way. For a user of an account that is suspended it
+// fails with authentication_required, and says why.
 func (s *Service) Create(ctx context.Context, user string) (Session, error) {
-	var account, role string
-	err := s.config.DB.QueryRow(ctx, `SELECT account_id, role FROM users WHERE id = $1 AND removed_at IS NULL`, user).Scan(&account, &role)
+	var account, role, reason string
+	var suspended bool
+	err := s.config.DB.QueryRow(ctx, `SELECT u.account_id, u.role, a.suspended_at IS NOT NULL, a.suspended_reason
+		FROM users u JOIN accounts a ON a.id = u.account_id WHERE u.id = $1 AND u.removed_at IS NULL`, user).Scan(&account, &role, &suspended, &reason)
 	if err != nil {
 		return Session{}, postgres.NotFound(err, "find user")
+	}
+	if suspended {
+		return Session{}, apierror.Errorf(decision.AuthRequired, "Your account is suspended: %s", reason)
 	}
 	granted, err := s.scopesOf(ctx, role)
 	if err != nil {
@@ -190,8 +196,8 @@ func (s *Service) scopesOf(ctx context.Context, role string) ([]string, error) {
 	return slices.DeleteFunc(offered.Plain(), func(n string) bool { return slices.Contains(reserved, n) }), nil
 }
 
-// Verify returns the claims of a token whose session has not been ended. It
-// fails with AUTH_001 when it has run out, else with invalid_token.
+// Verify returns the claims of a token whose session has not been ended, and whose account
+// is not suspended. It fails with AUTH_001 when it has run out, else with invalid_token.
 //
 // It takes time linear in token before the signature is checked, and memory of at
 // most 16 bytes for each of its bytes.
@@ -201,7 +207,8 @@ func (s *Service) Verify(ctx context.Context, token string) (Claims, error) {
 		return Claims{}, err
 	}
 	var live bool
-	err = s.config.DB.QueryRow(ctx, `SELECT EXISTS (SELECT FROM sessions WHERE id = $1 AND user_id = $2 AND revoked_at IS NULL)`,
+	err = s.config.DB.QueryRow(ctx, `SELECT EXISTS (SELECT FROM sessions s JOIN users u ON u.id = s.user_id JOIN accounts a ON a.id = u.account_id
+		WHERE s.id = $1 AND s.user_id = $2 AND s.revoked_at IS NULL AND a.suspended_at IS NULL)`,
 		c.ID, c.Subject).Scan(&live)
 	if err != nil {
 		return Claims{}, fmt.Errorf("find session: %w", err)

@@ -145,11 +145,6 @@ func (s Store) Page(ctx context.Context, account string, p paging.Page) (paging.
 	return List.Read(ctx, s.DB, p, `u.account_id = $1 AND u.removed_at IS NULL`, account)
 }
 
-// List is Page without its pagination: the people, and how many there are in all.
-func (s Store) List(ctx context.Context, account string, p paging.Page) ([]accounts.User, int, error) {
-	return paging.Rows(s.Page(ctx, account, p))
-}
-
 // Get returns one person of the account; not_found for anyone else.
 func (s Store) Get(ctx context.Context, account, id string) (accounts.User, error) {
 	return get(ctx, s.DB, account, id)

@@ -221,7 +221,7 @@ func TestAChangeOfRoleAndARemovalEndSessions(t *testing.T) {
 	if again := b.join(t, "m@example.com", accounts.Member); again.ID == u.ID {
 		t.Fatal("the address is not free again")
 	}
-	if _, total, err := b.store.List(t.Context(), b.account.ID, paging.Page{Limit: 10}); total != 2 || err != nil {
+	if _, total, err := paging.Rows(b.store.Page(t.Context(), b.account.ID, paging.Page{Limit: 10})); total != 2 || err != nil {
 		t.Fatalf("%d people, %v", total, err)
 	}
 }

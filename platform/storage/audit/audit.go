@@ -122,8 +122,3 @@ func Read(ctx context.Context, db postgres.DB, f Filter, p paging.Page) (paging.
 	}
 	return Table.Read(ctx, db, p, where, args...)
 }
-
-// List is Read without its pagination: the entries, and how many there are in all.
-func List(ctx context.Context, db postgres.DB, f Filter, p paging.Page) ([]Entry, int, error) {
-	return paging.Rows(Read(ctx, db, f, p))
-}

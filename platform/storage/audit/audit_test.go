@@ -43,7 +43,7 @@ func TestAnEntrySaysWhoFromWhereAndWhat(t *testing.T) {
 	if err := add(t.Context(), db, Change{Action: "plan.add", Target: "gold"}); err != nil {
 		t.Fatal(err)
 	}
-	list, total, err := List(t.Context(), db, Filter{}, paging.Page{Limit: 10})
+	list, total, err := paging.Rows(Read(t.Context(), db, Filter{}, paging.Page{Limit: 10}))
 	if err != nil || total != 2 {
 		t.Fatalf("%d %v", total, err)
 	}
@@ -64,7 +64,7 @@ func TestNoEntryWithoutItsChange(t *testing.T) {
 	err := postgres.InTx(t.Context(), db, func(tx pgx.Tx) error {
 		return errors.Join(RecordTx(t.Context(), tx, Change{Action: "a.b"}), crash)
 	})
-	if _, total, list := List(t.Context(), db, Filter{}, paging.Page{Limit: 1}); total != 0 || list != nil || !errors.Is(err, crash) {
+	if _, total, list := paging.Rows(Read(t.Context(), db, Filter{}, paging.Page{Limit: 1})); total != 0 || list != nil || !errors.Is(err, crash) {
 		t.Fatalf("%d %v %v", total, list, err)
 	}
 	if err := add(t.Context(), db, Change{Action: "not an action"}); err == nil {

@@ -20,10 +20,12 @@ SELECT want.position, d.failures, s.account_id, s.id, s.url, s.status, s.secret,
 	CASE WHEN d.order_key IS NOT NULL THEN (
 		SELECT coalesce(p.next_attempt_at, $3) FROM webhook_deliveries p
 		WHERE p.subscription_id = d.subscription_id AND p.order_key = d.order_key AND p.id < d.id AND p.status IN ('pending', 'held')
-		ORDER BY p.id LIMIT 1) END
+		ORDER BY p.id LIMIT 1) END,
+	a.suspended_at IS NOT NULL
 FROM unnest($1::bigint[], $2::integer[]) WITH ORDINALITY AS want (id, generation, position)
 JOIN webhook_deliveries d ON d.id = want.id AND d.generation = want.generation AND d.status = 'pending'
 JOIN webhook_subscriptions s ON s.id = d.subscription_id
+JOIN accounts a ON a.id = s.account_id
 JOIN account_events e ON e.seq = d.event_seq`
 
 // find reads what claims name and decides about each. The result has their order; its
@@ -62,12 +64,13 @@ type foundRow struct {
 	failingSince *time.Time
 	due          *time.Time
 	blockedUntil *time.Time // set: an earlier delivery of the same order is not finished
+	suspended    bool       // the account is
 }
 
 // into lists where the columns of findSQL go.
 func (r *foundRow) into(position *int, o *opened) []any {
 	return []any{position, &o.failures, &o.account, &o.subscription, &o.url, &r.status, &r.secret, &r.old, &r.schedule,
-		&r.failingSince, &o.rate, &o.most, &r.due, &o.eventID, &o.eventType, &o.body, &o.number, &r.blockedUntil}
+		&r.failingSince, &o.rate, &o.most, &r.due, &o.eventID, &o.eventType, &o.body, &o.number, &r.blockedUntil, &r.suspended}
 }
 
 // How often a delivery looks whether the one before it is finished.
@@ -77,7 +80,7 @@ const (
 )
 
 // decide sets the verdict on one delivery by its own row: whether its subscription
-// takes deliveries, and whether it is its turn.
+// and its account take deliveries, and whether it is its turn.
 func (d *Deliverer) decide(o *opened, r foundRow, now time.Time) {
 	if r.failingSince != nil {
 		o.failingSince = *r.failingSince
@@ -90,7 +93,7 @@ func (d *Deliverer) decide(o *opened, r foundRow, now time.Time) {
 		}
 	}
 	switch {
-	case r.status != webhooks.Active:
+	case r.status != webhooks.Active, r.suspended:
 		o.verdict = onHold
 	case o.due.After(now):
 		// The queue goes by the database's clock. Where that is ahead of ours, a retry would be early.

@@ -22,7 +22,7 @@ const (
 	outOfDate verdict = iota // nothing to do: done, overtaken or deleted
 	goAhead
 	waitABit // in order, or by rate: ask again after opened.wait
-	onHold   // paused or disabled: the delivery waits for a release
+	onHold   // paused, disabled, or the account is suspended: the delivery waits for a release
 )
 
 // opened is a delivery as found, and the attempt that was opened for it.
@@ -64,8 +64,8 @@ func (d *Deliverer) openAll(ctx context.Context, claims []claim) ([]opened, erro
 	return found, d.openAttempts(ctx, found)
 }
 
-// hold marks the deliveries of subscriptions that are not active. The share
-// lock makes it wait for a change of status that is being committed: either
+// hold marks the deliveries of subscriptions that are not active, or of suspended accounts. The
+// share locks make it wait for a change of either that is being committed: either
 // that change sees the delivery held and releases it, or this sees it active
 // and the job comes back.
 func (d *Deliverer) hold(ctx context.Context, all []opened) error {
@@ -80,11 +80,15 @@ func (d *Deliverer) hold(ctx context.Context, all []opened) error {
 		return nil
 	}
 	rows, _ := d.DB.Query(ctx, `
-		WITH still AS (SELECT s.id FROM webhook_subscriptions s
+		WITH suspended AS (SELECT a.id FROM accounts a WHERE a.id IN (SELECT s.account_id FROM webhook_subscriptions s
+				WHERE s.id IN (SELECT subscription_id FROM webhook_deliveries WHERE id = ANY ($1))) AND a.suspended_at IS NOT NULL
+			ORDER BY a.id FOR SHARE),
+		still AS (SELECT s.id FROM webhook_subscriptions s
 			WHERE s.id IN (SELECT subscription_id FROM webhook_deliveries WHERE id = ANY ($1)) AND s.status <> 'active'
-			ORDER BY s.id FOR SHARE)
+			ORDER BY s.id FOR SHARE),
+		waiting AS (SELECT id FROM still UNION SELECT s.id FROM webhook_subscriptions s JOIN suspended a ON a.id = s.account_id)
 		UPDATE webhook_deliveries d SET status = 'held', generation = generation + 1, next_attempt_at = NULL
-		FROM still WHERE d.id = ANY ($1) AND d.subscription_id = still.id AND d.status = 'pending' RETURNING d.id`, ids)
+		FROM waiting WHERE d.id = ANY ($1) AND d.subscription_id = waiting.id AND d.status = 'pending' RETURNING d.id`, ids)
 	held, err := pgx.CollectRows(rows, pgx.RowTo[int64])
 	if err != nil {
 		return fmt.Errorf("hold deliveries: %w", err)

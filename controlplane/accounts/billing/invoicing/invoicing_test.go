@@ -108,7 +108,7 @@ func (b *bundle) issueAll(t *testing.T, want int) {
 // bill is the only invoice of an account.
 func (b *bundle) bill(t *testing.T, account string) billing.Bill {
 	t.Helper()
-	list, total, err := b.billing().List(t.Context(), account, "", paging.Page{Limit: 10})
+	list, total, err := paging.Rows(b.billing().Page(t.Context(), account, "", paging.Page{Limit: 10}))
 	if err != nil || total != 1 {
 		t.Fatal(list, err)
 	}
@@ -251,7 +251,7 @@ func TestAMonthIsIssuedOnce(t *testing.T) {
 		}
 	}
 	for _, account := range []string{free, late} {
-		if _, total, err := b.billing().List(t.Context(), account, "", paging.Page{Limit: 10}); total != 0 || err != nil {
+		if _, total, err := paging.Rows(b.billing().Page(t.Context(), account, "", paging.Page{Limit: 10})); total != 0 || err != nil {
 			t.Errorf("%s has %d invoices, %v", account, total, err)
 		}
 	}
@@ -297,7 +297,7 @@ func TestUpcomingIsADraft(t *testing.T) {
 	if err != nil || u.Status != billing.Draft || u.ID != "" || len(u.Lines) != 4 || u.Lines[0].Quantity != 10 || u.Lines[0].Amount != 967 || u.Lines[1].Included != 100 {
 		t.Errorf("%+v %v", u, err)
 	}
-	if _, total, err := b.billing().List(t.Context(), account, "", paging.Page{Limit: 10}); total != 0 || err != nil {
+	if _, total, err := paging.Rows(b.billing().Page(t.Context(), account, "", paging.Page{Limit: 10})); total != 0 || err != nil {
 		t.Error("a draft is stored", err)
 	}
 	if u, err := b.Upcoming(t.Context(), b.account(t, "free")); err != nil || len(u.Lines) != 0 || u.Amount != 0 {

@@ -77,11 +77,6 @@ func (s Store) Page(ctx context.Context, account string, p paging.Page) (paging.
 	return s.table().Read(ctx, s.DB, p, `account_id = $1 AND provider = $2`, account, s.Provider.Name())
 }
 
-// List is Page without its pagination: the methods, and how many there are in all.
-func (s Store) List(ctx context.Context, account string, p paging.Page) ([]Method, int, error) {
-	return paging.Rows(s.Page(ctx, account, p))
-}
-
 // Get returns one payment method of an account, or not_found.
 func (s Store) Get(ctx context.Context, account, id string) (Method, error) {
 	return s.one(ctx, s.DB, `SELECT `+columns+` FROM payment_methods WHERE account_id = $1 AND provider = $2 AND id = $3`, account, s.Provider.Name(), id)

@@ -208,7 +208,7 @@ func TestOneDefaultUnderParallelChanges(t *testing.T) {
 		})
 	}
 	_ = g.Wait()
-	list, total, err := s.List(t.Context(), account, paging.Page{Limit: 100})
+	list, total, err := paging.Rows(s.Page(t.Context(), account, paging.Page{Limit: 100}))
 	defaults := 0
 	for _, m := range list {
 		if m.Default {
