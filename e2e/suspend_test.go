@@ -16,8 +16,7 @@ import (
 func TestASuspendedAccountIsOut(t *testing.T) {
 	t.Parallel()
 	s := theStack(t)
-	account, key := s.account(t, "pro")
-	s.accepted(t, key)
+	account, key := s.keyedAccount(t, "pro")
 	admin, email := s.dev["SLUICE_ADMIN_URL"]+"/admin/v1/accounts/"+account, strings.TrimPrefix(account, "acct_")+"@example.com"
 	who := map[string]string{"email": email, "password": "correct horse battery"}
 	wantStatus(t, call(t, http.MethodPost, admin+"/users", s.dev["SLUICE_ADMIN_KEY"], map[string]string{"email": email, "password": who["password"], "role": "owner"}), http.StatusCreated)
