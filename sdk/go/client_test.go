@@ -304,3 +304,22 @@ func TestDo(t *testing.T) {
 		t.Error(s.bodies, s.seen[2].Header)
 	}
 }
+
+// What comes in several forms is given as it comes; bytes are sent once, and no type of none.
+func TestBytes(t *testing.T) {
+	t.Parallel()
+	c, s, _ := client(t, says(200, "WEBVTT", "Content-Type", "text/vtt"), says(503, ""))
+	res, err := c.Captions(t.Context(), "audio/wav", strings.NewReader("RIFF"), &CaptionsParams{Format: "vtt", Language: "en"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	r := s.seen[0]
+	if err != nil || string(b) != "WEBVTT" || r.Header.Get("Accept") != "*/*" || r.Header.Get("Content-Type") != "audio/wav" || s.bodies[0] != "RIFF" || r.URL.RawQuery != "format=vtt&language=en" {
+		t.Error(string(b), err, r.Header, s.bodies, r.URL)
+	}
+	if _, err := c.Captions(t.Context(), "", nil, &CaptionsParams{AssetID: "vod_1"}); err == nil || len(s.seen) != 2 || s.seen[1].Header["Content-Type"] != nil {
+		t.Error(err, len(s.seen), s.seen[1].Header)
+	}
+}

@@ -44,7 +44,7 @@ type CaptionsParams struct {
 //
 // The caller closes the answer's body.
 func (c *Client) Captions(ctx context.Context, contentType string, body io.Reader, params *CaptionsParams, opts ...CallOption) (*http.Response, error) {
-	r := call{method: "POST", path: "/v1/captions", query: query(params), contentType: contentType, stream: body}
+	r := call{method: "POST", path: "/v1/captions", query: query(params), contentType: contentType, stream: body, accept: "*/*"}
 	return c.do(ctx, r, opts)
 }
 
@@ -391,7 +391,7 @@ func (c *Client) DescribeDante(ctx context.Context, opts ...CallOption) (*Transp
 //
 // The caller closes the answer's body.
 func (c *Client) DescribeDanteOutput(ctx context.Context, id string, opts ...CallOption) (*http.Response, error) {
-	r := call{method: "GET", path: path("/v1/dante/outputs/%s/sdp", id)}
+	r := call{method: "GET", path: path("/v1/dante/outputs/%s/sdp", id), accept: "*/*"}
 	return c.do(ctx, r, opts)
 }
 
@@ -460,7 +460,7 @@ type GetClipCaptionsParams struct {
 //
 // The caller closes the answer's body.
 func (c *Client) GetClipCaptions(ctx context.Context, id string, lang string, params *GetClipCaptionsParams, opts ...CallOption) (*http.Response, error) {
-	r := call{method: "GET", path: path("/v1/clips/%s/captions/%s", id, lang), query: query(params)}
+	r := call{method: "GET", path: path("/v1/clips/%s/captions/%s", id, lang), query: query(params), accept: "*/*"}
 	return c.do(ctx, r, opts)
 }
 
@@ -563,7 +563,7 @@ type GetRecordingCaptionsParams struct {
 //
 // The caller closes the answer's body.
 func (c *Client) GetRecordingCaptions(ctx context.Context, id string, lang string, params *GetRecordingCaptionsParams, opts ...CallOption) (*http.Response, error) {
-	r := call{method: "GET", path: path("/v1/recordings/%s/captions/%s", id, lang), query: query(params)}
+	r := call{method: "GET", path: path("/v1/recordings/%s/captions/%s", id, lang), query: query(params), accept: "*/*"}
 	return c.do(ctx, r, opts)
 }
 
@@ -642,7 +642,7 @@ type GetVODCaptionsParams struct {
 //
 // The caller closes the answer's body.
 func (c *Client) GetVODCaptions(ctx context.Context, id string, lang string, params *GetVODCaptionsParams, opts ...CallOption) (*http.Response, error) {
-	r := call{method: "GET", path: path("/v1/vod/%s/captions/%s", id, lang), query: query(params)}
+	r := call{method: "GET", path: path("/v1/vod/%s/captions/%s", id, lang), query: query(params), accept: "*/*"}
 	return c.do(ctx, r, opts)
 }
 
@@ -1579,7 +1579,7 @@ type MuxParams struct {
 //
 // The caller closes the answer's body.
 func (c *Client) Mux(ctx context.Context, contentType string, body io.Reader, params *MuxParams, opts ...CallOption) (*http.Response, error) {
-	r := call{method: "POST", path: "/v1/mux", query: query(params), contentType: contentType, stream: body}
+	r := call{method: "POST", path: "/v1/mux", query: query(params), contentType: contentType, stream: body, accept: "*/*"}
 	return c.do(ctx, r, opts)
 }
 
@@ -1598,7 +1598,7 @@ type PreviewTimelineParams struct {
 //
 // The caller closes the answer's body.
 func (c *Client) PreviewTimeline(ctx context.Context, body RenderCreate, params *PreviewTimelineParams, opts ...CallOption) (*http.Response, error) {
-	r := call{method: "POST", path: "/v1/editor/preview", query: query(params), body: body, once: true}
+	r := call{method: "POST", path: "/v1/editor/preview", query: query(params), body: body, once: true, accept: "*/*"}
 	return c.do(ctx, r, opts)
 }
 
@@ -1637,7 +1637,7 @@ type RenderParams struct {
 //
 // The caller closes the answer's body.
 func (c *Client) Render(ctx context.Context, contentType string, body io.Reader, params *RenderParams, opts ...CallOption) (*http.Response, error) {
-	r := call{method: "POST", path: "/v1/render", query: query(params), contentType: contentType, stream: body}
+	r := call{method: "POST", path: "/v1/render", query: query(params), contentType: contentType, stream: body, accept: "*/*"}
 	return c.do(ctx, r, opts)
 }
 
@@ -1751,7 +1751,7 @@ type TranscodeParams struct {
 //
 // The caller closes the answer's body.
 func (c *Client) Transcode(ctx context.Context, contentType string, body io.Reader, params *TranscodeParams, opts ...CallOption) (*http.Response, error) {
-	r := call{method: "POST", path: "/v1/transcode", query: query(params), contentType: contentType, stream: body}
+	r := call{method: "POST", path: "/v1/transcode", query: query(params), contentType: contentType, stream: body, accept: "*/*"}
 	return c.do(ctx, r, opts)
 }
 
@@ -1766,7 +1766,7 @@ type TranscribeParams struct {
 //
 // The caller closes the answer's body.
 func (c *Client) Transcribe(ctx context.Context, contentType string, body io.Reader, params *TranscribeParams, opts ...CallOption) (*http.Response, error) {
-	r := call{method: "POST", path: "/v1/transcribe", query: query(params), contentType: contentType, stream: body}
+	r := call{method: "POST", path: "/v1/transcribe", query: query(params), contentType: contentType, stream: body, accept: "*/*"}
 	return c.do(ctx, r, opts)
 }
 
@@ -1868,6 +1868,6 @@ type VoiceParams struct {
 //
 // The caller closes the answer's body.
 func (c *Client) Voice(ctx context.Context, contentType string, body io.Reader, params *VoiceParams, opts ...CallOption) (*http.Response, error) {
-	r := call{method: "POST", path: "/v1/voice", query: query(params), contentType: contentType, stream: body}
+	r := call{method: "POST", path: "/v1/voice", query: query(params), contentType: contentType, stream: body, accept: "*/*"}
 	return c.do(ctx, r, opts)
 }

@@ -112,7 +112,7 @@ class Core:
         body: bytes | BinaryIO | None = data
         if json is not None:
             body, headers["Content-Type"] = jsonlib.dumps(json).encode(), "application/json"
-        elif content_type is not None:
+        elif content_type is not None and data is not None:
             headers["Content-Type"] = content_type
         address = (self._runtime if chat else self._base) + path + _query(query or {})
         safe = method in ("GET", "HEAD", "DELETE") or (method == "POST" and "Idempotency-Key" in headers)

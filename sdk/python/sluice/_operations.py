@@ -76,7 +76,7 @@ class Operations(Core):
 
     def captions(
         self,
-        body: bytes | BinaryIO,
+        body: bytes | BinaryIO | None,
         content_type: str,
         *,
         language: str | None = None,
@@ -3145,7 +3145,7 @@ class Operations(Core):
 
     def transcribe(
         self,
-        body: bytes | BinaryIO,
+        body: bytes | BinaryIO | None,
         content_type: str,
         *,
         language: str | None = None,
@@ -3328,7 +3328,7 @@ class Operations(Core):
 
     def vision(
         self,
-        body: bytes | BinaryIO,
+        body: bytes | BinaryIO | None,
         content_type: str,
         *,
         features: str | None = None,

@@ -164,6 +164,18 @@ class Client(unittest.TestCase):
         self.assertEqual(asked[0], ["limit=2", "offset=5", "sort=-created_at"])
         self.assertEqual(asked[1:], [["cursor=c+1", "limit=2", "sort=-created_at"], ["cursor=c2", "limit=2", "sort=-created_at"]])
 
+    def test_bytes_are_sent_once(self) -> None:
+        s = Script(self, says(200, "WEBVTT"), says(503))
+        with s.client.captions(b"RIFF", "audio/wav", format="vtt", language="en") as answer:
+            self.assertEqual(answer.read(), b"WEBVTT")
+        path, headers, body = s.seen[0]
+        self.assertEqual((headers["Accept"], headers["Content-Type"], body), ("*/*", "audio/wav", b"RIFF"))
+        self.assertIn("format=vtt", path)
+        with self.assertRaises(SluiceError):
+            s.client.captions(None, "", asset_id="vod_1")
+        self.assertEqual(len(s.seen), 2)
+        self.assertNotIn("Content-Type", s.seen[1][1])
+
     def test_whoever_leaves_a_list_asks_for_no_more(self) -> None:
         s = Script(self, says(200, json.dumps({"data": [{"id": "a"}], "pagination": {"next_cursor": "c"}})))
         next(s.client.all_webhooks())

@@ -41,7 +41,7 @@ export interface Call {
   path: string;
   query?: Record<string, unknown> | undefined;
   json?: unknown;
-  bytes?: BodyInit | undefined;
+  bytes?: BodyInit | null | undefined;
   contentType?: string | undefined;
   accept?: string | undefined;
   /** It takes an Idempotency-Key. */
@@ -115,9 +115,9 @@ export abstract class Core {
     headers.set("Authorization", `Bearer ${this.#options.key}`);
     if (!headers.has("Accept")) headers.set("Accept", call.accept ?? "application/json");
     // Browsers send their own, and ask the server first about another.
-    if (!("window" in globalThis)) headers.set("User-Agent", `${this.#options.userAgent ? `${this.#options.userAgent} ` : ""}sluice-typescript/${version}`);
+    if ("process" in globalThis && !("window" in globalThis)) headers.set("User-Agent", `${this.#options.userAgent ? `${this.#options.userAgent} ` : ""}sluice-typescript/${version}`);
     if (call.json !== undefined) headers.set("Content-Type", "application/json");
-    if (call.contentType !== undefined) headers.set("Content-Type", call.contentType);
+    if (call.contentType !== undefined && call.bytes) headers.set("Content-Type", call.contentType);
     if (options.ifMatch !== undefined) headers.set("If-Match", options.ifMatch);
     if (options.idempotencyKey !== undefined) headers.set("Idempotency-Key", options.idempotencyKey);
     else if (call.once && !headers.has("Idempotency-Key")) headers.set("Idempotency-Key", crypto.randomUUID());

@@ -598,7 +598,7 @@ export abstract class Operations extends Core {
   /**
    * Make captions of speech. `POST /v1/captions`
    */
-  captions(contentType: string, body: BodyInit, params: CaptionsParams = {}, options: CallOptions = {}): Promise<Response> {
+  captions(contentType: string, body: BodyInit | null, params: CaptionsParams = {}, options: CallOptions = {}): Promise<Response> {
     return this.raw({ method: "POST", path: "/v1/captions", query: { ...params }, contentType, bytes: body }, options);
   }
 
@@ -1989,7 +1989,7 @@ export abstract class Operations extends Core {
   /**
    * Transcribe speech. `POST /v1/transcribe`
    */
-  transcribe(contentType: string, body: BodyInit, params: TranscribeParams = {}, options: CallOptions = {}): Promise<Response> {
+  transcribe(contentType: string, body: BodyInit | null, params: TranscribeParams = {}, options: CallOptions = {}): Promise<Response> {
     return this.raw({ method: "POST", path: "/v1/transcribe", query: { ...params }, contentType, bytes: body }, options);
   }
 
@@ -2073,7 +2073,7 @@ export abstract class Operations extends Core {
   /**
    * Say what is seen in a picture, or at times of a film. `POST /v1/vision`
    */
-  vision(contentType: string, body: BodyInit, params: VisionParams = {}, options: CallOptions = {}): Promise<S["Seen"]> {
+  vision(contentType: string, body: BodyInit | null, params: VisionParams = {}, options: CallOptions = {}): Promise<S["Seen"]> {
     return this.json({ method: "POST", path: "/v1/vision", query: { ...params }, contentType, bytes: body }, options);
   }
 

@@ -136,3 +136,13 @@ test("whoever leaves a list asks for no more", async (t) => {
   for await (const _ of sluice.allWebhooks()) break;
   assert.equal(seen.length, 1);
 });
+
+test("bytes are sent once, and no type of none", async (t) => {
+  const { sluice, seen } = await client(t, says(200, "WEBVTT"), says(503));
+  const answer = await sluice.captions("audio/wav", new TextEncoder().encode("RIFF"), { format: "vtt", language: "en" });
+  assert.equal(await answer.text(), "WEBVTT");
+  assert.deepEqual([seen[0].headers.accept, seen[0].headers["content-type"], seen[0].body, seen[0].url], ["*/*", "audio/wav", "RIFF", "/v1/captions?format=vtt&language=en"]);
+  await assert.rejects(sluice.captions("", null, { asset_id: "vod_1" }));
+  assert.equal(seen.length, 2);
+  assert.equal(seen[1].headers["content-type"], undefined);
+});
