@@ -18,6 +18,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -28,6 +29,7 @@ import (
 	"sluice.dev/sluice/bench/chaos/fleet"
 	"sluice.dev/sluice/bench/chaos/plan"
 	"sluice.dev/sluice/e2e/harness"
+	"sluice.dev/sluice/platform/process/pause"
 	"sluice.dev/sluice/workers/webhooks"
 )
 
@@ -120,10 +122,10 @@ func (c config) judge(ctx context.Context, f *fleet.Fleet, r *actors.Receiver) (
 	if err := w.Prepare(ctx); err != nil {
 		return nil, fmt.Errorf("prepare: %w", err)
 	}
-	faults := c.faults
 	if c.drills > 0 {
-		faults, c.length = plan.Drill(c.drills)
+		c.faults = slices.Repeat([]plan.Fault{{Kind: plan.FailOver, Target: "postgres"}}, c.drills)
 	}
+	faults := c.faults
 	if faults == nil {
 		targets := f.Targets()
 		targets.Only = c.only
@@ -139,10 +141,22 @@ func (c config) judge(ctx context.Context, f *fleet.Fleet, r *actors.Receiver) (
 		fmt.Fprintln(c.out, "no clock jumps:", f.Fixed)
 	}
 	during, stop := context.WithTimeout(ctx, c.length)
+	if c.drills > 0 {
+		during, stop = context.WithCancel(ctx) // it takes as long as it takes to make standbys
+	}
 	defer stop()
 	acted := make(chan error, 1)
 	go func() { acted <- w.Run(during) }()
-	failures := errors.Join(c.storm(ctx, f, w, faults), bypassed(f), <-acted)
+	began := time.Now()
+	var failures error
+	if c.drills > 0 {
+		failures = c.drill(ctx, f, faults)
+		c.length = time.Since(began).Round(time.Second)
+		stop()
+	} else {
+		failures = c.storm(ctx, f, w, faults)
+	}
+	failures = errors.Join(failures, bypassed(f), <-acted)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -207,6 +221,27 @@ func (c config) storm(ctx context.Context, f *fleet.Fleet, w *actors.World, faul
 	}
 	group.Wait()
 	return errors.Join(failures...)
+}
+
+// Pauses of a drill: clients go on for a while before each failover, with a standby in
+// place, and after the last one for as long as that may show.
+const beforeFailover, afterDrill = 8 * time.Second, 15 * time.Second
+
+// drill breaks one thing after another, each when all is well again.
+func (c config) drill(ctx context.Context, f *fleet.Fleet, faults []plan.Fault) error {
+	began := time.Now()
+	for _, fault := range faults {
+		if !pause.For(ctx, beforeFailover) {
+			return ctx.Err()
+		}
+		fault.At = time.Since(began)
+		fmt.Fprintln(c.out, fault)
+		if err := f.Break(ctx, fault); err != nil {
+			return err
+		}
+	}
+	pause.For(ctx, afterDrill)
+	return ctx.Err()
 }
 
 // bypassed fails if parts have found each other over no wire: nothing that is broken

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -23,8 +24,9 @@ type database struct {
 	log  *os.File
 	both []*member // one, or two
 
-	mu      sync.Mutex // held while it is down
-	primary int        // in both
+	mu       sync.Mutex // held while it is down
+	primary  int        // in both
+	followed bool       // by the other, which has all that is committed
 }
 
 // member is one server.
@@ -36,9 +38,12 @@ type member struct {
 
 func (m *member) addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(m.port)) }
 
-func (d *database) run(ctx context.Context, m *member, follows *pgserver.Server) (err error) {
-	m.server, err = pgserver.Start(ctx, pgserver.Config{Dir: m.dir, Port: m.port, Database: "sluice", Path: os.Getenv("PATH"), Log: d.log,
-		Replicated: len(d.both) > 1, Follows: follows})
+func (d *database) run(ctx context.Context, m *member, follows *pgserver.Server) error {
+	s, err := pgserver.Start(ctx, pgserver.Config{Dir: m.dir, Port: m.port, Database: "sluice", Path: os.Getenv("PATH"), Log: d.log,
+		Replicated: len(d.both) > 1, Follows: follows, StartTimeout: patience})
+	if err == nil {
+		m.server = s
+	}
 	return err
 }
 
@@ -57,7 +62,11 @@ func (d *database) follow(ctx context.Context) error {
 	if err := d.run(ctx, d.both[1-d.primary], primary); err != nil {
 		return fmt.Errorf("start a standby: %w", err)
 	}
-	return primary.Synchronous(ctx)
+	if err := primary.Synchronous(ctx); err != nil {
+		return err
+	}
+	d.followed = true
+	return nil
 }
 
 // through is the URL of the database as it is reached over wires, one to each server;
@@ -108,6 +117,10 @@ func (d *database) failOver(ctx context.Context, promoted func(audit.Span)) erro
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	lost, next := d.both[d.primary], d.both[1-d.primary]
+	if !d.followed {
+		return errors.New("there is no standby since the last failover")
+	}
+	d.followed = false
 	from := time.Now()
 	if err := lost.server.Kill(); err != nil {
 		return fmt.Errorf("kill the primary: %w", err)

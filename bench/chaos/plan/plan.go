@@ -79,11 +79,8 @@ const (
 // calm is how long nothing goes wrong at the start and at the end of a run, so that
 // one sees the difference; at the end the platform has to get well first.
 func calm(length time.Duration) (start, end time.Duration) {
-	return max(minPause, min(8*time.Second, length/8)), max(minPause, min(calmEnd, length/4))
+	return max(minPause, min(8*time.Second, length/8)), max(minPause, min(22*time.Second, length/4))
 }
-
-// calmEnd is the calm at the end of a long run.
-const calmEnd = 22 * time.Second
 
 // Make draws the faults of a run of length. They begin a little after its start
 // and are over before its end. Each kind that is possible comes once before any
@@ -134,16 +131,6 @@ func kinds(t Targets) []Kind {
 		return slices.DeleteFunc(all, func(k Kind) bool { return k != t.Only })
 	}
 	return all
-}
-
-// Drill is one failover after another and nothing else, each when all is well again,
-// and how long the run takes.
-func Drill(n int) (faults []Fault, length time.Duration) {
-	const first, pause = 8 * time.Second, 15 * time.Second
-	for i := range n {
-		faults = append(faults, Fault{At: first + time.Duration(i)*pause, Kind: FailOver, Target: "postgres"})
-	}
-	return faults, first + time.Duration(n)*pause + calmEnd
 }
 
 // lasting marks a fault that has a duration; Make chooses it.

@@ -92,21 +92,3 @@ func TestFaultsSayWhatTheyDo(t *testing.T) {
 		}
 	}
 }
-
-// A drill is failovers with time between them to be well again, and after the last.
-func TestDrill(t *testing.T) {
-	t.Parallel()
-	faults, length := Drill(10)
-	if len(faults) != 10 {
-		t.Fatalf("%d faults", len(faults))
-	}
-	for i, f := range faults {
-		end := length
-		if i+1 < len(faults) {
-			end = faults[i+1].At
-		}
-		if f.Kind != FailOver || f.Target != "postgres" || end-f.At < 15*time.Second {
-			t.Errorf("%d: %v, %v before the next", i, f, end-f.At)
-		}
-	}
-}
