@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
@@ -176,7 +177,14 @@ func TestDocsExamplesOfMedia(t *testing.T) {
 	film := filmOf(t, sound)
 	video := post(t, s.url("/v1/vod/upload?title=Talk"), s.dev["SLUICE_API_KEY"], "video/mp4", bytes.NewReader(film))
 	wantStatus(t, video, http.StatusCreated)
-	env := append(s.reader(t), "VIDEO="+into[struct{ ID string }](t, video).ID)
+	id := into[struct{ ID string }](t, video).ID
+	eventually(t, "the video is ready", func() error {
+		if r := call(t, http.MethodGet, s.url("/v1/vod/"+id), s.dev["SLUICE_API_KEY"], nil); !strings.Contains(r.body, `"status":"ready"`) {
+			return fmt.Errorf("%d %s", r.StatusCode, r.body)
+		}
+		return nil
+	})
+	env := append(s.reader(t), "VIDEO="+id)
 	all := examples(t, "sh")
 	for _, page := range withMedia {
 		if len(all[page]) == 0 {

@@ -326,7 +326,7 @@ func TestAllFaultsOfABodyAtOnce(t *testing.T) {
 			<-pace.C
 			packed += d.refusesPacked(t)
 		}
-		if !d.body && strings.Contains(d.path, "/none") {
+		if !d.body && strings.Contains(d.path, "/none") && !strings.HasPrefix(d.path, "/docs/") && !strings.HasPrefix(d.path, "/v1/playback/") { // which are for people and players
 			<-pace.C
 			absent += d.namesWhatIsAbsent(t)
 		}

@@ -255,7 +255,7 @@ func TestTheRequestLogSurvivesRestarts(t *testing.T) {
 	if status, out, _ := sluice(t, s.dev, "request", got.ID); status != 0 || !strings.Contains(out, "Product media answered 404.") || !strings.Contains(out, "wait for the upstream") {
 		t.Errorf("%d %s", status, out)
 	}
-	if status, _, errs := sluice(t, s.dev, "request", "none"); status != 1 || !strings.Contains(errs, "No request of this id is recorded") {
+	if status, _, errs := sluice(t, s.dev, "request", "none"); status != 1 || !strings.Contains(errs, "No request none is recorded") {
 		t.Errorf("%d %s", status, errs)
 	}
 }

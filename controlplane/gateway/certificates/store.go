@@ -43,7 +43,7 @@ func (s Store) Get(ctx context.Context, name string) (Certificate, error) {
 
 func notFound(err error, doing string) error {
 	if errors.Is(err, pgx.ErrNoRows) {
-		return apierror.Errorf(decision.NotFound, "There is no certificate of that name.")
+		return &apierror.Error{Code: decision.NotFound}
 	}
 	return fmt.Errorf("%s: %w", doing, err)
 }

@@ -162,7 +162,7 @@ func (s Store) Get(ctx context.Context, account, id string) (Request, error) {
 	rows, _ := s.DB.Query(ctx, `SELECT `+columns+` FROM request_log WHERE id = $1 AND ended_at > $2 AND ($3 = '' OR account_id = $3) LIMIT 1`, id, s.now().Add(-Kept), account)
 	r, err := pgx.CollectExactlyOneRow(rows, s.scan)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return r, apierror.Errorf(decision.NotFound, "No request of this id is recorded. Failed requests and a sample of the others are kept for a day.")
+		return r, apierror.Errorf(decision.NotFound, "No request %s is recorded. Failed requests and a sample of the others are kept for a day.", decision.Cut(id, decision.MaxName))
 	}
 	return r, err
 }
