@@ -13,9 +13,13 @@ import (
 	"sluice.dev/sluice/platform/storage/postgres"
 )
 
-// pollEvery is how often River itself looks into each queue: a net for DueJobs. Each
-// look is a statement of its own for each queue, which locks and updates.
-const pollEvery = 5 * time.Second
+// How often River itself looks into a queue, as a net under DueJobs: where it listens for
+// nothing, as for a while after the database was restarted. Each look is a statement of its
+// own for each queue, which locks and updates.
+const (
+	pollSoon  = time.Second     // queues with jobs that somebody waits for
+	pollEvery = 5 * time.Second // the others
+)
 
 // DueJobs has River fetch the jobs that nobody told it of: those that were put off until
 // now, and those that were committed after a fetch that another job's notification had
@@ -75,12 +79,12 @@ func (d DueJobs) tell(ctx context.Context, queues []string) error {
 	return nil
 }
 
-// Unpolled returns the queues with as few polls as the net under DueJobs needs. Whoever
-// works them without DueJobs must not use it.
+// Unpolled returns the queues with as few polls as the net under DueJobs needs, where they
+// do not say how many. Whoever works them without DueJobs must not use it.
 func Unpolled(queues map[string]river.QueueConfig) map[string]river.QueueConfig {
 	all := maps.Clone(queues)
 	for name, q := range all {
-		q.FetchPollInterval = pollEvery
+		q.FetchPollInterval = cmp.Or(q.FetchPollInterval, pollEvery)
 		all[name] = q
 	}
 	return all

@@ -28,7 +28,7 @@ const scheduleRuns = 1000
 // due run from waiting for the next fetch.
 func ScheduleQueues() map[string]river.QueueConfig {
 	return map[string]river.QueueConfig{
-		schedules.Queue: {MaxWorkers: scheduleRuns + scheduleRuns/2, FetchCooldown: 5 * time.Millisecond},
+		schedules.Queue: {MaxWorkers: scheduleRuns + scheduleRuns/2, FetchCooldown: 5 * time.Millisecond, FetchPollInterval: pollSoon},
 	}
 }
 

@@ -55,8 +55,8 @@ var webhookPlaces = map[string]int{
 func WebhookQueues() map[string]river.QueueConfig {
 	room := func(queue string) int { return webhookPlaces[queue] + webhookPlaces[queue]/2 }
 	return map[string]river.QueueConfig{
-		webhooks.QueueFirst:      {MaxWorkers: room(webhooks.QueueFirst), FetchCooldown: 5 * time.Millisecond},
-		webhooks.QueueRetry:      {MaxWorkers: room(webhooks.QueueRetry), FetchCooldown: 20 * time.Millisecond},
+		webhooks.QueueFirst:      {MaxWorkers: room(webhooks.QueueFirst), FetchCooldown: 5 * time.Millisecond, FetchPollInterval: pollSoon},
+		webhooks.QueueRetry:      {MaxWorkers: room(webhooks.QueueRetry), FetchCooldown: 20 * time.Millisecond, FetchPollInterval: pollSoon},
 		webhooks.QueueSlow:       {MaxWorkers: room(webhooks.QueueSlow), FetchCooldown: 50 * time.Millisecond},
 		webhooks.QueueBackground: {MaxWorkers: room(webhooks.QueueBackground), FetchCooldown: 100 * time.Millisecond},
 	}
