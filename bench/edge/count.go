@@ -137,16 +137,15 @@ func (c *counted) start(b *testbed.Bed, s toCount) error {
 			return err
 		}
 	}
-	c.pid, err = b.Envoy("counted-"+filepath.Base(c.out), text, "valgrind", "-q", "--tool=callgrind", "--smc-check=all-non-file", "--callgrind-out-file="+c.out)
+	c.pid, err = b.Envoy("counted-"+filepath.Base(c.out), text, "valgrind", "-q", "--tool=callgrind", "--smc-check=all-non-file", "--instr-atstart=no", "--callgrind-out-file="+c.out)
 	if err != nil {
 		return errors.Join(err, errors.New("-count needs valgrind"))
 	}
 	return nil
 }
 
-// startPatience is how long an Envoy under Valgrind may take until it serves: it runs some 50
-// times slower, and compiles WASM before it opens a listener. That takes a minute or two on a
-// core of its own, and twenty on a machine that has ten times the work it can do.
+// startPatience is how long an Envoy under Valgrind may take until it serves: it runs several
+// times slower even while nothing is counted, and compiles WASM before it opens a listener.
 const startPatience = 40 * time.Minute
 
 // ready waits until the Envoy serves. It has no core of its own: what it counts does not
@@ -168,6 +167,9 @@ func (c *counted) ready() error {
 // without any.
 func (c *counted) perRequest(requests int) (int64, error) {
 	if err := c.ready(); err != nil {
+		return 0, err
+	}
+	if err := c.control("-i", "on"); err != nil { // counting makes a start ten times as long
 		return 0, err
 	}
 	if _, err := c.during(requests); err != nil { // warm up
@@ -220,10 +222,10 @@ func (c *counted) dump() (int64, error) {
 	return total, err
 }
 
-func (c *counted) control(what string) error {
-	out, err := exec.Command("callgrind_control", what, strconv.Itoa(c.pid)).CombinedOutput()
+func (c *counted) control(what ...string) error {
+	out, err := exec.Command("callgrind_control", append(what, strconv.Itoa(c.pid))...).CombinedOutput()
 	if err != nil {
-		err = fmt.Errorf("callgrind_control %s: %w: %s", what, err, out)
+		err = fmt.Errorf("callgrind_control %v: %w: %s", what, err, out)
 	}
 	return err
 }
