@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"sluice.dev/sluice/envoy"
 )
 
 func recorded() counts {
@@ -39,6 +41,20 @@ func TestCompareCounts(t *testing.T) {
 		if other := err != nil && !errors.Is(err, errMore); other != c.other {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// What is recorded in the checkout is whole, and of the Envoy that is pinned.
+func TestRecordedCounts(t *testing.T) {
+	c, err := readCounts(filepath.Base(recordFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Envoy != envoy.Version() || c.Requests != guardRequests || c.Valgrind == "" {
+		t.Errorf("recorded with Envoy %s, %q, %d requests", c.Envoy, c.Valgrind, c.Requests)
+	}
+	if err := compareCounts(c, c); err != nil {
+		t.Error(err)
 	}
 }
 
