@@ -29,7 +29,7 @@ TEST_ENV = SLUICE_BIN=$(OUT)/bin/sluice SLUICE_WASM_DIR=$(OUT)/wasm SLUICE_ENVOY
            SLUICE_MEDIA_ENGINE="$$($(BIN)/provision engine)" SLUICE_FFMPEG="$$($(BIN)/provision ffmpeg)" SLUICE_SPEECH="$$($(BIN)/provision speech)" \
            SLUICE_VOICE="$$($(BIN)/provision voice)" SLUICE_TESSERACT="$$($(BIN)/provision tesseract)"
 
-.PHONY: help up test check bench chaos docker e2e-docker filters wasm always fuzz tools generate lint clean build helpers bench-dashboard bench-imports race clients sdks browser soak outages h2spec vuln schemathesis release release-check
+.PHONY: help up test check bench chaos docker e2e-docker filters wasm always fuzz tools generate lint clean build helpers bench-dashboard bench-guard bench-imports race clients sdks browser soak outages h2spec vuln schemathesis release release-check
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -92,6 +92,9 @@ bench: wasm build ## measure side by side with plain Envoy, in one run
 	@for main in bench/*/main.go; do \
 	  $(TEST_ENV) $(BIN)/withpg $(GO) run "./$$(dirname "$$main")" || exit; \
 	done
+
+bench-guard: wasm build ## count the instructions of a request at the edge, and fail if they are 2 % more than recorded (needs Valgrind, no quiet machine, and some 10 minutes; RECORD=1 records them)
+	@$(TEST_ENV) $(BIN)/withpg $(GO) run ./bench/edge -guard $(if $(RECORD),-record)
 
 chaos: wasm build ## ten minutes of the platform under fire: processes killed, networks cut; SEED=N repeats a run, FOR=2m shortens it, ONLY='kill -9' breaks one thing, FAILOVER=10 loses PostgreSQL's primary ten times
 	@$(TEST_ENV) $(GO) run ./bench/chaos $(if $(SEED),-seed $(SEED)) $(if $(FOR),-for $(FOR)) $(if $(ONLY),-only "$(ONLY)") $(if $(FAILOVER),-failover $(FAILOVER))

@@ -1,13 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"sluice.dev/sluice/bench/load"
@@ -30,18 +33,44 @@ type counted struct {
 // toCount is an Envoy whose instructions are counted.
 type toCount struct {
 	name        string
-	plain, bare bool // without our configuration; without filters
-	part        part // that is left out
+	plain, bare bool   // without our configuration; without filters
+	part        part   // that is left out
+	programs    string // the folder with its filters; empty: the edge's own
 }
+
+// What is counted when nothing else is asked for, and held to what was recorded.
+const (
+	plainName  = "plain Envoy"
+	configName = "the edge's configuration without its filters"
+	edgeName   = "the edge"
+)
 
 // wholes are the plain Envoy, one with the edge's configuration and no filters, and
 // the whole edge.
 var wholes = []toCount{
-	{"plain Envoy", true, true, part{}},
-	{"the edge's configuration without its filters", false, true, parts[0]},
-	{"the edge", false, false, filterParts[0]},
+	{plainName, true, true, part{}, ""},
+	{configName, false, true, parts[0], ""},
+	{edgeName, false, false, filterParts[0], ""},
 	{"the edge without the filter that checks requests, which is off for the route", false, false,
-		part{"checks", func(c *testbed.Config) { c.LeaveOut("sluice.validate") }}},
+		part{"checks", func(c *testbed.Config) { c.LeaveOut("sluice.validate") }}, ""},
+}
+
+// chosenWholes are those of wholes that -only names.
+func chosenWholes() []toCount {
+	return slices.DeleteFunc(slices.Clone(wholes), func(s toCount) bool { return !strings.Contains(s.name, *only) })
+}
+
+// withFilters are the edge with its own filters, and with those of each of dirs, folders
+// that are separated by commas.
+func withFilters(dirs string) (list []toCount, err error) {
+	list = append(list, wholes[slices.IndexFunc(wholes, func(s toCount) bool { return s.name == edgeName })])
+	for _, dir := range strings.Split(dirs, ",") {
+		if dir, err = filepath.Abs(dir); err != nil {
+			return nil, err
+		}
+		list = append(list, toCount{filepath.Base(dir), false, false, filterParts[0], dir})
+	}
+	return list, nil
 }
 
 // withoutParts are the edge's configuration without filters and without each part.
@@ -50,36 +79,51 @@ func withoutParts() (list []toCount) {
 		if !strings.Contains(p.name, *only) && p.name != parts[0].name {
 			continue
 		}
-		list = append(list, toCount{p.name, false, true, p})
+		list = append(list, toCount{p.name, false, true, p, ""})
 	}
 	return list
 }
 
-// count prints how many instructions a request takes in each of list. It takes
-// some minutes, most of them for the compilation of WASM.
-func count(b *testbed.Bed, requests int, list []toCount) error {
+// together is how many Envoys are started at once: each has one thread under Valgrind, and
+// most of what it does is to compile WASM before it serves.
+const together = 4
+
+// count prints how many instructions a request takes in each of list, and returns that. It
+// takes some minutes.
+func count(b *testbed.Bed, requests int, list []toCount) (map[string]int64, error) {
+	found := make(map[string]int64, len(list))
 	fmt.Println("| instructions a request, in user space | |\n|---|---|")
-	for _, s := range list {
-		c := &counted{name: s.name, request: b.Edge.Request, out: filepath.Join(b.Dir, "callgrind")}
-		if err := c.start(b, s); err != nil {
-			return fmt.Errorf("%s: %w", s.name, err)
+	for some := range slices.Chunk(list, together) {
+		started := make([]*counted, len(some))
+		for i, s := range some {
+			started[i] = &counted{name: s.name, request: b.Edge.Request, out: filepath.Join(b.Dir, fmt.Sprintf("callgrind-%d", len(found)+i))}
+			if err := started[i].start(b, s); err != nil {
+				return nil, fmt.Errorf("%s: %w", s.name, err)
+			}
 		}
-		n, err := c.perRequest(requests)
-		if err != nil {
-			return fmt.Errorf("%s: %w", s.name, err)
+		for _, c := range started {
+			n, err := c.perRequest(requests)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", c.name, err)
+			}
+			fmt.Printf("| %s | %d |\n", c.name, n)
+			found[c.name] = n
+			if err := syscall.Kill(c.pid, syscall.SIGKILL); err != nil {
+				return nil, err
+			}
 		}
-		fmt.Printf("| %s | %d |\n", s.name, n)
 	}
-	return nil
+	return found, nil
 }
 
+// start starts an Envoy under Valgrind.
 func (c *counted) start(b *testbed.Bed, s toCount) error {
 	addrs, err := freeport.Addrs(1)
 	if err != nil {
 		return err
 	}
 	c.request.Addr = addrs[0]
-	text, err := testbed.PlainConfig(addrs[0], b.Upstream), nil
+	text := testbed.PlainConfig(addrs[0], b.Upstream)
 	if !s.plain {
 		config, err := b.Config()
 		if err != nil {
@@ -89,26 +133,45 @@ func (c *counted) start(b *testbed.Bed, s toCount) error {
 			filterParts[len(filterParts)-1].drop(config)
 		}
 		s.part.drop(config)
-		if text, err = config.Text(addrs[0], b.Upstream, testbed.Programs()); err != nil {
+		if text, err = config.Text(addrs[0], b.Upstream, cmp.Or(s.programs, testbed.Programs())); err != nil {
 			return err
 		}
 	}
-	c.pid, err = b.Envoy("counted-"+c.name, text, "valgrind", "-q", "--tool=callgrind", "--smc-check=all-non-file", "--callgrind-out-file="+c.out+"-"+c.name)
+	c.pid, err = b.Envoy("counted-"+filepath.Base(c.out), text, "valgrind", "-q", "--tool=callgrind", "--smc-check=all-non-file", "--instr-atstart=no", "--callgrind-out-file="+c.out)
 	if err != nil {
 		return errors.Join(err, errors.New("-count needs valgrind"))
 	}
+	return nil
+}
+
+// startPatience is how long an Envoy under Valgrind may take until it serves: it runs several
+// times slower even while nothing is counted, and compiles WASM before it opens a listener.
+const startPatience = 40 * time.Minute
+
+// ready waits until the Envoy serves. It has no core of its own: what it counts does not
+// depend on how much of one it gets.
+func (c *counted) ready() error {
 	subject := testbed.Subject{Name: c.name, Request: c.request, PID: c.pid}
-	for range 5 { // times Patience
-		if err = subject.Ready(); err == nil {
-			return nil
+	for late := time.Now().Add(startPatience); ; {
+		err := harness.Until(subject.Answers) // or until Patience is over
+		if err == nil || time.Now().After(late) {
+			return err
+		}
+		if gone := syscall.Kill(c.pid, 0); gone != nil {
+			return errors.Join(err, errors.New("it has ended before it served"))
 		}
 	}
-	return err
 }
 
 // perRequest counts over that many requests, less what the same time takes
 // without any.
 func (c *counted) perRequest(requests int) (int64, error) {
+	if err := c.ready(); err != nil {
+		return 0, err
+	}
+	if err := c.control("-i", "on"); err != nil { // counting makes a start ten times as long
+		return 0, err
+	}
 	if _, err := c.during(requests); err != nil { // warm up
 		return 0, err
 	}
@@ -145,7 +208,7 @@ func (c *counted) dump() (int64, error) {
 	c.dumps++
 	var total int64
 	err := harness.Until(func() error {
-		raw, err := os.ReadFile(fmt.Sprintf("%s-%s.%d", c.out, c.name, c.dumps))
+		raw, err := os.ReadFile(fmt.Sprintf("%s.%d", c.out, c.dumps))
 		if err != nil {
 			return err
 		}
@@ -159,10 +222,10 @@ func (c *counted) dump() (int64, error) {
 	return total, err
 }
 
-func (c *counted) control(what string) error {
-	out, err := exec.Command("callgrind_control", what, strconv.Itoa(c.pid)).CombinedOutput()
+func (c *counted) control(what ...string) error {
+	out, err := exec.Command("callgrind_control", append(what, strconv.Itoa(c.pid))...).CombinedOutput()
 	if err != nil {
-		err = fmt.Errorf("callgrind_control %s: %w: %s", what, err, out)
+		err = fmt.Errorf("callgrind_control %v: %w: %s", what, err, out)
 	}
 	return err
 }

@@ -25,8 +25,10 @@ var (
 	conns    = flag.Int("connections", 16, "connections of the closed loop")
 	parted   = flag.Bool("parts", false, "measure what each part of the edge costs, in place of the rest")
 	others   = flag.String("filters", "", "folders with other builds of the filters, separated by commas, to compare the edge's with, in place of the rest")
-	counting = flag.Int("count", 0, "count instructions under Valgrind over so many requests, in place of the rest; with -parts, without each part of the configuration")
-	only     = flag.String("only", "", "with -count and -parts, only the parts whose names have this in them, and the whole")
+	counting = flag.Int("count", 0, "count instructions under Valgrind over so many requests, in place of the rest; with -parts, without each part of the configuration; with -filters, with each of those")
+	only     = flag.String("only", "", "with -count, only what has this in its name; with -parts, only the parts whose names have it, and the whole")
+	guarding = flag.Bool("guard", false, "count instructions, and fail if they are more than those recorded, in place of the rest")
+	record   = flag.Bool("record", false, "with -guard, record what was counted")
 	turn     = flag.Duration("turn", 300*time.Millisecond, "length of a measurement for -parts and -filters")
 	openRate = flag.Int("rate", 4000, "requests a second of the open loop")
 )
@@ -46,10 +48,19 @@ func run() error {
 	}
 	defer b.Close()
 	switch {
-	case *counting > 0 && *parted:
-		return count(b, *counting, withoutParts())
+	case *guarding:
+		return guard(b)
 	case *counting > 0:
-		return count(b, *counting, wholes)
+		list := chosenWholes()
+		if *parted {
+			list = withoutParts()
+		} else if *others != "" {
+			if list, err = withFilters(*others); err != nil {
+				return err
+			}
+		}
+		_, err := count(b, *counting, list)
+		return err
 	case *parted:
 		return explain(b)
 	case *others != "":

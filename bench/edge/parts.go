@@ -62,6 +62,9 @@ var parts = []part{
 		without("request_headers_timeout", "request_timeout", "drain_timeout", "delayed_close_timeout")(c)
 		c.Manager["stream_idle_timeout"] = "0s"
 	}},
+	{"timeouts, of them: of a request's headers", without("request_headers_timeout")},
+	{"timeouts, of them: of a whole request", without("request_timeout")},
+	{"timeouts, of them: of an idle stream", func(c *testbed.Config) { c.Manager["stream_idle_timeout"] = "0s" }},
 	{"limits of headers", without("common_http_protocol_options", "max_request_headers_kb")},
 	{"client's address", without("use_remote_address", "xff_num_trusted_hops", "internal_address_config")},
 	{"lines of requests, of which all are written here", without("access_log")},
@@ -73,12 +76,17 @@ var parts = []part{
 		eachRoute(c.Route, func(r testbed.Object) { delete(r, "request_headers_to_remove") })
 	}},
 	{"retries", func(c *testbed.Config) {
+		delete(c.Route["virtual_hosts"].([]any)[0].(testbed.Object), "retry_policy") // which most routes have theirs from
 		eachRoute(c.Route, func(r testbed.Object) { delete(r["route"].(testbed.Object), "retry_policy") })
 	}},
 	{"route's timeouts", func(c *testbed.Config) {
 		eachRoute(c.Route, func(r testbed.Object) {
 			r["route"].(testbed.Object)["timeout"], r["route"].(testbed.Object)["idle_timeout"] = "0s", "0s"
 		})
+	}},
+	{"one value of a header", func(c *testbed.Config) {
+		host := c.Route["virtual_hosts"].([]any)[0].(testbed.Object)
+		delete(host["matcher"].(testbed.Object), "matcher_list")
 	}},
 	{"route tree", func(c *testbed.Config) {
 		host := c.Route["virtual_hosts"].([]any)[0].(testbed.Object)

@@ -24,15 +24,15 @@ type Subject struct {
 }
 
 // Ready waits until the subject answers as the upstream does, and puts it on its core.
-func (s *Subject) Ready() error {
-	err := harness.Until(func() error {
-		a, err := harness.Ask(context.Background(), http.DefaultClient, http.MethodGet, "http://"+s.Request.Addr+s.Request.Path, s.Request.Key(), nil)
-		if err == nil && (a.StatusCode != http.StatusOK || len(a.Text) != BodySize) {
-			err = fmt.Errorf("%s answers %d with %d bytes", s.Name, a.StatusCode, len(a.Text))
-		}
-		return err
-	})
-	return errors.Join(err, pin(s.PID, 0))
+func (s *Subject) Ready() error { return errors.Join(harness.Until(s.Answers), pin(s.PID, 0)) }
+
+// Answers makes one request, which is answered as the upstream does.
+func (s *Subject) Answers() error {
+	a, err := harness.Ask(context.Background(), http.DefaultClient, http.MethodGet, "http://"+s.Request.Addr+s.Request.Path, s.Request.Key(), nil)
+	if err == nil && (a.StatusCode != http.StatusOK || len(a.Text) != BodySize) {
+		err = fmt.Errorf("%s answers %d with %d bytes", s.Name, a.StatusCode, len(a.Text))
+	}
+	return err
 }
 
 // Measure runs the closed loop for d, after a quarter of it to warm up.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -39,6 +40,15 @@ var guarded = []callback{
 	{"proxy_on_done", 1, true, 0},
 	{"proxy_on_delete", 1, false, 0},
 }
+
+// last is the callback by which a context ends, of a request or of a configuration. Envoy
+// calls those of ends one behind the other, and leaves out what a program does not export.
+// So a guarded program exports last alone, which calls all of them: two calls from Envoy less
+// for each request. Each has its frame: one that crashes does not keep the next from its
+// turn. What proxy_on_done returns is lost, so no configuration can put its end off.
+const last = "proxy_on_delete"
+
+var ends = []string{"proxy_on_log", "proxy_on_done", last}
 
 var (
 	errGuard = errors.New("the text of the program is not as expected")
@@ -78,17 +88,32 @@ func Guard(program string) (string, error) {
 	}
 	program = trap.ReplaceAllString(program, "$1(throw $$crash)")
 	program = strings.Replace(program, "\n (export ", "\n (tag $crash)\n (export ", 1)
-	var added strings.Builder
+	var added, ending strings.Builder
 	for _, c := range guarded {
 		inner, ok := exported(program, c.name)
 		if !ok {
 			return "", fmt.Errorf("%w: no %s", errGuard, c.name)
 		}
-		program = strings.Replace(program, export(c.name)+inner, export(c.name)+"$guarded_"+c.name, 1)
 		added.WriteString(c.frame(inner, stack[1], frames, crashed))
+		as := export(c.name) + "$guarded_" + c.name + "))\n"
+		if slices.Contains(ends, c.name) {
+			as = ""
+			ending.WriteString(c.call())
+		}
+		program = strings.Replace(program, export(c.name)+inner+"))\n", as, 1)
 	}
+	program = strings.Replace(program, "\n (export ", "\n"+export(last)+"$ended))\n (export ", 1)
 	end := strings.LastIndex(program, ")")
-	return program[:end] + added.String() + program[end:], nil
+	return program[:end] + added.String() + " (func $ended (param $0 i32)\n" + ending.String() + " )\n" + program[end:], nil
+}
+
+// call calls the frame of a callback whose only parameter is the context.
+func (c callback) call() string {
+	call := "(call $guarded_" + c.name + " (local.get $0))"
+	if c.result {
+		call = "(drop " + call + ")"
+	}
+	return "  " + call + "\n"
 }
 
 // frame is the function that stands before the callback inner. The arguments are

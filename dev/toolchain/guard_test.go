@@ -2,6 +2,7 @@ package toolchain
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -48,8 +49,34 @@ func TestGuard(t *testing.T) {
 		t.Error("the exception is used before it is declared")
 	}
 	for _, c := range guarded {
-		if !strings.Contains(got, `(export "`+c.name+`" (func $guarded_`+c.name+`))`) || !strings.Contains(got, "(do (call $"+c.name) {
+		if !strings.Contains(got, "(func $guarded_"+c.name+" ") || !strings.Contains(got, "(do (call $"+c.name) {
 			t.Errorf("%s has no frame", c.name)
+		}
+		if exported := strings.Contains(got, `(export "`+c.name+`" (func $guarded_`+c.name+`))`); exported == slices.Contains(ends, c.name) {
+			t.Errorf("%s is exported by its frame: %v", c.name, exported)
+		}
+	}
+}
+
+// Envoy makes one call when a request or a configuration ends, and the program makes
+// three of it, each in a frame of its own.
+func TestGuardEndsContextsInOneCall(t *testing.T) {
+	got, err := Guard(program(stackGlobal, callbacks()...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(got, `(export "proxy_on_delete" (func $ended))`); n != 1 {
+		t.Errorf("the end is exported %d times", n)
+	}
+	_, body, _ := strings.Cut(got, "(func $ended (param $0 i32)\n")
+	body, _, _ = strings.Cut(body, "\n )\n")
+	want := []string{"(call $guarded_proxy_on_log (local.get $0))", "(drop (call $guarded_proxy_on_done (local.get $0)))", "(call $guarded_proxy_on_delete (local.get $0))"}
+	if lines := strings.Split(strings.ReplaceAll(body, "  ", ""), "\n"); !slices.Equal(lines, want) {
+		t.Errorf("the end calls %q", lines)
+	}
+	for _, name := range []string{"proxy_on_log", "proxy_on_done"} {
+		if strings.Contains(got, `(export "`+name+`"`) {
+			t.Errorf("%s is exported", name)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package panicguard
 
 import (
+	"bytes"
 	"encoding/binary"
 	"slices"
 	"testing"
@@ -141,11 +142,18 @@ func TestBrokenRequestsAreBounded(t *testing.T) {
 }
 
 // The filters that see requests are built with their guards: with an exception of
-// their own, which section 13 declares.
+// their own, which section 13 declares, and with one call for the end of a request.
 func TestFiltersAreGuarded(t *testing.T) {
 	for _, name := range []string{"edge", "chatcaps", "validate", "cache"} {
-		if !slices.Contains(sections(wasmtest.Guarded(t, name)), 13) {
+		module := wasmtest.Guarded(t, name)
+		if !slices.Contains(sections(module), 13) {
 			t.Errorf("%s.wasm has no guards", name)
+		}
+		for export, want := range map[string]bool{"proxy_on_delete": true, "proxy_on_log": false, "proxy_on_done": false} {
+			text := append([]byte{byte(len(export))}, export...) // its length, its name, and that it is a function
+			if got := bytes.Contains(module, append(text, 0)); got != want {
+				t.Errorf("%s.wasm exports %s: %v", name, export, got)
+			}
 		}
 	}
 }

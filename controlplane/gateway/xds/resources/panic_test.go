@@ -174,6 +174,47 @@ func TestPanicsLeaveNothingBehind(t *testing.T) {
 	}
 }
 
+// However a request ends, the VM forgets it: whole, with its client gone, with a crash in
+// its end, or answered by Envoy before any filter saw it.
+func TestRequestsAreForgotten(t *testing.T) {
+	t.Parallel()
+	v := panicking(t)
+	one := func() {
+		for _, where := range []string{"nowhere", "done nil", "nowhere", "download nil"} {
+			v.crash(t, where)
+		}
+		if res, _ := exchange(t, v.addr, get("/held/nothing", 200)); res.StatusCode != 431 {
+			t.Fatalf("200 headers: %d", res.StatusCode)
+		}
+		conn, err := net.Dial("tcp", v.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprint(conn, "POST /held/nothing HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\na")
+		if err := conn.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 20 { // until what is made once is there
+		one()
+	}
+	tick := time.NewTicker(10 * time.Millisecond) // Envoy gives no signal of its own
+	defer tick.Stop()
+	before, after := v.stat(t, "wasmcustom.sluice_heap"), 0
+	for range 300 {
+		one()
+	}
+	const room = 32 << 10 // a tenth of what 1,800 requests would leave
+	for end := time.Now().Add(20 * time.Second); ; <-tick.C {
+		if after = v.stat(t, "wasmcustom.sluice_heap"); after <= before+room {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the heap grew from %d to %d bytes", before, after)
+		}
+	}
+}
+
 // A VM in which no request ends well any more is replaced, wherever they crash.
 func TestPanicsInARowReplaceTheVM(t *testing.T) {
 	t.Parallel()

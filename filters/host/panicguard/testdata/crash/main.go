@@ -3,6 +3,7 @@
 package main
 
 import (
+	"runtime"
 	"strings"
 
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
@@ -21,10 +22,13 @@ func (*vm) NewPluginContext(uint32) types.PluginContext { return &plugin{} }
 type plugin struct {
 	types.DefaultPluginContext
 	ticks []string // how the next ones crash
+	heap  proxywasm.MetricGauge
+	shown int64 // what heap says
 }
 
-func (*plugin) OnPluginStart(int) types.OnPluginStartStatus {
+func (p *plugin) OnPluginStart(int) types.OnPluginStartStatus {
 	panicguard.Define("sluice_crashes_total")
+	p.heap = proxywasm.DefineGaugeMetric("sluice_heap")
 	if proxywasm.SetTickPeriodMilliSeconds(20) != nil {
 		return types.OnPluginStartStatusFailed
 	}
@@ -32,6 +36,11 @@ func (*plugin) OnPluginStart(int) types.OnPluginStartStatus {
 }
 
 func (p *plugin) OnTick() {
+	var m runtime.MemStats
+	runtime.GC() // so that only what something holds is in use
+	runtime.ReadMemStats(&m)
+	p.heap.Add(int64(m.HeapInuse) - p.shown)
+	p.shown = int64(m.HeapInuse)
 	if len(p.ticks) > 0 {
 		how := p.ticks[0]
 		p.ticks = p.ticks[1:]
