@@ -33,7 +33,7 @@ func BenchmarkPages(b *testing.B) {
 	f := d.fill(b)
 	d.crowd(b, f)
 	v, whose := d.operator(b), "?account="+f.account.ID
-	for _, page := range append(f.pages(), "/usage?span=month&account="+f.account.ID, "/?span=month", "/search?q=acme") {
+	for _, page := range append(f.pages(), "/usage?span=month&account="+f.account.ID, "/?span=month", "/search?q=Account+1") {
 		path := Root + page
 		if !strings.Contains(path, "?") {
 			path += whose
@@ -123,6 +123,7 @@ func (b *bundle) crowdRequests(t testing.TB, f filled) {
 			batch = nil
 		}
 	}
+	b.exec(t, `UPDATE usage_progress SET hours = date_trunc('hour', now(), 'UTC'), days = date_trunc('day', now(), 'UTC')`)
 	latency := "{0,0,5,20,9,3,1,0,0,1" + strings.Repeat(",0", 10) + "}"
 	for grain, c := range map[int]struct {
 		step  string

@@ -142,5 +142,6 @@ func (b *bundle) fillPayments(t testing.TB, request string) {
 func (f filled) pages() []string {
 	webhook, schedule := "/webhooks/"+f.webhook, "/schedules/"+f.schedule
 	return []string{"", "/requests", "/requests/" + f.request, "/edges", "/routes", "/config", "/config/1", "/keys", "/keys/" + f.key, "/keys/" + f.key + "/revoke", "/usage", "/schedules", schedule,
-		"/webhooks", webhook, fmt.Sprintf("%s/deliveries/%d", webhook, f.delivery), "/payments", "/audit", "/accounts", "/accounts/" + f.account.ID, "/accounts/" + f.account.ID + "/suspend", "/people", "/access", "/apps", "/billing", "/streams", "/routes/products", "/routes/plans", "/search?q=no-such-thing", "/nothing"}
+		"/webhooks", webhook, fmt.Sprintf("%s/deliveries/%d", webhook, f.delivery), "/payments", "/audit",
+		"/accounts", "/accounts/" + f.account.ID, "/accounts/" + f.account.ID + "/suspend", "/people", "/access", "/apps", "/billing", "/streams", "/routes/products", "/routes/plans", "/search?q=no-such-thing", "/nothing"}
 }

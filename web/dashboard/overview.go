@@ -112,16 +112,16 @@ func (s *site) readOverview(ctx context.Context, v viewer, span period) (any, er
 	p := overviewPage{At: now, Everyone: v.Operator, Span: span, Spans: spans}
 	times := span.times(now)
 	q := usage.Query{Account: v.Account.ID, All: v.Operator, From: times[0], To: now.Add(time.Minute), Grain: span.grain, Page: paging.Page{Limit: maxRows}}
-	if err := s.fillOverview(ctx, &p, q, times); err != nil {
+	rows, err := s.byTime(ctx, q)
+	if err != nil {
 		return nil, err
 	}
-	var err error
-	if p.Products, err = s.busiest(ctx, q, usage.Product); err != nil {
+	p.Chart, p.Sum = stacked(rows, times, span.step)
+	p.Latency = latencies(together(rows), times, span.step)
+	if rows, err = s.whole(ctx, q, usage.Product, usage.Route, usage.Status); err != nil {
 		return nil, err
 	}
-	if p.Routes, err = s.busiest(ctx, q, usage.Route); err != nil {
-		return nil, err
-	}
+	p.Products, p.Routes = busiest(rows, func(u usage.Usage) string { return deref(u.Product) }), busiest(rows, func(u usage.Usage) string { return deref(u.Route) })
 	p.Routes = p.Routes[:min(len(p.Routes), overviewRoutes)]
 	if p.Rate, err = s.rate(ctx, q, now); err != nil {
 		return nil, err
@@ -145,20 +145,31 @@ func (s *site) readOverview(ctx context.Context, v viewer, span period) (any, er
 	return p, nil
 }
 
-// fillOverview reads the charts.
-func (s *site) fillOverview(ctx context.Context, p *overviewPage, q usage.Query, times []time.Time) error {
+// byTime reads what was counted, by time and by status. A page asks for that and for the whole,
+// and puts together what it shows of both: every question reads all the rows there are.
+func (s *site) byTime(ctx context.Context, q usage.Query) ([]usage.Usage, error) {
 	q.By = []usage.Dimension{usage.Status}
 	rows, _, err := s.usage.Series(ctx, q)
-	if err != nil {
-		return err
+	return rows, err
+}
+
+// whole reads what was counted in all of q's time.
+func (s *site) whole(ctx context.Context, q usage.Query, by ...usage.Dimension) ([]usage.Usage, error) {
+	q.Whole, q.By = true, by
+	rows, _, err := s.usage.Series(ctx, q)
+	return rows, err
+}
+
+// together sums rows up that are of one time and follow each other.
+func together(rows []usage.Usage) (list []usage.Usage) {
+	for _, u := range rows {
+		if n := len(list); n > 0 && list[n-1].Start.Equal(*u.Start) {
+			list[n-1].Add(u.Amounts)
+			continue
+		}
+		list = append(list, usage.Usage{Start: u.Start, Amounts: u.Amounts})
 	}
-	p.Chart, p.Sum = stacked(rows, times, p.Span.step)
-	q.By = nil
-	if rows, _, err = s.usage.Series(ctx, q); err != nil {
-		return err
-	}
-	p.Latency = latencies(rows, times, p.Span.step)
-	return nil
+	return list
 }
 
 // stacked draws requests by what came of them, and sums them up.
@@ -213,34 +224,28 @@ func latencies(rows []usage.Usage, times []time.Time, step time.Duration) chart.
 	return c
 }
 
-// busiest reads the traffic of all of q's time by products or by routes, and how long it
+// busiest puts the traffic of products or routes together, by their names, and how long it
 // took, the busiest first.
-func (s *site) busiest(ctx context.Context, q usage.Query, by usage.Dimension) ([]busy, error) {
-	q.Whole, q.By = true, []usage.Dimension{by}
-	sums, _, err := s.usage.Series(ctx, q)
-	if err != nil {
-		return nil, err
-	}
-	q.By = []usage.Dimension{by, usage.Status}
-	rows, _, err := s.usage.Series(ctx, q)
-	if err != nil {
-		return nil, err
-	}
-	name := func(u usage.Usage) string { return cmp.Or(deref(u.Product), deref(u.Route)) }
-	list, at := make([]busy, len(sums)), map[string]int{}
-	for i, u := range sums {
-		list[i] = busy{Name: name(u), Out: u.Out, Latency: u.Latency}
-		at[list[i].Name] = i
-	}
+func busiest(rows []usage.Usage, name func(usage.Usage) string) []busy {
+	var list []busy
+	sums, at := []usage.Amounts{}, map[string]int{}
 	for _, u := range rows {
-		if i, ok := at[name(u)]; ok {
-			list[i].Traffic.add(u)
+		i, ok := at[name(u)]
+		if !ok {
+			i = len(list)
+			at[name(u)] = i
+			list, sums = append(list, busy{Name: name(u)}), append(sums, usage.Amounts{})
 		}
+		list[i].Traffic.add(u)
+		sums[i].Add(u.Amounts)
+	}
+	for i, sum := range sums {
+		list[i].Out, list[i].Latency = sum.Out, sum.Latency
 	}
 	slices.SortFunc(list, func(a, b busy) int {
 		return cmp.Or(cmp.Compare(b.Traffic.Requests, a.Traffic.Requests), cmp.Compare(a.Name, b.Name))
 	})
-	return list, nil
+	return list
 }
 
 // rate is how many requests a second there were in the last one to two minutes.

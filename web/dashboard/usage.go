@@ -112,21 +112,19 @@ func (n period) times(now time.Time) []time.Time {
 // fillUsage reads the usage of the span.
 func (s *site) fillUsage(r *http.Request, p *usagePage, a accounts.Account) error {
 	times := p.Span.times(s.Now().UTC())
-	q := usage.Query{Account: a.ID, From: times[0], To: s.Now().Add(time.Minute), Grain: p.Span.grain, By: []usage.Dimension{usage.Status}, Page: paging.Page{Limit: maxRows}}
-	rows, _, err := s.usage.Series(r.Context(), q)
+	q := usage.Query{Account: a.ID, From: times[0], To: s.Now().Add(time.Minute), Grain: p.Span.grain, Page: paging.Page{Limit: maxRows}}
+	rows, err := s.byTime(r.Context(), q)
 	if err != nil {
 		return err
 	}
 	p.Chart, p.Sum = stacked(rows, times, p.Span.step)
-	q.By = nil
-	if rows, _, err = s.usage.Series(r.Context(), q); err != nil {
-		return err
-	}
-	p.Times = latencies(rows, times, p.Span.step)
+	p.Times = latencies(together(rows), times, p.Span.step)
 	for _, u := range rows {
 		p.In, p.Out = p.In+u.In, p.Out+u.Out
 	}
-	p.Routes, err = s.busiest(r.Context(), q, usage.Route)
+	if rows, err = s.whole(r.Context(), q, usage.Route, usage.Status); err == nil {
+		p.Routes = busiest(rows, func(u usage.Usage) string { return deref(u.Route) })
+	}
 	return err
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 	"sluice.dev/sluice/controlplane/accounts/apikeys"
@@ -189,6 +190,27 @@ func TestSumsStayExact(t *testing.T) {
 	}
 }
 
+// figures compares what callers see: the histogram is what they are read off.
+var figures = cmpopts.IgnoreFields(Amounts{}, "Histogram")
+
+// Parts of what was counted sum up to what is counted together.
+func TestPartsAddUp(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	one := counted(number, noon, 3, "streams.list")
+	one.Counts = append(one.Counts, counted(number, noon, 2, "streams.get").Counts...)
+	one.Counts[1].Class, one.Counts[1].Latency[9] = 0, 40
+	b.take(t, 1, one)
+	var sum Amounts
+	parts := b.series(t, Hour, Status, Route)
+	for _, u := range parts {
+		sum.Add(u.Amounts)
+	}
+	if diff := cmp.Diff(b.series(t, Hour)[0].Amounts, sum); diff != "" || len(parts) != 2 || parts[0].Latency == sum.Latency {
+		t.Error(diff, parts)
+	}
+}
+
 func TestDimensions(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -200,18 +222,18 @@ func TestDimensions(t *testing.T) {
 	start := noon.Truncate(time.Hour)
 	key := keytable.FormatID(keytable.KeyPrefix, 9)
 	want := []Usage{
-		{Start: &start, Product: ptr("media"), Route: ptr("streams.get"), Key: &key, Status: ptr("none"), Amounts: Amounts{2, 1, 20, 200, &Latency{3, 4, 4}, 0}},
-		{Start: &start, Product: ptr("media"), Route: ptr("streams.list"), Key: ptr(""), Status: ptr("2xx"), Amounts: Amounts{3, 1, 30, 300, &Latency{3.33, 4, 4}, 0}},
+		{Start: &start, Product: ptr("media"), Route: ptr("streams.get"), Key: &key, Status: ptr("none"), Amounts: Amounts{2, 1, 20, 200, &Latency{3, 4, 4}, 0, nil}},
+		{Start: &start, Product: ptr("media"), Route: ptr("streams.list"), Key: ptr(""), Status: ptr("2xx"), Amounts: Amounts{3, 1, 30, 300, &Latency{3.33, 4, 4}, 0, nil}},
 	}
-	if diff := cmp.Diff(want, b.series(t, Hour, Status, Route, Key, Product)); diff != "" {
+	if diff := cmp.Diff(want, b.series(t, Hour, Status, Route, Key, Product), figures); diff != "" {
 		t.Error(diff)
 	}
-	want = []Usage{{Start: &start, Amounts: Amounts{5, 2, 50, 500, &Latency{3.2, 4, 4}, 0}}}
-	if diff := cmp.Diff(want, b.series(t, Hour)); diff != "" {
+	want = []Usage{{Start: &start, Amounts: Amounts{5, 2, 50, 500, &Latency{3.2, 4, 4}, 0, nil}}}
+	if diff := cmp.Diff(want, b.series(t, Hour), figures); diff != "" {
 		t.Error(diff)
 	}
 	all, err := b.Sum(t.Context(), account, noon.AddDate(0, 0, -1), noon.AddDate(0, 0, 1))
-	if diff := cmp.Diff(want[0].Amounts, all); diff != "" || err != nil {
+	if diff := cmp.Diff(want[0].Amounts, all, figures); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
 }

@@ -62,6 +62,20 @@ type Amounts struct {
 	// Open is for how long connections and streams were open, in seconds, of routes with
 	// upgrades or a limit of connections; absent without any.
 	Open float64 `json:"connection_seconds,omitzero"`
+	// Histogram has meter.Buckets, which Latency is read off.
+	Histogram []int64 `json:"-"`
+}
+
+// Add adds what was counted elsewhere to a, which then has a histogram of its own.
+func (a *Amounts) Add(b Amounts) {
+	a.Requests, a.Refused, a.In, a.Out, a.Open = a.Requests+b.Requests, a.Refused+b.Refused, a.In+b.In, a.Out+b.Out, a.Open+b.Open
+	sum := make([]int64, meter.Buckets)
+	for _, part := range [][]int64{a.Histogram, b.Histogram} {
+		for i, n := range part {
+			sum[i] += n
+		}
+	}
+	a.Histogram, a.Latency = sum, latencyFrom(sum)
 }
 
 // List is how a series is paged: a page goes on behind the time and the dimensions of the entry
@@ -178,10 +192,9 @@ func (s Store) Sum(ctx context.Context, account string, from, to time.Time) (a A
 
 // scan reads a row: first, the columns of sums, and last.
 func (a *Amounts) scan(row pgx.CollectableRow, first []any, last any) error {
-	var latency []int64
 	var open int64
-	err := row.Scan(append(first, &a.Requests, &a.Refused, &a.In, &a.Out, &latency, &open, last)...)
-	a.Latency, a.Open = latencyFrom(latency), float64(open)/1e3
+	err := row.Scan(append(first, &a.Requests, &a.Refused, &a.In, &a.Out, &a.Histogram, &open, last)...)
+	a.Latency, a.Open = latencyFrom(a.Histogram), float64(open)/1e3
 	return err
 }
 
