@@ -22,6 +22,7 @@ const (
 	pingTime    = 3 * time.Second  // for a connection that was idle to answer
 	goneAfter   = 10 * time.Second // that what was sent may stay without a receipt
 	idlePing    = time.Second      // idle longer than this, a connection is asked before it is used
+	idleTime    = time.Minute      // idle longer than this, it is closed: each is a process of PostgreSQL's
 )
 
 // keepAlive asks a silent server whether its machine is still there: a listener hears
@@ -107,18 +108,37 @@ func over(c *pgxpool.Config) *watch {
 		}
 		return next(conn, e)
 	}
-	c.BeforeClose = func(conn *pgx.Conn) {
-		if conn.IsClosed() { // not by the pool
-			w.broken.Store(int64(time.Since(w.began)))
-		}
-	}
+	c.ConnConfig.Tracer, c.BeforeClose = w, w.note
 	c.ShouldPing = func(_ context.Context, p pgxpool.ShouldPingParams) bool {
 		return p.IdleDuration > idlePing || w.doubts(p.IdleDuration)
 	}
 	if c.PingTimeout == 0 {
 		c.PingTimeout = pingTime
 	}
+	if !strings.Contains(c.ConnString(), "pool_max_conn_idle_time") { // pgxpool's half an hour keeps what the start of a process needed
+		c.MaxConnIdleTime = idleTime
+	}
 	return w
+}
+
+// note notes a connection that has been closed, and not by the pool.
+func (w *watch) note(conn *pgx.Conn) {
+	if conn.IsClosed() {
+		w.broken.Store(int64(time.Since(w.began)))
+	}
+}
+
+// TraceQueryStart implements pgx.QueryTracer.
+func (w *watch) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	return ctx
+}
+
+// TraceQueryEnd notes what a statement has met before the next one gets a connection:
+// the pool closes broken ones when it comes to it.
+func (w *watch) TraceQueryEnd(_ context.Context, conn *pgx.Conn, d pgx.TraceQueryEndData) {
+	if d.Err != nil {
+		w.note(conn)
+	}
 }
 
 // doubts says whether a connection was found broken since another was last used, so
