@@ -38,7 +38,7 @@ func TestHeapStaysFlat(t *testing.T) {
 	heapAfter, memoryAfter := s.heap(t), residentMemory(t, envoy)
 	t.Logf("after 20,000 requests and %d more: heap of the filters %d and %d KiB, Envoy %d and %d KiB", *soakRequests, heap>>10, heapAfter>>10, memory>>10, memoryAfter>>10)
 	t.Logf("answers by status: %v", counts)
-	if heapAfter > heap+1<<20 {
+	if heapAfter > heap+2<<20 { // a worker has collected, or is about to: half a MiB each way
 		t.Errorf("the heap grew from %d to %d bytes", heap, heapAfter)
 	}
 	if memoryAfter > memory+6<<20 {
