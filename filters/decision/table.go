@@ -4,7 +4,7 @@ package decision
 // row is what Lookup answers for a code it does not know.
 var table = [...]Info{
 	{AuthRequired, 401, "Authentication is required.", "Send one of the credentials that `details` names, for most routes `Authorization: Bearer <API_KEY>`."},
-	{InvalidKey, 401, "The credential is not a valid API key.", "Send the whole key as it was shown, by `Authorization: Bearer <API_KEY>`; `details` say what is wrong with it. Without `details`, the key is unknown here or was revoked: create one."},
+	{InvalidKey, 401, "The credential is not a valid API key.", "Send the whole key, by `Authorization: Bearer <API_KEY>`; `details` say what is wrong with it. Without them it is unknown or revoked: create one."},
 	{InvalidToken, 401, "The token is not valid.", "Sign in again for a new token."},
 	{InvalidCert, 401, "The client certificate is not accepted.", "Use a certificate that is mapped to an account and not revoked; `details` say what this one lacks."},
 	{TokenExpired, 401, "The key, token or certificate has expired.", "Create or rotate the key, refresh the token, or use a new certificate."},
