@@ -283,7 +283,7 @@ routes: [{name: own, path: /own.Service/*, methods: [POST], product: own, scope:
 		return nil
 	})
 	r := ask("slk_bad")
-	if r.StatusCode != 200 || r.Header.Get("Grpc-Status") != "16" || !strings.Contains(r.Header.Get("Grpc-Message"), "not valid") ||
+	if r.StatusCode != 200 || r.Header.Get("Grpc-Status") != "16" || !strings.Contains(r.Header.Get("Grpc-Message"), "key is too short") ||
 		r.Header.Get("Access-Control-Allow-Origin") != "https://app.example" || !strings.Contains(r.Header.Get("Access-Control-Expose-Headers"), "grpc-status") {
 		t.Errorf("%d %q %v", r.StatusCode, r.body, r.Header)
 	}

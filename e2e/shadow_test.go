@@ -65,7 +65,17 @@ func TestRequirementsInTheShadow(t *testing.T) {
 	route("limit", map[string]any{"class": "tight", "shadow": []string{"limit"}})
 	route("enforced", map[string]any{"class": "tight"})
 	route("scope", map[string]any{"scope": "clips:write", "shadow": []string{"scope"}})
+	route("first", map[string]any{"scope": "clips:write", "shadow": []string{"scope"}})
 	s.held(t)
+	// With the first shadow listeners change, and those of before record no shadows of the
+	// requests that are still theirs.
+	eventually(t, "what is in the shadow is recorded", func() error {
+		shades(1, 200, "first", key)
+		if _, out, errs := sluice(t, s.env, "requests", "--would-refuse", "--route", "shade.first"); !strings.Contains(out, "would:AUTH_002") {
+			return fmt.Errorf("%s%s", out, errs)
+		}
+		return nil
+	})
 
 	// The scope.
 	scoped := s.recordedAs(t, shades(7, 200, "scope", key))

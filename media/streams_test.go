@@ -61,7 +61,7 @@ func TestWhatStreamsRefuse(t *testing.T) {
 	b.do("POST", "/v1/streams", `{"title":"","protocol":"ndi","settings":{"bitrate":"x"}}`).wantError(400, "invalid_request", "title", "protocol", "settings.bitrate")
 	b.do("POST", "/v1/streams", `{"title":7,"colour":1}`).wantError(400, "invalid_request", "title", "colour")
 	b.do("POST", "/v1/streams", `[]`).wantError(400, "invalid_request", "body")
-	b.do("POST", "/v1/streams", `{"title":"`+strings.Repeat("x", 70<<10)+`"}`).wantError(413, "request_too_large")
+	b.do("POST", "/v1/streams", `{"title":"`+strings.Repeat("x", 70<<10)+`"}`).wantError(413, "request_too_large", "body")
 	b.do("PATCH", "/v1/streams/"+id, `{"settings":{"bitrate":"7000k"}}`).wantError(400, "STREAM_002", "settings.bitrate")
 	b.do("PATCH", "/v1/streams/"+id, `{"settings":{"quality":"potato"}}`).wantError(400, "TRANSCODE_002", "settings.quality")
 	b.do("GET", "/v1/streams?limit=101&offset=-1&status=dead", nil).wantError(400, "invalid_request", "limit", "offset", "status")
