@@ -93,10 +93,11 @@ func (b *tab) complaints() (list []string) {
 	return list
 }
 
-// signIn fills the form in and sends it.
+// signIn fills the form in and sends it, on a screen that is wide enough for the menu.
 func (b *tab) signIn(t *testing.T, base, email, password string) {
 	t.Helper()
 	err := chromedp.Run(b.ctx,
+		chromedp.EmulateViewport(1280, 900),
 		chromedp.Navigate(base+"/"),
 		chromedp.WaitVisible(`input[name=email]`, chromedp.ByQuery),
 		chromedp.SendKeys(`input[name=email]`, email, chromedp.ByQuery),
