@@ -203,7 +203,7 @@ func TestClientCertificates(t *testing.T) {
 	if err := os.WriteFile(file, fmt.Appendf(nil, mutualRoutes, root.pem+secondRoot.pem, product.URL), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if status, out, errs := sluice(t, s.cli(), "apply", "-f", file, "--wait"); status != 0 {
+	if status, out, errs := sluice(t, s.cli(), "apply", "-f", file, "--wait", "--timeout", "2m"); status != 0 {
 		t.Fatal(out, errs)
 	}
 	_, laptop := issue(t, &ca, forName("laptop", "spiffe://acme.example/laptop"))
@@ -514,7 +514,7 @@ func (m mutualTest) replaceAuthorities(t *testing.T, file, product string, left 
 	if err := os.WriteFile(file, fmt.Appendf(nil, mutualRoutes, left.pem, product), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if status, out, errs := sluice(t, m.cli(), "apply", "-f", file, "--wait"); status != 0 {
+	if status, out, errs := sluice(t, m.cli(), "apply", "-f", file, "--wait", "--timeout", "2m"); status != 0 {
 		t.Fatal(out, errs)
 	}
 	eventually(t, "the certificate is refused", func() error {

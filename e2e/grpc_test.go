@@ -123,7 +123,7 @@ func (s *stack) apply(t *testing.T, document string) {
 	if err := os.WriteFile(file, []byte(document), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s.exits(t, 0, "apply", "-f", file, "--wait")
+	s.exits(t, 0, "apply", "-f", file, "--wait", "--timeout", "2m")
 }
 
 // interopCases are the tests of grpc-go's client that must pass through the gateway.

@@ -38,7 +38,7 @@ func (s *stack) fromKong(t *testing.T, address string) (keys string) {
 	if status, said, errs = sluice(t, s.cli(), "apply", "--dry-run", "-f", filepath.Join(out, "sluice.yaml")); status != 2 || !strings.Contains(said, "+ routes.") {
 		t.Fatal(status, said, errs)
 	}
-	if status, said, errs = sluice(t, s.cli(), "apply", "--wait", "-f", filepath.Join(out, "sluice.yaml"), "-f", few); status != 0 {
+	if status, said, errs = sluice(t, s.cli(), "apply", "--wait", "--timeout", "2m", "-f", filepath.Join(out, "sluice.yaml"), "-f", few); status != 0 {
 		t.Fatal(status, said, errs)
 	}
 	keys = filepath.Join(out, "keys.csv")

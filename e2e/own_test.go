@@ -95,7 +95,7 @@ func TestOwnServiceBehindTheGateway(t *testing.T) {
 	s.exits(t, 1, "init", "--upstream", "http://127.0.0.1:1", "-o", file)
 	s.exits(t, 0, "validate", "-f", file)
 	s.exits(t, 2, "apply", "-f", file, "--dry-run")
-	s.exits(t, 0, "apply", "-f", file, "--wait")
+	s.exits(t, 0, "apply", "-f", file, "--wait", "--timeout", "2m")
 	if out := s.exits(t, 0, "apply", "-f", file, "--dry-run"); !strings.Contains(out, "nothing to change") {
 		t.Error(out)
 	}
@@ -257,7 +257,7 @@ func TestPlatformProfileKeepsItsProducts(t *testing.T) {
 	}
 	file := filepath.Join(s.dir, "sluice.yaml")
 	s.exits(t, 0, "init", "--upstream", ownService(t), "-o", file)
-	s.exits(t, 0, "apply", "-f", file, "--wait")
+	s.exits(t, 0, "apply", "-f", file, "--wait", "--timeout", "2m")
 	m := newKey.FindStringSubmatch(s.exits(t, 0, "key", "create", "--name", "me", "--scope", "app:use"))
 	own := func(status int) {
 		t.Helper()

@@ -139,7 +139,7 @@ func (s *stack) changed(t *testing.T, d map[string]any, rng *rand.Rand) map[stri
 // publish applies a document as people do, and waits until the edge has it.
 func (s *stack) publish(t *testing.T, d map[string]any) {
 	t.Helper()
-	s.exits(t, 0, "apply", "-f", s.file(t, d), "--wait")
+	s.exits(t, 0, "apply", "-f", s.file(t, d), "--wait", "--timeout", "2m")
 }
 
 func (s *stack) file(t *testing.T, d map[string]any) string {
